@@ -134,15 +134,15 @@ class Outreach:
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
         messages: Single messages, and those that people write back.
-        dispatches: Requests whose outcome nobody knows.
+        dispatches: Requests whose outcome is unknown.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
         events: What has happened, delivered after its commit.
         http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
-        status: `await engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
+        status: `await engine.status(workspace_id)` returns who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
-        diagnose: `await engine.diagnose()` tells what is wrong with the set-up and the data, and what fixes it.
-        readiness: `await engine.readiness()` tells whether this process can do its work now.
+        diagnose: `await engine.diagnose()` returns what is wrong with the set-up and the data, and what fixes it.
+        readiness: `await engine.readiness()` returns whether this process can do its work now.
         figures: `await engine.figures()` counts what is open in the whole database, for metrics.
     """
 
@@ -447,7 +447,7 @@ class Outreach:
             self._clock.follow(tx.now)
 
     async def _name_unreadable_archives(self) -> None:
-        """Say at the start what nobody could read later, such as archives that an upgrade has left behind."""
+        """Log at the start what could not be read later, such as archives that an upgrade has left behind."""
         with suppress(StorageError):
             for one in await self._storage.read(lambda tx: list_archives(tx, None)):
                 if one.problem is not None:
@@ -533,7 +533,7 @@ class Outreach:
             await self.campaigns._close_loading(grace_seconds=left)
 
     async def _supervise(self, dispatcher: Dispatcher, started: asyncio.Future[None]) -> None:
-        """Run the dispatcher until it is stopped; what goes wrong before it has started is the caller's to hear.
+        """Run the dispatcher until it is stopped; an error before it has started is raised to the caller.
 
         Raises:
             ConfigError: It ended before it had reported ready.

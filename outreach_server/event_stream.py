@@ -48,7 +48,7 @@ class EventStreamResponse(Response):
     It holds the events of one page, and reads the next page only after the client has taken them.
 
     Args:
-        request: The request, which has been let in.
+        request: The request, already authenticated.
         operation: Its operation, by its `operationId`.
         workspace_id: The workspace.
         kinds: The classes of events to send; none for all.

@@ -110,12 +110,12 @@ def count_round_trips() -> Counts:
         counts.round_trips += 1
         leave(self, *args)
 
-    def counted_send(self: PipelinedReader, connection: Any, question: Any) -> bool:
+    def counted_send(self: PipelinedReader, connection: Any, query: Any) -> bool:
         # Past psycopg's cursors; some of them share a round trip.
-        counts.call(question.statement)
+        counts.call(query.statement)
         counts.runs += 1
         counts.round_trips += 1
-        return send(self, connection, question)
+        return send(self, connection, query)
 
     PipelinedReader._send_one = counted_send  # type: ignore[method-assign]
     psycopg.Pipeline.__exit__ = counted_leave  # type: ignore[method-assign]

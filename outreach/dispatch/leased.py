@@ -274,7 +274,7 @@ class LeasedDispatcher(ABC):
             await self._worker.release()
             await self._released()
         except Exception as error:
-            # The lease runs out by itself; a dispatcher that ended here would send nothing until a restart.
+            # The lease expires; a dispatcher that ended here would send nothing until a restart.
             self._count_failure(error)
             self._log_throttle.failure("dispatcher_failed", error, "The lease could not be given back.")
             return False

@@ -117,7 +117,7 @@ class EngineMetrics(Instrumentation, Collector):
     def _workspace(self, workspace_id: str) -> Labels:
         return (self._workspaces(workspace_id),) if self._by_workspace else ()
 
-    # What the engine tells.
+    # What the engine reports.
 
     def intent_committed(self, dispatch: Dispatch) -> None:
         """Count it as waiting."""

@@ -103,7 +103,7 @@ class Worker(Protocol):
         ...
 
     async def since(self, change: int) -> Sequence[WorkItem]:
-        """Return the changes after a number; beside other workers also, now and then, what is due and nobody drives."""
+        """Return the changes after a number; beside other workers also, now and then, what is due without a worker."""
         ...
 
     async def refused_by(self, unit: WorkUnit) -> int | None:

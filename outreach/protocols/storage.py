@@ -50,7 +50,7 @@ class DispatchLock(Protocol):
 
         No two workers of a database have the same place: a worker that takes one ends the lease of its previous holder.
 
-        A place is not free while anybody holds it, this process included: two engines may share one storage.
+        A place is not free while any process holds it, this one included: two engines may share one storage.
 
         Raises:
             DispatchRefused: Dispatch is disabled for this database here.

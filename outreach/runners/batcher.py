@@ -121,7 +121,7 @@ class Batcher(Generic[Q, A]):
             if len(batch) == 1:
                 batch[0].error = error
                 return
-            # All at once: if the cause is shared, such as a blocked database, nobody waits in turn.
+            # All at once: if the cause is shared, such as a blocked database, no item waits for another.
             async with anyio.create_task_group() as tasks:
                 for asked in batch:
                     tasks.start_soon(self._answer_all, [asked])

@@ -431,7 +431,7 @@ class CampaignRunner:
         try:
             return await self._commits.submit(wave)
         except asyncio.CancelledError:
-            # Another campaign's task may commit it all the same, and nobody would start its requests.
+            # Another campaign's task may commit it all the same, and no task would start its requests.
             self._worker.doubt()
             raise
 

@@ -61,7 +61,7 @@ class Claims:
         storage: The database.
         clock: The source of time.
         idle_seconds: What was not driven for this long is freed.
-        note_pace: Told the key and the earliest next start, on the monotonic clock, of each pace that another worker
+        note_pace: Called with the key and the earliest next start, on the monotonic clock, of each pace that others
             may have used.
     """
 
@@ -110,7 +110,7 @@ class Claims:
         self._refused[unit] = wanted
 
     async def refused_by(self, unit: WorkUnit) -> int | None:
-        """Return who drives what the last slice of a unit needed; see `protocols.dispatcher.Worker`."""
+        """Return the workers that drive what a unit's last slice needed; see `protocols.dispatcher.Worker`."""
         wanted = self._refused.pop(unit, None)
         if wanted is None:
             return None

@@ -188,7 +188,7 @@ class Reconciler:
     async def serve(self) -> None:
         """Run rounds until cancelled."""
         while True:
-            # Not that of a round under an earlier lease: who does not lead has none.
+            # Not that of a round under an earlier lease: a worker that does not lead has none.
             self._has_more = False
             try:
                 # Others would ask the providers the same.

@@ -65,7 +65,7 @@ _MAX_ERASED_SLICES: Final = 100
 """Of one sweep: the next one goes on."""
 
 _MAX_SWEPT_SLICES: Final = 100
-"""The same of each kind of rows that nobody needs any more."""
+"""The same for each kind of rows that are no longer needed."""
 
 _MAX_ROWS: Final = 200
 """Rows that one housekeeping transaction changes; outcomes and reports that share one."""
@@ -73,7 +73,7 @@ _MAX_ROWS: Final = 200
 _KEPT_RETRY_SECONDS: Final = 0.5
 
 _SETTLING_PAUSE_SECONDS: Final = 0.01
-"""Between transactions with outcomes of campaigns, for which nobody waits: few large ones take less computing."""
+"""Between transactions with outcomes of campaigns, for which no caller waits: few large ones take less computing."""
 
 
 def notify_report(
@@ -278,7 +278,7 @@ class Worker:
             await lock.release(place)
             raise
         if takeover.reason is not None:
-            # Where no campaign ran, nobody has anything to do.
+            # Where no campaign ran, no person must do anything.
             are = "campaign is" if len(paused) == 1 else "campaigns are"
             _log.log(
                 logging.WARNING if paused else logging.INFO,
@@ -328,7 +328,7 @@ class Worker:
         return result
 
     def doubt(self) -> None:
-        """Have the next heartbeat give the lease up, so that intents that may be nobody's count as abandoned."""
+        """Have the next heartbeat give the lease up, so that intents that may have no worker count as abandoned."""
         self._in_doubt = True
 
     async def renew(self, epoch: int) -> None:
@@ -337,7 +337,7 @@ class Worker:
             # What has not begun goes out under the next lease, and is not cut off in the midst of this one's end.
             self._lease_ends = min(self._lease_ends, self._clock.monotonic())
             raise LeaseLost(
-                "Nobody can tell whether intents were committed: this worker begins anew, and they are unknown."
+                "It is unknown whether intents were committed: this worker begins anew, and their outcomes are unknown."
             )
         await self._renew(epoch, ended=False)
         await self._settle_kept()
@@ -377,7 +377,7 @@ class Worker:
                 led=led,
                 receipt=self.backoff.receipt,
             )
-            # Who ends leaves this to others.
+            # A worker that ends leaves this to others.
             lost = () if ended else self._end_lost(tx, epoch, gone)
             team, portion = self.claims.look_around(tx, free), self.permits.share(tx, epoch, in_use)
             if ended:
@@ -387,13 +387,13 @@ class Worker:
         try:
             mark, lost, team, portion = await self._storage.write(operation)
         except BaseException:
-            # Left to the next one: nobody may know whether this one was committed.
+            # Left to the next heartbeat: it may be unknown whether this one was committed.
             self._left_behind = True
             if noted is not None:
                 self.note_set_back(noted)
             raise
         if self._count_server_changes() != self._server_changes:
-            # Outcomes that are recorded here may be lost there, and nobody would look for them.
+            # Outcomes that are recorded here may be lost there, and no worker would look for them.
             self.doubt()
         self._left_behind = self._left_behind or bool(lost)
         self.permits.take_in(portion)
@@ -405,7 +405,7 @@ class Worker:
         self.claims.note(team, free)
         self._reload = not self.claims.alone
         if self._left_behind:
-            # Again at the next heartbeat if this fails: nobody else looks for it.
+            # Again at the next heartbeat if this fails: no other code looks for it.
             await self._settle_abandoned()
             self._left_behind = False
         self.log_throttle.recovered(DATABASE, "The database accepts writes again.", action="database_again")
@@ -456,7 +456,7 @@ class Worker:
     async def since(self, change: int) -> Sequence[WorkItem]:
         """Return the changes after a number, in order; log the engine's pauses among them, made by any process.
 
-        Where there are other workers, what they drive is not due here, and all that is due and that nobody drives is
+        Where there are other workers, what they drive is not due here, and all that is due and that no worker drives is
         returned again after each heartbeat.
         """
         again, self._reload = self._reload, False
@@ -515,7 +515,7 @@ class Worker:
     def keep(self, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
         """Have an outcome recorded when the database can be reached again, under whatever lease.
 
-        A database that is away for a while often takes the lease with it, and providers answer meanwhile.
+        When a database is down for a while, the lease often ends, and providers answer meanwhile.
         """
         self._kept[dispatch.id] = dispatch, outcome, self._clock.monotonic()
 
@@ -625,7 +625,7 @@ class Worker:
             actor=trail.ENGINE,
             limit=_MAX_ROWS,
             max_slices=_MAX_ERASED_SLICES,
-            # What a wrong clock has erased nobody brings back.
+            # An erasure by a wrong clock cannot be undone.
             by_age=trusted,
         )
         for problem in result.unreachable:

@@ -266,7 +266,7 @@ class Callbacks:
 async def _verified(adapter: Adapter, connection: Connection, callback: Callback) -> object:
     if len(callback.body) <= _MAX_INLINE:
         return call_plugin_function(adapter.read, connection, callback)
-    # Anybody may send a large body, which takes long to verify.
+    # Any client may send a large body, which takes long to verify.
     return await to_thread.run_sync(call_plugin_function, adapter.read, connection, callback)
 
 

@@ -277,7 +277,7 @@ class CampaignCreation:
         once: IdempotencyGuard[CampaignCreated],
         actor: str,
     ) -> CampaignCreated:
-        # Nobody sees that a campaign which is loading uses them, so that they may have been removed meanwhile.
+        # No check sees that a loading campaign uses them, so they may have been removed meanwhile.
         if campaign.trunk_id is not None:
             trunk_of(tx, campaign.workspace_id, campaign.trunk_id)
         if campaign.flow_id is not None and campaign.message_source == "flow":

@@ -195,7 +195,7 @@ class ServiceContext:
     Attributes:
         home: Where the engine was opened.
         storage: Its storage, guarded by `home`.
-        wake: Tells this process's dispatcher that a unit has changed; does nothing without one.
+        wake: Notifies this process's dispatcher that a unit has changed; does nothing without one.
         dispatching: Whether this process dispatches now.
         log_throttle: Limits repeated log lines.
         adapters: The providers that accounts can be at.

@@ -67,7 +67,7 @@ class _ClaimedKey(IdempotencyGuard[M]):
         self.finished = False
 
     def claim(self, tx: Transaction) -> operations.KeyClaim:
-        """Claim the key, or return its answer or who holds it."""
+        """Claim the key, or return its answer or its holder."""
         workspace_of(tx, self._place[0])
         return operations.claim_key(
             tx,

@@ -122,7 +122,7 @@ class NamedStream(Generic[E]):
         self._streams.discard(self)
         if self._held_until is not None:
             self._held_until = None
-            # Where the database is closed or out of order the lease runs out by itself.
+            # Where the database is closed or fails, the lease expires.
             with anyio.CancelScope(shield=True), suppress(StorageError):
                 await self._context.storage.write(self._leave)
 
@@ -210,7 +210,7 @@ class NamedStream(Generic[E]):
         self._waiting.clear()
 
     async def _take(self) -> bool:
-        """Begin to read the subscription where nobody else does; return whether that is so."""
+        """Begin to read the subscription where no other stream does; return whether it did."""
         context, lease = self._context, self._lease
         begun = context.clock.monotonic()
 

@@ -56,7 +56,7 @@ class _Allowance:
         asking: The running request for a block.
         late: Whether the database was not writable at the last request for a block.
         unused: To be given back with the next block.
-        uncounted: Requests let in without being counted.
+        uncounted: Requests accepted without being counted.
     """
 
     seen_limit: int
@@ -124,7 +124,7 @@ class RateLimiter:
     """Counts requests against the limits of their workspaces.
 
     Storage counts a block before it is spent, so that all processes together stay within the limit. While the database
-    cannot be written, each process lets in an eighth of what the minute has left, and counts that afterwards.
+    cannot be written, each process accepts an eighth of what the minute has left, and counts that afterwards.
     """
 
     def __init__(self, context: ServiceContext) -> None:
@@ -208,7 +208,7 @@ class RateLimiter:
         return allowance.asking
 
     async def _grant(self, workspace_id: str, allowance: _Allowance) -> None:
-        """Get a block; if the database was not writable, first settle the requests let in meanwhile.
+        """Get a block; if the database was not writable, first settle the requests accepted meanwhile.
 
         Other processes settle theirs within the same second, so more is granted only after it.
         """

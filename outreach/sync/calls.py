@@ -21,7 +21,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _LISTEN_SECONDS: Final = 1.0
-"""Python does not hear a signal, such as Ctrl-C, that comes as a wait begins before that wait ends: none is longer."""
+"""The longest wait: Python handles a signal that arrives as a wait begins, such as Ctrl-C, only when the wait ends."""
 
 _CANCEL_SECONDS: Final = 5.0
 """How long the waiting thread gives a cancelled call to undo its work."""
@@ -111,7 +111,7 @@ class Call(Generic[T]):
             self.end()
 
     def end(self) -> None:
-        """Tell the thread that waits that the call has ended; without an outcome it was cancelled."""
+        """Notify the waiting thread that the call has ended; without an outcome it was cancelled."""
         if not self._outcome.done():
             self._outcome.cancel()
         self._jobs.put(None)

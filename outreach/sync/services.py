@@ -1143,7 +1143,7 @@ class Campaigns(Service[AsyncCampaigns]):
     ) -> CampaignCreated:
         """Create a campaign like an earlier one, with all its contacts, without starting it.
 
-        Its start and expiry are not copied. Who has unsubscribed since is left out, as in every new campaign.
+        Its start and expiry are not copied. Contacts unsubscribed since are left out, as in every new campaign.
 
         Args:
             workspace_id: The workspace.
@@ -2356,15 +2356,15 @@ class Outreach(Engine):
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
         messages: Single messages, and those that people write back.
-        dispatches: Requests whose outcome nobody knows.
+        dispatches: Requests whose outcome is unknown.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
         events: What has happened, delivered after its commit.
         http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
-        status: `engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
+        status: `engine.status(workspace_id)` returns who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
-        diagnose: `engine.diagnose()` tells what is wrong with the set-up and the data, and what fixes it.
-        readiness: `engine.readiness()` tells whether this process can do its work now.
+        diagnose: `engine.diagnose()` returns what is wrong with the set-up and the data, and what fixes it.
+        readiness: `engine.readiness()` returns whether this process can do its work now.
         figures: `engine.figures()` counts what is open in the whole database, for metrics.
     """
 

@@ -57,7 +57,7 @@ def call_plugin_function(function: Callable[..., T], *args: Any) -> T:
 
 
 def _aborted(error: BaseException) -> Aborted:
-    return Aborted(f"It raised {type(error).__name__}, and nobody had asked it to end.")
+    return Aborted(f"It raised {type(error).__name__}, although it had not been cancelled.")
 
 
 def _current_task() -> asyncio.Task[Any] | None:

@@ -62,7 +62,7 @@ class ServiceManager:
 class Pulse:
     """Whether a dispatcher is alive, by its heartbeat.
 
-    A heartbeat that fails is a sign of life: where the disk is full, a restart would help nobody. So is having no
+    A heartbeat that fails is a sign of life: where the disk is full, a restart would not help. So is having no
     lease, which may be another process's.
 
     Args:

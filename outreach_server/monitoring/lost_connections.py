@@ -14,7 +14,7 @@ _FOUND_BROKEN: Final = ("discarding broken connection", "discarding closed conne
 """How the pool's lines about a connection begin that has ended while it was open."""
 
 _GIVEN_UP: Final = "reconnection attempt in pool"
-"""How its line begins about a connection that it tries for no more until somebody asks for one."""
+"""How its line begins when it stops retrying a connection until one is requested."""
 
 _RESTARTING: Final = ("shutting down", "starting up", "in recovery", "terminating connection")
 """What a server says while it restarts; any other refusal is the fault of a setting."""

@@ -38,7 +38,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def storage(url: str, proxy: CuttingProxy) -> AsyncIterator[PostgresStorage]:
-    """The database by way of the proxy, with two workspaces and with a connection for questions."""
+    """The database by way of the proxy, with two workspaces and with a pipelined reader."""
     async with opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/")) as made:
         await made.write(lambda tx: tx.workspaces.insert(make_workspace()))
         await made.write(lambda tx: tx.workspaces.insert(make_workspace(id=OTHER_WORKSPACE)))
@@ -62,20 +62,20 @@ def by_readers(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The questions that were sent."""
+    """The queries that were sent."""
     names: list[str] = []
     send = PipelinedReader._send_one
 
-    def noted(self: PipelinedReader, connection: PostgresConnection, question: CapturedQuery) -> bool:
-        names.append(question.statement)
-        return send(self, connection, question)
+    def noted(self: PipelinedReader, connection: PostgresConnection, query: CapturedQuery) -> bool:
+        names.append(query.statement)
+        return send(self, connection, query)
 
     monkeypatch.setattr(PipelinedReader, "_send_one", noted)
     return names
 
 
 async def wait_for_connection(storage: PostgresStorage) -> None:
-    """Ask until the storage has a connection for questions."""
+    """Query until the pipelined reader is connected."""
     await storage.read(STOPS)
     await until(lambda: reader_of(storage).connected)
 
@@ -95,7 +95,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 def revision(workspace_id: str = THIS_WORKSPACE) -> OneQuery[int | None]:
-    """Return the question for the revision of a workspace's lists."""
+    """Return the query for the revision of a workspace's lists."""
     return OneQuery(lambda tx: tx.campaign_lists.revision(workspace_id))
 
 
@@ -238,7 +238,7 @@ async def test_closing_does_not_wait_for_an_answer(url: str) -> None:
 async def test_a_server_that_is_away_is_not_asked_for_a_while(
     storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Instead of one more attempt to connect for each question."""
+    """A lost connection is not retried for each query."""
     attempts: list[object] = []
     monkeypatch.setattr(PipelinedReader, "_connect_in_thread", lambda pipelined: attempts.append(pipelined))
     monkeypatch.setattr(pipelined_reader, "_PAUSE_SECONDS", 3600.0)
@@ -308,7 +308,7 @@ async def test_a_question_without_an_answer_holds_the_others_up_for_a_moment_onl
     del by_readers[:]
     for _ in range(3):
         assert await storage.read(STOPS) == 0
-        # As when the time of a question that was answered is over.
+        # As when the time limit of an answered query ends.
         reader_of(storage)._look()
     assert by_readers == []
 

@@ -79,18 +79,18 @@ def _as_storage_error(error: Exception) -> Exception:
 
 
 class _JobManager(JobManager):
-    """Ends jobs; one that cannot be marked so, because a connection was lost, is left to who looks for such jobs.
+    """Ends jobs; one that cannot be marked so, because a connection was lost, is left to the search for such jobs.
 
     Procrastinate's worker does not expect an error there: asyncio would print it with a traceback.
 
     Args:
         connector: The way to the database.
-        tell: Is told of a lost connection.
+        report: Called with the error of a lost connection.
     """
 
-    def __init__(self, connector: BaseAsyncConnector, tell: Callable[[StorageError], None]) -> None:
+    def __init__(self, connector: BaseAsyncConnector, report: Callable[[StorageError], None]) -> None:
         super().__init__(connector)
-        self._tell = tell
+        self._report_loss = report
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         """Mark a job as ended, or delete it."""
@@ -100,7 +100,7 @@ class _JobManager(JobManager):
             translated = _as_storage_error(error)
             if not isinstance(translated, StorageError):
                 raise
-            self._tell(translated)
+            self._report_loss(translated)
 
 
 class _Unit(UnitState):
@@ -247,7 +247,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
             with anyio.CancelScope(shield=True):
                 await asyncio.wait({worker})
             if not worker.cancelled():
-                # Told of below, unless another error is on its way: then asyncio must not print it.
+                # Raised below, unless another error is being raised: then asyncio must not print it.
                 worker.exception()
         if not worker.cancelled():
             worker.result()
@@ -284,7 +284,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
             with state.scope:
                 due = None if self.stopping else await self._slice(unit, state, epoch)
                 if self.stopping and due is None:
-                    # Nobody has worked on it, or the lease is over.
+                    # No worker has run it, or the lease has ended.
                     following = again
                 else:
                     following = await self._following(unit, due)
@@ -311,7 +311,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
         return Deferral(unit=unit, due=self._clock.now() + pause, queue=QUEUE)
 
     async def _defer_for_sure(self, jobs: Jobs, deferral: Deferral | None) -> None:
-        """Defer a job, however long the database is away; a stop does not wait, and leaves it to the periodic task."""
+        """Defer a job, however long the database is down; a stop does not wait, and leaves it to the periodic task."""
         while deferral is not None:
             try:
                 await jobs.defer(deferral)
@@ -348,7 +348,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
         self._ended_ids = set(ended)
 
     async def _replace(self, job: procrastinate.jobs.Job, app: procrastinate.App, jobs: Jobs) -> None:
-        """End a job that nobody works on, after giving its unit another one."""
+        """End a job that no worker runs, after giving its unit another one."""
         if job.task_name == SLICE:
             args: dict[str, Any] = job.task_kwargs
             unit = WorkUnit(args["kind"], args["workspace_id"], args["unit_id"])

@@ -27,7 +27,7 @@ _SETTINGS: Final = {
     "search_path": SCHEMA,
     "client_min_messages": "warning",
     "jit": "off",
-    # A process that stands still within a transaction keeps nobody from pausing what it has fetched.
+    # A process that is suspended within a transaction does not prevent a pause of the jobs that it has fetched.
     "idle_in_transaction_session_timeout": "3000",
     # What an operator has set for others would end what listens, and what makes the tables.
     "idle_session_timeout": "0",

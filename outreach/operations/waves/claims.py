@@ -70,7 +70,7 @@ class NotClaimed(OutreachError):
 def may_commit(tx: Transaction, workspace_id: str, subjects: Sequence[str], epoch: int) -> bool:
     """Return whether a worker may commit intents of these subjects: no other one has claimed them since.
 
-    What nobody has claimed is claimed by it.
+    It claims what no worker has claimed.
     """
     known = {subject: tx.claims.get(workspace_id, subject) for subject in subjects}
     if any(one is not None and one.epoch != epoch for one in known.values()):
@@ -173,7 +173,7 @@ def shift_campaign(tx: Transaction, campaign: Campaign, epoch: int, now: datetim
 def _shift_number(tx: Transaction, sender: SenderPace, now: datetime, *, given_back: bool) -> Mapping[str, timedelta]:
     """Return when a number that another worker may have used is free, by its key; move its slot where that is needed.
 
-    Of a lost worker no claim is left: the number's slot tells when it is free, unless the clock was set back.
+    A lost worker has no claims: the number's slot shows when it is free, unless the clock was set back.
     """
     taken = tx.runs.sender_slot(sender.workspace_id, sender.phone)
     if taken is None:

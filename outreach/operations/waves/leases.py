@@ -205,7 +205,7 @@ def renew(
 
 
 def quarantine_of(known: DatabaseHome | None, home: DatabaseHome | None) -> PauseReason | None:
-    """Return why a database must not go on by itself; None if it may.
+    """Return why a database must not go on without a person; None if it may.
 
     Args:
         known: Where it was when the last worker began.

@@ -28,7 +28,7 @@ class Permits:
 def share(tx: Transaction, epoch: int, *, most: Permits, in_use: Permits) -> Permits:
     """Return how many permits a worker may grant from now on: its portion, of those that no other worker has.
 
-    It has at least one of each, so that no worker stands still where there are more of them than permits, or where the
+    It has at least one of each, so that no worker is blocked where there are more of them than permits, or where the
     others have not yet given back what is more than their portion.
 
     Args:

@@ -102,7 +102,7 @@ class AccountExaminer:
             adapter = self._adapters.adapter(account.provider)
             connection = attrs.evolve(self._connections.connection(account), http=http)
         except ConfigError:
-            # `account_not_usable` tells.
+            # `account_not_usable` reports that.
             return []
         settings: Sequence[CallbackSetting] = ()
         check = AccountCheck(

@@ -159,7 +159,7 @@ class DiagnosisQuery:
             self._vault.open(account.id, account.sealed, provider=account.provider)
             return not self._vault.is_newest(account.sealed)
         except ConfigError:
-            # `account_not_usable` or `key_not_usable` tells, the former of so many accounts as are listed.
+            # `account_not_usable` or `key_not_usable` reports that, the former for the listed accounts.
             return False
 
     async def _of_time_zones(self) -> Sequence[DiagnosisFinding]:

@@ -33,7 +33,7 @@ BUSY_SECONDS: Final = 5.0
 """How long a transaction waits for another process's lock, and for a connection."""
 
 IDLE_SECONDS: Final = 10.0
-"""After this long without a word within a transaction the server ends it: a process that stands still holds the others
+"""After this long without a statement within a transaction the server ends it: a suspended process holds the others
 up no longer."""
 
 SILENT_SECONDS: Final = 2 * BUSY_SECONDS
@@ -41,10 +41,10 @@ SILENT_SECONDS: Final = 2 * BUSY_SECONDS
 
 LONGEST_SECONDS: Final = 60.0
 """After this long without a word the connection of a writing operation is lost, also where its server answers others: a
-frozen disk, or a process of the server that stands still."""
+frozen disk, or a process of the server that hangs."""
 
 LONGEST_READ_SECONDS: Final = 300.0
-"""The same of a reading operation, which holds nobody up."""
+"""The same of a reading operation, which blocks no other one."""
 
 _PATIENT_SECONDS: Final = 60.0
 """After this long without an answer to a migration, a check or a copy, its server is probed: a server that is busy with
@@ -89,13 +89,13 @@ class ServerSilent(psycopg.OperationalError):
 
 
 class ServerHangs(ServerSilent):
-    """The server answers nobody: all connections to it are of no use."""
+    """The server answers no connection, so all connections to it are lost."""
 
 
 class PostgresConnection(Connection[tuple[Any, ...]]):
     """A connection that waits for its server as long as that lives, or for so long.
 
-    TCP notices a machine that is gone. A server that stands still keeps its connections: after `silent_seconds` without
+    TCP notices a machine that is gone. A server that hangs keeps its connections: after `silent_seconds` without
     an answer it is probed over another one, and where it does not answer that either, this one is closed.
 
     Attributes:
@@ -128,7 +128,7 @@ class PostgresConnection(Connection[tuple[Any, ...]]):
                     plug.shutdown(socket.SHUT_RDWR)
 
     def _watched(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-        """Run what the driver waits with, which hears every 0.1 s that nothing has come."""
+        """Run the driver's wait generator, and resume it every 0.1 s while nothing has arrived."""
         since: float | None = None
         asks_at = 0.0
         lost: ServerSilent | None = None

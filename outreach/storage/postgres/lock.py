@@ -40,7 +40,7 @@ class _Question(Generic[T]):
         ask: Asks it.
         answer: The answer; None without one.
         error: What the server said instead of an answer.
-        dropped: Whether nobody waits for the answer any more, so that it need not be sent.
+        dropped: Whether no caller waits for the answer any more, so that it need not be sent.
     """
 
     def __init__(self, ask: Callable[[PostgresConnection], T]) -> None:
@@ -53,8 +53,8 @@ class _Question(Generic[T]):
 class PostgresDispatchLock:
     """The places of the workers, an advisory lock each; a worker that loses its connection is fenced by its lease.
 
-    A thread asks the server, so that the event loop never waits for it. Who gets no answer within some seconds gets
-    none at all: the connection is cut, with all places that it holds, and the next question makes another one.
+    A thread asks the server, so that the event loop never waits for it. After some seconds
+    without an answer, the connection is cut, with all places that it holds, and the next question makes another one.
 
     The database is where its cluster is, and has the OIDs of its tables and the timeline of its server: a dump that was
     restored, here or elsewhere, and a server that was set back or has taken over, are others, and start paused. Files
@@ -97,7 +97,7 @@ class PostgresDispatchLock:
         await self._run(lambda connection: self._give_back(connection, place), must=True)
 
     async def find_free(self, places: Collection[int]) -> Collection[int]:
-        """Return which places nobody holds; none if the server does not answer."""
+        """Return which places no process holds; none if the server does not answer."""
         return await self._run(lambda connection: self._find_free(connection, places)) or []
 
     def close(self) -> None:
@@ -125,8 +125,8 @@ class PostgresDispatchLock:
 
         Args:
             ask: Asks, in the thread.
-            undo: Undoes it there, where nobody has waited for the answer.
-            must: Whether to send it also where nobody waits for the answer any more.
+            undo: Undoes it there, where no caller has waited for the answer.
+            must: Whether to send it also where no caller waits for the answer any more.
         """
         if self._closed:
             return None
@@ -271,7 +271,7 @@ class PostgresDispatchLock:
             self._mark = attrs.evolve(self._mark, epoch=self._mark.epoch + 1)
 
     def ended_uncleanly(self) -> bool:
-        """Return False: the server recovers by itself."""
+        """Return False: the server recovers without help."""
         return False
 
     async def check_integrity(self) -> str | None:

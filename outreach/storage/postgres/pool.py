@@ -17,7 +17,7 @@ from outreach.storage.postgres import schema
 from outreach.storage.postgres.connect import BUSY_SECONDS, OPEN_KEY, TIMELINE, PostgresConnection, ServerHangs, home_of
 from outreach.storage.postgres.errors import first_line
 
-# Commits have to survive a crash, whatever the server's default is. The timeline tells a failover.
+# Commits have to survive a crash, whatever the server's default is. A changed timeline shows a failover.
 _CONFIGURE: Final = f"""
     SELECT
         pg_advisory_lock_shared({OPEN_KEY}),
@@ -69,7 +69,7 @@ class Pool(ConnectionPool[PostgresConnection]):
     def find_live(self, error: BaseException) -> None:
         """Replace the connections that were lost, as one was by this error."""
         if isinstance(error, ServerHangs):
-            # Each would be waited for as long: who uses one begins anew, as with any lost connection.
+            # Each would be waited for as long. An operation that uses one begins again, as with any lost connection.
             self.cut()
         self.check()
 

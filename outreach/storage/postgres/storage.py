@@ -34,7 +34,7 @@ from outreach.storage.postgres.sql import Types
 from outreach.storage.postgres.transactions import FencedTransactions
 
 _LOOK_SECONDS: Final = 2.0
-"""A server that has not answered a new connection for this long is out of reach for those who ask why."""
+"""A server that has not answered a new connection for this long is reported as unreachable."""
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ class PostgresStorage:
             raise cancelled
 
     def observe(self, instrumentation: Instrumentation) -> None:
-        """Tell this instrumentation of each transaction, from the next opening on."""
+        """Report each transaction to this instrumentation, from the next opening on."""
         self._instrumentation = instrumentation
 
     @property

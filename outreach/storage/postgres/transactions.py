@@ -23,7 +23,7 @@ from outreach.storage.postgres.pool import Pool
 from outreach.working_set.journal import RollbackRequired
 
 FIND_OUT_SECONDS: Final = 30.0
-"""How long the outcome of a commit is looked for; the server ends what stands still long before."""
+"""How long the outcome of a commit is looked for; the server ends idle transactions long before."""
 
 _PAUSE_SECONDS: Final = 0.1
 
@@ -57,7 +57,7 @@ class FenceMissing(psycopg.InternalError):
 class FencedTransactions:
     """Transactions that take the fence first, so that those of all processes run one after the other.
 
-    The fence is one row, which counts the transactions: where the count has gone up by one, nobody else has written
+    The fence is one row, which counts the transactions: where the count has gone up by one, no other client has written
     since the last transaction of this process, and its cached rows are still true. A server that has taken over may
     have lost transactions, and given their numbers to others: the count says nothing over a connection that is newer
     than the last transaction, or to another server.
