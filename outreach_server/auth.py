@@ -73,10 +73,10 @@ async def _of_host(server: Server, authenticate: Authenticate, request: Request)
         ConfigError: What the host says is neither an `Identity` nor a workspace's identifier.
     """
     # Without the body: what is read here would be missing where it is needed.
-    asked: object = authenticate(Request(request.scope))
-    if not isinstance(asked, Awaitable):
-        raise ConfigError(f"authenticate must be an async function; it returned {type(asked).__name__} at once.")
-    found: object = await asked
+    result: object = authenticate(Request(request.scope))
+    if not isinstance(result, Awaitable):
+        raise ConfigError(f"authenticate must be an async function; it returned {type(result).__name__} at once.")
+    found: object = await result
     if found is None:
         raise Unauthorized("The request carries nothing that says who sends it, or nothing that is valid here.")
     identity = Identity(workspace_id=found) if isinstance(found, str) else found

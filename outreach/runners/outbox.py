@@ -146,7 +146,7 @@ class Outbox:
     async def _execute(self, request: ProviderRequest) -> None:
         # Until the request begins nothing can have reached the provider; from then on it may have.
         outcome, problem = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="stopped"), None
-        permit, instrumentation, asked = _Permit(self._places, request.account), self._worker.instrumentation, None
+        permit, instrumentation, begun_at = _Permit(self._places, request.account), self._worker.instrumentation, None
         instrumentation.intent_committed(request.dispatch)
         try:
             try:
@@ -164,7 +164,7 @@ class Outbox:
                 outcome = DispatchOutcome(state=DispatchState.UNKNOWN, reason="interrupted")
                 late = self._clock.now() - request.dispatch.slot_at
                 instrumentation.request_started(request.dispatch, late_seconds=max(late.total_seconds(), 0.0))
-                asked = self._clock.monotonic()
+                begun_at = self._clock.monotonic()
                 outcome = await self._call_provider(request, send)
         except ConfigError as error:
             # No request was made; the account's failure pauses its campaigns.
@@ -184,7 +184,7 @@ class Outbox:
                 dispatch_id=request.dispatch.id,
             )
         finally:
-            seconds = None if asked is None else self._clock.monotonic() - asked
+            seconds = None if begun_at is None else self._clock.monotonic() - begun_at
             instrumentation.request_ended(request.dispatch, outcome, seconds=seconds)
             # Cancelled or not: a committed dispatch's outcome is recorded.
             outcome = await self._record(request.dispatch, outcome)
@@ -271,12 +271,12 @@ class Outbox:
         permit.move_to(self._requests)
         return True
 
-    async def _withdrawal_reasons(self, asked: Sequence[CommittedIntent]) -> Sequence[str | None]:
+    async def _withdrawal_reasons(self, committed: Sequence[CommittedIntent]) -> Sequence[str | None]:
         """Return why each request must not start, by everything committed until now."""
         stops = await self._storage.read(OneQuery(lambda tx: tx.stops.count()))
-        if all(one.stops == stops for one in asked):
-            return [None] * len(asked)
-        return await self._storage.read(lambda tx: intents.withdrawal_reasons(tx, asked, self._clock.now()))
+        if all(one.stops == stops for one in committed):
+            return [None] * len(committed)
+        return await self._storage.read(lambda tx: intents.withdrawal_reasons(tx, committed, self._clock.now()))
 
     def _pace(self, key: str) -> _Pace:
         if key not in self._paces:

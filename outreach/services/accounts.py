@@ -180,11 +180,11 @@ class Accounts(AccountRekeying):
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("accounts", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("accounts", workspace_id, after=after, limit=limit)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Page[Account]:
-            page = asked.page_of_few(tx.accounts.list(workspace_of(tx, workspace_id).id))
+            page = page_request.page_of_few(tx.accounts.list(workspace_of(tx, workspace_id).id))
             throttles = (provider_throttles.active_throttle(tx, workspace_id, one.provider, now) for one in page)
             shown = [self._shown(account, throttle) for account, throttle in zip(page, throttles, strict=True)]
             return Page(items=shown, next=page.next)

@@ -235,8 +235,8 @@ class Callbacks:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("callbacks", workspace_id, after=after, limit=limit)
-        begin = asked.moment()
+        page_request = PageRequest("callbacks", workspace_id, after=after, limit=limit)
+        begin = page_request.moment()
 
         def operation(tx: Transaction) -> Sequence[CallbackRecord]:
             workspace_of(tx, workspace_id)
@@ -247,7 +247,7 @@ class Callbacks:
             return tx.callbacks.list(workspace_id, after=(received_at, account_id, event_id), limit=limit + 1)
 
         found = await self._context.storage.read(operation)
-        return asked.page(found, lambda one: moment_cursor(one.received_at, one.account_id, one.event_id))
+        return page_request.page(found, lambda one: moment_cursor(one.received_at, one.account_id, one.event_id))
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[CallbackRecord]:
         """Iterate over a workspace's events, newest first; see `list`."""

@@ -160,15 +160,15 @@ class Calls:
             NotFound: The workspace does not exist, or has no such campaign.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("calls", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("calls", workspace_id, after=after, limit=limit)
 
         def operation(tx: Transaction) -> Sequence[Call]:
             workspace_of(tx, workspace_id)
             if campaign_id is not None:
                 campaign_of(tx, workspace_id, campaign_id)
-            return tx.calls.list(workspace_id, campaign_id=campaign_id, after=asked.cursor, limit=limit + 1)
+            return tx.calls.list(workspace_id, campaign_id=campaign_id, after=page_request.cursor, limit=limit + 1)
 
-        return asked.page(await self._context.storage.read(operation), lambda one: one.id)
+        return page_request.page(await self._context.storage.read(operation), lambda one: one.id)
 
     def iter_all(self, workspace_id: str, *, campaign_id: str | None = None) -> AsyncIterator[Call]:
         """Iterate over calls, newest first; see `list`."""

@@ -64,8 +64,8 @@ class CampaignRecipients:
             require_text("phone", phone)
         if external_id is not None:
             check_name("external_id", external_id, MAX_EXTERNAL_ID)
-        asked = PageRequest("recipients", workspace_id, campaign_id, after=after, limit=limit)
-        cursor = asked.number()
+        page_request = PageRequest("recipients", workspace_id, campaign_id, after=after, limit=limit)
+        cursor = page_request.number()
         begin = -1 if cursor is None else cursor
 
         def fits(one: Recipient) -> bool:
@@ -90,7 +90,7 @@ class CampaignRecipients:
             )
 
         found = await self._context.storage.read_ledger(workspace_id, campaign_id, operation)
-        return asked.page(found, lambda one: str(one.position))
+        return page_request.page(found, lambda one: str(one.position))
 
     def iter_recipients(
         self,
@@ -144,9 +144,9 @@ class CampaignRecipients:
             InvalidRequest: The id is no text of 1 to 255 characters, or `after` or `limit` is invalid.
         """
         check_name("external_id", external_id, MAX_EXTERNAL_ID)
-        asked = PageRequest("appearances", workspace_id, external_id, after=after, limit=limit)
+        page_request = PageRequest("appearances", workspace_id, external_id, after=after, limit=limit)
         begin = None
-        if (cursor := asked.moment()) is not None:
+        if (cursor := page_request.moment()) is not None:
             campaign_id, _, position = cursor[1].partition("~")
             begin = (cursor[0], campaign_id, int(position))
 
@@ -159,7 +159,7 @@ class CampaignRecipients:
                     campaign_of(tx, workspace_id, one.campaign_id).created_at, one.campaign_id, one.position
                 )
 
-            return asked.page(found, cursor_of)
+            return page_request.page(found, cursor_of)
 
         return await self._context.storage.read(operation)
 
@@ -189,7 +189,7 @@ class CampaignRecipients:
             InvalidRequest: `position`, `after` or `limit` is invalid.
         """
         check_integer("position", position, 0, _MAX_POSITION)
-        asked = PageRequest("dispatches", workspace_id, campaign_id, position, after=after, limit=limit)
+        page_request = PageRequest("dispatches", workspace_id, campaign_id, position, after=after, limit=limit)
         found = await self._context.storage.read_ledger(
             workspace_id,
             campaign_id,
@@ -197,7 +197,7 @@ class CampaignRecipients:
                 workspace_id, campaign_of(tx, workspace_id, campaign_id).id, position
             ),
         )
-        return asked.page_of_few(found)
+        return page_request.page_of_few(found)
 
     def iter_dispatches(self, workspace_id: str, campaign_id: str, position: int) -> AsyncIterator[Dispatch]:
         """Iterate over the dispatches of one recipient, oldest first; see `list_dispatches`."""

@@ -162,11 +162,11 @@ class Campaigns(
             NotFound: The workspace does not exist.
             InvalidRequest: An argument is invalid.
         """
-        asked = PageRequest("campaigns", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("campaigns", workspace_id, after=after, limit=limit)
         wanted = _check_filters(channel, status, search)
         if archived is not None:
             check_flags({"archived": archived}, "archived")
-        begin = asked.moment()
+        begin = page_request.moment()
 
         def operation(tx: Transaction) -> tuple[Sequence[StoredCampaign], int]:
             workspace_of(tx, workspace_id)
@@ -182,7 +182,7 @@ class Campaigns(
 
         found, total = await self._context.storage.read(operation)
         campaigns = [stored.campaign() for stored in found]
-        return asked.page(campaigns, lambda one: moment_cursor(one.created_at, one.id), total=total)
+        return page_request.page(campaigns, lambda one: moment_cursor(one.created_at, one.id), total=total)
 
     def iter_all(
         self,

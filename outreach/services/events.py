@@ -362,14 +362,16 @@ class Events:
         Raises:
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("subscriptions", after=after, limit=limit)
+        page_request = PageRequest("subscriptions", after=after, limit=limit)
         now, lease = self._context.now(), lease_of(self._context.config)
 
         def operation(tx: Transaction) -> Sequence[Subscription]:
-            rows = [row for row in tx.subscriptions.list() if asked.cursor is None or row.name > asked.cursor]
+            rows = [
+                row for row in tx.subscriptions.list() if page_request.cursor is None or row.name > page_request.cursor
+            ]
             return [subscriptions.shown(tx, row, lease=lease, now=now) for row in rows[: limit + 1]]
 
-        return asked.page(await self._context.storage.read(operation), lambda one: one.name)
+        return page_request.page(await self._context.storage.read(operation), lambda one: one.name)
 
     def iter_subscriptions(self) -> AsyncIterator[Subscription]:
         """Iterate over all named subscriptions, by name; see `list_subscriptions`."""

@@ -86,8 +86,8 @@ class ElevenLabsVoice:
             },
         }
         path = f"/v1/convai/{'sip-trunk' if trunk else 'twilio'}/outbound-call"
-        asked = self._http.build_request("POST", f"{self._base}{path}", json=body, headers=self._headers)
-        return await send_once(self._http, asked, self._read, clock=self._connection.clock)
+        http_request = self._http.build_request("POST", f"{self._base}{path}", json=body, headers=self._headers)
+        return await send_once(self._http, http_request, self._read, clock=self._connection.clock)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find a conversation by its id, else by our reference."""
@@ -160,9 +160,9 @@ class ElevenLabsVoice:
         """Return the JSON of a successful response, else None."""
         import httpx
 
-        asked = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
+        http_request = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
         try:
-            response = await self._http.send(asked, follow_redirects=False)
+            response = await self._http.send(http_request, follow_redirects=False)
             return response.json() if response.is_success else None
         except (httpx.RequestError, ValueError, RecursionError):
             return None
