@@ -310,7 +310,7 @@ class Outreach:
         _check_truth("create", create)
         if migrate is not None:
             _check_truth("migrate", migrate)
-        # Here too, where what is empty would be taken for what is left out.
+        # Here too, where an empty value would be treated as a missing one.
         _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
         clock = clock or SystemClock()
         config = config or EngineConfig.load(os.environ)

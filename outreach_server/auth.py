@@ -27,7 +27,7 @@ async def authenticate_request(request: Request, operation: str, *, sms_campaign
         sms_campaigns: Whether the operation needs SMS campaigns to be enabled.
 
     Raises:
-        Unauthorized: The key is missing, malformed or worthless; or the host does not know the caller.
+        Unauthorized: The key is missing, malformed or invalid; or the host does not know the caller.
         Forbidden: The host does not allow the caller to do it.
         WorkspaceUnavailable: The workspace may not work.
         InsufficientScope: The key may not do this.
@@ -45,7 +45,7 @@ async def check_access(request: Request, operation: str) -> Workspace:
     """Return the workspace that a request acts for, without counting the request.
 
     Raises:
-        Unauthorized: The key is missing, malformed or worthless; or the host does not know the caller.
+        Unauthorized: The key is missing, malformed or invalid; or the host does not know the caller.
         Forbidden: The host does not allow the caller to do it.
         WorkspaceUnavailable: The workspace may not work.
         InsufficientScope: The key may not do this.

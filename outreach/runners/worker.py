@@ -337,7 +337,7 @@ class Worker:
             # What has not begun goes out under the next lease, and is not cut off in the midst of this one's end.
             self._lease_ends = min(self._lease_ends, self._clock.monotonic())
             raise LeaseLost(
-                "It is unknown whether intents were committed: this worker begins anew, and their outcomes are unknown."
+                "It is unknown whether intents were committed: this worker starts a new lease, and they are unknown."
             )
         await self._renew(epoch, ended=False)
         await self._settle_kept()

@@ -258,7 +258,7 @@ class _Scripted(Generic[RequestT]):
         await self._events.tell(lambda due: due(sink))
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        """Tell what became of a dispatch, as far as the power goes that it was given."""
+        """Return the outcome of a dispatch, as far as its `look_up` allows."""
         if self._look_up_power == "none":
             return None
         known = self._known.get(lookup.dispatch_id)

@@ -29,10 +29,10 @@ _READ_ONLY: Final = (
 )
 
 _QUIET_SECONDS: Final = 5.0
-"""Open connections that are lost after so long are lost to another interruption."""
+"""Open connections that are lost after this long belong to another interruption."""
 
 _AGAIN_SECONDS: Final = 60.0
-"""How often an interruption that goes on is logged."""
+"""How often an interruption that lasts is logged."""
 
 
 class LostConnections(logging.Filter):

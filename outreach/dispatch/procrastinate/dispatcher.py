@@ -189,7 +189,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
                     "update_heartbeat_interval": self._config.heartbeat_interval_seconds,
                     "stalled_worker_timeout": self._config.lease_seconds,
                     "install_signal_handlers": False,
-                    # Also when it ends because it lost its connections: it begins anew then.
+                    # Also when it ends because it lost its connections: it starts again then.
                     "shutdown_graceful_timeout": self._config.stop_grace_seconds,
                     "delete_jobs": "successful",
                 },

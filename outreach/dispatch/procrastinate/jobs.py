@@ -55,13 +55,13 @@ class JobsConnection(psycopg.AsyncConnection[Any]):
     """A connection that does not wait for its server for ever.
 
     Attributes:
-        answer_seconds: After so long without a word it is closed.
+        answer_seconds: How long it waits for an answer before it is closed.
     """
 
     answer_seconds: float = _ANSWER_SECONDS
 
     async def wait(self, gen: Generator[Any, Any, T], *given: Any, **more: Any) -> T:
-        """Wait for what the server says; the driver calls it for whatever it asks.
+        """Wait for the server's answer; the driver calls it for every request.
 
         Raises:
             psycopg.OperationalError: It said nothing for too long.

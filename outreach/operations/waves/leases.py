@@ -185,7 +185,7 @@ def renew(
         LeaseLost: Its lease has ended, or the database was set back: the next worker pauses running campaigns.
     """
     if is_behind(tx, noted, tx.leases.current()):
-        raise LeaseLost("The database was set back to an earlier state while this worker had it: it begins anew.")
+        raise LeaseLost("The database was set back to an earlier state during this lease: the worker starts a new one.")
     workers.renew(tx, epoch=epoch, lasts=lasts)
     lease = tx.leases.current()
     if lease is None or not workers.leads(tx, epoch):

@@ -40,7 +40,7 @@ SILENT_SECONDS: Final = 2 * BUSY_SECONDS
 """After this long without an answer to an operation, its server is probed: no lock takes longer."""
 
 LONGEST_SECONDS: Final = 60.0
-"""After this long without a word the connection of a writing operation is lost, also where its server answers others: a
+"""After this long without an answer a writing operation's connection is lost, even if its server answers others: a
 frozen disk, or a process of the server that hangs."""
 
 LONGEST_READ_SECONDS: Final = 300.0
@@ -76,7 +76,7 @@ _CLIENT_SETTINGS: Final = {
     "application_name": "outreach",
     "client_encoding": "UTF8",
     "connect_timeout": "5",
-    # A server that has gone without a word is noticed within some seconds.
+    # A server that has disappeared is detected within some seconds.
     "keepalives_idle": "5",
     "keepalives_interval": "2",
     "keepalives_count": "3",
@@ -93,7 +93,7 @@ class ServerHangs(ServerSilent):
 
 
 class PostgresConnection(Connection[tuple[Any, ...]]):
-    """A connection that waits for its server as long as that lives, or for so long.
+    """A connection that waits for its server while that answers probes, up to a limit.
 
     TCP notices a machine that is gone. A server that hangs keeps its connections: after `silent_seconds` without
     an answer it is probed over another one, and where it does not answer that either, this one is closed.
@@ -102,7 +102,7 @@ class PostgresConnection(Connection[tuple[Any, ...]]):
         timeline: On which timeline its server was when it was made fit for operations.
         made_at: When that was.
         silent_seconds: After so long without an answer its server is probed.
-        longest_seconds: After so long it is closed, whatever the server says.
+        longest_seconds: After this long it is closed, whatever the probes show.
     """
 
     timeline: str = ""

@@ -28,7 +28,7 @@ _LOOK_SECONDS: Final = 30.0
 
 
 class Listener:
-    """A thread that listens, and connects anew when its connection is lost.
+    """A thread that listens, and reconnects when its connection is lost.
 
     Args:
         conninfo: How to connect.

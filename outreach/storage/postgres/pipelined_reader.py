@@ -25,7 +25,7 @@ from outreach.working_set.backend import Row
 from outreach.working_set.working_set import WorkingSet
 
 _PAUSE_SECONDS: Final = 1.0
-"""After a connection was lost or refused, the next one is not tried for so long."""
+"""How long no new connection is tried after one was lost or refused."""
 
 _ANSWER_SECONDS: Final = BUSY_SECONDS
 """A connection without an answer for this long counts as lost: every query waits for the answer to the first."""
