@@ -143,7 +143,7 @@ def judge(
     decided = check_contact_rules(plan, recipient, recipient.phone, moment)
     if isinstance(decided, Postponement) and decided.reason == FREQUENCY_CAP:
         waits = decided
-        # After the cap the hours are asked again, while the campaign is open.
+        # After the cap the hours are checked again, while the campaign is open.
         moment = opening_state(plan.campaign, decided.due_at).reopens_at
         decided = check_contact_rules(attrs.evolve(plan, capped_until={}), recipient, recipient.phone, moment)
     if isinstance(decided, Postponement):

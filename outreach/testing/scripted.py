@@ -1,4 +1,4 @@
-"""A carrier and a voice provider that do as they are told, and remember what they were asked.
+"""A carrier and a voice provider that follow a script, and remember their requests.
 
 Both take a plan: a list of steps, one for each request in its order, after which they accept; or a function that
 chooses the step for a request.
@@ -62,7 +62,7 @@ class Step:
         outcome: The answer.
         error: What is raised.
         seconds: How long it takes before it does so.
-        events: What the provider tells after the request.
+        events: What the provider reports after the request.
     """
 
     kind: Literal["answer", "raise", "hang"]
@@ -254,7 +254,7 @@ class _Scripted(Generic[RequestT]):
         self._events.put(lambda sink: sink(event), at=-math.inf)
 
     async def listen(self, sink: ReportSink) -> None:
-        """Hand in what is due, in its order, until it is cancelled."""
+        """Pass due reports to the sink, in order, until it is cancelled."""
         await self._events.tell(lambda due: due(sink))
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
@@ -326,7 +326,7 @@ class ScriptedCarrier(_Scripted[OutboundMessage]):
         plan: What it does with each message.
         then: What it does once the plan has run out; it accepts by default.
         name: The name under which the ledger knows it.
-        look_up: What its look-up can tell.
+        look_up: What its look-up can return.
 
     Attributes:
         on_reply: Takes the replies of contacts, with the message that they reply to and their text.
@@ -370,7 +370,7 @@ class ScriptedVoice(_Scripted[CallRequest]):
         plan: What it does with each call.
         then: What it does once the plan has run out; it accepts by default.
         name: The name under which the ledger knows it.
-        look_up: What its look-up can tell.
+        look_up: What its look-up can return.
 
     Attributes:
         progress: What `status` answers, by dispatch id.
@@ -399,7 +399,7 @@ class ScriptedVoice(_Scripted[CallRequest]):
         return await self._ask(request, request.dispatch_id)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
-        """Tell the latest event of the call's course, or what a test has put into `progress`."""
+        """Return the latest event of the call's course, or what a test has put into `progress`."""
         return self.progress.get(dispatch_id)
 
     async def _tell(self, event: ScriptedEvent, request: CallRequest, provider_id: str, sink: ReportSink) -> None:

@@ -58,7 +58,7 @@ class ThreadWork:
         return made
 
     def any_left(self) -> bool:
-        """Return whether anything is not done yet; to be asked in the loop's thread, which makes the queues."""
+        """Return whether anything is not done yet; call it in the loop's thread, which makes the queues."""
         return self._calls > 0 or any(one.is_busy() for one in self._queues)
 
     def look_again(self) -> None:
@@ -102,7 +102,7 @@ class WorkQueue(queue.SimpleQueue[Any]):
 
 
 def anyio_threads_work(loop: asyncio.AbstractEventLoop) -> bool:
-    """Return whether a thread of anyio works for a loop; to be asked in the loop's own thread."""
+    """Return whether a thread of anyio works for a loop; call it in the loop's own thread."""
     # anyio has no public count of its working threads.
     variables = anyio.lowlevel._run_vars.get(loop, {})
     workers = variables.get(backend._threadpool_workers, ())

@@ -25,7 +25,7 @@ async def of_answer(
 
     Args:
         url: The public address; None if none is set.
-        transport: How it is asked; None for the network.
+        transport: The HTTP transport; None for the network.
     """
     if url is None:
         return []

@@ -44,8 +44,8 @@ async def examine(
         config: Its configuration.
         simulator: That of the simulators.
         config_file: The file that the configuration comes from, if any.
-        network: Whether providers, names and the public address may be asked.
-        transport: How the public address is asked; None for the network.
+        network: Whether providers, names and the public address may be queried.
+        transport: The HTTP transport to the public address; None for the network.
         invocation: How the program was called, so that the commands of findings work; None for its name alone.
     """
     invocation = invocation or Invocation(config_file=config_file)

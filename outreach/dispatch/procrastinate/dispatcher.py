@@ -43,7 +43,7 @@ _LOOK_AFTER_SECONDS: Final = 60.0
 behind the last one's, because it was set back."""
 
 _QUIET_SECONDS: Final = 60.0
-"""A unit that says it has nothing to do, although it is due, is asked again after this long."""
+"""A unit that says it has nothing to do, although it is due, is run again after this long."""
 
 _RELEASE_SECONDS: Final = 1.0
 """How long the end waits for the jobs to be given to others."""

@@ -214,7 +214,7 @@ class TransactionsContract(ContractBase):
         assert answered | {last} <= await pairs(storage) <= asked | {last}
 
     async def test_bulk_operations_let_the_others_go_first(self, storage: Storage) -> None:
-        """One that is asked for after many bulk ones does not wait for all of them."""
+        """One that is requested after many bulk ones does not wait for all of them."""
         order: list[str] = []
         before_urgent = 0
 

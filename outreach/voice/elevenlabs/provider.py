@@ -169,7 +169,7 @@ class ElevenLabsVoice:
 
 
 _WORDED: Final = frozenset({400, 404, 422})
-"""Statuses of refusals without a code, which only the message tells apart."""
+"""Statuses of refusals without a code, which only the message distinguishes."""
 
 
 def _require_no_broken_request(message: str) -> None:

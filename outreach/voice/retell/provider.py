@@ -127,7 +127,7 @@ class RetellVoice:
 
 
 _WORDED: Final = frozenset({400, 404, 422})
-"""Statuses of refusals that only the message tells apart."""
+"""Statuses of refusals that only the message distinguishes."""
 
 
 def headers_of(connection: Connection) -> dict[str, str]:

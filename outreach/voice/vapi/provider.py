@@ -153,7 +153,7 @@ class VapiVoice:
 
 
 _WORDED: Final = frozenset({400, 404, 422})
-"""Statuses of refusals that only the message tells apart."""
+"""Statuses of refusals that only the message distinguishes."""
 
 
 def headers_of(connection: Connection) -> dict[str, str]:
