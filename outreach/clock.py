@@ -15,7 +15,7 @@ _STEP: Final = timedelta(seconds=1)
 """Smaller steps of a clock are slewing or a late read."""
 
 _TOGETHER: Final = timedelta(seconds=0.1)
-"""Clocks that differ by less are taken for one: the way to a database takes some of it."""
+"""Clocks that differ by less count as equal: the round trip to a database takes part of the difference."""
 
 _AT_ONCE_SECONDS: Final = 0.1
 _LOOKS: Final = 10

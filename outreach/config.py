@@ -187,7 +187,7 @@ def _log_file(given: object) -> Path | None:
     if given is None:
         return None
     path = Path(given)
-    # Noticed now, and not when the first message cannot be logged, of which nobody would know whether it went out.
+    # Checked now: where the first message could not be logged, its outcome would be unknown.
     if path.is_dir() or not path.parent.is_dir():
         raise ConfigError(f"SimulatorConfig.log_file is {str(path)!r}; it must be a file in a directory that is there.")
     return path

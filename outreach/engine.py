@@ -70,7 +70,7 @@ from outreach.services.workspaces import Workspaces
 from outreach.storage.opening import is_postgres, key_file_for, state_directory, storage_from_url
 from outreach.vault import Vault
 from outreach.voice.simulator import SimulatedVoice
-from outreach.wire.asking import asked
+from outreach.wire.call_plugin import call_plugin
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
@@ -134,15 +134,15 @@ class Outreach:
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
         messages: Single messages, and those that people write back.
-        dispatches: Requests whose outcome nobody knows.
+        dispatches: Requests whose outcome is unknown.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
         events: What has happened, delivered after its commit.
         http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
-        status: `await engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
+        status: `await engine.status(workspace_id)` returns who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
-        diagnose: `await engine.diagnose()` tells what is wrong with the set-up and the data, and what fixes it.
-        readiness: `await engine.readiness()` tells whether this process can do its work now.
+        diagnose: `await engine.diagnose()` returns what is wrong with the set-up and the data, and what fixes it.
+        readiness: `await engine.readiness()` returns whether this process can do its work now.
         figures: `await engine.figures()` counts what is open in the whole database, for metrics.
     """
 
@@ -310,7 +310,7 @@ class Outreach:
         _check_truth("create", create)
         if migrate is not None:
             _check_truth("migrate", migrate)
-        # Here too, where what is empty would be taken for what is left out.
+        # Here too, where an empty value would be treated as a missing one.
         _check_kinds(dispatch=dispatch, clock=clock, rng=rng, config=config, simulator=simulator, analyser=analyser)
         clock = clock or SystemClock()
         config = config or EngineConfig.load(os.environ)
@@ -371,7 +371,7 @@ class Outreach:
             DatabaseOlder: An older version has written it, and this engine was not to bring it up to date.
             StorageError: The database cannot be used.
         """
-        self._loop_guard.settle()
+        self._loop_guard.bind()
         self._wake_ups._begin()
         async with AsyncExitStack() as stack:
             stack.callback(self._loop_guard.leave)
@@ -381,7 +381,7 @@ class Outreach:
             if self._prepare is not None:
                 await anyio.to_thread.run_sync(self._prepare)
             with suppress(StorageError):
-                # Whoever asks for anything next hears of it.
+                # The next call raises it.
                 await self._storage.read(self._compare_clocks)
             stack.push_async_callback(self.events._release)
             stack.push_async_callback(self._connections.aclose)
@@ -447,7 +447,7 @@ class Outreach:
             self._clock.follow(tx.now)
 
     async def _name_unreadable_archives(self) -> None:
-        """Say at the start what nobody could read later, such as archives that an upgrade has left behind."""
+        """Log at the start what could not be read later, such as archives that an upgrade has left behind."""
         with suppress(StorageError):
             for one in await self._storage.read(lambda tx: list_archives(tx, None)):
                 if one.problem is not None:
@@ -533,7 +533,7 @@ class Outreach:
             await self.campaigns._close_loading(grace_seconds=left)
 
     async def _supervise(self, dispatcher: Dispatcher, started: asyncio.Future[None]) -> None:
-        """Run the dispatcher until it is stopped; what goes wrong before it has started is the caller's to hear.
+        """Run the dispatcher until it is stopped; an error before it has started is raised to the caller.
 
         Raises:
             ConfigError: It ended before it had reported ready.
@@ -541,7 +541,7 @@ class Outreach:
         self._stopping = self._dispatching_is_over = False
         reminding = asyncio.create_task(_remind(self._log_throttle), name="outreach log counts")
         try:
-            await asked(dispatcher.run(task_status=_Readiness(started)))
+            await call_plugin(dispatcher.run(task_status=_Readiness(started)))
         except Exception as error:
             if not started.done():
                 raise
@@ -572,7 +572,7 @@ class Outreach:
                 await dispatcher.stop(grace_seconds=0)
                 raise
             finally:
-                # Not awaited itself: whoever waited for its start has heard of an error, and later ones are logged.
+                # Its result is not awaited: an error at the start was raised to the opener, and later ones are logged.
                 await asyncio.gather(root, return_exceptions=True)
                 self._dispatcher = None
 
@@ -648,7 +648,7 @@ _NO_ANALYSER: Final = "it must be an outreach.Analyser, whose method `outcome` i
 
 
 def _is_analyser(value: object) -> bool:
-    # A class has the method too, and cannot be asked; nor can what would have to be awaited, in a transaction.
+    # A class has the method too, but needs an instance. A coroutine function cannot be awaited in a transaction.
     outcome = getattr(value, "outcome", None)
     return not isinstance(value, type) and callable(outcome) and not inspect.iscoroutinefunction(outcome)
 
@@ -659,7 +659,7 @@ def _check_truth(name: str, value: object) -> None:
 
 
 class _Readiness(TaskStatus[None]):
-    """Tells whoever opens the engine that its dispatcher has started."""
+    """Reports to the code that opens the engine that its dispatcher has started."""
 
     def __init__(self, started: asyncio.Future[None]) -> None:
         self._started = started

@@ -138,7 +138,7 @@ class SmsCampaignsDisabled(Forbidden):
 
 
 class InsufficientScope(Forbidden):
-    """Whoever asks has none of the scopes that allow the operation.
+    """The caller has none of the scopes that allow the operation.
 
     Args:
         needed: The scopes that allow it: one of them is enough.

@@ -231,5 +231,5 @@ def _emit(level: int, text: str, error: BaseException | None, extra: dict[str, A
     try:
         log_error(_log, level, "%s", text, error=error, extra=extra)
     except Exception:
-        # A handler of the host that raises, such as one whose server is away, must not end the work that is told of.
+        # A log handler of the host may raise, such as when its server is down. That must not end the logged work.
         logging.Handler().handleError(logging.makeLogRecord({"msg": text}))

@@ -66,7 +66,7 @@ class KeySource(Protocol):
             make: Whether to make a key where there is none and that is possible.
 
         Raises:
-            ConfigError: There is none, or it cannot be read; the message says what to do, and tells no key.
+            ConfigError: There is none, or it cannot be read; the message says what to do, and contains no key.
         """
         ...
 

@@ -187,7 +187,7 @@ class Vault:
         if known is not None and known[0] == version:
             return known[1]
         try:
-            # Whoever has lost the file of its key makes no other one, which would open nothing of what is stored.
+            # A vault whose key file was lost makes no new key, which could not open the stored credentials.
             keys = self._load(make=make and known is None)
         except ConfigError as error:
             if known is None:

@@ -203,7 +203,7 @@ def _require_no_engine_options(**given: object) -> None:
 
 
 def _with_address(config: EngineConfig, public_url: str | None) -> EngineConfig:
-    # Looked at now: what is wrong with an address is told before anything is opened.
+    # Checked now, so that a wrong address raises before anything is opened.
     return attrs.evolve(config, public_url=public_url) if public_url else config
 
 

@@ -1,4 +1,4 @@
-"""Who asks: the API key or the host's own identity, the workspace that it acts for, and whether that may work now."""
+"""Authenticates a request by API key or by the host's identity, and checks that its workspace may work now."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ async def authenticate_request(request: Request, operation: str, *, sms_campaign
         sms_campaigns: Whether the operation needs SMS campaigns to be enabled.
 
     Raises:
-        Unauthorized: The key is missing, malformed or worthless; or the host does not know who asks.
-        Forbidden: The host does not let who asks do it.
+        Unauthorized: The key is missing, malformed or invalid; or the host does not know the caller.
+        Forbidden: The host does not allow the caller to do it.
         WorkspaceUnavailable: The workspace may not work.
         InsufficientScope: The key may not do this.
         SmsCampaignsDisabled: SMS campaigns are needed and not enabled.
@@ -45,8 +45,8 @@ async def check_access(request: Request, operation: str) -> Workspace:
     """Return the workspace that a request acts for, without counting the request.
 
     Raises:
-        Unauthorized: The key is missing, malformed or worthless; or the host does not know who asks.
-        Forbidden: The host does not let who asks do it.
+        Unauthorized: The key is missing, malformed or invalid; or the host does not know the caller.
+        Forbidden: The host does not allow the caller to do it.
         WorkspaceUnavailable: The workspace may not work.
         InsufficientScope: The key may not do this.
     """
@@ -67,16 +67,16 @@ async def _of_host(server: Server, authenticate: Authenticate, request: Request)
     """Return the workspace that the host says a request acts for, and what it may do there.
 
     Raises:
-        Unauthorized: The host does not know who asks.
-        Forbidden: The host does not let who asks do it.
+        Unauthorized: The host does not know the caller.
+        Forbidden: The host does not allow the caller to do it.
         WorkspaceUnavailable: The workspace is not there.
         ConfigError: What the host says is neither an `Identity` nor a workspace's identifier.
     """
     # Without the body: what is read here would be missing where it is needed.
-    asked: object = authenticate(Request(request.scope))
-    if not isinstance(asked, Awaitable):
-        raise ConfigError(f"authenticate must be an async function; it returned {type(asked).__name__} at once.")
-    found: object = await asked
+    result: object = authenticate(Request(request.scope))
+    if not isinstance(result, Awaitable):
+        raise ConfigError(f"authenticate must be an async function; it returned {type(result).__name__} at once.")
+    found: object = await result
     if found is None:
         raise Unauthorized("The request carries nothing that says who sends it, or nothing that is valid here.")
     identity = Identity(workspace_id=found) if isinstance(found, str) else found

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen(kw_only=True)
 class Identity:
-    """Who sends a request, for hosts with identities of their own.
+    """The sender of a request, for hosts with identities of their own.
 
     Attributes:
         workspace_id: The workspace that the request acts for.
@@ -36,8 +36,8 @@ class Identity:
 
 
 Authenticate: TypeAlias = Callable[[Request], Awaitable[Identity | str | None]]
-"""Returns who sends a request, or only the identifier of the workspace that it acts for; None where nobody is signed
-in with it."""
+"""Returns the sender of a request, or only the identifier of the workspace that it acts for; None for a request that
+is not signed in."""
 
 _SERVER: Final = "outreach_server.server"
 _EXCHANGE: Final = "outreach_server.exchange"
@@ -66,7 +66,7 @@ class Server:
     Attributes:
         open_engine: The engine while it is open.
         max_body_bytes: The largest body of a campaign.
-        authenticate: Returns who sends a request, instead of API keys; None for API keys.
+        authenticate: Returns the sender of a request, instead of API keys; None for API keys.
         carriers: Carriers that bodies may name besides those of the interface.
         spool_root: The directory of large bodies; by default the system's temporary one.
         large_bodies: Turns for large bodies, by workspace.

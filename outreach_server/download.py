@@ -90,7 +90,7 @@ class DownloadResponse(Response):
             try:
                 await self._send(send)
             except Exception as error:
-                # Raised below, as it is: the group would wrap it, and nobody would know its status.
+                # Raised below, as it is: the group would wrap it, and its status would be lost.
                 failure = error
             tasks.cancel_scope.cancel()
         if failure is not None:

@@ -152,7 +152,7 @@ async def answer_overloaded(request: Request, _: Exception) -> Response:
 
 
 def answer_stopping(request: Request) -> Response:
-    """Return the 503 response to a request that the stop of the server ends; nobody knows what it has changed."""
+    """Return the 503 response to a request that the server's stop ends; it is unknown what the request has changed."""
     request_state_of(request).closes = True
     return error_response(request, 503, "internal_error", _STOPPING, headers={"Retry-After": "1"})
 

@@ -21,7 +21,7 @@ from outreach_server.download import prefers
 from outreach_server.errors import error_response
 
 RETRY_SECONDS: Final = 3
-"""When a client whose stream has ended comes back."""
+"""After how long a client whose stream has ended reconnects."""
 
 POLL_SECONDS: Final = 0.25
 """How often new events are looked for."""
@@ -48,7 +48,7 @@ class EventStreamResponse(Response):
     It holds the events of one page, and reads the next page only after the client has taken them.
 
     Args:
-        request: The request, which has been let in.
+        request: The request, already authenticated.
         operation: Its operation, by its `operationId`.
         workspace_id: The workspace.
         kinds: The classes of events to send; none for all.
@@ -91,7 +91,7 @@ class EventStreamResponse(Response):
         """Send events until the stream ends."""
         server = server_of(self._request)
         sent_at = checked = anyio.current_time()
-        # The position at once: a client that loses the connection before the first event comes back with it.
+        # The position at once: a client that loses the connection before the first event reconnects with it.
         await _send(send, f"retry: {RETRY_SECONDS * 1000}\nid: {self._position}\n\n".encode())
         try:
             while not ended.is_set():
@@ -114,7 +114,7 @@ class EventStreamResponse(Response):
                     with anyio.move_on_after(POLL_SECONDS):
                         await ended.wait()
         except (OutreachError, HTTPException):
-            # The client comes back, and gets the error.
+            # The client reconnects, and gets the error.
             return
 
 

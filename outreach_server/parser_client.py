@@ -29,7 +29,7 @@ _LOG_FILE: Final = "helper.log"
 _MAX_TOLD: Final = 2000
 
 _SILENT_SECONDS: Final = 600.0
-"""How long a helper may write nothing: reading the largest body takes a small part of it, and one that stands still
+"""How long a helper may write nothing: reading the largest body takes a small part of it, and one that hangs
 would keep its turn for ever."""
 
 

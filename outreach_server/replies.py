@@ -36,7 +36,7 @@ async def answer_once(
     Args:
         body: The body with its key.
         operation: The operation's name, which scopes its keys.
-        make: Does what is asked for; the argument is its `idempotency_key`.
+        make: Carries out the request; the argument is its `idempotency_key`.
         write: Makes the JSON of the response.
         location: Makes the header `Location`; None for none.
         status: The status of the response.

@@ -78,7 +78,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
 
 
 def require_scope(operation: str, scopes: Collection[str], *, of_key: bool = True) -> None:
-    """Check that whoever asks may do an operation.
+    """Check that the caller may do an operation.
 
     Args:
         operation: Its `operationId`.

@@ -45,6 +45,6 @@ class FastListMiddleware:
         except OutreachError as error:
             response = await answer_outreach_error(request, error)
         except HTTPException as error:
-            # Of a host that finds out itself who asks.
+            # Raised by a host that authenticates requests itself.
             response = await answer_http_exception(request, error)
         await response(scope, receive, send)

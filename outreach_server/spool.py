@@ -24,7 +24,7 @@ _NAME: Final = re.compile(r"outreach-body-([0-9]+)-.*")
 @asynccontextmanager
 async def spool_directory(root: Path | None) -> AsyncIterator[Path]:
     """Create a private directory, and delete it at the end in any case."""
-    # In no thread: one whose waiting task is cancelled would make a directory that nobody knows of.
+    # Not in a thread: if the waiting task were cancelled, the directory would be left behind.
     made = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
     try:
         with _lock_of(made):
@@ -57,7 +57,7 @@ def _delete(directory: Path) -> None:
 def _is_in_work(path: Path, process: int) -> bool:
     if process != os.getpid() and psutil.pid_exists(process):
         return True
-    # In containers numbers tell nothing: each server has that of the one before, and those of others are unknown.
+    # In containers process ids prove nothing: each server has its predecessor's, and those of others are invisible.
     try:
         with _lock_of(path):
             return False

@@ -43,7 +43,7 @@ class Streams:
             return
         ended = anyio.Event()
         if self._ending:
-            # Its request was under way when the others were told; its client comes back, with a position.
+            # Its request was under way when the others were closed; its client reconnects with its position.
             ended.set()
         self._open[workspace_id] += 1
         self._ends.add(ended)

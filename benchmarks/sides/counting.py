@@ -83,11 +83,11 @@ def count_round_trips() -> Counts:
     """Have all that is asked of PostgreSQL counted from now on in this process, the answers waited for beside it."""
     import psycopg
 
-    from outreach.storage.postgres.asking import Asker
+    from outreach.storage.postgres.pipelined_reader import PipelinedReader
 
     counts = Counts()
     execute, copy, leave = psycopg.Cursor.execute, psycopg.Cursor.copy, psycopg.Pipeline.__exit__
-    send = Asker._send_one
+    send = PipelinedReader._send_one
 
     def counted_execute(self: Any, query: Any, *args: Any, **options: Any) -> Any:
         text = str(query)
@@ -110,14 +110,14 @@ def count_round_trips() -> Counts:
         counts.round_trips += 1
         leave(self, *args)
 
-    def counted_send(self: Asker, connection: Any, question: Any) -> bool:
+    def counted_send(self: PipelinedReader, connection: Any, query: Any) -> bool:
         # Past psycopg's cursors; some of them share a round trip.
-        counts.call(question.statement)
+        counts.call(query.statement)
         counts.runs += 1
         counts.round_trips += 1
-        return send(self, connection, question)
+        return send(self, connection, query)
 
-    Asker._send_one = counted_send  # type: ignore[method-assign]
+    PipelinedReader._send_one = counted_send  # type: ignore[method-assign]
     psycopg.Pipeline.__exit__ = counted_leave  # type: ignore[method-assign]
     psycopg.Cursor.execute = counted_execute  # type: ignore[method-assign]
     psycopg.Cursor.copy = counted_copy  # type: ignore[method-assign, assignment]

@@ -43,7 +43,7 @@ def archive_campaigns(
         NotFound: There is no such workspace.
         DatabaseMissing: There is no database.
         DatabaseOlder: It needs a migration.
-        ArchiveUnavailable: Somebody else moves into the archive, or it is not where it was.
+        ArchiveUnavailable: Another process moves into the archive, or it is not where it was.
         StorageError: The file holds something else, or one of both cannot be used.
     """
     path = _path(url)

@@ -1,4 +1,4 @@
-"""Moving contacts and requests of ended campaigns into a file of their own: the files, and who may."""
+"""Moving contacts and requests of ended campaigns into a file of their own: the files, and the lock on them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def archive_campaigns(
             apply_migrations(raw, migrate=False)
             if workspace_id is not None:
                 _require_workspace(raw, workspace_id)
-            # Beside the file of somebody else not even a lock is made.
+            # Beside another program's file not even a lock is made.
             _require_own(raw, file)
             stack.enter_context(lock_archive(str(file)))
             identity = _attach(raw, file, clock.now())
@@ -153,7 +153,7 @@ def _forget_unfinished(raw: sqlite3.Connection, file: Path) -> None:
 
 def _attach(raw: sqlite3.Connection, file: Path, now: datetime) -> str:
     """Attach the archive, a new one or one of this database, and note where it is; return its identity."""
-    # Again, now that nobody else makes one.
+    # Checked again, now that no other process can create one.
     _require_own(raw, file)
     if not file.exists():
         _forget_unfinished(raw, file)

@@ -22,7 +22,7 @@ from outreach.protocols.carrier import ReportSink
 from outreach.protocols.dispatcher import ReportSource, SliceRunner, Worker
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.wake_ups import WakeUps
-from outreach.wire.asking import asked
+from outreach.wire.call_plugin import call_plugin
 
 _log = logging.getLogger(__name__)
 
@@ -274,7 +274,7 @@ class LeasedDispatcher(ABC):
             await self._worker.release()
             await self._released()
         except Exception as error:
-            # The lease runs out by itself; a dispatcher that ended here would send nothing until a restart.
+            # The lease expires; a dispatcher that ended here would send nothing until a restart.
             self._count_failure(error)
             self._log_throttle.failure("dispatcher_failed", error, "The lease could not be given back.")
             return False
@@ -393,7 +393,7 @@ class LeasedDispatcher(ABC):
     async def _listen(self, source: ReportSource) -> None:
         while True:
             try:
-                await asked(source.listen(self._report))
+                await call_plugin(source.listen(self._report))
             except Exception as error:
                 self._count_failure(error)
                 self._log_throttle.failure("listen_failed", error, "Could not listen to %s.", source.name)
@@ -427,7 +427,7 @@ class LeasedDispatcher(ABC):
 
     @abstractmethod
     def _wake_all(self) -> None:
-        """Have every slice, and whoever starts them, look whether they are to stop."""
+        """Wake every slice, and the code that starts slices, so that each checks whether it must stop."""
 
     @abstractmethod
     def _active_units(self) -> int:

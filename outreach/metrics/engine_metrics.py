@@ -34,7 +34,7 @@ REFRESH_SECONDS: Final = 15.0
 """How often the figures are read from the database, however often Prometheus asks."""
 
 MAX_WORKSPACES: Final = 1000
-"""Workspaces that have labels of their own, where that is asked for; the others are `other` together."""
+"""The most workspaces with labels of their own, where labels by workspace are on; the others share `other`."""
 
 MAX_PROVIDERS: Final = 50
 MAX_REASONS: Final = 60
@@ -117,7 +117,7 @@ class EngineMetrics(Instrumentation, Collector):
     def _workspace(self, workspace_id: str) -> Labels:
         return (self._workspaces(workspace_id),) if self._by_workspace else ()
 
-    # What the engine tells.
+    # What the engine reports.
 
     def intent_committed(self, dispatch: Dispatch) -> None:
         """Count it as waiting."""
@@ -206,7 +206,7 @@ class EngineMetrics(Instrumentation, Collector):
                 self._start(channel, provider.name, ())
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._look_again, engine)
+                tasks.start_soon(self._watch_loop_lag, engine)
                 tasks.start_soon(self._refresh_again)
                 try:
                     yield
@@ -250,7 +250,7 @@ class EngineMetrics(Instrumentation, Collector):
             await self.refresh()
             await anyio.sleep(REFRESH_SECONDS)
 
-    async def _look_again(self, engine: Outreach) -> None:
+    async def _watch_loop_lag(self, engine: Outreach) -> None:
         steps = StepWatch(_Clocks(engine))
         while True:
             due = anyio.current_time() + LOOK_SECONDS

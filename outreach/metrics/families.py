@@ -26,7 +26,7 @@ class Family:
     Attributes:
         name: Its name; counters end in `_total`, units are those of Prometheus.
         kind: Its type.
-        help: What it tells.
+        help: What it shows.
         labels: The names of its labels.
         buckets: The upper bounds of a histogram, none below zero.
     """

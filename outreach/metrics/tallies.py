@@ -78,7 +78,7 @@ class Tally(Protocol):
 class TallyMetric(Metric):
     """What a tally had counted at one moment, for Prometheus.
 
-    Its samples are made when they are asked for: ten thousands of them take a tenth of a second. A reader that knows
+    Its samples are made when they are read: ten thousands of them take a tenth of a second. A reader that knows
     how the lines begin needs the numbers alone.
 
     Args:

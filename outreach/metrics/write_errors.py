@@ -51,7 +51,7 @@ POSTGRES_ERRORS: Final = (
     "UndefinedColumn",
     "UndefinedTable",
 )
-"""psycopg's names of PostgreSQL's errors; a connection that is lost without a word is an `OperationalError`."""
+"""psycopg's names of PostgreSQL's errors; a connection lost without a server error is an `OperationalError`."""
 
 WRITE_ERRORS: Final = (*SQLITE_ERRORS, *POSTGRES_ERRORS, OTHER)
 

@@ -323,7 +323,7 @@ class _Stream:
         self.last_end = max(self.last_end, at + (self._assumed.receipt_seconds if self._retries else 0.0))
 
     def _enter(self, contact: _Waiting, index: int, at: float) -> None:
-        """Enter a flow's step; whoever has replied is not known before."""
+        """Enter a flow's step; a forecast cannot know who will have replied."""
         steps = self.left.steps or ()
         due = at
         for position in range(index, len(steps)):

@@ -146,7 +146,7 @@ def is_national_form(digits: str, phone: str) -> bool:
 
 
 def number_kind(phone: str) -> NumberKind:
-    """Return whether a number in E.164 is a mobile one or a landline, as far as its numbering plan tells."""
+    """Return whether a number in E.164 is a mobile one or a landline, as far as its numbering plan shows."""
     import phonenumbers
 
     kind = _type_and_region(phone)[0]

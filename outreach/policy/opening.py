@@ -94,7 +94,7 @@ def _is_open_all_week(hours: BusinessHours) -> bool:
 
 
 def _is_in_known_zone(hours: BusinessHours, zone: tzinfo | None) -> bool:
-    """Return whether hours can be told here: another machine may have stored them, with newer rules of time zones."""
+    """Return whether hours can be computed here: another machine may have stored them, with newer time zone rules."""
     return zone is not None or is_zone(hours.timezone)
 
 

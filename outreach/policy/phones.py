@@ -314,7 +314,7 @@ def _clean(text: str) -> str | None:
 def register_hash(salt: str, phone: str) -> str:
     """Return the name of a number on the register: the same for the same number, and only with the workspace's salt.
 
-    Whoever has the database and tries all numbers finds it out; without the salt nobody does.
+    With the database, which has the salt, a search through all numbers finds the number; without the salt none does.
     """
     return PSEUDONYM_PREFIX + hmac.new(salt.encode(), phone.encode(), sha256).hexdigest()[:_PSEUDONYM_LENGTH]
 

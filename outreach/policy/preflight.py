@@ -136,14 +136,14 @@ def judge(
         return Verdict("left_out", rule="expires_first")
     messages = _left_of(messages, recipient)
     if restriction == "stopped" and messages and messages[0][0] > recipient.step:
-        # Before its first message it waits, and whoever waits is looked up in the register.
+        # Before its first message it waits, and the register is read for every waiting contact.
         return Verdict("left_out", rule="opted_out")
     moment = at
     waits: Postponement | None = None
     decided = check_contact_rules(plan, recipient, recipient.phone, moment)
     if isinstance(decided, Postponement) and decided.reason == FREQUENCY_CAP:
         waits = decided
-        # After the cap the hours are asked again, while the campaign is open.
+        # After the cap the hours are checked again, while the campaign is open.
         moment = opening_state(plan.campaign, decided.due_at).reopens_at
         decided = check_contact_rules(attrs.evolve(plan, capped_until={}), recipient, recipient.phone, moment)
     if isinstance(decided, Postponement):

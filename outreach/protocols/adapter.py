@@ -143,7 +143,7 @@ class CallbackEvent:
 
 CheckFault = Literal["refused", "funds", "disabled", "unreachable"]
 """What is wrong with an account: the provider refuses its credentials or ids, it has no funds, it or a part of it is
-disabled or suspended there, or nobody can tell because the provider gives no usable answer now."""
+disabled or suspended there, or the state is unknown because the provider gives no usable answer now."""
 
 
 @attrs.frozen(kw_only=True)

@@ -37,7 +37,7 @@ class CallbackSetting:
 
 @runtime_checkable
 class CallbackSettings(Protocol):
-    """An adapter whose provider's API tells where callbacks go."""
+    """An adapter whose provider's API returns where callbacks go."""
 
     async def callback_settings(
         self, connection: Connection, *, senders: Sequence[str], agents: Sequence[str]

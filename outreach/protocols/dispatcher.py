@@ -66,8 +66,8 @@ class Worker(Protocol):
         """Take a lease without waiting; return its epoch, or None while there are as many workers as allowed.
 
         Args:
-            on_integrity_check: Called before the slow database check after a crash, on the event loop. Whoever waits
-                for the dispatcher to be ready is not to wait for it.
+            on_integrity_check: Called before the slow database check after a crash, on the event loop. A caller that
+                waits for the dispatcher to be ready must not wait for the check.
 
         Raises:
             DispatchRefused: Dispatch is disabled for this database here.
@@ -103,7 +103,7 @@ class Worker(Protocol):
         ...
 
     async def since(self, change: int) -> Sequence[WorkItem]:
-        """Return the changes after a number; beside other workers also, now and then, what is due and nobody drives."""
+        """Return the changes after a number; beside other workers also, now and then, what is due without a worker."""
         ...
 
     async def refused_by(self, unit: WorkUnit) -> int | None:
@@ -140,14 +140,14 @@ class DispatcherParts:
     Attributes:
         worker: The right to dispatch, and the feed of what is due.
         runner: Does the work on one unit for a while.
-        sources: Adapters that hear of things by themselves; each is to be listened to while `run` runs.
+        sources: Adapters that receive reports without a callback; call `listen` of each while `run` runs.
         report: Takes their reports: hand it to `ReportSource.listen`.
         clock: Where the time comes from.
         config: How long a slice is (`time_slice_seconds`), and how often the feed is read (`change_poll_seconds`), the
             lease renewed (`heartbeat_interval_seconds`), the right asked for again (`lock_retry_seconds`) and what
             nobody needs swept (`cleanup_interval_seconds`).
         wake_ups: Wait by it for the next reading of the feed: `await wake_ups.wait("work", poll_seconds=…)` returns
-            sooner when another process has changed something since the last wait, where the storage is told of that.
+            sooner when another process has changed something since the last wait, where commits are notified.
     """
 
     worker: Worker

@@ -1,4 +1,4 @@
-"""What the engine tells while it works, for metrics, traces and logs."""
+"""What the engine reports while it works, for metrics, traces and logs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Instrumentation:
         """A provider's report on a message or call was merged, and committed.
 
         Args:
-            dispatch: What it is about; None if nobody knows.
+            dispatch: The dispatch of the report; None if it is unknown.
             report: The report.
             delay_seconds: How long after the start of the request it came; None without a dispatch.
         """
@@ -76,8 +76,8 @@ class Instrumentation:
 
 @runtime_checkable
 class ObservableStorage(Protocol):
-    """A storage that tells of its transactions."""
+    """A storage that reports its transactions."""
 
     def observe(self, instrumentation: Instrumentation) -> None:
-        """Tell this instrumentation of each transaction, from now on."""
+        """Report each transaction to this instrumentation from now on."""
         ...

@@ -1,4 +1,4 @@
-"""All instrumentations of an engine as one, whose errors reach nobody."""
+"""All instrumentations of an engine as one, whose errors do not reach the engine."""
 
 from __future__ import annotations
 

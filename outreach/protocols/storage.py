@@ -48,9 +48,9 @@ class DispatchLock(Protocol):
 
         It takes some seconds at the most, and takes no place if it is cancelled.
 
-        No two workers of a database have the same place: who takes it ends the lease of the one that had it before.
+        No two workers of a database have the same place: a worker that takes one ends the lease of its previous holder.
 
-        A place is not free while anybody holds it, this process included: two engines may share one storage.
+        A place is not free while any process holds it, this one included: two engines may share one storage.
 
         Raises:
             DispatchRefused: Dispatch is disabled for this database here.
@@ -111,7 +111,7 @@ class RemoteStorage(Protocol):
     async def why_unreachable(self) -> str | None:
         """Return why no connection can be made now, in the words of the driver; None where one can.
 
-        It is asked for while an operation waits or has failed, and returns after some seconds at the latest.
+        It is called while an operation waits or has failed, and returns after some seconds at the latest.
         """
         ...
 

@@ -29,7 +29,7 @@ class WakeUps:
     """Lets tasks of one event loop wait for changes; without a storage that is notified of them they wait by the clock.
 
     Args:
-        storage: Is asked to listen when somebody waits for the first time; None if it is not notified of commits.
+        storage: Starts to listen at the first wait; None if it is not notified of commits.
     """
 
     def __init__(self, storage: NotifyingStorage | None = None) -> None:

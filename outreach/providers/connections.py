@@ -58,7 +58,7 @@ class AccountConnections:
         self._answer_seconds = answer_seconds
         self._public_url = public_url.rstrip("/") if public_url else None
         self._shared: dict[str, SharedConnections] = {}
-        # Of the accounts that somebody has a connection of: there may be many others.
+        # Only of accounts with an open connection: there may be many others.
         self._clients: WeakValueDictionary[str, AccountClient] = WeakValueDictionary()
 
     def callback_url(self, account_id: str) -> str | None:

@@ -19,7 +19,7 @@ from outreach.protocols.voice import VoiceProvider
 from outreach.providers.connections import AccountConnections
 from outreach.providers.redaction import RedactedCarrier, RedactedVoiceProvider, Redaction
 from outreach.providers.registry import Adapters
-from outreach.wire.asking import called
+from outreach.wire.call_plugin import call_plugin_function
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class ProviderPool:
         known = self._carriers.get(account)
         if known is None:
             adapter, connection = self._adapters.carrier(name), self._connections.connection(account)
-            made = called(adapter.connect, connection)
+            made = call_plugin_function(adapter.connect, connection)
             _require(made, name, "send", "Carrier")
             known = RedactedCarrier(made, Redaction(connection.credentials, adapter.fields))
             self._carriers.put(account, known)
@@ -82,7 +82,7 @@ class ProviderPool:
         known = self._voices.get(account)
         if known is None:
             adapter, connection = self._adapters.voice(name), self._connections.connection(account)
-            made = called(adapter.connect, connection)
+            made = call_plugin_function(adapter.connect, connection)
             _require(made, name, "place_call", "VoiceProvider")
             known = RedactedVoiceProvider(made, Redaction(connection.credentials, adapter.fields))
             self._voices.put(account, known)
@@ -97,7 +97,7 @@ class ProviderPool:
 
 
 def _require(made: object, name: str, method: str, kind: str) -> None:
-    """Check what an adapter has connected, before anything is asked of it.
+    """Check what an adapter has connected, before it is used.
 
     Raises:
         ConfigError: It cannot send.

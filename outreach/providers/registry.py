@@ -21,7 +21,7 @@ from outreach.models.account import PROVIDERS, AdapterProblem, Provider, Provide
 from outreach.models.reports import Explanation
 from outreach.policy.explanations import FAILURE_TEXTS, OWN_CODES
 from outreach.protocols.adapter import Adapter, AnyAdapter, CarrierAdapter, CredentialField, VoiceAdapter
-from outreach.wire.asking import called
+from outreach.wire.call_plugin import call_plugin_function
 
 ADAPTER_GROUP: Final = "outreach.adapters"
 """The entry points of carriers and voice providers; each names an adapter object."""
@@ -130,7 +130,7 @@ class Adapters:
         """
         if provider is None or self.kind(provider) != "carrier":
             return _COMMON_START_WORDS
-        return called(self.carrier(provider).carrier_start_words, to)
+        return call_plugin_function(self.carrier(provider).carrier_start_words, to)
 
     def trunks_by_identifier(self, provider: str) -> bool:
         """Return whether a voice provider needs its own identifier of a SIP trunk."""

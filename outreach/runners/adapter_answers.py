@@ -42,8 +42,8 @@ _INDEXED: Final = frozenset({"event_id", "provider_id", "telephony_id", "from_nu
 _MAX_INDEXED: Final = 512
 """Characters. An index of PostgreSQL takes about 2,700 bytes of a row, and a character has up to 4.
 
-No provider's identifier is as long. A longer one is shortened wherever it is told, so that a report still finds its
-dispatch; but its provider would not know it in a look-up.
+No provider's identifier is as long. A longer one is shortened wherever it is stored, so that a report still finds its
+dispatch; but its provider would not find it in a look-up.
 """
 
 _OUTCOMES: Final = frozenset(get_args(CallOutcome))
@@ -103,7 +103,7 @@ def recordable_event(event: object) -> CallbackEvent:
     """Return an event of a callback in the same way.
 
     Raises:
-        TypeError: It has no identifier, or what it tells lacks something; the message is ours.
+        TypeError: It has no identifier, or its content lacks something; the message is ours.
     """
     if not isinstance(event, CallbackEvent):
         raise TypeError(f"an event is {_kind(event)}, not CallbackEvent")

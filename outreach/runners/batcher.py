@@ -66,27 +66,27 @@ class Batcher(Generic[Q, A]):
 
     async def submit(self, item: Q) -> A:
         """Return the answer to an item, or raise its error."""
-        asked: _PendingItem[Q, A] = _PendingItem(item)
-        self._waiting.append(asked)
+        pending: _PendingItem[Q, A] = _PendingItem(item)
+        self._waiting.append(pending)
         if self._answering:
-            await self._wait(asked)
+            await self._wait(pending)
         else:
-            self._answering = asked.leads = True
-        if asked.leads:
-            await self._lead(asked)
-        if asked.error is not None:
-            raise asked.error
-        return cast("A", asked.answer)
+            self._answering = pending.leads = True
+        if pending.leads:
+            await self._lead(pending)
+        if pending.error is not None:
+            raise pending.error
+        return cast("A", pending.answer)
 
-    async def _wait(self, asked: _PendingItem[Q, A]) -> None:
-        asked.called = asyncio.get_running_loop().create_future()
+    async def _wait(self, pending: _PendingItem[Q, A]) -> None:
+        pending.called = asyncio.get_running_loop().create_future()
         try:
-            await asked.called
+            await pending.called
         except BaseException:
-            asked.has_gone = True
-            if asked in self._waiting:
-                self._waiting.remove(asked)
-            if asked.leads:
+            pending.has_gone = True
+            if pending in self._waiting:
+                self._waiting.remove(pending)
+            if pending.leads:
                 self._hand_over()
             raise
 
@@ -103,28 +103,28 @@ class Batcher(Generic[Q, A]):
             await self._answer_all(batch)
             self._pause_ends = anyio.current_time() + self._pause_seconds
         except BaseException:
-            self._waiting.extendleft(asked for asked in reversed(batch) if not asked.has_gone)
+            self._waiting.extendleft(pending for pending in reversed(batch) if not pending.has_gone)
             self._waiting.remove(own)
             batch = []
             raise
         finally:
-            for asked in batch:
-                asked.call()
+            for pending in batch:
+                pending.call()
             self._hand_over()
 
     async def _answer_all(self, batch: Sequence[_PendingItem[Q, A]]) -> None:
         try:
-            answers = await self._answer([asked.item for asked in batch])
-            for asked, answer in zip(batch, answers, strict=True):
-                asked.answer, asked.error = answer, None
+            answers = await self._answer([pending.item for pending in batch])
+            for pending, answer in zip(batch, answers, strict=True):
+                pending.answer, pending.error = answer, None
         except Exception as error:
             if len(batch) == 1:
                 batch[0].error = error
                 return
-            # All at once: if the cause is shared, such as a blocked database, nobody waits in turn.
+            # All at once: if the cause is shared, such as a blocked database, no item waits for another.
             async with anyio.create_task_group() as tasks:
-                for asked in batch:
-                    tasks.start_soon(self._answer_all, [asked])
+                for pending in batch:
+                    tasks.start_soon(self._answer_all, [pending])
 
     def _hand_over(self) -> None:
         """Let a waiting task lead the next batch."""

@@ -25,7 +25,7 @@ from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderRequest, account_key
 from outreach.runners.batcher import Batcher
 from outreach.runners.channels import CampaignChannel, Decision
-from outreach.runners.claims import Holding
+from outreach.runners.claims import SliceClaims
 from outreach.runners.outbox import Outbox
 from outreach.runners.sender_rotation import SenderRotation
 from outreach.runners.worker import Worker
@@ -89,8 +89,8 @@ class CampaignRunner:
         """Run a campaign until nothing is due; see `protocols.dispatcher.SliceRunner`."""
         due = None
         try:
-            with self._worker.claims.slice(unit) as holding:
-                due = await self._run(unit, holding, epoch=epoch, until=until, wake_signal=wake_signal)
+            with self._worker.claims.slice(unit) as slice_claims:
+                due = await self._run(unit, slice_claims, epoch=epoch, until=until, wake_signal=wake_signal)
         finally:
             key = self._senders.get(unit.id)
             if key is not None and due is not None:
@@ -101,7 +101,7 @@ class CampaignRunner:
         return due
 
     async def _run(
-        self, unit: WorkUnit, holding: Holding, *, epoch: int, until: float, wake_signal: WakeSignal
+        self, unit: WorkUnit, slice_claims: SliceClaims, *, epoch: int, until: float, wake_signal: WakeSignal
     ) -> datetime | None:
         look_at, most = _FIRST_WAVE, 0
         while not wake_signal.stopping and self._clock.monotonic() < until:
@@ -109,7 +109,7 @@ class CampaignRunner:
             if plan is None:
                 return None
             campaign, channel = plan.campaign, self._channels[plan.campaign.channel]
-            if not await holding.take(_wanted(plan)):
+            if not await slice_claims.take(_wanted(plan)):
                 # The feed returns it again once no worker drives it.
                 return None
             if transitions.is_transition_due(campaign, self._clock.now()):
@@ -431,7 +431,7 @@ class CampaignRunner:
         try:
             return await self._commits.submit(wave)
         except asyncio.CancelledError:
-            # Another campaign's task may commit it all the same, and nobody would start its requests.
+            # Another campaign's task may commit it all the same, and no task would start its requests.
             self._worker.doubt()
             raise
 

@@ -111,7 +111,7 @@ class SmsChannel:
 
 
 def outbound_message(dispatch: Dispatch, *, not_after: datetime | None) -> OutboundMessage:
-    """Return what the carrier of a committed message is asked for."""
+    """Return the request to the carrier for a committed message."""
     return OutboundMessage(
         dispatch_id=dispatch.id,
         workspace_id=dispatch.workspace_id,

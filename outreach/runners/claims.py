@@ -61,7 +61,7 @@ class Claims:
         storage: The database.
         clock: The source of time.
         idle_seconds: What was not driven for this long is freed.
-        note_pace: Told the key and the earliest next start, on the monotonic clock, of each pace that another worker
+        note_pace: Called with the key and the earliest next start, on the monotonic clock, of each pace that others
             may have used.
     """
 
@@ -93,14 +93,14 @@ class Claims:
         self.alone = False
 
     @contextmanager
-    def slice(self, unit: WorkUnit) -> Iterator[Holding]:
-        """Return what a slice of a unit drives; it ends with the slice."""
+    def slice(self, unit: WorkUnit) -> Iterator[SliceClaims]:
+        """Return the claims of one slice of a unit; they end with the slice."""
         self._refused.pop(unit, None)
-        holding = Holding(self, unit)
+        slice_claims = SliceClaims(self, unit)
         try:
-            yield holding
+            yield slice_claims
         finally:
-            for head in holding.heads:
+            for head in slice_claims.heads:
                 self.leave(head)
 
     def note_refusal(self, unit: WorkUnit, wanted: Wanted) -> None:
@@ -110,7 +110,7 @@ class Claims:
         self._refused[unit] = wanted
 
     async def refused_by(self, unit: WorkUnit) -> int | None:
-        """Return who drives what the last slice of a unit needed; see `protocols.dispatcher.Worker`."""
+        """Return the workers that drive what a unit's last slice needed; see `protocols.dispatcher.Worker`."""
         wanted = self._refused.pop(unit, None)
         if wanted is None:
             return None
@@ -228,11 +228,11 @@ class Claims:
                 return False
 
 
-class Holding:
-    """What a slice drives.
+class SliceClaims:
+    """The claims of one slice.
 
     Attributes:
-        heads: The subjects that are not handed over until it ends.
+        heads: The subjects that are not handed over until the slice ends.
     """
 
     def __init__(self, claims: Claims, unit: WorkUnit) -> None:
@@ -241,7 +241,7 @@ class Holding:
         self.heads: set[Subject] = set()
 
     async def take(self, wanted: Wanted) -> bool:
-        """Return whether the slice may drive something; then it is not handed over while the slice lasts."""
+        """Claim subjects for the slice; return whether it holds them. It keeps them until it ends."""
         head = (wanted.workspace_id, wanted.subjects[0])
         entered = head not in self.heads
         if entered:

@@ -25,9 +25,9 @@ from outreach.runners.adapter_answers import recordable
 from outreach.runners.batcher import Batcher
 from outreach.runners.provider_log import log_provider_outcome
 from outreach.runners.worker import Worker
-from outreach.wire.asking import asked
+from outreach.wire.call_plugin import call_plugin
 from outreach.wire.fair_limiter import FairLimiter
-from outreach.wire.last_moment import last_moment
+from outreach.wire.request_gate import request_gate
 
 _RECORD_RETRY_SECONDS: Final = 0.5
 
@@ -41,10 +41,10 @@ _CLOCK_ROUNDING_SECONDS: Final = 0.000_002
 """The rounding difference between two clocks, each in whole microseconds."""
 
 _FRESH_SECONDS: Final = 0.1
-"""For how long the last check of the stops holds: after a longer wait for a connection they are asked once more."""
+"""For how long the last check of the stops holds: after a longer wait for a connection they are checked again."""
 
 _CHECKING_PORTION: Final = 0.05
-"""Of the time for a request: how long asking the stops again may take, so that what is not sent is known in time."""
+"""The portion of a request's time that a second check of the stops may take, so that its result is known in time."""
 
 _MAX_CHECKED: Final = 500
 """Requests that are checked together, immediately before they start."""
@@ -146,7 +146,7 @@ class Outbox:
     async def _execute(self, request: ProviderRequest) -> None:
         # Until the request begins nothing can have reached the provider; from then on it may have.
         outcome, problem = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="stopped"), None
-        permit, instrumentation, asked = _Permit(self._places, request.account), self._worker.instrumentation, None
+        permit, instrumentation, begun_at = _Permit(self._places, request.account), self._worker.instrumentation, None
         instrumentation.intent_committed(request.dispatch)
         try:
             try:
@@ -164,7 +164,7 @@ class Outbox:
                 outcome = DispatchOutcome(state=DispatchState.UNKNOWN, reason="interrupted")
                 late = self._clock.now() - request.dispatch.slot_at
                 instrumentation.request_started(request.dispatch, late_seconds=max(late.total_seconds(), 0.0))
-                asked = self._clock.monotonic()
+                begun_at = self._clock.monotonic()
                 outcome = await self._call_provider(request, send)
         except ConfigError as error:
             # No request was made; the account's failure pauses its campaigns.
@@ -184,7 +184,7 @@ class Outbox:
                 dispatch_id=request.dispatch.id,
             )
         finally:
-            seconds = None if asked is None else self._clock.monotonic() - asked
+            seconds = None if begun_at is None else self._clock.monotonic() - begun_at
             instrumentation.request_ended(request.dispatch, outcome, seconds=seconds)
             # Cancelled or not: a committed dispatch's outcome is recorded.
             outcome = await self._record(request.dispatch, outcome)
@@ -215,8 +215,8 @@ class Outbox:
                 checked = self._clock.monotonic()
             return obstacle is None and self._in_time(dispatch)
 
-        with anyio.move_on_after(self._config.provider_timeout_seconds), last_moment(may_start):
-            answer: object = await asked(send())
+        with anyio.move_on_after(self._config.provider_timeout_seconds), request_gate(may_start):
+            answer: object = await call_plugin(send())
             outcome = recordable(answer)
             if outcome is None:
                 # Its answer is worthless, and may contain what no log may.
@@ -271,12 +271,12 @@ class Outbox:
         permit.move_to(self._requests)
         return True
 
-    async def _withdrawal_reasons(self, asked: Sequence[CommittedIntent]) -> Sequence[str | None]:
+    async def _withdrawal_reasons(self, committed: Sequence[CommittedIntent]) -> Sequence[str | None]:
         """Return why each request must not start, by everything committed until now."""
         stops = await self._storage.read(OneQuery(lambda tx: tx.stops.count()))
-        if all(one.stops == stops for one in asked):
-            return [None] * len(asked)
-        return await self._storage.read(lambda tx: intents.withdrawal_reasons(tx, asked, self._clock.now()))
+        if all(one.stops == stops for one in committed):
+            return [None] * len(committed)
+        return await self._storage.read(lambda tx: intents.withdrawal_reasons(tx, committed, self._clock.now()))
 
     def _pace(self, key: str) -> _Pace:
         if key not in self._paces:

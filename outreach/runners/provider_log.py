@@ -12,7 +12,7 @@ from outreach.models.reports import CallReport
 from outreach.models.states import DispatchState
 from outreach.policy.dispatch_history import LOCAL_INTERRUPTIONS, PROVIDER_FAILURES
 from outreach.protocols.voice import Analyser
-from outreach.wire.asking import called
+from outreach.wire.call_plugin import call_plugin_function
 
 _OUTCOMES: Final = get_args(CallOutcome)
 
@@ -103,7 +103,7 @@ def _failure_class(outcome: DispatchOutcome) -> str | None:
 class SafeAnalyser:
     """An analyser whose errors are logged and count as "unknown", because the call has ended all the same.
 
-    So does what is no outcome, such as a word of a language model: whoever reads calls knows the listed ones alone.
+    So does a value that is no outcome, such as a language model's word: readers of calls know the listed outcomes only.
     """
 
     def __init__(self, analyser: Analyser, log_throttle: LogThrottle) -> None:
@@ -113,7 +113,7 @@ class SafeAnalyser:
     def outcome(self, report: CallReport) -> CallOutcome | None:
         """Return the outcome of an ended call; None if it is unknown."""
         try:
-            outcome = called(self._analyser.outcome, report)
+            outcome = call_plugin_function(self._analyser.outcome, report)
         except Exception as error:
             # Its type alone: the message may contain what was said in the call, or the number.
             self._log(report, type(error).__name__, "failed with %s")

@@ -28,7 +28,7 @@ from outreach.protocols.voice import VoiceProvider
 from outreach.providers.pool import ProviderPool, account_key
 from outreach.runners.adapter_answers import recordable
 from outreach.runners.worker import Worker
-from outreach.wire.asking import asked
+from outreach.wire.call_plugin import call_plugin
 from outreach.working_set import Transaction
 
 _MAX_LOOKUPS: Final = 64
@@ -166,7 +166,7 @@ class Reconciler:
             if ability == "none":
                 return None
             with anyio.fail_after(self._config.provider_timeout_seconds):
-                answer: object = await asked(provider.look_up(self._lookup_request(dispatch)))
+                answer: object = await call_plugin(provider.look_up(self._lookup_request(dispatch)))
             found = recordable(answer)
             if found is None and answer is not None:
                 # Its answer is worthless, and may contain what no log may.
@@ -188,7 +188,7 @@ class Reconciler:
     async def serve(self) -> None:
         """Run rounds until cancelled."""
         while True:
-            # Not that of a round under an earlier lease: who does not lead has none.
+            # Not that of a round under an earlier lease: a worker that does not lead has none.
             self._has_more = False
             try:
                 # Others would ask the providers the same.

@@ -13,9 +13,9 @@ _TURN_GRACE_SECONDS: Final = 2.0
 
 @attrs.define
 class _Number:
-    """The state of one number: who waits until when, and who was served when."""
+    """The state of one number: until when each campaign waits, and when each was served."""
 
-    asking: dict[str, float] = attrs.field(factory=dict)
+    waits_until: dict[str, float] = attrs.field(factory=dict)
     served: dict[str, int] = attrs.field(factory=dict)
     count: int = 0
 
@@ -40,14 +40,14 @@ class SenderRotation:
         `now` is on the monotonic clock; the campaign asks again within `back_in` seconds unless it sends before.
         """
         number = self._numbers[key]
-        number.asking[campaign_id] = now + back_in + _TURN_GRACE_SECONDS
+        number.waits_until[campaign_id] = now + back_in + _TURN_GRACE_SECONDS
         own = number.rank(campaign_id)
-        return sum(until >= now and number.rank(other) < own for other, until in number.asking.items())
+        return sum(until >= now and number.rank(other) < own for other, until in number.waits_until.items())
 
     def record_turn(self, key: str, campaign_id: str) -> None:
         """Record that a campaign took slots of a number, which puts it behind the others."""
         number = self._numbers[key]
-        number.asking.pop(campaign_id, None)
+        number.waits_until.pop(campaign_id, None)
         number.count += 1
         number.served[campaign_id] = number.count
 
@@ -55,13 +55,13 @@ class SenderRotation:
         """Record that a campaign does not wait for a number now."""
         number = self._numbers.get(key)
         if number is not None:
-            number.asking.pop(campaign_id, None)
+            number.waits_until.pop(campaign_id, None)
 
     def forget(self, key: str, campaign_id: str) -> None:
         """Forget a campaign that has nothing to send from a number."""
         number = self._numbers.get(key)
         if number is not None:
-            number.asking.pop(campaign_id, None)
+            number.waits_until.pop(campaign_id, None)
             number.served.pop(campaign_id, None)
-            if not number.asking and not number.served:
+            if not number.waits_until and not number.served:
                 del self._numbers[key]

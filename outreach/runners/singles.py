@@ -33,7 +33,7 @@ from outreach.runners.adapter_answers import recordable_call_report
 from outreach.runners.channels import outbound_message
 from outreach.runners.outbox import Outbox
 from outreach.runners.worker import Worker
-from outreach.wire.asking import asked
+from outreach.wire.call_plugin import call_plugin
 from outreach.working_set import Transaction
 
 _MAX_POLLS: Final = 10_000
@@ -76,8 +76,8 @@ class SinglesRunner:
         sender = message.from_number
         pace = await self._storage.read(lambda tx: pace_of_number(tx, unit.workspace_id, sender, self._clock.now()))
         wanted = Wanted(workspace_id=unit.workspace_id, campaign=None, sender=pace)
-        with self._worker.claims.slice(unit) as holding:
-            if not await holding.take(wanted):
+        with self._worker.claims.slice(unit) as slice_claims:
+            if not await slice_claims.take(wanted):
                 # The feed returns it again once no worker drives it.
                 return None
             try:
@@ -126,8 +126,8 @@ class SinglesRunner:
         if call is None:
             return None
         wanted = Wanted(workspace_id=unit.workspace_id, campaign=None, sender=None)
-        with self._worker.claims.slice(unit) as holding:
-            if not await holding.take(wanted):
+        with self._worker.claims.slice(unit) as slice_claims:
+            if not await slice_claims.take(wanted):
                 return None
             if call.status is not CallStatus.QUEUED:
                 return await self._poll(call)
@@ -249,7 +249,7 @@ class SinglesRunner:
             workspace = await self._workspace(WorkUnit("call", call.workspace_id, call.id))
             provider = await self._provider_pool.voice(workspace, call.provider)
             with anyio.fail_after(self._config.call_status_seconds):
-                answer: object = await asked(
+                answer: object = await call_plugin(
                     provider.status(
                         workspace_id=call.workspace_id, dispatch_id=dispatch.id, provider_id=call.provider_call_id
                     )

@@ -65,7 +65,7 @@ _MAX_ERASED_SLICES: Final = 100
 """Of one sweep: the next one goes on."""
 
 _MAX_SWEPT_SLICES: Final = 100
-"""The same of each kind of rows that nobody needs any more."""
+"""The same for each kind of rows that are no longer needed."""
 
 _MAX_ROWS: Final = 200
 """Rows that one housekeeping transaction changes; outcomes and reports that share one."""
@@ -73,17 +73,17 @@ _MAX_ROWS: Final = 200
 _KEPT_RETRY_SECONDS: Final = 0.5
 
 _SETTLING_PAUSE_SECONDS: Final = 0.01
-"""Between transactions with outcomes of campaigns, for which nobody waits: few large ones take less computing."""
+"""Between transactions with outcomes of campaigns, for which no caller waits: few large ones take less computing."""
 
 
-def tell_of_report(
+def notify_report(
     instrumentation: Instrumentation,
     log_throttle: LogThrottle,
     dispatch: Dispatch | None,
     report: Report,
     now: datetime,
 ) -> None:
-    """Tell of a report that was merged, and how long after its request it came."""
+    """Report a merged report to the instrumentation, with the delay since its request."""
     if dispatch is not None and report.retry_after_seconds is not None:
         log_throttled(log_throttle, dispatch.workspace_id, dispatch.provider, report.retry_after_seconds)
     delay = None if dispatch is None else max((now - dispatch.slot_at).total_seconds(), 0.0)
@@ -146,7 +146,7 @@ class Worker:
         self._server_changes = 0
         self._intact = False
         self._others: Mapping[int, int] = {}
-        self._sightings = workers.Sightings(clock)
+        self._stale_leases = workers.StaleLeaseDetector(clock)
         self._reload = False
         self._left_behind = False
         self._steps = StepWatch(clock)
@@ -247,17 +247,17 @@ class Worker:
                     place=place,
                     lasts=lasts,
                     gone=gone or (),
-                    unrenewed=self._sightings.look(tx),
+                    unrenewed=self._stale_leases.look(tx),
                 )
                 if takeover.reason is not None:
                     singles.cancel_queued_singles(tx, reason=takeover.reason, now=now)
                 return takeover, self.permits.share(tx, takeover.epoch, in_use)
 
             while (taken := await self._storage.write(operation)) is None:
-                # The clock may have been set forth. The locks are asked outside of the transaction.
+                # The clock may have been set forth. The locks are checked outside the transaction.
                 gone = await self._find_gone(seem_over)
             takeover, portion = taken
-            # From the commit on the earlier worker's last checks hear of it.
+            # From this commit on, the last checks of the earlier worker see the takeover.
             taken_at = self._clock.monotonic()
             self.permits.take_in(portion)
             self._takeover_starts.clear()
@@ -278,7 +278,7 @@ class Worker:
             await lock.release(place)
             raise
         if takeover.reason is not None:
-            # Where no campaign ran, nobody has anything to do.
+            # Where no campaign ran, no person must do anything.
             are = "campaign is" if len(paused) == 1 else "campaigns are"
             _log.log(
                 logging.WARNING if paused else logging.INFO,
@@ -310,10 +310,10 @@ class Worker:
     async def commit(self, operation: Operation[T]) -> T:
         """Commit intents.
 
-        Where nobody can tell whether they were committed, they are nobody's (`doubt`).
+        Where it is unknown whether they were committed, no worker owns them (`doubt`).
 
         Raises:
-            CommitUnknown: Nobody can tell.
+            CommitUnknown: It is unknown whether they were committed.
             OutreachError: Nothing was committed.
         """
         try:
@@ -328,7 +328,7 @@ class Worker:
         return result
 
     def doubt(self) -> None:
-        """Have the next heartbeat give the lease up, so that intents that may be nobody's count as abandoned."""
+        """Have the next heartbeat give the lease up, so that intents that may have no worker count as abandoned."""
         self._in_doubt = True
 
     async def renew(self, epoch: int) -> None:
@@ -337,7 +337,7 @@ class Worker:
             # What has not begun goes out under the next lease, and is not cut off in the midst of this one's end.
             self._lease_ends = min(self._lease_ends, self._clock.monotonic())
             raise LeaseLost(
-                "Nobody can tell whether intents were committed: this worker begins anew, and they are unknown."
+                "It is unknown whether intents were committed: this worker starts a new lease, and they are unknown."
             )
         await self._renew(epoch, ended=False)
         await self._settle_kept()
@@ -377,7 +377,7 @@ class Worker:
                 led=led,
                 receipt=self.backoff.receipt,
             )
-            # Who ends leaves this to others.
+            # A worker that ends leaves this to others.
             lost = () if ended else self._end_lost(tx, epoch, gone)
             team, portion = self.claims.look_around(tx, free), self.permits.share(tx, epoch, in_use)
             if ended:
@@ -387,13 +387,13 @@ class Worker:
         try:
             mark, lost, team, portion = await self._storage.write(operation)
         except BaseException:
-            # Left to the next one: nobody may know whether this one was committed.
+            # Left to the next heartbeat: it may be unknown whether this one was committed.
             self._left_behind = True
             if noted is not None:
                 self.note_set_back(noted)
             raise
         if self._count_server_changes() != self._server_changes:
-            # Outcomes that are recorded here may be lost there, and nobody would look for them.
+            # Outcomes that are recorded here may be lost there, and no worker would look for them.
             self.doubt()
         self._left_behind = self._left_behind or bool(lost)
         self.permits.take_in(portion)
@@ -405,21 +405,21 @@ class Worker:
         self.claims.note(team, free)
         self._reload = not self.claims.alone
         if self._left_behind:
-            # Again at the next heartbeat if this fails: nobody else looks for it.
+            # Again at the next heartbeat if this fails: no other code looks for it.
             await self._settle_abandoned()
             self._left_behind = False
         self.log_throttle.recovered(DATABASE, "The database accepts writes again.", action="database_again")
 
     def _end_lost(self, tx: Transaction, epoch: int, gone: Collection[int]) -> Sequence[int]:
         return workers.end_lost(
-            tx, but=epoch, unrenewed=self._sightings.look(tx), is_gone=lambda one: one.epoch in gone
+            tx, but=epoch, unrenewed=self._stale_leases.look(tx), is_gone=lambda one: one.epoch in gone
         )
 
     async def _find_gone(self, others: Mapping[int, int]) -> Collection[int]:
         """Return which workers, given with their places, are certainly gone: their places are free now.
 
-        Who has taken such a place since is another one. It does not hold the heartbeat up for longer than until the
-        next one.
+        A worker that has taken such a place since is another one. The check delays this heartbeat until the next one at
+        most.
         """
         free: Collection[int] = ()
         if others:
@@ -456,7 +456,7 @@ class Worker:
     async def since(self, change: int) -> Sequence[WorkItem]:
         """Return the changes after a number, in order; log the engine's pauses among them, made by any process.
 
-        Where there are other workers, what they drive is not due here, and all that is due and that nobody drives is
+        Where there are other workers, what they drive is not due here, and all that is due and that no worker drives is
         returned again after each heartbeat.
         """
         again, self._reload = self._reload, False
@@ -515,12 +515,12 @@ class Worker:
     def keep(self, dispatch: Dispatch, outcome: DispatchOutcome) -> None:
         """Have an outcome recorded when the database can be reached again, under whatever lease.
 
-        A database that is away for a while often takes the lease with it, and providers answer meanwhile.
+        When a database is down for a while, the lease often ends, and providers answer meanwhile.
         """
         self._kept[dispatch.id] = dispatch, outcome, self._clock.monotonic()
 
     async def settle_kept(self) -> None:
-        """Record what was kept, trying again until all of it is; whoever waits bounds that."""
+        """Record the kept outcomes, retrying until all are recorded; the caller limits how long."""
         while self._kept:
             await self._settle_kept()
             if self._kept:
@@ -589,7 +589,7 @@ class Worker:
         """Merge a provider's report, together with others that arrive at the same time, and commit it."""
         event = recordable_report(event)
         dispatch = await self._reports.submit(event)
-        tell_of_report(self.instrumentation, self.log_throttle, dispatch, event, self._clock.now())
+        notify_report(self.instrumentation, self.log_throttle, dispatch, event, self._clock.now())
 
     async def _merge(self, events: Sequence[Report]) -> Sequence[Dispatch | None]:
         def operation(tx: Transaction) -> Sequence[Dispatch | None]:
@@ -625,7 +625,7 @@ class Worker:
             actor=trail.ENGINE,
             limit=_MAX_ROWS,
             max_slices=_MAX_ERASED_SLICES,
-            # What a wrong clock has erased nobody brings back.
+            # An erasure by a wrong clock cannot be undone.
             by_age=trusted,
         )
         for problem in result.unreachable:

@@ -27,7 +27,7 @@ from outreach.services.account_rekeying import AccountRekeying
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate
 from outreach.vault import PreviousCredentials, Vault
-from outreach.wire.asking import asked
+from outreach.wire.call_plugin import call_plugin
 from outreach.working_set import Transaction
 
 _log = logging.getLogger(__name__)
@@ -166,7 +166,7 @@ class Accounts(AccountRekeying):
             held = self._vault.open(account.id, account.sealed, provider=account.provider)
             known = self._vault.previous(account.id, account.sealed, provider=account.provider)
         except ConfigError:
-            # Who has lost the key connects anew, and cannot verify anything with what it encrypted.
+            # After the key was lost, accounts are connected anew: what it encrypted verifies nothing.
             return ()
         return previous_credentials.replaced(held, known, given, now, verifying=verifying)
 
@@ -180,11 +180,11 @@ class Accounts(AccountRekeying):
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("accounts", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("accounts", workspace_id, after=after, limit=limit)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Page[Account]:
-            page = asked.page_of_few(tx.accounts.list(workspace_of(tx, workspace_id).id))
+            page = page_request.page_of_few(tx.accounts.list(workspace_of(tx, workspace_id).id))
             throttles = (provider_throttles.active_throttle(tx, workspace_id, one.provider, now) for one in page)
             shown = [self._shown(account, throttle) for account, throttle in zip(page, throttles, strict=True)]
             return Page(items=shown, next=page.next)
@@ -241,7 +241,7 @@ class Accounts(AccountRekeying):
         # The client bounds the wait for each part of an answer only, and one may come byte by byte.
         with anyio.move_on_after(seconds):
             connection = self._connections.connection(account)
-            found = await asked(adapter.check(connection))
+            found = await call_plugin(adapter.check(connection))
             redaction = Redaction(connection.credentials, adapter.fields)
             found = attrs.evolve(found, message=redaction.text(found.message))
         if found.ok and self._connections.callback_url(account.id) is None:

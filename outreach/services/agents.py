@@ -174,9 +174,9 @@ class Agents:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("agents", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("agents", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id))
-        return asked.page_of_few([one for one in found if one.removed_at is None])
+        return page_request.page_of_few([one for one in found if one.removed_at is None])
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Agent]:
         """Iterate over a workspace's agents, oldest first; see `list`."""

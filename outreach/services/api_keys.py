@@ -89,9 +89,9 @@ class ApiKeys:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("API keys", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("API keys", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(lambda tx: tx.keys.list(workspace_of(tx, workspace_id).id))
-        return asked.page_of_few(found)
+        return page_request.page_of_few(found)
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[ApiKey]:
         """Iterate over a workspace's keys, revoked ones included, oldest first; see `list`."""
@@ -148,9 +148,9 @@ class ApiKeys:
         digest = _digest(api_key)
         known = self._known.get(digest)
         if known is None:
-            asked = self._known.asked()
+            lookup = self._known.start_lookup()
             known = await self._context.storage.read(lambda tx: operations.authenticate(tx, digest))
-            self._known.keep(digest, known, asked)
+            self._known.keep(digest, known, lookup)
         return known
 
 
@@ -204,17 +204,17 @@ class ApiKeyCache:
         del self._found[digest]
         return None
 
-    def asked(self) -> LookupStart:
+    def start_lookup(self) -> LookupStart:
         """Return the start of a lookup."""
         return LookupStart(at=self._clock.monotonic(), after=self._forgotten)
 
-    def keep(self, digest: str, access: ApiAccess, asked: LookupStart) -> None:
+    def keep(self, digest: str, access: ApiAccess, lookup: LookupStart) -> None:
         """Cache an answer, unless `forget` was called since the lookup started."""
-        if asked.after != self._forgotten:
+        if lookup.after != self._forgotten:
             return
         if len(self._found) >= _MAX_KEPT:
             self._found.clear()
-        self._found[digest] = (access, asked.at)
+        self._found[digest] = (access, lookup.at)
 
     def forget(self) -> None:
         """Drop all entries, after a key or a workspace has changed here."""

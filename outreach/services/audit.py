@@ -28,13 +28,13 @@ class Audit:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("audit", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("audit", workspace_id, after=after, limit=limit)
 
         def operation(tx: Transaction) -> Sequence[tuple[int, AuditEntry]]:
             _require(tx, workspace_id)
-            return tx.audit.numbered(workspace_id, after=asked.number(), limit=limit + 1)
+            return tx.audit.numbered(workspace_id, after=page_request.number(), limit=limit + 1)
 
-        page = asked.page(await self._context.storage.read(operation), lambda one: str(one[0]))
+        page = page_request.page(await self._context.storage.read(operation), lambda one: str(one[0]))
         return Page(items=[entry for _, entry in page], next=page.next)
 
     def iter_all(self, workspace_id: str | None = None) -> AsyncIterator[AuditEntry]:

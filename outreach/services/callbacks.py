@@ -28,10 +28,10 @@ from outreach.providers.redaction import Redaction
 from outreach.runners.adapter_answers import recordable_event
 from outreach.runners.batcher import Batcher
 from outreach.runners.provider_log import SafeAnalyser
-from outreach.runners.worker import backoff_of, tell_of_report
+from outreach.runners.worker import backoff_of, notify_report
 from outreach.services.context import ServiceContext
-from outreach.services.lists import PageRequest, iterate, moment_place
-from outreach.wire.asking import called
+from outreach.services.lists import PageRequest, iterate, moment_cursor
+from outreach.wire.call_plugin import call_plugin_function
 from outreach.working_set import Transaction
 
 _MAX_INLINE: Final = 4 * 1024
@@ -111,7 +111,7 @@ class Callbacks:
         events = self._recordable(account, found, Redaction(connection.credentials, known.fields))
         new, reports = await self._taking.submit((account, events, body))
         for dispatch, report in reports:
-            tell_of_report(context.instrumentation, context.log_throttle, dispatch, report, context.now())
+            notify_report(context.instrumentation, context.log_throttle, dispatch, report, context.now())
         _log_unreadable(account, events, {record.event_id for record in new})
         return new
 
@@ -235,8 +235,8 @@ class Callbacks:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("callbacks", workspace_id, after=after, limit=limit)
-        begin = asked.moment()
+        page_request = PageRequest("callbacks", workspace_id, after=after, limit=limit)
+        begin = page_request.moment()
 
         def operation(tx: Transaction) -> Sequence[CallbackRecord]:
             workspace_of(tx, workspace_id)
@@ -247,7 +247,7 @@ class Callbacks:
             return tx.callbacks.list(workspace_id, after=(received_at, account_id, event_id), limit=limit + 1)
 
         found = await self._context.storage.read(operation)
-        return asked.page(found, lambda one: moment_place(one.received_at, one.account_id, one.event_id))
+        return page_request.page(found, lambda one: moment_cursor(one.received_at, one.account_id, one.event_id))
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[CallbackRecord]:
         """Iterate over a workspace's events, newest first; see `list`."""
@@ -265,9 +265,9 @@ class Callbacks:
 
 async def _verified(adapter: Adapter, connection: Connection, callback: Callback) -> object:
     if len(callback.body) <= _MAX_INLINE:
-        return called(adapter.read, connection, callback)
-    # Anybody may send a large body, which takes long to verify.
-    return await to_thread.run_sync(called, adapter.read, connection, callback)
+        return call_plugin_function(adapter.read, connection, callback)
+    # Any client may send a large body, which takes long to verify.
+    return await to_thread.run_sync(call_plugin_function, adapter.read, connection, callback)
 
 
 def _reports(

@@ -44,11 +44,11 @@ async def find_caller_id_problems(
         if missing is not None or campaign.channel != "call":
             return () if missing is None else (missing,), None
         account = tx.accounts.of_provider(workspace_id, provider)
-        asked = None if account is None else (campaign, _callers(tx, campaign), account)
-        return _unknown_trunk(tx, campaign, provider, adapters), asked
+        call_check = None if account is None else (campaign, _callers(tx, campaign), account)
+        return _unknown_trunk(tx, campaign, provider, adapters), call_check
 
-    found, asked = await context.storage.read(operation)
-    return found if asked is None else (*found, *_unlisted(*asked, vault, adapters))
+    found, call_check = await context.storage.read(operation)
+    return found if call_check is None else (*found, *_caller_id_problems(*call_check, vault, adapters))
 
 
 def _unknown_trunk(tx: Transaction, campaign: Campaign, provider: str, adapters: Adapters) -> Sequence[ErrorDetail]:
@@ -66,7 +66,7 @@ def _callers(tx: Transaction, campaign: Campaign) -> _Callers:
     return [("agent.from_number", agent.from_number)] if agent is not None and agent.from_number is not None else []
 
 
-def _unlisted(
+def _caller_id_problems(
     campaign: Campaign, callers: _Callers, account: StoredAccount, vault: Vault, adapters: Adapters
 ) -> Sequence[ErrorDetail]:
     # Imported here, so that a program without calls loads neither it nor httpx.

@@ -116,7 +116,7 @@ class Calls:
         context.wake(WorkUnit("call", workspace_id, call.id))
         if not waits:
             return call
-        # The call is queued from here on: whoever heard that the database is away would have it placed once more.
+        # The call is queued from here on: a caller that got an error of the database would place it a second time.
         try:
             with suppress(StorageError):
                 call = await self._wait_for_acceptance(call)
@@ -160,15 +160,15 @@ class Calls:
             NotFound: The workspace does not exist, or has no such campaign.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("calls", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("calls", workspace_id, after=after, limit=limit)
 
         def operation(tx: Transaction) -> Sequence[Call]:
             workspace_of(tx, workspace_id)
             if campaign_id is not None:
                 campaign_of(tx, workspace_id, campaign_id)
-            return tx.calls.list(workspace_id, campaign_id=campaign_id, after=asked.place, limit=limit + 1)
+            return tx.calls.list(workspace_id, campaign_id=campaign_id, after=page_request.cursor, limit=limit + 1)
 
-        return asked.page(await self._context.storage.read(operation), lambda one: one.id)
+        return page_request.page(await self._context.storage.read(operation), lambda one: one.id)
 
     def iter_all(self, workspace_id: str, *, campaign_id: str | None = None) -> AsyncIterator[Call]:
         """Iterate over calls, newest first; see `list`."""

@@ -252,7 +252,7 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
     if not given.keys().isdisjoint(_WHEN):
         check_times(after)
     if "batch_concurrency" in given and after.business_hours is not None:
-        # The hours tell the same number (docs/interface.md#business-hours).
+        # The hours have the same number (docs/interface.md#business-hours).
         hours = attrs.evolve(after.business_hours, batch_concurrency=given["batch_concurrency"])
         after = attrs.evolve(after, business_hours=hours)
     return after

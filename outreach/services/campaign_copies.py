@@ -52,7 +52,7 @@ class CampaignCopies(CampaignCreation):
     ) -> CampaignCreated:
         """Create a campaign like an earlier one, with all its contacts, without starting it.
 
-        Its start and expiry are not copied. Who has unsubscribed since is left out, as in every new campaign.
+        Its start and expiry are not copied. Contacts unsubscribed since are left out, as in every new campaign.
 
         Args:
             workspace_id: The workspace.
@@ -221,7 +221,7 @@ class CampaignCopies(CampaignCreation):
             found, last = await self._context.storage.read_ledger(campaign.workspace_id, campaign.id, operation)
             for recipient in found:
                 if is_pseudonym(recipient.phone):
-                    # The person was erased, and only the figures know of the place.
+                    # The person was erased: only the figures count this contact.
                     continue
                 if taken is not None:
                     taken["contacts"] += 1
@@ -232,12 +232,12 @@ class CampaignCopies(CampaignCreation):
 
 
 class _Selection:
-    """Who is followed up.
+    """Decides which contacts are followed up.
 
     Args:
         wanted: The results.
         include: Whom not to leave out.
-        left_out: Counts who is left out.
+        left_out: Counts the contacts that are left out.
     """
 
     def __init__(self, wanted: frozenset[str], include: frozenset[str], left_out: Counter[str]) -> None:

@@ -74,7 +74,7 @@ class CampaignExports:
         parts = export_bytes(
             contacts, kind, channel=campaign.channel, variables=campaign.variable_names, zone=campaign.timezone
         )
-        # Whoever stops reading leaves no open file behind.
+        # A reader that stops early leaves no open file behind.
         async with aclosing(parts):
             async for part in parts:
                 yield part

@@ -21,7 +21,7 @@ from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns import loading
-from outreach.operations.campaigns.earlier_numbers import EarlierNumbers
+from outreach.operations.campaigns.seen_numbers import SeenNumbers
 from outreach.operations.campaigns.setup import find_text_warnings, unknown_placeholders
 from outreach.operations.campaigns.transitions import missing_setup, setup_status
 from outreach.operations.common import agent_of, campaign_of, flow_of, trunk_of, workspace_of
@@ -53,7 +53,7 @@ class CampaignCreation:
         self._closing = False
 
     def _stop_loading(self) -> None:
-        """Stop loading campaigns, also where a source of contacts lets wait."""
+        """Stop loading campaigns, also while a source of contacts is slow to return the next one."""
         self._closing = True
         for scope in self._reading:
             scope.cancel()
@@ -232,7 +232,7 @@ class CampaignCreation:
             if not contacts:
                 raise InvalidRequest.at("recipients", "must have at least 1 element")
             loading.begin(tx, campaign, now=now)
-            loaded = loading.load_chunk(tx, campaign, contacts, earlier=None, position=0, now=now)
+            loaded = loading.load_chunk(tx, campaign, contacts, seen_numbers=None, position=0, now=now)
             return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, once, actor)
 
         self._check_not_closing()
@@ -277,7 +277,7 @@ class CampaignCreation:
         once: IdempotencyGuard[CampaignCreated],
         actor: str,
     ) -> CampaignCreated:
-        # Nobody sees that a campaign which is loading uses them, so that they may have been removed meanwhile.
+        # No check sees that a loading campaign uses them, so they may have been removed meanwhile.
         if campaign.trunk_id is not None:
             trunk_of(tx, campaign.workspace_id, campaign.trunk_id)
         if campaign.flow_id is not None and campaign.message_source == "flow":
@@ -306,7 +306,7 @@ class CampaignCreation:
         context = self._context
         position = excluded = 0
         loaded = Counters()
-        earlier = EarlierNumbers()
+        seen_numbers = SeenNumbers()
         chunk = first
         while chunk:
             self._check_not_closing()
@@ -315,7 +315,9 @@ class CampaignCreation:
                 tx: Transaction, chunk: Sequence[PreparedRecipient] = chunk, position: int = position
             ) -> loading.ChunkResult:
                 once.keep(tx)
-                return loading.load_chunk(tx, campaign, chunk, earlier=earlier, position=position, now=context.now())
+                return loading.load_chunk(
+                    tx, campaign, chunk, seen_numbers=seen_numbers, position=position, now=context.now()
+                )
 
             async def go_on(chunk: Sequence[PreparedRecipient] = chunk) -> Sequence[PreparedRecipient]:
                 variables.see(chunk)
@@ -324,7 +326,7 @@ class CampaignCreation:
             written = chunk
             # The next chunk is read while this one is written.
             result, chunk = await run_concurrently(partial(context.storage.write, write, bulk=True), go_on)
-            earlier.add(contact.phone for contact in written)
+            seen_numbers.add(contact.phone for contact in written)
             position = result.next_position
             excluded += result.excluded
             loaded = loaded + result.counters

@@ -98,21 +98,21 @@ class CampaignPageCache:
         self._pages: SizeBoundedCache[CampaignQuery, _CachedPage] = SizeBoundedCache(_MAX_PAGE_BYTES)
         self._campaigns: SizeBoundedCache[str, _RenderedCampaign] = SizeBoundedCache(_MAX_CAMPAIGN_BYTES)
 
-    async def get(self, asked: CampaignQuery) -> JsonPage:
+    async def get(self, query: CampaignQuery) -> JsonPage:
         """Return a page in its current state.
 
         Raises:
             NotFound: The workspace does not exist.
         """
         storage, now = self._context.storage, self._context.now()
-        known = self._pages.get(asked)
+        known = self._pages.get(query)
         if known is not None and not known.since <= now < known.until:
             known = None
-        if known is not None and known.change == await self._revision(asked.workspace_id):
+        if known is not None and known.change == await self._revision(query.workspace_id):
             return known.page
-        found = await storage.read(lambda tx: _read(tx, asked))
-        made = self._make(asked, found, now)
-        self._pages.put(asked, made, len(made.page.items) + len(asked.search or "") * 4 + _EACH_BYTES)
+        found = await storage.read(lambda tx: _read(tx, query))
+        made = self._make(query, found, now)
+        self._pages.put(query, made, len(made.page.items) + len(query.search or "") * 4 + _EACH_BYTES)
         return made.page
 
     async def _revision(self, workspace_id: str) -> int | None:
@@ -123,7 +123,7 @@ class CampaignPageCache:
             revision = await storage.read(OneQuery(lambda tx: tx.campaign_lists.revision(workspace_id)))
         return revision
 
-    def _make(self, asked: CampaignQuery, found: _Found, now: datetime) -> _CachedPage:
+    def _make(self, query: CampaignQuery, found: _Found, now: datetime) -> _CachedPage:
         campaigns = [self._campaign(stored, now) for stored in found.campaigns]
         moments = (*_ALWAYS, *(made.expires for made in campaigns if made.expires is not None))
         items = b"[" + b",".join(made.text for made in campaigns) + b"]"
@@ -131,7 +131,7 @@ class CampaignPageCache:
             change=found.change,
             since=max(moment for moment in moments if moment <= now),
             until=min(moment for moment in moments if moment > now),
-            page=JsonPage(items=items, page=asked.page, page_size=asked.page_size, total=found.total),
+            page=JsonPage(items=items, page=query.page, page_size=query.page_size, total=found.total),
         )
 
     def _campaign(self, stored: StoredCampaign, now: datetime) -> _RenderedCampaign:
@@ -151,18 +151,18 @@ class CampaignPageCache:
         return made
 
 
-def _read(tx: Transaction, asked: CampaignQuery) -> _Found:
+def _read(tx: Transaction, query: CampaignQuery) -> _Found:
     """Return a page's campaigns."""
-    change = tx.campaign_lists.revision(asked.workspace_id)
+    change = tx.campaign_lists.revision(query.workspace_id)
     if change is None:
-        raise NotFound("workspace", asked.workspace_id)
+        raise NotFound("workspace", query.workspace_id)
     campaigns, total = tx.campaign_lists.page(
-        asked.workspace_id,
-        channel=asked.channel,
-        status=asked.status,
-        search=asked.search,
-        offset=(asked.page - 1) * asked.page_size,
-        limit=asked.page_size,
+        query.workspace_id,
+        channel=query.channel,
+        status=query.status,
+        search=query.search,
+        offset=(query.page - 1) * query.page_size,
+        limit=query.page_size,
     )
     return _Found(change, campaigns, total)
 

@@ -15,7 +15,7 @@ from outreach.models.trail import ContactHistory
 from outreach.operations.campaigns.histories import histories, histories_of_external_id, history_at, with_phone
 from outreach.operations.common import campaign_of, workspace_of
 from outreach.services.context import ServiceContext
-from outreach.services.lists import PageRequest, iterate, moment_place
+from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.validation import check_choice, check_integer, check_name, require_text
 from outreach.working_set import Transaction
 
@@ -64,9 +64,9 @@ class CampaignRecipients:
             require_text("phone", phone)
         if external_id is not None:
             check_name("external_id", external_id, MAX_EXTERNAL_ID)
-        asked = PageRequest("recipients", workspace_id, campaign_id, after=after, limit=limit)
-        place = asked.number()
-        begin = -1 if place is None else place
+        page_request = PageRequest("recipients", workspace_id, campaign_id, after=after, limit=limit)
+        cursor = page_request.number()
+        begin = -1 if cursor is None else cursor
 
         def fits(one: Recipient) -> bool:
             return (
@@ -90,7 +90,7 @@ class CampaignRecipients:
             )
 
         found = await self._context.storage.read_ledger(workspace_id, campaign_id, operation)
-        return asked.page(found, lambda one: str(one.position))
+        return page_request.page(found, lambda one: str(one.position))
 
     def iter_recipients(
         self,
@@ -144,22 +144,22 @@ class CampaignRecipients:
             InvalidRequest: The id is no text of 1 to 255 characters, or `after` or `limit` is invalid.
         """
         check_name("external_id", external_id, MAX_EXTERNAL_ID)
-        asked = PageRequest("appearances", workspace_id, external_id, after=after, limit=limit)
+        page_request = PageRequest("appearances", workspace_id, external_id, after=after, limit=limit)
         begin = None
-        if (place := asked.moment()) is not None:
-            campaign_id, _, position = place[1].partition("~")
-            begin = (place[0], campaign_id, int(position))
+        if (cursor := page_request.moment()) is not None:
+            campaign_id, _, position = cursor[1].partition("~")
+            begin = (cursor[0], campaign_id, int(position))
 
         def operation(tx: Transaction) -> Page[Recipient]:
             workspace_of(tx, workspace_id)
             found = tx.recipients.with_external_id_anywhere(workspace_id, external_id, after=begin, limit=limit + 1)
 
-            def place_of(one: Recipient) -> str:
-                return moment_place(
+            def cursor_of(one: Recipient) -> str:
+                return moment_cursor(
                     campaign_of(tx, workspace_id, one.campaign_id).created_at, one.campaign_id, one.position
                 )
 
-            return asked.page(found, place_of)
+            return page_request.page(found, cursor_of)
 
         return await self._context.storage.read(operation)
 
@@ -189,7 +189,7 @@ class CampaignRecipients:
             InvalidRequest: `position`, `after` or `limit` is invalid.
         """
         check_integer("position", position, 0, _MAX_POSITION)
-        asked = PageRequest("dispatches", workspace_id, campaign_id, position, after=after, limit=limit)
+        page_request = PageRequest("dispatches", workspace_id, campaign_id, position, after=after, limit=limit)
         found = await self._context.storage.read_ledger(
             workspace_id,
             campaign_id,
@@ -197,7 +197,7 @@ class CampaignRecipients:
                 workspace_id, campaign_of(tx, workspace_id, campaign_id).id, position
             ),
         )
-        return asked.page_of_few(found)
+        return page_request.page_of_few(found)
 
     def iter_dispatches(self, workspace_id: str, campaign_id: str, position: int) -> AsyncIterator[Dispatch]:
         """Iterate over the dispatches of one recipient, oldest first; see `list_dispatches`."""

@@ -30,7 +30,7 @@ from outreach.services.erasure import CampaignDeletion
 from outreach.services.failures import CampaignResults
 from outreach.services.forecast import CampaignForecast
 from outreach.services.idempotency import IdempotencyGuard, finished
-from outreach.services.lists import PageRequest, iterate, moment_place
+from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.preflight import CampaignPreflight
 from outreach.services.start_checks import (
     check_contacts,
@@ -162,11 +162,11 @@ class Campaigns(
             NotFound: The workspace does not exist.
             InvalidRequest: An argument is invalid.
         """
-        asked = PageRequest("campaigns", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("campaigns", workspace_id, after=after, limit=limit)
         wanted = _check_filters(channel, status, search)
         if archived is not None:
             check_flags({"archived": archived}, "archived")
-        begin = asked.moment()
+        begin = page_request.moment()
 
         def operation(tx: Transaction) -> tuple[Sequence[StoredCampaign], int]:
             workspace_of(tx, workspace_id)
@@ -182,7 +182,7 @@ class Campaigns(
 
         found, total = await self._context.storage.read(operation)
         campaigns = [stored.campaign() for stored in found]
-        return asked.page(campaigns, lambda one: moment_place(one.created_at, one.id), total=total)
+        return page_request.page(campaigns, lambda one: moment_cursor(one.created_at, one.id), total=total)
 
     def iter_all(
         self,

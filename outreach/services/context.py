@@ -38,8 +38,8 @@ class LoopGuard:
         self._process = 0
         self._thread = 0
 
-    def settle(self) -> None:
-        """Record where the engine is being opened.
+    def bind(self) -> None:
+        """Bind the guard to the current process, thread and event loop.
 
         Raises:
             ConfigError: It is open already, or the event loop is not asyncio's.
@@ -53,7 +53,7 @@ class LoopGuard:
         self._loop, self._process, self._thread = loop, os.getpid(), threading.get_ident()
 
     def leave(self) -> None:
-        """Forget it, so that the engine may be opened elsewhere."""
+        """Unbind the guard, so that the engine may be opened elsewhere."""
         self._loop = None
 
     def require_open(self) -> None:
@@ -195,7 +195,7 @@ class ServiceContext:
     Attributes:
         home: Where the engine was opened.
         storage: Its storage, guarded by `home`.
-        wake: Tells this process's dispatcher that a unit has changed; does nothing without one.
+        wake: Notifies this process's dispatcher that a unit has changed; does nothing without one.
         dispatching: Whether this process dispatches now.
         log_throttle: Limits repeated log lines.
         adapters: The providers that accounts can be at.

@@ -13,7 +13,7 @@ from outreach.operations.settling import reconciling
 from outreach.runners.reconciler import reconcile_deadlines
 from outreach.runners.worker import backoff_of
 from outreach.services.context import ServiceContext
-from outreach.services.lists import PageRequest, iterate, moment_place
+from outreach.services.lists import PageRequest, iterate, moment_cursor
 
 
 class Dispatches:
@@ -30,12 +30,12 @@ class Dispatches:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("unknown dispatches", workspace_id, after=after, limit=limit)
-        begin = asked.moment()
+        page_request = PageRequest("unknown dispatches", workspace_id, after=after, limit=limit)
+        begin = page_request.moment()
         found = await self._context.storage.read(
             lambda tx: tx.dispatches.unknown(workspace_of(tx, workspace_id).id, after=begin, limit=limit + 1)
         )
-        return asked.page(found, lambda one: moment_place(one.created_at, one.id))
+        return page_request.page(found, lambda one: moment_cursor(one.created_at, one.id))
 
     def iter_unknown(self, workspace_id: str) -> AsyncIterator[Dispatch]:
         """Iterate over a workspace's unknown dispatches, oldest first; see `list_unknown`."""

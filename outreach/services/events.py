@@ -273,7 +273,7 @@ class Events:
             kinds: Classes of events, such as `RecipientEnded`; none for all. Up to three of them are known to type
                 checkers as the events of the stream.
             workspace_id: Of one workspace only; None for all.
-            since: Go on after this number, which a stream's `position` or an event's `number` was; None to hear of
+            since: Go on after this number, which a stream's `position` or an event's `number` was; None for
                 what is committed from now on. 0 begins with the first event of all. With a name it says where the
                 subscription begins that is not there yet; one that is goes on where it was.
             name: Has the position stored under this name, 1 to 100 characters: of all streams of that name, in
@@ -362,21 +362,23 @@ class Events:
         Raises:
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("subscriptions", after=after, limit=limit)
+        page_request = PageRequest("subscriptions", after=after, limit=limit)
         now, lease = self._context.now(), lease_of(self._context.config)
 
         def operation(tx: Transaction) -> Sequence[Subscription]:
-            rows = [row for row in tx.subscriptions.list() if asked.place is None or row.name > asked.place]
+            rows = [
+                row for row in tx.subscriptions.list() if page_request.cursor is None or row.name > page_request.cursor
+            ]
             return [subscriptions.shown(tx, row, lease=lease, now=now) for row in rows[: limit + 1]]
 
-        return asked.page(await self._context.storage.read(operation), lambda one: one.name)
+        return page_request.page(await self._context.storage.read(operation), lambda one: one.name)
 
     def iter_subscriptions(self) -> AsyncIterator[Subscription]:
         """Iterate over all named subscriptions, by name; see `list_subscriptions`."""
         return iterate(self.list_subscriptions)
 
     async def remove_subscription(self, name: str) -> None:
-        """Forget a named subscription and how far it had come; whoever reads it now gets `NotFound`.
+        """Remove a named subscription and its position; a stream that reads it now gets `NotFound`.
 
         Raises:
             NotFound: There is none of that name.

@@ -134,9 +134,9 @@ class Flows:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("flows", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("flows", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(lambda tx: tx.flows.list(workspace_of(tx, workspace_id).id))
-        return asked.page_of_few([one for one in found if one.removed_at is None])
+        return page_request.page_of_few([one for one in found if one.removed_at is None])
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Flow]:
         """Iterate over a workspace's flows, oldest first; see `list`."""

@@ -57,7 +57,7 @@ class _Known:
 
 
 class CampaignForecast:
-    """Tells when campaigns will be done, by the rules that they run by."""
+    """Computes when campaigns will be done, by the rules that they run by."""
 
     _context: ServiceContext
 

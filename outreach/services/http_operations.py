@@ -44,5 +44,5 @@ class HttpOperations:
             NotFound: The workspace does not exist.
             InvalidRequest: An argument is invalid.
         """
-        asked = numbered_page(workspace_id, channel, status, search, page, page_size)
-        return await self._campaigns._pages.get(asked)
+        query = numbered_page(workspace_id, channel, status, search, page, page_size)
+        return await self._campaigns._pages.get(query)

@@ -25,7 +25,7 @@ M = TypeVar("M")
 
 _POLL_SECONDS: Final = 0.05
 _LISTENING_POLL_SECONDS: Final = 0.5
-"""How often it is asked for where other processes' commits are notified."""
+"""How often the answer is polled for where other processes' commits are notified."""
 _MAX_KEY_LENGTH: Final = 255
 
 
@@ -67,7 +67,7 @@ class _ClaimedKey(IdempotencyGuard[M]):
         self.finished = False
 
     def claim(self, tx: Transaction) -> operations.KeyClaim:
-        """Claim the key, or return its answer or who holds it."""
+        """Claim the key, or return its answer or its holder."""
         workspace_of(tx, self._place[0])
         return operations.claim_key(
             tx,
@@ -248,7 +248,7 @@ class Idempotency:
             )
 
     async def _give_back(self, key: _ClaimedKey[M]) -> None:
-        # Where the database is away the claim runs out by itself, and the caller hears of the first error.
+        # Where the database is down, the claim expires, and the caller gets the first error.
         with anyio.CancelScope(shield=True), suppress(StorageError):
             await self._context.storage.write(key.give_up)
 

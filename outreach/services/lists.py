@@ -1,12 +1,12 @@
 """Pages of lists, and all their items.
 
-Every list of a service takes `after`, the `next` of the page before, and `limit`. A `next` is a cursor: the place of
-the last item in the list's order, so that items that come or go between two pages make none appear twice or be left
-out.
+Every list of a service takes `after`, the `next` of the page before, and `limit`. A `next` is an encoded
+cursor. The cursor is the position of the last item in the list's order, so that items that are added or removed
+between two pages make no other item appear twice or be left out.
 
-A cursor is valid for its own list only. Its first bytes are a check of the place with the list and the workspace, and
-the rest is the place, masked by a key of the same: a cursor of another list is refused, and a phone number that is a
-place is not readable where addresses are logged. That is no protection of data, for which each query has its workspace.
+A `next` is valid for its own list only. Its first bytes are a hash of the cursor, the list and the workspace; the rest
+is the cursor, masked with a key derived from the same. So the `next` of another list is refused, and a cursor with a
+phone number is not readable in a log of addresses. The mask does not protect data: each query has its workspace.
 """
 
 from __future__ import annotations
@@ -82,39 +82,39 @@ class PageRequest:
         check_integer("limit", limit, 1, MAX_PAGE_ITEMS)
         self._key = hashlib.sha256(repr(listed).encode("utf-8", "backslashreplace")).digest()
         self.limit = limit
-        self.place = None if after is None else self._read(after)
-        """The place behind which the page begins, as `page` was given it; None for the first page."""
+        self.cursor = None if after is None else self._read(after)
+        """The cursor after which the page begins; None for the first page."""
 
     def moment(self) -> tuple[datetime, str] | None:
-        """Return the place as a time and the name behind it."""
-        if self.place is None:
+        """Return the cursor as a time and the name behind it."""
+        if self.cursor is None:
             return None
-        moment, _, name = self.place.partition("~")
+        moment, _, name = self.cursor.partition("~")
         return parse_timestamp(moment), name
 
     def number(self) -> int | None:
-        """Return the place as a number."""
-        return None if self.place is None else int(self.place)
+        """Return the cursor as a number."""
+        return None if self.cursor is None else int(self.cursor)
 
-    def page(self, found: Sequence[T], place: Callable[[T], str], *, total: int | None = None) -> Page[T]:
-        """Return a page of a list of which one item more than `limit` was looked up.
+    def page(self, found: Sequence[T], cursor: Callable[[T], str], *, total: int | None = None) -> Page[T]:
+        """Return a page, given up to one item more than `limit`.
 
         Args:
             found: The items.
-            place: Returns the place of an item.
+            cursor: Returns the cursor of an item.
             total: How many items all pages have, if they were counted.
         """
         items = found[: self.limit]
-        return Page(items=items, next=self._cursor(place(items[-1])) if len(found) > self.limit else None, total=total)
+        return Page(items=items, next=self._encode(cursor(items[-1])) if len(found) > self.limit else None, total=total)
 
     def page_of_few(self, found: Sequence[C]) -> Page[C]:
         """Return a page of a short list that was read as a whole, oldest first by (created_at, id)."""
         begin = self.moment()
         rest = found if begin is None else [one for one in found if (one.created_at, one.id) > begin]
-        return self.page(rest[: self.limit + 1], lambda one: moment_place(one.created_at, one.id))
+        return self.page(rest[: self.limit + 1], lambda one: moment_cursor(one.created_at, one.id))
 
-    def _cursor(self, place: str) -> str:
-        data = place.encode()
+    def _encode(self, cursor: str) -> str:
+        data = cursor.encode()
         check = self._check(data)
         return urlsafe_b64encode(check + self._mask(check, data)).decode().rstrip("=")
 
@@ -135,13 +135,13 @@ class PageRequest:
         return hashlib.sha256(self._key + data).digest()[:_CHECK_BYTES]
 
     def _mask(self, check: bytes, data: bytes) -> bytes:
-        """Mask a place, or unmask it."""
+        """Mask a cursor, or unmask it."""
         stream = hashlib.shake_256(self._key + check).digest(len(data))
         return bytes(one ^ other for one, other in zip(data, stream, strict=True))
 
 
-def moment_place(moment: datetime, *names: str | int) -> str:
-    """Return a place in a list that is ordered by a time and something else."""
+def moment_cursor(moment: datetime, *names: str | int) -> str:
+    """Return the cursor of an item in a list that is ordered by a time and something else."""
     return "~".join((format_timestamp(moment), *map(str, names)))
 
 

@@ -28,7 +28,7 @@ from outreach.protocols.adapter import InboundMessageEvent
 from outreach.services.context import ServiceContext
 from outreach.services.failures import message_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
-from outreach.services.lists import PageRequest, iterate, moment_place
+from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.validation import (
     check_bounds,
     check_integer,
@@ -284,11 +284,11 @@ class Messages:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("messages", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("messages", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(
-            lambda tx: tx.messages.list(workspace_of(tx, workspace_id).id, after=asked.place, limit=limit + 1)
+            lambda tx: tx.messages.list(workspace_of(tx, workspace_id).id, after=page_request.cursor, limit=limit + 1)
         )
-        return asked.page(found, lambda one: one.id)
+        return page_request.page(found, lambda one: one.id)
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Message]:
         """Iterate over single messages, newest first; see `list`."""
@@ -309,13 +309,13 @@ class Messages:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("inbound messages", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("inbound messages", workspace_id, after=after, limit=limit)
         # Not by the message there, which the retention may have deleted since.
-        begin = asked.moment()
+        begin = page_request.moment()
         found = await self._context.storage.read(
             lambda tx: tx.inbound.list(workspace_of(tx, workspace_id).id, unclear=unclear, after=begin, limit=limit + 1)
         )
-        return asked.page(found, lambda one: moment_place(one.received_at, one.id))
+        return page_request.page(found, lambda one: moment_cursor(one.received_at, one.id))
 
     def iter_inbound(self, workspace_id: str, *, unclear: bool = False) -> AsyncIterator[InboundMessage]:
         """Iterate over inbound messages, newest first; see `list_inbound`."""

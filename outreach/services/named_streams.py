@@ -24,7 +24,7 @@ from outreach.working_set import Transaction
 E = TypeVar("E", bound=Event, covariant=True)
 
 LEASE_SECONDS: Final = 5.0
-"""How long a stream that is not heard of any more keeps others from its subscription."""
+"""How long a stream that no longer renews its lease keeps others from its subscription."""
 
 _RENEWALS: Final = 4
 """How often a lease is renewed while it lasts."""
@@ -45,7 +45,7 @@ class NamedStream(Generic[E]):
     """The events of a named subscription, from where it was acknowledged last.
 
     Of all streams of one name, in whatever process, one gets the events; the others wait in their iteration and go
-    on in its place when it is closed, or has not been heard of for five seconds
+    on in its place when it is closed, or has not renewed its lease for five seconds
     (twice `change_poll_seconds`, where that is longer). What was delivered and not acknowledged is
     delivered again then: each event at least once, in the order of the commits.
 
@@ -122,7 +122,7 @@ class NamedStream(Generic[E]):
         self._streams.discard(self)
         if self._held_until is not None:
             self._held_until = None
-            # Where the database is closed or out of order the lease runs out by itself.
+            # Where the database is closed or fails, the lease expires.
             with anyio.CancelScope(shield=True), suppress(StorageError):
                 await self._context.storage.write(self._leave)
 
@@ -210,7 +210,7 @@ class NamedStream(Generic[E]):
         self._waiting.clear()
 
     async def _take(self) -> bool:
-        """Begin to read the subscription where nobody else does; return whether that is so."""
+        """Begin to read the subscription where no other stream does; return whether it did."""
         context, lease = self._context, self._lease
         begun = context.clock.monotonic()
 
@@ -219,7 +219,7 @@ class NamedStream(Generic[E]):
             # The write finds out that it was removed.
             return row is None or subscriptions.is_free(row, self._holder, lease=lease, now=context.now())
 
-        # Who waits for its turn only reads.
+        # A stream that waits for its turn only reads.
         if not await context.storage.read(look):
             return False
         row: StoredSubscription | None = await context.storage.write(
@@ -249,7 +249,7 @@ class NamedStream(Generic[E]):
         self._waiting.extend(event for event in events if isinstance(event, self._kinds))
         self._read_until = max(until, after)
         if not self._waiting and self._delivered_until == self._acked_until:
-            # Nothing was asked for: it needs nobody's acknowledgement.
+            # Nothing was delivered, so there is nothing to acknowledge.
             self._delivered_until = self._acked_until = self._read_until
         return until > after or bool(self._waiting)
 
@@ -257,7 +257,7 @@ class NamedStream(Generic[E]):
         while True:
             await asyncio.sleep(self._lease.total_seconds() / _RENEWALS)
             if self._held_until is not None:
-                # What goes wrong is found by whoever reads; the lease runs out meanwhile.
+                # The next read raises the error; the lease expires meanwhile.
                 with suppress(StorageError):
                     await self._store(self._acked_until, self._gap_acked)
 

@@ -151,9 +151,9 @@ class Numbers:
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("numbers", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("numbers", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(lambda tx: tx.numbers.list(workspace_of(tx, workspace_id).id))
-        return asked.page_of_few(found)
+        return page_request.page_of_few(found)
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Number]:
         """Iterate over a workspace's numbers, oldest first; see `list`."""

@@ -116,7 +116,7 @@ class ContactSlice:
 
 
 class CampaignPreflight(ABC):
-    """Tells before the start what each contact gets, who is left out and why, and what it costs."""
+    """Computes before the start what each contact gets, who is left out and why, and what it costs."""
 
     _context: ServiceContext
 

@@ -1,4 +1,4 @@
-"""The price tables of workspaces, by which a preflight tells what a campaign costs."""
+"""The price tables of workspaces, from which a preflight computes what a campaign costs."""
 
 from __future__ import annotations
 

@@ -53,10 +53,10 @@ class _Allowance:
         used: Requests spent in this minute.
         used_before: Requests spent in the minute before.
         waiting: Requests that wait for a block.
-        asking: The running request for a block.
+        request: The running request for a block.
         late: Whether the database was not writable at the last request for a block.
         unused: To be given back with the next block.
-        uncounted: Requests let in without being counted.
+        uncounted: Requests accepted without being counted.
     """
 
     seen_limit: int
@@ -66,7 +66,7 @@ class _Allowance:
     used: int = 0
     used_before: int = 0
     waiting: int = 0
-    asking: asyncio.Task[None] | None = None
+    request: asyncio.Task[None] | None = None
     late: bool = False
     unused: UnsettledRequests | None = None
     uncounted: UnsettledRequests | None = None
@@ -98,7 +98,7 @@ class _Allowance:
         grant = self.grant
         return (
             grant is not None
-            and self.asking is None
+            and self.request is None
             and self.used >= _USED_BEFORE_ASKING_AHEAD
             and self.left <= self.used // 4
             and grant.can_request_ahead
@@ -124,7 +124,7 @@ class RateLimiter:
     """Counts requests against the limits of their workspaces.
 
     Storage counts a block before it is spent, so that all processes together stay within the limit. While the database
-    cannot be written, each process lets in an eighth of what the minute has left, and counts that afterwards.
+    cannot be written, each process accepts an eighth of what the minute has left, and counts that afterwards.
     """
 
     def __init__(self, context: ServiceContext) -> None:
@@ -151,7 +151,7 @@ class RateLimiter:
                 if allowance.is_running_low():
                     self._ask(workspace.id, allowance)
                 return quota
-            asking = self._ask(workspace.id, allowance)
+            request = self._ask(workspace.id, allowance)
             quota = (
                 await self._admit_uncounted(workspace.id, workspace.request_limit, allowance)
                 if allowance.late
@@ -164,22 +164,22 @@ class RateLimiter:
                 break
             allowance.waiting += 1
             try:
-                await asyncio.wait({asking}, timeout=left if allowance.late else min(left, _WAIT_SECONDS))
+                await asyncio.wait({request}, timeout=left if allowance.late else min(left, _WAIT_SECONDS))
             finally:
                 allowance.waiting -= 1
             if allowance.unlimited:
                 return None
-            if not asking.done():
+            if not request.done():
                 allowance.late = True
         raise StorageBusy("The database cannot be written at the moment, so requests cannot be counted.")
 
     async def aclose(self) -> None:
         """Stop requesting blocks."""
-        asking = [allowance.asking for allowance in self._allowances.values() if allowance.asking is not None]
+        requests = [allowance.request for allowance in self._allowances.values() if allowance.request is not None]
         self._allowances.clear()
-        for task in asking:
+        for task in requests:
             task.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
+        await asyncio.gather(*requests, return_exceptions=True)
 
     def _allowance_of(self, workspace_id: str, limit: int) -> _Allowance:
         allowance = self._allowances.get(workspace_id)
@@ -195,7 +195,7 @@ class RateLimiter:
         now = self._context.now()
         for workspace_id, allowance in list(self._allowances.items()):
             if (
-                allowance.asking is None
+                allowance.request is None
                 and allowance.uncounted is None
                 and (allowance.grant is None or not allowance.grant.is_current(now))
             ):
@@ -203,12 +203,12 @@ class RateLimiter:
 
     def _ask(self, workspace_id: str, allowance: _Allowance) -> asyncio.Task[None]:
         """Request a block, one at a time, in a task that outlives a cancelled waiter."""
-        if allowance.asking is None:
-            allowance.asking = asyncio.create_task(self._grant(workspace_id, allowance), name="outreach request limit")
-        return allowance.asking
+        if allowance.request is None:
+            allowance.request = asyncio.create_task(self._grant(workspace_id, allowance), name="outreach request limit")
+        return allowance.request
 
     async def _grant(self, workspace_id: str, allowance: _Allowance) -> None:
-        """Get a block; if the database was not writable, first settle the requests let in meanwhile.
+        """Get a block; if the database was not writable, first settle the requests accepted meanwhile.
 
         Other processes settle theirs within the same second, so more is granted only after it.
         """
@@ -221,7 +221,7 @@ class RateLimiter:
                 await asyncio.sleep(_SETTLING_SECONDS)
                 allowance.late = outcome == "failed"
         finally:
-            allowance.asking = None
+            allowance.request = None
 
     async def _count(self, workspace_id: str, allowance: _Allowance) -> Literal["granted", "settled", "failed"]:
         """Get a block counted, or only settle if the database was not writable before."""

@@ -69,7 +69,7 @@ class ReadinessProbe:
     async def __call__(self) -> Readiness:
         """Write a little, and return the readiness; takes little more than `WRITE_SECONDS`.
 
-        Where the write is not done by then, a server of the database is asked for some seconds whether it answers.
+        Where the write is not done by then, a server of the database is probed for some seconds.
 
         Raises:
             ConfigError: The engine was opened elsewhere.

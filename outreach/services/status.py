@@ -145,7 +145,7 @@ class StatusQuery:
 
 
 def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -> DispatchOverview:
-    """Return who dispatches from the database, by the leases of the workers: who stops gives its lease back."""
+    """Return who dispatches from the database, by the workers' leases: a worker that stops gives its lease back."""
     lease, home = tx.leases.current(), tx.leases.home()
     # After a clock was set back, the heartbeat may lie in the future.
     age = None if lease is None else max((now - lease.renewed_at).total_seconds(), 0.0)
@@ -178,7 +178,7 @@ def _disk_use(home: DatabaseHome | None) -> DiskUse | None:
             free_bytes=shutil.disk_usage(file.parent).free,
         )
     except OSError:
-        # It is no file of this machine, or was just moved, which other findings tell.
+        # It is no file of this machine, or was just moved, which other findings report.
         return None
 
 

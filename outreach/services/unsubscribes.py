@@ -28,7 +28,7 @@ from outreach.operations.register.entries import (
 from outreach.policy.phones import canonical_phone
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.lists import PageRequest, iterate, moment_place
+from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.unsubscribe_imports import AT_ONCE, UnsubscribeImports
 from outreach.services.validation import (
     check_bounds,
@@ -171,13 +171,13 @@ class Unsubscribes(UnsubscribeImports):
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("held numbers", workspace_id, after=after, limit=limit)
-        place = asked.moment()
-        begin = None if place is None else (place[0], workspace_id, place[1])
+        page_request = PageRequest("held numbers", workspace_id, after=after, limit=limit)
+        cursor = page_request.moment()
+        begin = None if cursor is None else (cursor[0], workspace_id, cursor[1])
         found = await self._context.storage.read(
             lambda tx: tx.register.held(workspace_of(tx, workspace_id).id, after=begin, limit=limit + 1)
         )
-        return asked.page(found, lambda one: moment_place(one.created_at, one.phone))
+        return page_request.page(found, lambda one: moment_cursor(one.created_at, one.phone))
 
     def iter_held(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
         """Iterate over the held numbers, latest first; see `list_held`."""
@@ -274,11 +274,13 @@ class Unsubscribes(UnsubscribeImports):
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("unsubscribes", workspace_id, after=after, limit=limit)
+        page_request = PageRequest("unsubscribes", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(
-            lambda tx: tx.register.list(workspace_of(tx, workspace_id).id, after=asked.place or "", limit=limit + 1)
+            lambda tx: tx.register.list(
+                workspace_of(tx, workspace_id).id, after=page_request.cursor or "", limit=limit + 1
+            )
         )
-        return asked.page(found, lambda one: one.phone)
+        return page_request.page(found, lambda one: one.phone)
 
     def iter_all(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
         """Iterate over the register in the order of the numbers; see `list`."""

@@ -108,8 +108,8 @@ class Workspaces:
         Raises:
             InvalidRequest: `after` or `limit` is invalid.
         """
-        asked = PageRequest("workspaces", after=after, limit=limit)
-        return asked.page_of_few(await self._context.storage.read(lambda tx: tx.workspaces.list()))
+        page_request = PageRequest("workspaces", after=after, limit=limit)
+        return page_request.page_of_few(await self._context.storage.read(lambda tx: tx.workspaces.list()))
 
     def iter_all(self) -> AsyncIterator[Workspace]:
         """Iterate over all workspaces, oldest first; see `list`."""

@@ -15,13 +15,13 @@ from typing import Final, Generic, TypeVar, cast
 
 import anyio
 
-from outreach.wire.asking import asked
+from outreach.wire.call_plugin import call_plugin
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _LISTEN_SECONDS: Final = 1.0
-"""Python does not hear a signal, such as Ctrl-C, that comes as a wait begins before that wait ends: none is longer."""
+"""The longest wait: Python handles a signal that arrives as a wait begins, such as Ctrl-C, only when the wait ends."""
 
 _CANCEL_SECONDS: Final = 5.0
 """How long the waiting thread gives a cancelled call to undo its work."""
@@ -102,7 +102,7 @@ class Call(Generic[T]):
             with anyio.CancelScope() as self._scope:
                 if self._cancelled:
                     self._scope.cancel()
-                self._outcome.set_result(await asked(self._function(self)))
+                self._outcome.set_result(await call_plugin(self._function(self)))
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # a SystemExit reaches the caller and does not end the loop
@@ -111,7 +111,7 @@ class Call(Generic[T]):
             self.end()
 
     def end(self) -> None:
-        """Tell the thread that waits that the call has ended; without an outcome it was cancelled."""
+        """Notify the waiting thread that the call has ended; without an outcome it was cancelled."""
         if not self._outcome.done():
             self._outcome.cancel()
         self._jobs.put(None)

@@ -124,7 +124,7 @@ class ReadinessProbe(Service[AsyncReadinessProbe]):
     def __call__(self) -> Readiness:
         """Write a little, and return the readiness; takes little more than `WRITE_SECONDS`.
 
-        Where the write is not done by then, a server of the database is asked for some seconds whether it answers.
+        Where the write is not done by then, a server of the database is probed for some seconds.
 
         Raises:
             ConfigError: The engine was opened elsewhere.
@@ -1143,7 +1143,7 @@ class Campaigns(Service[AsyncCampaigns]):
     ) -> CampaignCreated:
         """Create a campaign like an earlier one, with all its contacts, without starting it.
 
-        Its start and expiry are not copied. Who has unsubscribed since is left out, as in every new campaign.
+        Its start and expiry are not copied. Contacts unsubscribed since are left out, as in every new campaign.
 
         Args:
             workspace_id: The workspace.
@@ -2208,7 +2208,7 @@ class Events(Service[AsyncEvents]):
             kinds: Classes of events, such as `RecipientEnded`; none for all. Up to three of them are known to type
                 checkers as the events of the stream.
             workspace_id: Of one workspace only; None for all.
-            since: Go on after this number, which a stream's `position` or an event's `number` was; None to hear of
+            since: Go on after this number, which a stream's `position` or an event's `number` was; None for
                 what is committed from now on. 0 begins with the first event of all. With a name it says where the
                 subscription begins that is not there yet; one that is goes on where it was.
             name: Has the position stored under this name, 1 to 100 characters: of all streams of that name, in
@@ -2262,7 +2262,7 @@ class Events(Service[AsyncEvents]):
         return self._items(lambda service: service.iter_subscriptions())
 
     def remove_subscription(self, name: str) -> None:
-        """Forget a named subscription and how far it had come; whoever reads it now gets `NotFound`.
+        """Remove a named subscription and its position; a stream that reads it now gets `NotFound`.
 
         Raises:
             NotFound: There is none of that name.
@@ -2356,15 +2356,15 @@ class Outreach(Engine):
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
         messages: Single messages, and those that people write back.
-        dispatches: Requests whose outcome nobody knows.
+        dispatches: Requests whose outcome is unknown.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
         events: What has happened, delivered after its commit.
         http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
-        status: `engine.status(workspace_id)` tells who dispatches, what runs and what needs a person: in one
+        status: `engine.status(workspace_id)` returns who dispatches, what runs and what needs a person: in one
             workspace or, without an argument, in all.
-        diagnose: `engine.diagnose()` tells what is wrong with the set-up and the data, and what fixes it.
-        readiness: `engine.readiness()` tells whether this process can do its work now.
+        diagnose: `engine.diagnose()` returns what is wrong with the set-up and the data, and what fixes it.
+        readiness: `engine.readiness()` returns whether this process can do its work now.
         figures: `engine.figures()` counts what is open in the whole database, for metrics.
     """
 

@@ -65,7 +65,7 @@ class EngineThread:
     def __init__(self, engine: AsyncOutreach) -> None:
         self._engine = engine
         self._loop: Future[asyncio.AbstractEventLoop] = Future()
-        # Reentrant, because a signal handler that closes the engine may interrupt whoever holds it.
+        # Reentrant, because a signal handler that closes the engine may interrupt the holder of the lock.
         self._gate = threading.RLock()
         self._calls: set[Call[Any]] = set()
         self._handed_over: deque[tuple[Context, Call[Any]]] = deque()

@@ -12,7 +12,7 @@ __all__ = ["ManualClock", "ShiftedClock"]
 
 
 class ManualClock:
-    """A clock that stands still until it is told to move.
+    """A clock that stands still until a test moves it.
 
     Args:
         start: Its first moment, aware.

@@ -92,7 +92,7 @@ class DispatcherContract:
             await runner.signal.until(lambda: (due, 3) in runner.slices)
 
     async def test_an_error_of_take_does_not_end_it(self, make: MakeDispatcher) -> None:
-        """A database that cannot be used for a moment is asked again."""
+        """A database that cannot be used for a moment is tried again."""
         worker = ScriptedWorker(RuntimeError("locked"), 1)
         dispatcher = make(worker, ScriptedRunner(), ())
         async with running(dispatcher):
@@ -100,7 +100,7 @@ class DispatcherContract:
             assert dispatcher.health().dispatching
 
     async def test_a_database_that_must_not_be_dispatched_is_left_alone(self, make: MakeDispatcher) -> None:
-        """DispatchRefused ends the asking; health tells why, and nothing is worked on."""
+        """DispatchRefused ends the attempts for a lease; health has the reason, and no slice runs."""
         worker, runner = ScriptedWorker(DispatchRefused("a network file system")), ScriptedRunner()
         worker.put(unit(), past())
         async with running(make(worker, runner, ())) as dispatcher:
@@ -110,7 +110,7 @@ class DispatcherContract:
         assert (worker.calls.count("acquire"), runner.slices) == (1, [])
 
     async def test_what_was_kept_is_recorded_also_where_the_right_is_refused(self, make: MakeDispatcher) -> None:
-        """Outcomes of committed dispatches are merged whoever reports them, before the process ends too."""
+        """Kept outcomes of committed dispatches are merged before the process ends, also without a lease."""
         worker = ScriptedWorker(DispatchRefused("a network file system"))
         async with running(make(worker, ScriptedRunner(), ())):
             pass
@@ -144,7 +144,7 @@ class DispatcherContract:
             await runner.signal.until(lambda: runner.count(new))
 
     async def test_a_woken_unit_is_looked_at_soon(self, make: MakeDispatcher) -> None:
-        """`wake` is heard without a change in the feed."""
+        """`wake` takes effect without a change in the feed."""
         worker, runner, woken = ScriptedWorker(), ScriptedRunner(), unit()
         async with running(make(worker, runner, ())) as dispatcher:
             dispatcher.wake(woken)
@@ -243,7 +243,7 @@ class DispatcherContract:
             await runner.signal.until(lambda: waiting in runner.ended)
 
     async def test_a_wait_that_nobody_ends_takes_its_time(self, make: MakeDispatcher) -> None:
-        """`WakeSignal.wait` waits as long as it is asked to when nothing happens."""
+        """`WakeSignal.wait` waits for its full timeout when nothing happens."""
         waits: list[float] = []
 
         async def work(_: WorkUnit, wake_signal: WakeSignal) -> datetime | None:
@@ -273,7 +273,7 @@ class DispatcherContract:
             await runner.signal.until(lambda: paused in runner.ended)
 
     async def test_errors_of_slices_never_leave_it_and_are_counted(self, make: MakeDispatcher) -> None:
-        """An unexpected error of a slice is counted and told by class and time; the other units go on."""
+        """An unexpected error of a slice is counted and reported by class and time; the other units go on."""
 
         async def work(one: WorkUnit, _: WakeSignal) -> datetime | None:
             if one == bad:
@@ -343,7 +343,7 @@ class DispatcherContract:
         assert runner.drained
 
     async def test_a_slice_that_finds_the_lease_lost_ends_the_work_under_it(self, make: MakeDispatcher) -> None:
-        """LeaseLost out of a slice is heeded as if the heartbeat had told."""
+        """LeaseLost out of a slice has the same effect as a heartbeat that found it."""
         lost: list[WorkUnit] = []
 
         async def work(one: WorkUnit, _: WakeSignal) -> datetime | None:
@@ -404,7 +404,7 @@ class DispatcherContract:
         assert worker.calls[-1] == "settle_kept"
 
     async def test_stop_may_be_called_twice_and_before_run(self, make: MakeDispatcher) -> None:
-        """`stop` returns when `run` has ended, however often it is asked; before `run` there is nothing to end."""
+        """`stop` returns when `run` has ended, however often it is called; before `run` there is nothing to end."""
         never = make(ScriptedWorker(), ScriptedRunner(), ())
         with anyio.fail_after(10):
             await never.stop(grace_seconds=1)
@@ -425,7 +425,7 @@ class DispatcherContract:
         assert runner.drained
 
     async def test_sources_are_listened_to_and_a_broken_one_again(self, make: MakeDispatcher) -> None:
-        """What adapters hear of by themselves is taken, and an error of one does not end the listening."""
+        """Reports of adapters that listen are taken, and an error of one does not end the listening."""
         source = ScriptedSource(failures=1)
         async with running(make(ScriptedWorker(None), ScriptedRunner(), (source,))) as dispatcher:
             await source.signal.until(lambda: source.sink is not None)

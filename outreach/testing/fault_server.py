@@ -49,7 +49,7 @@ class Answer:
     """What the server answers.
 
     Attributes:
-        surplus: What it sends beyond that, in the same write: raw bytes, such as a second answer that nobody asked for.
+        surplus: What it sends beyond that, in the same write: raw bytes, such as a second, unrequested answer.
     """
 
     status: int = 200
@@ -114,7 +114,7 @@ class FaultServer:
         for writer in self._writers:
             writer.transport.abort()
         self._writers.clear()
-        # A transport is closed one round of the loop after it was told to.
+        # A transport is closed one round of the loop after `close`.
         await asyncio.sleep(0)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""A harness for adapters that speak HTTP: a fake provider behind a server that can fail."""
+"""A harness for adapters that use HTTP: a fake provider behind a server that can fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class HttpHarness:
         provider: Makes the answers where the server does not fail.
         connect: Makes the adapter for a provider at a URL.
         asks: Whether a request asks for a message or a call; by default every POST does. Where a provider is looked
-            something up by a POST, this tells them apart.
+            something up by a POST, this distinguishes them.
     """
 
     scenarios = frozenset[Scenario]({*OUTCOMES, "does_not_answer"})
@@ -78,7 +78,7 @@ class HttpHarness:
 
 
 def _closed_port() -> int:
-    """Return a port of the loopback at which nobody listens."""
+    """Return a port of the loopback without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

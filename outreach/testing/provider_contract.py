@@ -175,7 +175,7 @@ class ProviderContract:
         assert scope.cancelled_caught
 
     async def test_a_look_up_finds_what_was_accepted(self, harness: ProviderHarness) -> None:
-        """A look-up that can tell anything tells that an accepted dispatch was accepted."""
+        """A look-up that can return an outcome returns that an accepted dispatch was accepted."""
         dispatch_id = new_id()
         await self.outcome_of(harness, "accepts", dispatch_id)
         found = await self.find(harness, dispatch_id)

@@ -1,4 +1,4 @@
-"""A carrier and a voice provider that do as they are told, and remember what they were asked.
+"""A carrier and a voice provider that follow a script, and remember their requests.
 
 Both take a plan: a list of steps, one for each request in its order, after which they accept; or a function that
 chooses the step for a request.
@@ -62,7 +62,7 @@ class Step:
         outcome: The answer.
         error: What is raised.
         seconds: How long it takes before it does so.
-        events: What the provider tells after the request.
+        events: What the provider reports after the request.
     """
 
     kind: Literal["answer", "raise", "hang"]
@@ -164,7 +164,7 @@ def not_sent(reason: str = "connect_failed") -> Step:
 
 
 def drop(reason: str = "connection_lost") -> Step:
-    """Take the request and lose the connection before the answer: the contact is reached, nobody is told."""
+    """Take the request and lose the connection before the answer: the contact is reached, the outcome unknown."""
     return Step(
         kind="answer", reaches_contact=True, outcome=DispatchOutcome(state=DispatchState.UNKNOWN, reason=reason)
     )
@@ -250,15 +250,15 @@ class _Scripted(Generic[RequestT]):
                 await self._changed.wait()
 
     def report(self, event: Report) -> None:
-        """Hand a report to whoever listens."""
+        """Pass a report to the sink that listens."""
         self._events.put(lambda sink: sink(event), at=-math.inf)
 
     async def listen(self, sink: ReportSink) -> None:
-        """Hand in what is due, in its order, until it is cancelled."""
+        """Pass due reports to the sink, in order, until it is cancelled."""
         await self._events.tell(lambda due: due(sink))
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        """Tell what became of a dispatch, as far as the power goes that it was given."""
+        """Return the outcome of a dispatch, as far as its `look_up` allows."""
         if self._look_up_power == "none":
             return None
         known = self._known.get(lookup.dispatch_id)
@@ -326,7 +326,7 @@ class ScriptedCarrier(_Scripted[OutboundMessage]):
         plan: What it does with each message.
         then: What it does once the plan has run out; it accepts by default.
         name: The name under which the ledger knows it.
-        look_up: What its look-up can tell.
+        look_up: What its look-up can return.
 
     Attributes:
         on_reply: Takes the replies of contacts, with the message that they reply to and their text.
@@ -370,7 +370,7 @@ class ScriptedVoice(_Scripted[CallRequest]):
         plan: What it does with each call.
         then: What it does once the plan has run out; it accepts by default.
         name: The name under which the ledger knows it.
-        look_up: What its look-up can tell.
+        look_up: What its look-up can return.
 
     Attributes:
         progress: What `status` answers, by dispatch id.
@@ -399,7 +399,7 @@ class ScriptedVoice(_Scripted[CallRequest]):
         return await self._ask(request, request.dispatch_id)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
-        """Tell the latest event of the call's course, or what a test has put into `progress`."""
+        """Return the latest event of the call's course, or what a test has put into `progress`."""
         return self.progress.get(dispatch_id)
 
     async def _tell(self, event: ScriptedEvent, request: CallRequest, provider_id: str, sink: ReportSink) -> None:

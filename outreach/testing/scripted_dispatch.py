@@ -22,7 +22,7 @@ Slice = Callable[[WorkUnit, WakeSignal], Awaitable[datetime | None]]
 
 
 class Signal:
-    """Lets a test wait for what it is told about, whatever comes when."""
+    """Lets a test wait for a condition, whatever order events arrive in."""
 
     def __init__(self) -> None:
         self._changed = anyio.Event()
@@ -140,7 +140,7 @@ class ScriptedRunner:
     Attributes:
         slices: The units of the slices that began, in order, with their epochs.
         running: The units that are being worked on.
-        overlaps: Units of which two slices ran at the same time.
+        overlaps: Units that had two slices at the same time.
         served: Whether `serve` is running.
         drained: The grace of each `drain`.
     """

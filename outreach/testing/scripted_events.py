@@ -1,4 +1,4 @@
-"""What a scripted provider tells after it has taken a request: receipts, replies, the course of a call."""
+"""What a scripted provider reports after it has taken a request: receipts, replies, the course of a call."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def ring(*, after_seconds: float, status: CallStatus, error: str | None = None) 
 
 
 class EventQueue:
-    """Tells what is due, in the order of the moments, by the loop's time."""
+    """Reports what is due, in the order of the moments, by the loop's time."""
 
     def __init__(self) -> None:
         self._order = itertools.count()
@@ -141,7 +141,7 @@ class EventQueue:
         self._changed = anyio.Event()
 
     def put(self, event: Any, *, at: float) -> None:
-        """Have something told at a moment of the loop's time."""
+        """Schedule a report for a moment of the loop's time."""
         heapq.heappush(self._waiting, (at, next(self._order), event))
         self._changed.set()
 

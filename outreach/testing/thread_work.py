@@ -58,7 +58,7 @@ class ThreadWork:
         return made
 
     def any_left(self) -> bool:
-        """Return whether anything is not done yet; to be asked in the loop's thread, which makes the queues."""
+        """Return whether anything is not done yet; call it in the loop's thread, which makes the queues."""
         return self._calls > 0 or any(one.is_busy() for one in self._queues)
 
     def look_again(self) -> None:
@@ -102,8 +102,8 @@ class WorkQueue(queue.SimpleQueue[Any]):
 
 
 def anyio_threads_work(loop: asyncio.AbstractEventLoop) -> bool:
-    """Return whether a thread of anyio works for a loop; to be asked in the loop's own thread."""
-    # anyio tells nobody how many of its threads work.
+    """Return whether a thread of anyio works for a loop; call it in the loop's own thread."""
+    # anyio has no public count of its working threads.
     variables = anyio.lowlevel._run_vars.get(loop, {})
     workers = variables.get(backend._threadpool_workers, ())
     return len(workers) > len(variables.get(backend._threadpool_idle_workers, ()))
@@ -112,7 +112,7 @@ def anyio_threads_work(loop: asyncio.AbstractEventLoop) -> bool:
 def watch_storages(loop: asyncio.AbstractEventLoop, work: ThreadWork) -> None:
     """Count what the threads of storages that are opened on a loop have to do.
 
-    They tell nobody whether they work, so that their queues are replaced while such a loop is open.
+    They do not show whether they work, so their queues are replaced while such a loop is open.
     """
     _watching[loop] = work
     for module in _WITH_QUEUES:

@@ -55,7 +55,7 @@ MAX_THREAD_SECONDS: Final = 60.0
 _MAX_TASKS_SHOWN: Final = 8
 
 _LOOK_SECONDS: Final = 0.02
-"""How often it is looked whether threads have ended, which nothing tells."""
+"""How often it checks whether threads have ended, because no event reports that."""
 
 
 class VirtualTimeError(BaseException):
@@ -217,11 +217,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             self._selecting.in_real_time -= 1
 
     def threads_work(self) -> bool:
-        """Return whether a thread works for this loop; to be asked in the loop's own thread."""
+        """Return whether a thread works for this loop; call it in the loop's own thread."""
         return self._threads.any_left() or anyio_threads_work(self)
 
     def _wake_up(self) -> None:
-        with suppress(RuntimeError):  # the loop has closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop has closed: no task waits any more
             self.call_soon_threadsafe(lambda: None)
 
 

@@ -39,7 +39,7 @@ _HELP: Final = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell pytest of the mark."""
+    """Register the mark with pytest."""
     config.addinivalue_line("markers", _HELP)
 
 

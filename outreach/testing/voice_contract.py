@@ -44,7 +44,7 @@ class VoiceContract(ProviderContract):
         )
 
     async def test_the_status_of_a_call_that_nobody_knows_is_none(self, harness: ProviderHarness) -> None:
-        """`status` tells nothing of a call that was never accepted."""
+        """`status` returns nothing for a call that was never accepted."""
         adapter: VoiceProvider = harness.adapter
         assert await adapter.status(workspace_id=WORKSPACE_ID, dispatch_id=new_id(), provider_id=None) is None
 

@@ -54,7 +54,7 @@ async def campaign_ended(engine: Outreach, campaign: Campaign, *, timeout_second
     """Return a campaign once it is completed, cancelled or expired.
 
     Raises:
-        TimeoutError: It has not ended; the message tells its status.
+        TimeoutError: It has not ended; the message has its status.
         NotFound: There is no such campaign.
     """
     found = campaign
@@ -75,7 +75,7 @@ async def call_ended(engine: Outreach, call: Call, *, timeout_seconds: float | N
     """Return a call once it has ended, however it went.
 
     Raises:
-        TimeoutError: It has not ended; the message tells its status.
+        TimeoutError: It has not ended; the message has its status.
         NotFound: There is no such call.
     """
     found = call

@@ -137,7 +137,7 @@ class SharedConnections:
         task.add_done_callback(self._closing.discard)
 
     def _expire(self) -> None:
-        """Close the connections that nobody has used for long enough.
+        """Close the connections that were idle for long enough.
 
         A pool of httpcore itself closes what has expired, or was closed by the provider, only at its next request.
         """

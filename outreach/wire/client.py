@@ -1,4 +1,4 @@
-"""The client that providers are asked with: what it takes from them is bounded."""
+"""The HTTP client for providers; it limits how much it reads from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import httpx
 
-from outreach.wire.last_moment import MayStart, present
+from outreach.wire.request_gate import MayStart, current_gate
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ NOT_SENT_ERRORS: Final = (
     httpx.InvalidURL,
     httpx.LocalProtocolError,
 )
-"""What fails before the first byte of a request: the provider cannot have heard of it."""
+"""Errors before the first byte of a request: the provider cannot have received it."""
 
 
 class TooLate(httpx.ConnectError):
@@ -37,7 +37,7 @@ class TooLate(httpx.ConnectError):
 
 
 class ResponseTooLarge(httpx.RequestError):
-    """An answer that was not read to its end. The request had arrived: nobody can tell what the provider did."""
+    """An answer that was not read to its end. The request had arrived: its outcome is unknown."""
 
 
 class ProviderClient(httpx.AsyncClient):
@@ -52,11 +52,11 @@ class ProviderClient(httpx.AsyncClient):
         """Send a request, and read its answer unless it is to be streamed.
 
         Raises:
-            TooLate: By `last_moment` it may not start any more.
+            TooLate: By `request_gate` it may not start any more.
             ResponseTooLarge: The answer is larger than `MAX_RESPONSE_BYTES`.
             httpx.RequestError: What httpx raises.
         """
-        if (may_start := present()) is not None:
+        if (may_start := current_gate()) is not None:
             request.extensions = {**request.extensions, "trace": _refusing(may_start, request)}
         response = await super().send(request, stream=True, **options)
         response.stream = _LastAnswer(response)
@@ -76,7 +76,7 @@ class ProviderClient(httpx.AsyncClient):
 
 
 def _refusing(may_start: MayStart, request: httpx.Request) -> Callable[[str, object], Awaitable[None]]:
-    """Return what httpcore tells of its steps, and what ends the request before it is written."""
+    """Return a trace function for httpcore that ends a request before it is written if `may_start` returns False."""
 
     async def trace(step: str, _: object) -> None:
         if step.endswith(".send_request_headers.started") and not await may_start():

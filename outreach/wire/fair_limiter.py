@@ -23,7 +23,7 @@ class _Waiting:
     """A waiter.
 
     Attributes:
-        wanted: How many permits it wants.
+        wanted: How many permits it requests.
         granted: How many it was granted.
         checks: Whether it checks for permits by itself once it is first; otherwise they are granted to it.
         has_left: Whether it has left the queue.
@@ -88,7 +88,7 @@ class FairLimiter:
         self.wake_waiters()
 
     def acquire_nowait(self, account: str) -> bool:
-        """Take a permit if one is free and nobody of the account waits; return whether it was taken."""
+        """Take a permit if one is free and no waiter of the account is queued; return whether it was taken."""
         return account not in self._waiting and self._take(account, 1) == 1
 
     def has_capacity(self, account: str) -> bool:

@@ -461,7 +461,7 @@ class WorkingSet:
         try:
             return list(self.backend.load(kind, keys))
         except Exception:
-            # Some databases cannot even be asked for such a text: no row has it.
+            # Some databases cannot even be queried for such a text: no row has it.
             possible = [key for key in keys if not any(map(_text_problem, key))]
             if len(possible) == len(keys):
                 raise

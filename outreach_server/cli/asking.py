@@ -19,7 +19,7 @@ def confirm(question: str, yes: bool) -> None:
     """Ask whether to go on; without a terminal only `--yes` does.
 
     Raises:
-        click.UsageError: Nobody can be asked.
+        click.UsageError: Standard input is no terminal.
         click.exceptions.Exit: The answer is no.
         click.Abort: There is no answer.
     """
@@ -27,7 +27,7 @@ def confirm(question: str, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise click.UsageError("This cannot be undone: add --yes.")
-    asked = click.wrap_text(f"{question} This cannot be undone.", shutil.get_terminal_size().columns - _ANSWER)
-    if not click.confirm(asked, err=True):
+    text = click.wrap_text(f"{question} This cannot be undone.", shutil.get_terminal_size().columns - _ANSWER)
+    if not click.confirm(text, err=True):
         click.echo("Nothing was changed.", err=True)
         raise click.exceptions.Exit(EXIT_FAILED)

@@ -1,4 +1,4 @@
-"""What an executable knows of its own making: its commit, its parts, and their licences."""
+"""The build information inside an executable: its commit, its parts, and their licences."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _SHARE: Final = 20.0
 """Slow queries may take at most a twentieth of the time."""
 
 FORECAST_SECONDS: Final = 10.0
-"""A forecast is made anew after so long, or when the campaign's state has changed."""
+"""A forecast is computed again after this long, or when the campaign's state has changed."""
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 _IN_FLIGHT: Final = frozenset({RecipientStatus.DISPATCHING, RecipientStatus.IN_PROGRESS, RecipientStatus.UNKNOWN})

@@ -17,7 +17,7 @@ from outreach_server.cli.output import cell, echo_json
 from outreach_server.config import config_file
 from outreach_server.doctor.examination import examine
 from outreach_server.doctor.findings import config_invalid
-from outreach_server.doctor.way import Way, options_of, program, service_here
+from outreach_server.doctor.invocation import Invocation, options_of, program, service_here
 
 EXIT_STATUS: Final = {None: 0, "info": 0, "warning": 3, "critical": 4}
 """The exit status for the most urgent finding, as that of `status`."""
@@ -44,7 +44,7 @@ def doctor(offline: bool) -> None:
 
 def _examine(*, network: bool) -> Diagnosis:
     file = state().config_file or config_file(os.environ)
-    way = Way(
+    invocation = Invocation(
         program=program(),
         options=[*options_of(database=state().database_flag, config_file=state().config_file)],
         config_file=file,
@@ -54,9 +54,11 @@ def _examine(*, network: bool) -> Diagnosis:
     try:
         config, simulator = state().configuration()
     except ConfigError as error:
-        found = way.fitted(config_invalid(error), url="")
+        found = invocation.fitted(config_invalid(error), url="")
         return Diagnosis(at=SystemClock().now()).plus([found], skipped=["Nothing else was looked at."])
-    return interruptions.run(lambda: examine(config, simulator, config_file=file, network=network, way=way))
+    return interruptions.run(
+        lambda: examine(config, simulator, config_file=file, network=network, invocation=invocation)
+    )
 
 
 def lines(found: Diagnosis) -> Iterator[str]:

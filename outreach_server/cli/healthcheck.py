@@ -28,17 +28,17 @@ def healthcheck(ready: bool, url: str | None) -> None:
     It reads what `serve` reads: the environment, or the file that --config names.
     """
     config = state().configuration()[0]
-    asked, socket = (_url_of(config), config.listen_uds) if url is None else (url, None)
-    if asked.startswith(_SOCKET):
-        asked, socket = f"{_scheme_of(config)}://localhost", Path(asked.removeprefix(_SOCKET))
+    address, socket = (_url_of(config), config.listen_uds) if url is None else (url, None)
+    if address.startswith(_SOCKET):
+        address, socket = f"{_scheme_of(config)}://localhost", Path(address.removeprefix(_SOCKET))
     if socket is not None and not socket.exists():
         raise click.ClickException(f"No server answers at {socket}: there is no such socket.")
     # The certificate is for the name that clients use, not for this address.
     transport = httpx.HTTPTransport(uds=None if socket is None else str(socket), verify=False)
-    where = asked if socket is None else str(socket)
+    where = address if socket is None else str(socket)
     try:
         with httpx.Client(transport=transport, timeout=_SECONDS, trust_env=False) as client:
-            answer = client.get(f"{asked}/readyz" if ready else f"{asked}/healthz")
+            answer = client.get(f"{address}/readyz" if ready else f"{address}/healthz")
             document: Any = answer.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         why = (str(error) or type(error).__name__).removesuffix(".")

@@ -24,39 +24,39 @@ PATIENCE_SECONDS: Final = 5.0
 """After this long, another Ctrl-C ends the process immediately."""
 
 
-class _Ear:
+class _InterruptHandler:
     """Handles SIGINT while a command runs.
 
-    Python's own handler raises KeyboardInterrupt at the second one wherever the program is, such as while closing the
-    database, whose thread would then never end.
+    Python's own handler raises KeyboardInterrupt again at the second SIGINT. While the database is being closed, that
+    would leave the database's thread running forever.
     """
 
     def __init__(self) -> None:
-        self.heard_at: float | None = None
+        self.interrupted_at: float | None = None
         self.reading = False
         self._cancel: Callable[[], object] | None = None
 
-    def listen(self, cancel: Callable[[], object]) -> None:
-        """Set what the first SIGINT calls; at once, if it has come already."""
+    def set_cancel(self, cancel: Callable[[], object]) -> None:
+        """Set the function that the first SIGINT calls; call it now if that signal has already arrived."""
         self._cancel = cancel
-        if self.heard_at is not None:
+        if self.interrupted_at is not None:
             cancel()
 
-    def hear(self, _number: int, _frame: FrameType | None) -> None:
+    def handle(self, _number: int, _frame: FrameType | None) -> None:
         """Handle one SIGINT."""
         now = time.monotonic()
-        if self.heard_at is None:
-            self.heard_at = now
+        if self.interrupted_at is None:
+            self.interrupted_at = now
             if self.reading:
                 raise KeyboardInterrupt
             if self._cancel is not None:
                 self._cancel()
-        elif now - self.heard_at >= PATIENCE_SECONDS:
+        elif now - self.interrupted_at >= PATIENCE_SECONDS:
             # Safe at any time: what is committed stays, and the rest is cleaned up at the next start.
             os._exit(EXIT_INTERRUPTED)
 
 
-_ear = _Ear()
+_handler = _InterruptHandler()
 
 
 def run(work: Callable[[], Awaitable[T]], *, fast: bool = False) -> T:
@@ -72,12 +72,12 @@ def run(work: Callable[[], Awaitable[T]], *, fast: bool = False) -> T:
     options = {"use_uvloop": fast and find_spec("uvloop") is not None}
     if threading.current_thread() is not threading.main_thread():
         return anyio.run(work, backend_options=options)
-    global _ear
-    ear = _ear = _Ear()
-    before = signal.signal(signal.SIGINT, ear.hear)
+    global _handler
+    handler = _handler = _InterruptHandler()
+    before = signal.signal(signal.SIGINT, handler.handle)
     interrupted = True
     try:
-        result = anyio.run(_cancellable, work, ear, backend_options=options)
+        result = anyio.run(_cancellable, work, handler, backend_options=options)
         interrupted = result is None
         if result is None:
             raise KeyboardInterrupt
@@ -92,21 +92,21 @@ def run(work: Callable[[], Awaitable[T]], *, fast: bool = False) -> T:
 @contextmanager
 def reading() -> Iterator[None]:
     """Let Ctrl-C interrupt a block that may wait in a read, such as of a terminal, and changes nothing."""
-    _ear.reading = True
+    _handler.reading = True
     try:
-        if _ear.heard_at is not None:
+        if _handler.interrupted_at is not None:
             raise KeyboardInterrupt
         yield
     finally:
-        _ear.reading = False
+        _handler.reading = False
 
 
-async def _cancellable(work: Callable[[], Awaitable[T]], ear: _Ear) -> tuple[T] | None:
+async def _cancellable(work: Callable[[], Awaitable[T]], handler: _InterruptHandler) -> tuple[T] | None:
     """Return the result of the work; None if it was interrupted."""
     loop = asyncio.get_running_loop()
     with anyio.CancelScope() as scope:
         # A signal handler may run anywhere, so the loop does the cancelling.
-        ear.listen(lambda: loop.call_soon_threadsafe(scope.cancel))
+        handler.set_cancel(lambda: loop.call_soon_threadsafe(scope.cancel))
         try:
             return (await work(),)
         except KeyboardInterrupt:

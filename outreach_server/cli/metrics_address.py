@@ -42,7 +42,7 @@ def metrics_of(config: ServerConfig, database: str) -> ServerMetrics | None:
 
 @asynccontextmanager
 async def answering(app: ASGIApp | None, listener: socket.socket | None, *, level: str) -> AsyncIterator[None]:
-    """Answer with an app during the block; without a listener nobody asks."""
+    """Answer with an app during the block; without a listener there are no requests."""
     if app is None or listener is None:
         yield
         return

@@ -121,7 +121,7 @@ class PaceMeter:
         if self._sampled_at is None or now - self._sampled_at >= _SAMPLE_SECONDS:
             self._sampled_at = now
             self._samples.append(begun * 60)
-        # Who is not begun takes longer than who only waits for a report.
+        # A contact not begun takes longer than one that only waits for a report.
         left = counters.pending / begun if counters.pending and begun > 0 else None
         if not counters.pending and ended > 0:
             left = counters.open / ended

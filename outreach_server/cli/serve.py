@@ -164,6 +164,6 @@ def _announce(sentences: Sequence[str], *, log_format: str) -> None:
             # What reads lines of JSON gets nothing else.
             _log.info("%s", sentence, extra={"action": "serving"})
         elif not write_line(sentence):
-            # A full disk of the log, or nobody who reads it, keeps no server from its work.
+            # A full disk of the log, or a log pipe without a reader, does not stop the server.
             with suppress(OSError):
                 click.echo(sentence, err=True)

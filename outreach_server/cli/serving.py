@@ -312,7 +312,7 @@ class EndForSure(threading.Thread):
 
 
 def _end_now() -> None:
-    # In a thread of its own: what hangs may be the log, as a pipe does that nobody reads.
+    # In its own thread: the log itself may hang, such as a pipe that no process reads.
     telling = threading.Thread(target=_log_the_end, name="outreach-last-line", daemon=True)
     telling.start()
     telling.join(_LAST_LINE_SECONDS)

@@ -19,26 +19,26 @@ def ignore_sigint(_number: int, _frame: FrameType | None) -> None:
     """Handle a SIGINT by doing nothing."""
 
 
-class _Ear:
+class _InterruptHandler:
     """Raises KeyboardInterrupt at a SIGINT, but not at those that follow immediately.
 
     One that Python drops, for example in a finaliser, is raised again, by a timer or by another Ctrl-C.
     """
 
     def __init__(self) -> None:
-        self._heard_at: float | None = None
+        self._interrupted_at: float | None = None
 
     @property
-    def has_heard(self) -> bool:
-        """Whether there was any."""
-        return self._heard_at is not None
+    def was_interrupted(self) -> bool:
+        """Whether a SIGINT has arrived."""
+        return self._interrupted_at is not None
 
-    def hear(self, _number: int, _frame: FrameType | None) -> None:
+    def handle(self, _number: int, _frame: FrameType | None) -> None:
         """Handle one SIGINT."""
         now = time.monotonic()
-        if self._heard_at is not None and now - self._heard_at < AGAIN_SECONDS:
+        if self._interrupted_at is not None and now - self._interrupted_at < AGAIN_SECONDS:
             return
-        self._heard_at = now
+        self._interrupted_at = now
         if hasattr(signal, "setitimer"):  # Windows has none
             signal.signal(signal.SIGALRM, _again)
             signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS * 1.1)
@@ -61,18 +61,18 @@ def single_interrupt() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    ear = _Ear()
-    before = signal.signal(signal.SIGINT, ear.hear)
+    handler = _InterruptHandler()
+    before = signal.signal(signal.SIGINT, handler.handle)
     try:
         yield
     except BaseException:  # click replaces KeyboardInterrupt by its own error
-        if ear.has_heard:
+        if handler.was_interrupted:
             signal.signal(signal.SIGINT, ignore_sigint)
         raise
     finally:
-        if ear.has_heard and hasattr(signal, "setitimer"):
+        if handler.was_interrupted and hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
-        if signal.getsignal(signal.SIGINT) == ear.hear:
+        if signal.getsignal(signal.SIGINT) == handler.handle:
             signal.signal(signal.SIGINT, before)
 
 

@@ -19,7 +19,7 @@ _FIRST: Final = 3
 """The first descriptor that is handed over, as sd_listen_fds(3) says."""
 
 _MODE: Final = 0o666
-"""Like a port of this machine: whoever may not connect is kept out by the directory."""
+"""Like a port of this machine: the mode of the directory limits who can connect."""
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class ServiceManager:
         self._send("STOPPING=1", "STATUS=Stopping")
 
     def alive(self) -> None:
-        """Say that the process does its work, where that is asked for."""
+        """Notify the supervisor that the process does its work, where it expects that."""
         if self.watchdog:
             self._send("WATCHDOG=1")
 
@@ -62,7 +62,7 @@ class ServiceManager:
 class Pulse:
     """Whether a dispatcher is alive, by its heartbeat.
 
-    A heartbeat that fails is a sign of life: where the disk is full, a restart would help nobody. So is having no
+    A heartbeat that fails is a sign of life: where the disk is full, a restart would not help. So is having no
     lease, which may be another process's.
 
     Args:

@@ -35,7 +35,7 @@ def succeeded(item: Message | Call) -> bool:
 
 
 def pending_text(item: Message | Call) -> str | None:
-    """Return what is still unknown of a message or call; None if it has ended or failed."""
+    """Return what is still unknown about a message or call; None if it has ended or failed."""
     match item.status:
         case MessageStatus.ACCEPTED | MessageStatus.SENT:
             return "The carrier has accepted it, and has not reported delivery yet."

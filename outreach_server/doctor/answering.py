@@ -25,28 +25,28 @@ async def of_answer(
 
     Args:
         url: The public address; None if none is set.
-        transport: How it is asked; None for the network.
+        transport: The HTTP transport; None for the network.
     """
     if url is None:
         return []
     # Proxies keep /healthz and /readyz from the outside.
-    asked = f"{url}/{CONTRACT_NAME}"
+    document_url = f"{url}/{CONTRACT_NAME}"
     try:
         async with httpx.AsyncClient(transport=transport, timeout=SECONDS, follow_redirects=False) as client:
-            answer = await client.get(asked)
+            answer = await client.get(document_url)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        return [_unanswered(url, asked, f"no answer came ({str(error) or type(error).__name__})")]
+        return [_unanswered(url, document_url, f"no answer came ({str(error) or type(error).__name__})")]
     title = _TITLE.search(contract_bytes())
     if answer.is_success and title is not None and title[0] in answer.content:
         return []
-    return [_unanswered(url, asked, f"something else answers, with {answer.status_code}")]
+    return [_unanswered(url, document_url, f"something else answers, with {answer.status_code}")]
 
 
-def _unanswered(url: str, asked: str, what: str) -> DiagnosisFinding:
+def _unanswered(url: str, document_url: str, what: str) -> DiagnosisFinding:
     return finding(
         "public_url_unanswered",
-        f"No server of this package answers at {asked}: {what}. Look at the name, the proxy and the firewall; from "
-        "inside some networks the public address cannot be reached, so ask from outside as well.",
+        f"No server of this package answers at {document_url}: {what}. Look at the name, the proxy and the firewall; "
+        "from inside some networks the public address cannot be reached, so ask from outside as well.",
         url,
-        looks=[f"curl -i {shlex.quote(asked)}"],
+        looks=[f"curl -i {shlex.quote(document_url)}"],
     )

@@ -19,7 +19,7 @@ from outreach.server_support import log_error
 from outreach_server.config import ServerConfig
 from outreach_server.doctor import answering, certificates, exposure
 from outreach_server.doctor.findings import config_invalid, finding
-from outreach_server.doctor.way import Way
+from outreach_server.doctor.invocation import Invocation
 
 _log = logging.getLogger("outreach_server")
 
@@ -36,7 +36,7 @@ async def examine(
     config_file: Path | None = None,
     network: bool = True,
     transport: httpx.AsyncBaseTransport | None = None,
-    way: Way | None = None,
+    invocation: Invocation | None = None,
 ) -> Diagnosis:
     """Return what is wrong with a server of this configuration, which may run meanwhile.
 
@@ -44,11 +44,11 @@ async def examine(
         config: Its configuration.
         simulator: That of the simulators.
         config_file: The file that the configuration comes from, if any.
-        network: Whether providers, names and the public address may be asked.
-        transport: How the public address is asked; None for the network.
-        way: How the program was called, so that the commands of findings work; None for its name alone.
+        network: Whether providers, names and the public address may be queried.
+        transport: The HTTP transport to the public address; None for the network.
+        invocation: How the program was called, so that the commands of findings work; None for its name alone.
     """
-    way = way or Way(config_file=config_file)
+    invocation = invocation or Invocation(config_file=config_file)
     now = SystemClock().now()
 
     def of_files(*checks: Callable[[], Iterable[DiagnosisFinding]]) -> Check:
@@ -71,7 +71,7 @@ async def examine(
         checks["the public address"] = of_answer
     whole = Diagnosis(at=now, skipped=certificates.expiry_unknown(config))
     for part in await _run(checks, Diagnosis(at=now)):
-        found = [way.fitted(one, config.database_url) for one in part.findings]
+        found = [invocation.fitted(one, config.database_url) for one in part.findings]
         whole = whole.plus(found, skipped=part.skipped)
     return whole
 

@@ -56,7 +56,7 @@ class Docs(HTTPEndpoint):
 
 
 class _WholeFile(FileResponse):
-    """Sends all of a file, whatever range is asked for: errors of ranges would have no envelope."""
+    """Sends all of a file and ignores `Range`: errors of ranges would have no envelope."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the file."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 UNIX: Final = "unix"
-"""In a list of proxies: whoever connects by a Unix socket."""
+"""In a list of proxies: every client that connects by a Unix socket."""
 
 
 class TrustedProxies:

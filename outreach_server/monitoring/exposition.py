@@ -1,4 +1,4 @@
-"""The text that Prometheus reads, of which only what has changed is written anew, and in parts."""
+"""Writes the text that Prometheus reads, in parts; only changed lines are formatted again."""
 
 from __future__ import annotations
 

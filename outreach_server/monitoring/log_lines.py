@@ -224,7 +224,7 @@ def _queue() -> LogQueue | None:
 
 
 def _log_what_nothing_catches() -> None:
-    """Log errors that Python would write to stderr by itself: with their words, and waiting where nobody reads."""
+    """Log errors that Python would write to stderr, where it shows their messages and may block without a reader."""
     sys.excepthook = lambda _kind, error, _raised: _log_crash("The process ends in an error", error)
     threading.excepthook = lambda told: _log_crash("A thread has ended in an error", told.exc_value)
     sys.unraisablehook = lambda told: _log_crash("An error could not be raised anywhere", told.exc_value)

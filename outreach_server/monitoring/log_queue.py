@@ -1,4 +1,4 @@
-"""Writes log lines in a thread, so that a log that nobody reads, or a slow disk, stops nothing else."""
+"""Writes log lines in a thread, so that a log pipe without a reader, or a slow disk, stops nothing else."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PIPE_BYTES: Final = 512
 class LogQueue(logging.Handler):
     """A handler whose lines are written to a file descriptor by a thread, in their order.
 
-    A line is made by whoever logs it: its ids are those of the request or dispatch in which it was logged. The file
+    The thread that logs a line formats it, so that it has the ids of its request or dispatch. The file
     descriptor is written directly, because a thread that waits in a stream of Python holds the stream's lock, which the
     interpreter takes as it ends.
 
@@ -135,7 +135,7 @@ class LogQueue(logging.Handler):
                 self._write(b"".join([self._note(lost), *lines] if lost else lines))
                 lost = 0
             except OSError:
-                # A full disk, or nobody who will ever read: the next line is tried again.
+                # The disk is full, or no process will ever read: the next line is tried again.
                 lost += len(lines)
             with self._changed:
                 self._is_writing = False
@@ -184,7 +184,7 @@ class LogQueue(logging.Handler):
             try:
                 written = os.write(self._descriptor, left)
             except BlockingIOError:
-                # Somebody else has set it so, for all who share it.
+                # Another process has set it so, for all processes that share it.
                 select.select([], [self._descriptor], [])
                 continue
             self._ends_within_a_line = left[written - 1] != ord("\n")

@@ -14,7 +14,7 @@ _FOUND_BROKEN: Final = ("discarding broken connection", "discarding closed conne
 """How the pool's lines about a connection begin that has ended while it was open."""
 
 _GIVEN_UP: Final = "reconnection attempt in pool"
-"""How its line begins about a connection that it tries for no more until somebody asks for one."""
+"""How its line begins when it stops retrying a connection until one is requested."""
 
 _RESTARTING: Final = ("shutting down", "starting up", "in recovery", "terminating connection")
 """What a server says while it restarts; any other refusal is the fault of a setting."""
@@ -29,10 +29,10 @@ _READ_ONLY: Final = (
 )
 
 _QUIET_SECONDS: Final = 5.0
-"""Open connections that are lost after so long are lost to another interruption."""
+"""Open connections that are lost after this long belong to another interruption."""
 
 _AGAIN_SECONDS: Final = 60.0
-"""How often an interruption that goes on is logged."""
+"""How often an interruption that lasts is logged."""
 
 
 class LostConnections(logging.Filter):
@@ -70,7 +70,7 @@ class LostConnections(logging.Filter):
                 why = next(iter(str(lost).splitlines()), type(lost).__name__)
                 read_only = _is_read_only(lost)
                 if _is_wait(lost) and not going_on:
-                    # Lines that tell more may follow.
+                    # Lines with more detail may follow.
                     self._seen_at = now
                     _log.warning(_NONE_FREE, why, extra={"action": "connections_lost"})
                     return False
@@ -94,7 +94,7 @@ def _is_of_libraries(record: logging.LogRecord) -> bool:
 
 
 def _errors_of(record: logging.LogRecord) -> Iterator[BaseException]:
-    """Yield the errors that a line tells of, each before its cause."""
+    """Yield the errors that a line reports, each before its cause."""
     told = [record.exc_info[1]] if record.exc_info else []
     for found in (*told, *(record.args if isinstance(record.args, tuple) else ())):
         error = found if isinstance(found, BaseException) else None
@@ -104,7 +104,7 @@ def _errors_of(record: logging.LogRecord) -> Iterator[BaseException]:
 
 
 def _is_wait(error: BaseException) -> bool:
-    """Return whether an error tells of a wait for a connection, of which too few may be there, or the server silent."""
+    """Return whether an error is a timeout waiting for a connection: too few are free, or the server is silent."""
     # Loaded already: one of its libraries has written the line.
     from psycopg_pool import PoolTimeout
 
@@ -112,7 +112,7 @@ def _is_wait(error: BaseException) -> bool:
 
 
 def _is_read_only(error: BaseException) -> bool:
-    """Return whether an error tells that the server, or its database, takes no writes."""
+    """Return whether an error says that the server, or its database, takes no writes."""
     from psycopg import Error
 
     return isinstance(error, Error) and error.sqlstate == "25006"

@@ -79,7 +79,7 @@ class RequestSpans:
 
 
 def warn_if_spans_are_lost() -> None:
-    """Log that nobody takes the spans of this process: no SDK of OpenTelemetry has been set up in it."""
+    """Log that this process exports no spans: no SDK of OpenTelemetry has been set up in it."""
     from opentelemetry import trace
 
     if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):

@@ -42,7 +42,7 @@ class Webhooks(HTTPEndpoint):
                 await engine.callbacks.receive(
                     account_id,
                     url=str(request.url),
-                    # Of a repeated one the last, from whoever stands nearest to us; as a mapping it has the first.
+                    # A repeated header's last value, which the nearest proxy wrote; the mapping would return the first.
                     headers=dict(request.headers.items()),
                     body=body,
                 )

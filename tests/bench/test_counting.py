@@ -14,7 +14,7 @@ from outreach.clock import SystemClock
 from outreach.metrics import EngineMetrics
 from outreach.protocols.storage import OneQuery
 from outreach.storage.postgres import postgres_storage_from_url
-from outreach.storage.postgres.asking import Asker
+from outreach.storage.postgres.pipelined_reader import PipelinedReader
 from outreach.storage.sqlite.memory import MemoryStorage
 from tests.monitoring.exposition import exposed, value
 from tests.postgres import empty_database, server
@@ -44,7 +44,7 @@ def test_statements_that_share_a_round_trip_are_counted_apart(monkeypatch: pytes
         (psycopg.Cursor, "execute"),
         (psycopg.Cursor, "copy"),
         (psycopg.Pipeline, "__exit__"),
-        (Asker, "_send_one"),
+        (PipelinedReader, "_send_one"),
     ):
         monkeypatch.setattr(kind, name, getattr(kind, name))  # put back at the end
     counts = count_round_trips()
@@ -73,14 +73,14 @@ async def test_questions_of_the_event_loop_are_counted(monkeypatch: pytest.Monke
         (psycopg.Cursor, "execute"),
         (psycopg.Cursor, "copy"),
         (psycopg.Pipeline, "__exit__"),
-        (Asker, "_send_one"),
+        (PipelinedReader, "_send_one"),
     ):
         monkeypatch.setattr(kind, name, getattr(kind, name))  # put back at the end
     counts = count_round_trips()
     async with postgres_storage_from_url(empty_database(), clock=SystemClock()) as storage:
         assert storage._open is not None
         async with asyncio.timeout(60):
-            while not storage._open.asker.connected:
+            while not storage._open.pipelined.connected:
                 await storage.read(OneQuery(lambda tx: tx.stops.count()))
                 await asyncio.sleep(0.001)
         before = counts.statements, counts.round_trips

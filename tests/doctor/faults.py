@@ -350,7 +350,7 @@ async def _(system: System, patch: Patch) -> None:
     system.closing.append(lambda: installed.__exit__(None, None, None))
 
 
-# ---------------------------------------------------------------------------------------------------- the surroundings
+# ---------------------------------------------------------------------------------------------------- the environment
 
 
 @fault("public_url_missing")

@@ -24,7 +24,7 @@ from outreach import (
 from outreach.clock import SystemClock
 from outreach.models import Diagnosis
 from outreach.models.work import Lease, WorkerLease
-from outreach.services.diagnosis import surroundings
+from outreach.services.diagnosis import environment
 from outreach.storage.sqlite import SqliteStorage
 from outreach.working_set import Transaction
 from outreach_server.config import ServerConfig
@@ -197,4 +197,4 @@ def no_dispatcher(tx: Transaction) -> None:
 
 def use_resolver_of(system: System, monkeypatch: Any) -> None:
     """Let names be resolved as the system says: no test asks a name server."""
-    monkeypatch.setattr(surroundings, "resolve", system.resolve)
+    monkeypatch.setattr(environment, "resolve", system.resolve)

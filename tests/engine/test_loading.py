@@ -10,8 +10,8 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
 from outreach.operations.campaigns import loading
-from outreach.operations.campaigns.earlier_numbers import EarlierNumbers
 from outreach.operations.campaigns.loading import ChunkResult
+from outreach.operations.campaigns.seen_numbers import SeenNumbers
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_call_campaign, make_campaign, make_prepared, make_unsubscribe, new_phone
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
@@ -45,10 +45,10 @@ async def test_a_duplicate_is_found_over_chunks_and_two_invalid_numbers_are_no_d
     one = make_prepared()
     campaign = await _begin(storage)
     first = await _load(storage, campaign, [one, make_prepared(phone=None)])
-    earlier = EarlierNumbers()
-    earlier.add([one.phone, None])
+    seen_numbers = SeenNumbers()
+    seen_numbers.add([one.phone, None])
     second = await _load(
-        storage, campaign, [one, make_prepared(phone=None)], earlier=earlier, position=first.next_position
+        storage, campaign, [one, make_prepared(phone=None)], seen_numbers=seen_numbers, position=first.next_position
     )
     rows = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id))
     assert [row.reason for row in rows] == [None, "invalid_number", "duplicate", "invalid_number"]
@@ -59,18 +59,18 @@ async def test_a_number_that_only_seems_to_be_in_an_earlier_chunk_is_loaded(stor
     """What is told of earlier chunks may name too much; the database knows."""
     one = make_prepared()
     campaign = await _begin(storage)
-    earlier = EarlierNumbers()
-    earlier.add([one.phone])
-    assert (await _load(storage, campaign, [one], earlier=earlier)).counters.pending == 1
+    seen_numbers = SeenNumbers()
+    seen_numbers.add([one.phone])
+    assert (await _load(storage, campaign, [one], seen_numbers=seen_numbers)).counters.pending == 1
 
 
 def test_every_number_of_earlier_chunks_is_a_candidate() -> None:
     """And hardly any other one."""
     numbers = [new_phone() for _ in range(5_000)]
-    earlier = EarlierNumbers()
-    assert earlier.candidates(numbers) == set()
-    earlier.add([*numbers[:2_500], None])
-    found = earlier.candidates(numbers)
+    seen_numbers = SeenNumbers()
+    assert seen_numbers.candidates(numbers) == set()
+    seen_numbers.add([*numbers[:2_500], None])
+    found = seen_numbers.candidates(numbers)
     assert found >= set(numbers[:2_500])
     assert len(found) < 2_600
 
@@ -161,7 +161,7 @@ async def test_each_chunk_keeps_the_load_from_being_a_leftover(storage: Storage)
     assert not await storage.read(lambda tx: tx.campaigns.leftovers(later))
     assert len(await storage.read(lambda tx: tx.campaigns.leftovers(later + TICK))) == 1
     await storage.write(
-        lambda tx: loading.load_chunk(tx, campaign, [make_prepared()], earlier=None, position=0, now=later)
+        lambda tx: loading.load_chunk(tx, campaign, [make_prepared()], seen_numbers=None, position=0, now=later)
     )
     assert not await storage.read(lambda tx: tx.campaigns.leftovers(later + TICK))
 
@@ -187,11 +187,11 @@ async def _load(
     campaign: Campaign,
     chunk: Sequence[PreparedRecipient],
     *,
-    earlier: EarlierNumbers | None = None,
+    seen_numbers: SeenNumbers | None = None,
     position: int = 0,
 ) -> ChunkResult:
     return await storage.write(
-        lambda tx: loading.load_chunk(tx, campaign, chunk, earlier=earlier, position=position, now=NOW)
+        lambda tx: loading.load_chunk(tx, campaign, chunk, seen_numbers=seen_numbers, position=position, now=NOW)
     )
 
 

@@ -21,7 +21,7 @@ from outreach.protocols.carrier import LookupRequest, OutboundMessage, ReportSin
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, drop
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
-from outreach.wire.asking import Aborted, asked
+from outreach.wire.call_plugin import Aborted, call_plugin
 from tests.engine.calling import CALLS, calls_of, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
@@ -373,7 +373,7 @@ async def test_a_coroutine_that_is_closed_ends_as_python_closes_it() -> None:
         finally:
             ended.append(True)
 
-    coroutine = asked(waiting())
+    coroutine = call_plugin(waiting())
     coroutine.send(None)
     # As the garbage collector does, outside of the task that awaited it.
     await asyncio.to_thread(coroutine.close)

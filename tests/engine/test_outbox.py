@@ -26,7 +26,7 @@ from outreach.testing.builders import make_account, make_dispatch, make_provider
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.wire.last_moment import present
+from outreach.wire.request_gate import current_gate
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active
@@ -231,7 +231,7 @@ async def test_a_request_asks_once_more_when_its_connection_is_there(open_storag
         answers: list[bool] = []
 
         async def connect() -> DispatchOutcome:
-            may_start = present()
+            may_start = current_gate()
             assert may_start is not None
             answers.append(await may_start())
             await anyio.sleep((dispatch.valid_until - clock_of_loop().now()).total_seconds() + 0.001)
@@ -242,7 +242,7 @@ async def test_a_request_asks_once_more_when_its_connection_is_there(open_storag
         outbox.send(ProviderRequest(dispatch=dispatch, resolve_provider=_asking(connect), account="account"))
         await outbox.drain(grace_seconds=30)
         assert answers == [True, False]
-        assert present() is None
+        assert current_gate() is None
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -259,7 +259,7 @@ async def test_a_stop_that_comes_while_a_request_waits_for_a_connection_is_heard
         answers: list[bool] = []
 
         async def connect() -> DispatchOutcome:
-            may_start = present()
+            may_start = current_gate()
             assert may_start is not None
             answers.append(await may_start())
             await storage.write(
@@ -291,7 +291,7 @@ async def test_a_request_whose_clock_is_set_back_while_it_connects_does_not_star
         answers: list[bool] = []
 
         async def connect() -> DispatchOutcome:
-            may_start = present()
+            may_start = current_gate()
             assert may_start is not None
             answers.append(await may_start())
             clock.shift(timedelta(seconds=-2))

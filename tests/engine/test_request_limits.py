@@ -206,7 +206,7 @@ async def test_a_foreign_lock_stops_no_request(clocked: Clocked, monkeypatch: py
             let_in = await _until_busy(engine, workspace)
         assert let_in == (160 - 1) // 8
         with anyio.fail_after(30):
-            while engine._rate_limits._allowances[workspace.id].asking is not None:  # noqa: ASYNC110 - nothing announces it
+            while engine._rate_limits._allowances[workspace.id].request is not None:  # noqa: ASYNC110 - nothing announces it
                 await anyio.sleep(0.01)
         quota = await engine.http.count_request(workspace)
         assert quota is not None

@@ -22,7 +22,7 @@ from outreach.models.work import Claim, WorkerLease, WorkUnit
 from outreach.operations.common import campaign_unit
 from outreach.operations.waves import claims, leases, workers
 from outreach.operations.waves.claims import Granted, NotClaimed, Wanted
-from outreach.operations.waves.workers import Sightings
+from outreach.operations.waves.workers import StaleLeaseDetector
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.policy.deciding import spacing
 from outreach.protocols.storage import Storage
@@ -66,7 +66,7 @@ async def _living(storage: Storage) -> list[int]:
     return [worker.epoch for worker in await storage.read(lambda tx: tx.workers.list())]
 
 
-async def _end_lost(storage: Storage, epoch: int, seen: Sightings) -> Sequence[int]:
+async def _end_lost(storage: Storage, epoch: int, seen: StaleLeaseDetector) -> Sequence[int]:
     """End the leases of others that are over, as a worker does at its heartbeat."""
     return await storage.write(lambda tx: workers.end_lost(tx, but=epoch, unrenewed=seen.look(tx)))
 
@@ -91,7 +91,7 @@ async def test_a_lease_is_over_by_the_clock_of_the_database(storage: Storage, cl
     first, second = await _join(storage, place=1), await _join(storage, place=2)
     claim = Claim(workspace_id=THIS_WORKSPACE, subject=PHONE, epoch=first, held=True)
     await storage.write(lambda tx: tx.claims.put(claim))
-    seen = Sightings(clock)
+    seen = StaleLeaseDetector(clock)
     assert await _end_lost(storage, second, seen) == []
     clock.advance(14.999)
     assert await _end_lost(storage, second, seen) == []
@@ -115,7 +115,7 @@ async def test_a_lease_from_before_the_clock_was_set_back_does_not_last_for_hour
 ) -> None:
     """It lasts as long as it would from now on: its worker renews it meanwhile, if it lives."""
     first, second = await _join(storage, place=1), await _join(storage, place=2)
-    seen = Sightings(clock)
+    seen = StaleLeaseDetector(clock)
     clock.set(NOW - timedelta(hours=2))
     await storage.write(lambda tx: workers.renew(tx, epoch=second, lasts=LASTS))
     assert await _end_lost(storage, second, seen) == []
@@ -131,7 +131,7 @@ async def test_a_lease_that_was_renewed_unseen_lasts_when_the_clock_was_set_fort
 ) -> None:
     """Each lease has to be seen unrenewed for as long as it lasts, from its last renewal on."""
     first, second = await _join(storage, place=1), await _join(storage, place=2)
-    seen = Sightings(clock)
+    seen = StaleLeaseDetector(clock)
     assert await _end_lost(storage, second, seen) == []
     clock.advance(14)
     await storage.write(lambda tx: workers.renew(tx, epoch=first, lasts=LASTS))
@@ -762,7 +762,7 @@ async def test_clocks_are_compared_as_soon_as_the_database_is_there() -> None:
     """A write that did not reach it has compared nothing."""
     compared: list[Transaction] = []
     guard = LoopGuard()
-    guard.settle()
+    guard.bind()
 
     def fail() -> None:
         raise StorageError("The database is away.")

@@ -16,7 +16,7 @@ import pytest
 
 from outreach.errors import StorageError, StorageUnreachable
 from outreach.protocols.storage import OneQuery
-from outreach.storage.postgres import PostgresStorage, asking, listening, lock, pool, transactions
+from outreach.storage.postgres import PostgresStorage, listening, lock, pipelined_reader, pool, transactions
 from outreach.storage.postgres import connect as connect_module
 from outreach.storage.postgres.connect import PostgresConnection, ServerHangs, ServerSilent, connect, conninfo_of
 from outreach.storage.postgres.transactions import FencedTransactions
@@ -38,7 +38,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect_module, "_PROBE_SECONDS", 2.0)
     monkeypatch.setattr(pool, "BUSY_SECONDS", 0.5)
     monkeypatch.setattr(transactions, "BUSY_SECONDS", 0.5)
-    monkeypatch.setattr(asking, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(pipelined_reader, "_ANSWER_SECONDS", 0.5)
     monkeypatch.setattr(lock, "_ANSWER_SECONDS", 0.5)
 
 

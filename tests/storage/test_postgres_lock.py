@@ -54,7 +54,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 def asks(one: PostgresDispatchLock) -> bool:
     """Return whether a question is on its way to the server."""
-    return one._asking is not None
+    return one._current is not None
 
 
 def worker(url: str) -> PostgresStorage:

@@ -32,7 +32,7 @@ from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.sync import Outreach, fail_after
 from outreach.testing.builders import new_id
 from outreach.testing.scripted import ScriptedCarrier
-from outreach.wire.asking import Aborted
+from outreach.wire.call_plugin import Aborted
 from tests.sync.conftest import QUICK
 
 CAMPAIGN = NewSmsCampaign(name="Spring", body="Hi", carrier="twilio", from_number="+14155550199")

@@ -18,7 +18,7 @@ from outreach.testing.fault_server import Answer, FaultServer, Received
 from outreach.vault import Vault
 from outreach.wire import client
 from outreach.wire.client import ResponseTooLarge
-from outreach.wire.last_moment import last_moment
+from outreach.wire.request_gate import request_gate
 from outreach.wire.sending import send_once
 
 pytestmark = pytest.mark.anyio
@@ -93,7 +93,7 @@ async def test_a_request_that_may_not_start_when_its_connection_is_there_is_not_
         return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="a")
 
     async def ask() -> DispatchOutcome:
-        with last_moment(may_start):
+        with request_gate(may_start):
             return await send_once(http, http.build_request("POST", server.url), read, clock=SystemClock())
 
     async with asking(lambda _: Answer(), monkeypatch) as (http, server):

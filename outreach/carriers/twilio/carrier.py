@@ -165,9 +165,9 @@ class TwilioCarrier:
         params = {"To": to, "From": from_number, "PageSize": str(_PAGE_SIZE)}
         found: list[Mapping[str, Any]] = []
         url = f"{self._messages}.json"
-        asked: Mapping[str, str] | None = params
+        query: Mapping[str, str] | None = params
         for _ in range(_MAX_PAGES):
-            page = await self._get(url, asked)
+            page = await self._get(url, query)
             messages = page.get("messages") if page is not None else None
             if page is None or not isinstance(messages, list):
                 return None
@@ -177,7 +177,7 @@ class TwilioCarrier:
                 return found
             if not following.startswith("/2010-04-01/"):
                 return None
-            url, asked = self._base + following, None
+            url, query = self._base + following, None
         return None
 
 

@@ -106,13 +106,13 @@ class VonageCarrier:
         """Find the record of a message by its id or by our reference, if the account allows it."""
         if not self._reports:
             return None
-        asked = {"account_id": self._connection.credentials["api_key"], "product": "MESSAGES", "direction": "outbound"}
+        query = {"account_id": self._connection.credentials["api_key"], "product": "MESSAGES", "direction": "outbound"}
         if lookup.provider_id is not None:
-            asked["id"] = lookup.provider_id
+            query["id"] = lookup.provider_id
         else:
-            asked["date_start"] = _second(lookup.since - base.CLOCK_SKEW_BEFORE)
-            asked["date_end"] = _second(lookup.until + base.CLOCK_SKEW_AFTER)
-        records = await self._records(asked)
+            query["date_start"] = _second(lookup.since - base.CLOCK_SKEW_BEFORE)
+            query["date_end"] = _second(lookup.until + base.CLOCK_SKEW_AFTER)
+        records = await self._records(query)
         if records is None:
             return None
         if lookup.provider_id is not None:
@@ -158,14 +158,14 @@ class VonageCarrier:
     def _reset_seconds(self, code: str | None) -> float | None:
         return base.seconds_to_reset(LIMIT_RESETS.get(code or ""), self._connection.clock.now())
 
-    async def _records(self, asked: Mapping[str, str]) -> list[Mapping[str, Any]] | None:
+    async def _records(self, query: Mapping[str, str]) -> list[Mapping[str, Any]] | None:
         """Return all records of a query; None if incomplete."""
         http = self._connection.http
         found: list[Mapping[str, Any]] = []
         more: dict[str, str] = {}
         for _ in range(_MAX_PAGES):
             request = http.build_request(
-                "GET", f"{self._base}/v2/reports/records", params={**asked, **more}, headers=self._account
+                "GET", f"{self._base}/v2/reports/records", params={**query, **more}, headers=self._account
             )
             page = await base.fetch_json(http, request)
             records = page.get("records") if page is not None else None

@@ -22,7 +22,7 @@ __all__ = ["ProcrastinateDispatcher", "conninfo_of", "dispatcher_of", "install",
 
 
 def __getattr__(name: str) -> Any:
-    # Made when it is asked for: only Procrastinate's own command line takes its database from the environment.
+    # Made when it is imported: only Procrastinate's own command line takes its database from the environment.
     if name == "app":
         from outreach.dispatch.procrastinate.shell import app_of_environment
 

@@ -43,13 +43,13 @@ _LOOK_AFTER_SECONDS: Final = 60.0
 behind the last one's, because it was set back."""
 
 _QUIET_SECONDS: Final = 60.0
-"""A unit that says it has nothing to do, although it is due, is asked again after this long."""
+"""A unit that says it has nothing to do, although it is due, is run again after this long."""
 
 _RELEASE_SECONDS: Final = 1.0
 """How long the end waits for the jobs to be given to others."""
 
 _MAX_KNOWN: Final = 10_000
-"""Units of which something is remembered after their slices."""
+"""The most units whose state is kept after their slices."""
 
 _KEPT_HOURS: Final = 24 * 7
 """For how long jobs that were cancelled or failed can be looked at."""
@@ -79,18 +79,18 @@ def _as_storage_error(error: Exception) -> Exception:
 
 
 class _JobManager(JobManager):
-    """Ends jobs; one that cannot be marked so, because a connection was lost, is left to who looks for such jobs.
+    """Ends jobs; one that cannot be marked so, because a connection was lost, is left to the search for such jobs.
 
     Procrastinate's worker does not expect an error there: asyncio would print it with a traceback.
 
     Args:
         connector: The way to the database.
-        tell: Is told of a lost connection.
+        report: Called with the error of a lost connection.
     """
 
-    def __init__(self, connector: BaseAsyncConnector, tell: Callable[[StorageError], None]) -> None:
+    def __init__(self, connector: BaseAsyncConnector, report: Callable[[StorageError], None]) -> None:
         super().__init__(connector)
-        self._tell = tell
+        self._report_loss = report
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         """Mark a job as ended, or delete it."""
@@ -100,7 +100,7 @@ class _JobManager(JobManager):
             translated = _as_storage_error(error)
             if not isinstance(translated, StorageError):
                 raise
-            self._tell(translated)
+            self._report_loss(translated)
 
 
 class _Unit(UnitState):
@@ -189,7 +189,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
                     "update_heartbeat_interval": self._config.heartbeat_interval_seconds,
                     "stalled_worker_timeout": self._config.lease_seconds,
                     "install_signal_handlers": False,
-                    # Also when it ends because it lost its connections: it begins anew then.
+                    # Also when it ends because it lost its connections: it starts again then.
                     "shutdown_graceful_timeout": self._config.stop_grace_seconds,
                     "delete_jobs": "successful",
                 },
@@ -247,7 +247,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
             with anyio.CancelScope(shield=True):
                 await asyncio.wait({worker})
             if not worker.cancelled():
-                # Told of below, unless another error is on its way: then asyncio must not print it.
+                # Raised below, unless another error is being raised: then asyncio must not print it.
                 worker.exception()
         if not worker.cancelled():
             worker.result()
@@ -284,7 +284,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
             with state.scope:
                 due = None if self.stopping else await self._slice(unit, state, epoch)
                 if self.stopping and due is None:
-                    # Nobody has worked on it, or the lease is over.
+                    # No worker has run it, or the lease has ended.
                     following = again
                 else:
                     following = await self._following(unit, due)
@@ -306,12 +306,12 @@ class ProcrastinateDispatcher(LeasedDispatcher):
             return None if due is None else Deferral(unit=unit, due=due)
         if refused_by:
             return Deferral(unit=unit, due=self._clock.now(), queue=queue_of(refused_by))
-        # It is being handed over: whoever has room takes it next.
+        # It is being handed over: the next worker with capacity takes it.
         pause = timedelta(seconds=self._config.change_poll_seconds)
         return Deferral(unit=unit, due=self._clock.now() + pause, queue=QUEUE)
 
     async def _defer_for_sure(self, jobs: Jobs, deferral: Deferral | None) -> None:
-        """Defer a job, however long the database is away; a stop does not wait, and leaves it to the periodic task."""
+        """Defer a job, however long the database is down; a stop does not wait, and leaves it to the periodic task."""
         while deferral is not None:
             try:
                 await jobs.defer(deferral)
@@ -348,7 +348,7 @@ class ProcrastinateDispatcher(LeasedDispatcher):
         self._ended_ids = set(ended)
 
     async def _replace(self, job: procrastinate.jobs.Job, app: procrastinate.App, jobs: Jobs) -> None:
-        """End a job that nobody works on, after giving its unit another one."""
+        """End a job that no worker runs, after giving its unit another one."""
         if job.task_name == SLICE:
             args: dict[str, Any] = job.task_kwargs
             unit = WorkUnit(args["kind"], args["workspace_id"], args["unit_id"])

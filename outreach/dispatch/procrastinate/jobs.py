@@ -32,10 +32,10 @@ _CONNECTIONS: Final = 4
 """Of one worker; one more listens."""
 
 _RECONNECT_SECONDS: Final = 30.0
-"""For so long a connection is tried for after pauses that double; then whoever asks has one tried for at once."""
+"""How long the pool retries a connection with a doubling backoff; after that, the next caller retries at once."""
 
 _ANSWER_SECONDS: Final = 20.0
-"""A connection that has given no answer for this long is taken for lost: nobody holds a lock on a job for so long."""
+"""A connection without an answer for this long counts as lost: no transaction locks a job for so long."""
 
 # What a slice asks for may be over by the time that it asks: a receipt has completed its campaign, say.
 _DEFER: Final = """
@@ -55,13 +55,13 @@ class JobsConnection(psycopg.AsyncConnection[Any]):
     """A connection that does not wait for its server for ever.
 
     Attributes:
-        answer_seconds: After so long without a word it is closed.
+        answer_seconds: How long it waits for an answer before it is closed.
     """
 
     answer_seconds: float = _ANSWER_SECONDS
 
     async def wait(self, gen: Generator[Any, Any, T], *given: Any, **more: Any) -> T:
-        """Wait for what the server says; the driver calls it for whatever it asks.
+        """Wait for the server's answer; the driver calls it for every request.
 
         Raises:
             psycopg.OperationalError: It said nothing for too long.
@@ -69,13 +69,13 @@ class JobsConnection(psycopg.AsyncConnection[Any]):
         return await super().wait(self._watched(gen), *given, **more)
 
     def _watched(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-        """Run what the driver waits with, which hears every 0.1 s that nothing has come."""
+        """Run the driver's wait generator, and resume it every 0.1 s while nothing has arrived."""
         until: float | None = None
         try:
             wanted = next(gen)
             while True:
                 ready = yield wanted
-                # Who only listens waits for as long as nobody says anything.
+                # A connection that only listens waits until a notification arrives.
                 if ready or self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                     until = None
                 elif until is None:
@@ -134,7 +134,7 @@ def connector_of(url: str) -> procrastinate.PsycopgConnector:
 
 
 async def _configure(connection: psycopg.AsyncConnection[Any]) -> None:
-    # Each statement is a transaction of its own, which ends at the server even where this process stands still.
+    # Each statement is its own transaction, which ends at the server even while this process is suspended.
     await connection.set_autocommit(True)
 
 

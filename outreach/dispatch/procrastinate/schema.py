@@ -19,7 +19,7 @@ from outreach.errors import ConfigError, DatabaseNewer, DatabaseOlder, StorageEr
 SCHEMA: Final = "outreach_jobs"
 
 _INSTALL_KEY: Final = 0x6F757472_0010
-"""The advisory lock of whoever looks whether there is something to install."""
+"""The advisory lock that a process holds while it checks for, and installs, the schema."""
 
 _OURS: Final = "outreach-jobs"
 
@@ -27,12 +27,12 @@ _SETTINGS: Final = {
     "search_path": SCHEMA,
     "client_min_messages": "warning",
     "jit": "off",
-    # A process that stands still within a transaction keeps nobody from pausing what it has fetched.
+    # A process that is suspended within a transaction does not prevent a pause of the jobs that it has fetched.
     "idle_in_transaction_session_timeout": "3000",
     # What an operator has set for others would end what listens, and what makes the tables.
     "idle_session_timeout": "0",
     "statement_timeout": "0",
-    # Who has waited for another one's job has to see it.
+    # A transaction that has waited for another process's job must see that job.
     "default_transaction_isolation": r"read\ committed",
 }
 

@@ -114,7 +114,7 @@ def store_answer(
     """
     stored = renew_claim(tx, workspace_id, operation, key, token=token, now=now)
     if stored.answer != _ERASED:
-        # Otherwise the fuller answer would bring back who was erased meanwhile.
+        # Otherwise the fuller answer would restore data of a person who was erased meanwhile.
         stored = attrs.evolve(stored, answer=answer.body, location=answer.location)
     tx.requests.put_stored(stored if not settled else attrs.evolve(stored, locked_until=_NEVER))
 

@@ -13,7 +13,7 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
 from outreach.operations.campaigns import trail
-from outreach.operations.campaigns.earlier_numbers import EarlierNumbers
+from outreach.operations.campaigns.seen_numbers import SeenNumbers
 from outreach.operations.common import record_audit
 from outreach.policy.deciding import decide_loading
 from outreach.policy.spellings import person_key
@@ -48,21 +48,21 @@ def load_chunk(
     campaign: Campaign,
     chunk: Sequence[PreparedRecipient],
     *,
-    earlier: EarlierNumbers | None,
+    seen_numbers: SeenNumbers | None,
     position: int,
     now: datetime,
 ) -> ChunkResult:
     """Write one chunk of contacts.
 
     Numbers on the register are excluded; duplicates and invalid numbers are written as skipped
-    (docs/interface.md#invalid-numbers). `earlier` has the numbers of the chunks before it, and the caller adds those of
-    this one once it is written; None for an only one. Raises `StorageError` if the campaign was deleted as a leftover.
+    (docs/interface.md#invalid-numbers). `seen_numbers` has the numbers of earlier chunks, and the caller adds those of
+    this one once it is written; None for a single chunk. Raises `StorageError` if the campaign was deleted.
     """
     workspace_id = campaign.workspace_id
     _extend_lease(tx, campaign, now)
     phones = {recipient.phone for recipient in chunk if recipient.phone is not None}
     stopped = tx.register.stopped(workspace_id, campaign.channel, phones)
-    repeated = earlier.candidates(phones - stopped) if earlier else None
+    repeated = seen_numbers.candidates(phones - stopped) if seen_numbers else None
     known = tx.recipients.known_phones(workspace_id, campaign.id, repeated) if repeated else ()
     seen = {person_key(phone) for phone in known}
     rows: list[tuple[int, PreparedRecipient, RecipientStatus, str | None]] = []

@@ -21,7 +21,7 @@ from outreach.policy.trail_rules import rule_of_move, rule_of_outcome, rule_of_r
 from outreach.working_set import Transaction
 
 ENGINE: Final = "engine"
-"""The actor of changes that nobody requested."""
+"""The actor of changes without a request."""
 
 _LATEST: Final = 50
 """How many of a campaign's latest entries are searched for its latest pause."""

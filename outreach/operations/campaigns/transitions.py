@@ -263,7 +263,7 @@ def next_check_at(tx: Transaction, campaign: Campaign, now: datetime) -> datetim
 
 
 def note_next_check(tx: Transaction, campaign: Campaign, due_at: datetime | None, now: datetime) -> None:
-    """Let nobody look at a campaign sooner than it is due, unless it has changed meanwhile."""
+    """Keep workers from reading a campaign before it is due, unless it has changed meanwhile."""
     known = tx.campaigns.get(campaign.workspace_id, campaign.id)
     work = tx.work.get(campaign_unit(campaign))
     unchanged = known is not None and known.revision == campaign.revision

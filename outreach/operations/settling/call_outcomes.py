@@ -167,7 +167,7 @@ def _moment(call: Call, event: CallReport, now: datetime) -> datetime:
 
 
 def _told(call: Call, words: str | None) -> str | None:
-    """Return a provider's words on a call; None if the person was erased, of whom they would tell again."""
+    """Return a provider's words on a call; None if the person was erased, because they may name that person."""
     return None if is_erased(call.to) else words
 
 

@@ -40,7 +40,7 @@ def settle(
     A dispatch takes one outcome. A later one changes it only if it was unknown, or if it proves that the provider
     accepted what it had refused. No lease is needed (docs/delivery-contract.md#rule-8).
 
-    `by` is the source for the trail; `proven` tells whether later events show the acceptance.
+    `by` is the source for the trail; `proven` says whether later events show the acceptance.
     """
     dispatch = tx.dispatches.get(workspace_id, dispatch_id)
     if dispatch is None:

@@ -70,7 +70,7 @@ class NotClaimed(OutreachError):
 def may_commit(tx: Transaction, workspace_id: str, subjects: Sequence[str], epoch: int) -> bool:
     """Return whether a worker may commit intents of these subjects: no other one has claimed them since.
 
-    What nobody has claimed is claimed by it.
+    It claims what no worker has claimed.
     """
     known = {subject: tx.claims.get(workspace_id, subject) for subject in subjects}
     if any(one is not None and one.epoch != epoch for one in known.values()):
@@ -88,30 +88,30 @@ def require(tx: Transaction, workspace_id: str, subjects: Sequence[str], epoch: 
 
 
 def claim_all(tx: Transaction, wanted: Sequence[Wanted], *, epoch: int, now: datetime) -> Sequence[Granted | None]:
-    """Claim many things for a worker; None for each that another one drives, or has more room for.
+    """Claim many things for a worker; None for each that another one drives, or has more capacity for.
 
     The pace holds across workers, because every start of the earlier one lies before now.
     """
     tx.claims.prefetch((one.workspace_id, subject) for one in wanted for subject in one.subjects)
     tx.runs.prefetch((one.workspace_id, one.campaign.id) for one in wanted if one.campaign is not None)
-    room = _Room.of(tx, epoch)
-    return [_claim(tx, one, room, epoch=epoch, now=now) for one in wanted]
+    capacity = _WorkerCapacity.of(tx, epoch)
+    return [_claim(tx, one, capacity, epoch=epoch, now=now) for one in wanted]
 
 
-def _claim(tx: Transaction, wanted: Wanted, room: _Room, *, epoch: int, now: datetime) -> Granted | None:
+def _claim(tx: Transaction, wanted: Wanted, capacity: _WorkerCapacity, *, epoch: int, now: datetime) -> Granted | None:
     of = wanted.workspace_id
     known = {subject: tx.claims.get(of, subject) for subject in wanted.subjects}
     if any(one is not None and one.held and one.epoch != epoch for one in known.values()):
         return None
     head = known[wanted.subjects[0]]
-    if not (head is not None and head.held) and not room.left:
+    if not (head is not None and head.held) and not capacity.left:
         return None
     spacings: dict[str, timedelta] = {}
     for subject, one in known.items():
         if one is None or not one.held:
             tx.claims.put(Claim(workspace_id=of, subject=subject, epoch=epoch, held=True))
-            room.mine += 1
-            room.all += 1
+            capacity.mine += 1
+            capacity.all += 1
         sender = wanted.sender
         if sender is not None and subject == sender.phone and (one is None or one.epoch != epoch):
             spacings.update(_shift_number(tx, sender, now, given_back=one is not None))
@@ -130,8 +130,8 @@ def release(tx: Transaction, workspace_id: str, subject: str, epoch: int) -> Non
 
 
 @attrs.define(kw_only=True)
-class _Room:
-    """How much a worker drives, of all that is driven.
+class _WorkerCapacity:
+    """How many of all claims one worker holds.
 
     Attributes:
         workers: How many workers there are.
@@ -145,7 +145,7 @@ class _Room:
 
     @classmethod
     def of(cls, tx: Transaction, epoch: int) -> Self:
-        """Return the room of a worker."""
+        """Return the capacity of a worker."""
         workers = len(tx.workers.list())
         held = tx.claims.held() if workers > 1 else ()
         return cls(workers=workers, mine=sum(one.epoch == epoch for one in held), all=len(held))
@@ -173,7 +173,7 @@ def shift_campaign(tx: Transaction, campaign: Campaign, epoch: int, now: datetim
 def _shift_number(tx: Transaction, sender: SenderPace, now: datetime, *, given_back: bool) -> Mapping[str, timedelta]:
     """Return when a number that another worker may have used is free, by its key; move its slot where that is needed.
 
-    Of a lost worker no claim is left: the number's slot tells when it is free, unless the clock was set back.
+    A lost worker has no claims: the number's slot shows when it is free, unless the clock was set back.
     """
     taken = tx.runs.sender_slot(sender.workspace_id, sender.phone)
     if taken is None:

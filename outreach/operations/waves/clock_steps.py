@@ -45,7 +45,7 @@ _TRUSTED_AFTER: Final = timedelta(hours=1)
 """A machine that starts with a wrong clock has it set within minutes."""
 
 _MOMENTARY: Final = ("withdrawn", "operator_retry", "deferred", "flow", DOUBLE_DIAL)
-"""Waits that may end at once: asked too early, a provider says so again."""
+"""Waits that may end at once: a provider that gets a request too early throttles again."""
 
 _OPEN: Final = frozenset({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED})
 
@@ -62,7 +62,7 @@ def measure_setback(tx: Transaction, now: datetime) -> timedelta | None:
 
 
 def is_trusted(tx: Transaction, now: datetime) -> bool:
-    """Return whether the clock may decide what nobody can undo: it has not been set for an hour."""
+    """Return whether the clock may decide what cannot be undone: it has not been set for an hour."""
     lease = tx.leases.current()
     if lease is None or lease.steady_since is None or lease.steady_until is None:
         return False
@@ -131,7 +131,7 @@ def latest_time(tx: Transaction, noted: datetime, now: datetime) -> datetime:
 
 
 def _steady_since(tx: Transaction, now: datetime) -> datetime | None:
-    """Return since when the clock has not been set; None if nobody has noticed yet how far it was set back."""
+    """Return since when the clock has not been set; None if no worker has measured yet how far it was set back."""
     lease = tx.leases.current()
     # If the last heartbeat lies ahead too, `repair_after_clock_step` is still to come.
     noticed = lease is not None and lease.steady_until is not None and lease.steady_until <= now

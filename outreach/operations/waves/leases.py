@@ -65,7 +65,7 @@ def take_over(
         noted: The mark beside it, if any.
         now: The time.
         receipt: The longest wait for a receipt; None if there is no bound.
-        place: The place that this worker has taken; whoever had it is gone.
+        place: The place that this worker has taken; the worker that had it before has ended.
         lasts: How long the lease lasts.
         gone: The epochs of workers that are certainly gone.
         unrenewed: The epochs of those that were seen not to renew their leases (`workers.end_lost`).
@@ -109,7 +109,7 @@ def take_over(
         quarantine_epoch=quarantine_epoch,
     )
     if not alone and current is not None:
-        # What is known of the clock is the leader's.
+        # Only the leader records observations of the clock.
         begun = attrs.evolve(
             begun,
             renewed_at=max(now, current.renewed_at),
@@ -182,10 +182,10 @@ def renew(
         receipt: The longest wait for a receipt; None if there is no bound.
 
     Raises:
-        LeaseLost: Its lease has ended, or the database was set back: who takes the next one pauses what runs.
+        LeaseLost: Its lease has ended, or the database was set back: the next worker pauses running campaigns.
     """
     if is_behind(tx, noted, tx.leases.current()):
-        raise LeaseLost("The database was set back to an earlier state while this worker had it: it begins anew.")
+        raise LeaseLost("The database was set back to an earlier state during this lease: the worker starts a new one.")
     workers.renew(tx, epoch=epoch, lasts=lasts)
     lease = tx.leases.current()
     if lease is None or not workers.leads(tx, epoch):
@@ -205,7 +205,7 @@ def renew(
 
 
 def quarantine_of(known: DatabaseHome | None, home: DatabaseHome | None) -> PauseReason | None:
-    """Return why a database must not go on by itself; None if it may.
+    """Return why a database must not go on without a person; None if it may.
 
     Args:
         known: Where it was when the last worker began.

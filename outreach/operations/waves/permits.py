@@ -1,7 +1,7 @@
 """Permits: how many intents and requests each worker may have, of those that all workers may have together.
 
 docs/delivery-contract.md#rule-1. Each worker's row says how many it may have until its next heartbeat, so that no two
-count on the same ones, however late one of them hears of the other.
+count on the same ones, however late one of them detects the other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Permits:
 def share(tx: Transaction, epoch: int, *, most: Permits, in_use: Permits) -> Permits:
     """Return how many permits a worker may grant from now on: its portion, of those that no other worker has.
 
-    It has at least one of each, so that no worker stands still where there are more of them than permits, or where the
+    It has at least one of each, so that no worker is blocked where there are more of them than permits, or where the
     others have not yet given back what is more than their portion.
 
     Args:

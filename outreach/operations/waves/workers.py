@@ -24,8 +24,8 @@ _AHEAD: Final = timedelta(seconds=1)
 """A heartbeat farther ahead than this was written before the clock of the database was set back."""
 
 
-class Sightings:
-    """Since when a process has seen each lease unrenewed, by its monotonic clock.
+class StaleLeaseDetector:
+    """Detects leases that were not renewed for as long as they last, by the process's monotonic clock.
 
     Args:
         clock: The source of time.
@@ -90,7 +90,7 @@ def end_lost(
     Args:
         tx: The transaction.
         but: The epoch of the worker that asks, if it has one.
-        unrenewed: The epochs of the leases that it has seen unrenewed for long (`Sightings`).
+        unrenewed: The epochs of the leases that it has seen unrenewed for long (`StaleLeaseDetector`).
         is_gone: Returns whether a worker is certainly gone.
     """
     now, lost = tx.now(), []

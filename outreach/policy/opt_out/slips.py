@@ -17,7 +17,7 @@ _SHORT: Final = (
     *("mute", "cancelar", "abmelden", "abbestellen", "annulla", "cancella", "afmelden", "uitschrijven", "stoppen"),
     *("alto", "baja", "parar", "arret", "delete"),
 )
-"""Words of which a person has to read the slips."""
+"""Words whose misspellings a person must read."""
 
 _AS_HEARD: Final = frozenset({"cansel", "cansell", "kancel", "kansel", "canselar", "edn", "ebd", "ehd", "offf", "ooff"})
 """Words as they sound, with letters that are not beside the right ones, and slips of short words that are no others."""
@@ -83,7 +83,7 @@ _HELD: Final = frozenset().union(*map(_slips, _SHORT), _AS_HEARD) - _ORDINARY - 
 
 
 def corrected(words: Words) -> Words:
-    """Return words with those in the place of which `unsubscribe` was meant."""
+    """Return words, with each misspelling of `unsubscribe` replaced by it."""
     return tuple(_LONG if _is_meant(word) else word for word in words)
 
 

@@ -16,7 +16,7 @@ _APOSTROPHES: Final = dict.fromkeys(map(ord, "'\u2019\u2018\u02bc`\u00b4"))
 """Removed first: `don't` is one word."""
 
 _UNDECOMPOSED: Final = str.maketrans("\u0131\u0142\u0111\u00f8", "ildo")
-"""Letters with a stroke, and the Turkish I without a dot, of which Unicode separates no accent."""
+"""Letters with a stroke, and the Turkish I without a dot: Unicode does not decompose them."""
 
 _INVISIBLE: Final = frozenset({"Mn", "Me", "Cf"})
 """Accents, emoji marks and characters without width, which do not separate words."""

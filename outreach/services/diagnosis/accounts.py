@@ -23,7 +23,7 @@ from outreach.providers.redaction import Redaction
 from outreach.providers.registry import Adapters
 from outreach.services.diagnosis.clock import DateWatch
 from outreach.services.diagnosis.snapshot import LiveAccount
-from outreach.wire.asking import asked
+from outreach.wire.call_plugin import call_plugin
 
 if TYPE_CHECKING:
     import httpx
@@ -102,18 +102,20 @@ class AccountExaminer:
             adapter = self._adapters.adapter(account.provider)
             connection = attrs.evolve(self._connections.connection(account), http=http)
         except ConfigError:
-            # `account_not_usable` tells.
+            # `account_not_usable` reports that.
             return []
         settings: Sequence[CallbackSetting] = ()
         check = AccountCheck(
             ok=False, message=f"{account.provider} did not answer within {ACCOUNT_SECONDS:g} s.", fault="unreachable"
         )
         with anyio.move_on_after(ACCOUNT_SECONDS):
-            check = await asked(adapter.check(connection))
+            check = await call_plugin(adapter.check(connection))
             redaction = Redaction(connection.credentials, adapter.fields)
             check = attrs.evolve(check, message=redaction.text(check.message))
             if check.ok and connection.callback_url is not None and isinstance(adapter, CallbackSettings):
-                settings = await asked(adapter.callback_settings(connection, senders=live.senders, agents=live.agents))
+                settings = await call_plugin(
+                    adapter.callback_settings(connection, senders=live.senders, agents=live.agents)
+                )
         if not check.ok:
             return [_of_check(account, check)]
         return [

@@ -28,7 +28,7 @@ _NONE: Final = timedelta(0)
 
 @attrs.frozen
 class ClockSample:
-    """How far the clock is ahead of a provider's at least; negative if it is behind, zero within what can be told."""
+    """How far the clock is ahead of a provider's at least; negative if it is behind, zero within the precision."""
 
     host: str
     ahead: timedelta

@@ -19,7 +19,7 @@ from outreach.protocols.diagnosis import DiagnosableStorage
 from outreach.protocols.storage import Storage
 from outreach.providers.connections import AccountConnections
 from outreach.services.context import ServiceContext
-from outreach.services.diagnosis import surroundings, work
+from outreach.services.diagnosis import environment, work
 from outreach.services.diagnosis.accounts import AccountExaminer, of_misdirected
 from outreach.services.diagnosis.clock import DateWatch, of_clock
 from outreach.services.diagnosis.snapshot import MAX_ACCOUNTS, Snapshot, take_snapshot
@@ -30,7 +30,7 @@ from outreach.vault import Vault
 _log = logging.getLogger(__name__)
 
 CHECK_SECONDS: Final = 50.0
-"""How long one check may take. Those of the database run at the same time, and then those of the surroundings."""
+"""How long one check may take. Those of the database run at the same time, and then those of the environment."""
 
 _OFFLINE: Final = (
     "Without the network, nobody was asked: accounts, callback addresses, the clock and the public address were not "
@@ -67,7 +67,7 @@ class DiagnosisQuery:
         self._vault = vault
         self._connections = connections
         self._status = status
-        self._resolve = surroundings.resolve
+        self._resolve = environment.resolve
         self._url: str | None = None
 
     async def __call__(self, *, network: bool = True) -> Diagnosis:
@@ -103,9 +103,7 @@ class DiagnosisQuery:
             snapshot = read[0][1]
             url = self._context.config.public_url
             checks: dict[str, Check] = {
-                "the public address": lambda: surroundings.of_public_url(
-                    url, resolve=self._resolve if network else None
-                )
+                "the public address": lambda: environment.of_public_url(url, resolve=self._resolve if network else None)
             }
             if network:
                 checks["accounts"] = lambda: self._of_accounts(snapshot)
@@ -138,9 +136,9 @@ class DiagnosisQuery:
         return [
             *work.of_status(status, key_problem=key_problem),
             *work.of_work(status, snapshot, self._context.config, self._context.storage.home()),
-            *surroundings.of_key_file(self._vault.exposed_file()),
+            *environment.of_key_file(self._vault.exposed_file()),
             *self._of_rekeying(snapshot),
-            *surroundings.of_senders(snapshot.named_senders),
+            *environment.of_senders(snapshot.named_senders),
             *of_misdirected(snapshot.live),
         ]
 
@@ -161,11 +159,11 @@ class DiagnosisQuery:
             self._vault.open(account.id, account.sealed, provider=account.provider)
             return not self._vault.is_newest(account.sealed)
         except ConfigError:
-            # `account_not_usable` or `key_not_usable` tells, the former of so many accounts as are listed.
+            # `account_not_usable` or `key_not_usable` reports that, the former for the listed accounts.
             return False
 
     async def _of_time_zones(self) -> Sequence[DiagnosisFinding]:
-        return await anyio.to_thread.run_sync(lambda: list(surroundings.of_time_zones()))
+        return await anyio.to_thread.run_sync(lambda: list(environment.of_time_zones()))
 
     async def _of_contacts(self) -> Sequence[DiagnosisFinding]:
         campaigns = await self._context.storage.read(lambda tx: tx.campaigns.in_status(_MAY_STILL_SEND))

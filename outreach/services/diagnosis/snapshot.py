@@ -21,7 +21,7 @@ from outreach.operations.waves.leases import is_behind
 from outreach.working_set import Transaction
 
 MAX_ACCOUNTS: Final = 100
-"""Accounts whose providers are asked."""
+"""Accounts whose providers are checked."""
 
 _MAX_READ: Final = 1_000
 """Accounts among which those of live workspaces are looked for."""

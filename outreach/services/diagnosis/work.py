@@ -33,7 +33,7 @@ _HEALTH: Final = "outreach-server healthcheck --ready"
 
 
 def of_status(status: EngineStatus, *, key_problem: KeyProblem | None) -> Iterator[DiagnosisFinding]:
-    """Yield what the status tells.
+    """Yield the findings of the status.
 
     Args:
         status: The status of all workspaces.

@@ -35,7 +35,7 @@ class TransactionControl(Protocol):
         """Commit the transaction.
 
         Raises:
-            CommitUnknown: Nobody can tell whether it was committed.
+            CommitUnknown: It is unknown whether it was committed.
             Exception: Nothing was written.
         """
         ...
@@ -100,7 +100,7 @@ def commit_group(
             return
         except BaseException as error:
             _roll_back(session, control)
-            # Whoever was to run again, and has not yet, has no other outcome than the group's.
+            # A job that was to run again, and has not yet, gets the group's outcome.
             group.extend(again)
             again.clear()
             if not control.may_run_again(error):
@@ -168,7 +168,7 @@ def _roll_back(session: Session, control: TransactionControl) -> None:
 
 
 def fail_jobs(jobs: Sequence[Job], error: Exception, *, control: TransactionControl) -> None:
-    """Fail the jobs without an error of their own: nothing was written, unless the error says that nobody knows."""
+    """Fail the jobs without an error of their own: nothing was written, unless the error says that this is unknown."""
     translated = control.as_storage_error(error)
     kind = StorageError if translated is None else type(translated)
     # The words of another error may quote a value.

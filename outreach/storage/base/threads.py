@@ -36,5 +36,5 @@ class Worker:
 
 
 def waiting_outside() -> AbstractContextManager[None]:
-    """Return a context in which the loop waits for a server: virtual time stands still, as it does for threads."""
+    """Return a context in which the loop waits for a server: virtual time stops, as it does for threads."""
     return nullcontext()

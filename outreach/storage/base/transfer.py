@@ -17,7 +17,7 @@ from outreach.storage.base.progress import Progress
 Row = Sequence[Any]
 
 UNFINISHED: Final = "unfinished-copy"
-"""The migration that a database is recorded to have while a copy into it is unfinished, so that nobody opens it."""
+"""The migration that a database is recorded to have while a copy into it is unfinished, so that no process opens it."""
 
 UNFINISHED_MESSAGE: Final = (
     "A copy into this database was not finished. Run `outreach-server db copy` from the same database again: it goes "
@@ -49,7 +49,7 @@ class Table:
 
 
 class Endpoint(Protocol):
-    """A database that nobody else has open, from or to which rows are copied."""
+    """A database that no other process has open, from or to which rows are copied."""
 
     def identity(self) -> str:
         """Return the identifier given to the database at its creation, which its copies share."""

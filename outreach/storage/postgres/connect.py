@@ -24,7 +24,7 @@ OPEN_KEY: Final = 0x6F757472_0001
 """The advisory lock that every open storage shares, and that a migration or a copy takes alone."""
 
 MIGRATION_KEY: Final = 0x6F757472_0002
-"""The advisory lock of whoever looks whether there is something to migrate."""
+"""The advisory lock that a process holds while it checks for, and runs, migrations."""
 
 DISPATCH_KEY: Final = 0x6F757472_0003
 """The advisory lock of the first worker's place; those of the others follow it."""
@@ -33,22 +33,22 @@ BUSY_SECONDS: Final = 5.0
 """How long a transaction waits for another process's lock, and for a connection."""
 
 IDLE_SECONDS: Final = 10.0
-"""After this long without a word within a transaction the server ends it: a process that stands still holds the others
+"""After this long without a statement within a transaction the server ends it: a suspended process holds the others
 up no longer."""
 
 SILENT_SECONDS: Final = 2 * BUSY_SECONDS
-"""After this long without a word to an operation, its server is asked over another connection: no lock takes longer."""
+"""After this long without an answer to an operation, its server is probed: no lock takes longer."""
 
 LONGEST_SECONDS: Final = 60.0
-"""After this long without a word the connection of a writing operation is lost, also where its server answers others: a
-frozen disk, or a process of the server that stands still."""
+"""After this long without an answer a writing operation's connection is lost, even if its server answers others: a
+frozen disk, or a process of the server that hangs."""
 
 LONGEST_READ_SECONDS: Final = 300.0
-"""The same of a reading operation, which holds nobody up."""
+"""The same of a reading operation, which blocks no other one."""
 
 _PATIENT_SECONDS: Final = 60.0
-"""After this long without a word to whoever migrates, checks or copies, its server is asked: a server that is busy with
-that may keep others waiting."""
+"""After this long without an answer to a migration, a check or a copy, its server is probed: a server that is busy with
+such work may keep others waiting."""
 
 _PROBE_SECONDS: Final = BUSY_SECONDS
 """A server that has not answered a new connection for this long is taken for hung."""
@@ -60,7 +60,7 @@ _SERVER_SETTINGS: Final = {
     # A session that listens, or holds a worker's place, has nothing to say for long; a check or a migration takes long.
     "idle_session_timeout": "0",
     "statement_timeout": "0",
-    # Who has waited for the fence has to see what was committed meanwhile.
+    # A transaction that has waited for the fence must see what was committed meanwhile.
     "default_transaction_isolation": "read committed",
     "client_min_messages": "warning",
     # Every query searches an index for each of its values, also where the statistics are too old to show that it pays.
@@ -76,7 +76,7 @@ _CLIENT_SETTINGS: Final = {
     "application_name": "outreach",
     "client_encoding": "UTF8",
     "connect_timeout": "5",
-    # A server that has gone without a word is noticed within some seconds.
+    # A server that has disappeared is detected within some seconds.
     "keepalives_idle": "5",
     "keepalives_interval": "2",
     "keepalives_count": "3",
@@ -85,24 +85,24 @@ _CLIENT_SETTINGS: Final = {
 
 
 class ServerSilent(psycopg.OperationalError):
-    """No answer came for too long, and the connection was closed: what was asked may have been done."""
+    """No answer came for too long, and the connection was closed: the server may have done the work."""
 
 
 class ServerHangs(ServerSilent):
-    """The server answers nobody: all connections to it are of no use."""
+    """The server answers no connection, so all connections to it are lost."""
 
 
 class PostgresConnection(Connection[tuple[Any, ...]]):
-    """A connection that waits for its server as long as that lives, or for so long.
+    """A connection that waits for its server while that answers probes, up to a limit.
 
-    TCP notices a machine that is gone. A server that stands still keeps its connections: after `silent_seconds` without
-    a word it is asked over another one, and where it does not answer that either, this one is closed.
+    TCP notices a machine that is gone. A server that hangs keeps its connections: after `silent_seconds` without
+    an answer it is probed over another one, and where it does not answer that either, this one is closed.
 
     Attributes:
         timeline: On which timeline its server was when it was made fit for operations.
         made_at: When that was.
-        silent_seconds: After so long its server is asked whether it answers.
-        longest_seconds: After so long it is closed, whatever the server says.
+        silent_seconds: After so long without an answer its server is probed.
+        longest_seconds: After this long it is closed, whatever the probes show.
     """
 
     timeline: str = ""
@@ -119,7 +119,7 @@ class PostgresConnection(Connection[tuple[Any, ...]]):
         return super().wait(self._watched(gen), *given, **more)
 
     def cut(self) -> None:
-        """End the connection from any thread: who waits for its server gets the error of a lost one."""
+        """End the connection from any thread; an operation that waits for its server gets the error of a lost one."""
         with suppress(psycopg.Error, OSError):
             number = self.pgconn.socket
             with socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) as plug:
@@ -128,7 +128,7 @@ class PostgresConnection(Connection[tuple[Any, ...]]):
                     plug.shutdown(socket.SHUT_RDWR)
 
     def _watched(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-        """Run what the driver waits with, which hears every 0.1 s that nothing has come."""
+        """Run the driver's wait generator, and resume it every 0.1 s while nothing has arrived."""
         since: float | None = None
         asks_at = 0.0
         lost: ServerSilent | None = None
@@ -140,7 +140,7 @@ class PostgresConnection(Connection[tuple[Any, ...]]):
                 if ready:
                     since = lost = None
                 elif lost is not None:
-                    # Nothing has come while the server was asked, either.
+                    # Nothing has arrived during the probe, either.
                     self.cut()
                     self.close()
                     raise lost

@@ -61,7 +61,7 @@ _STARTING: Final = ("shutting down", "starting up", "in recovery", "terminating 
 
 
 def is_away(error: BaseException) -> bool:
-    """Return whether a connection could not be made because the server is away for now."""
+    """Return whether a connection could not be made because the server is down for now."""
     if not isinstance(error, psycopg.OperationalError) or not is_passing(error):
         return False
     text = str(error)

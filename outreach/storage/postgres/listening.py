@@ -24,11 +24,11 @@ _FIRST_PAUSE_SECONDS: Final = 0.5
 _MAX_PAUSE_SECONDS: Final = 15.0
 
 _LOOK_SECONDS: Final = 30.0
-"""A connection without a word is asked for a sign of life after this long."""
+"""A connection that has received nothing for this long is probed."""
 
 
 class Listener:
-    """A thread that listens, and connects anew when its connection is lost.
+    """A thread that listens, and reconnects when its connection is lost.
 
     Args:
         conninfo: How to connect.

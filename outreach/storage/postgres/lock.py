@@ -33,14 +33,14 @@ _FREE: Final = """
 """
 
 
-class _Question(Generic[T]):
-    """Something that the thread asks the server.
+class _LockRequest(Generic[T]):
+    """A request of the lock thread to the server.
 
     Attributes:
-        ask: Asks it.
+        ask: Sends it and returns the answer.
         answer: The answer; None without one.
-        error: What the server said instead of an answer.
-        dropped: Whether nobody waits for it any more, so that it need not be asked.
+        error: The error that the server returned instead of an answer.
+        dropped: Whether no caller waits for the answer any more, so that it need not be sent.
     """
 
     def __init__(self, ask: Callable[[PostgresConnection], T]) -> None:
@@ -53,8 +53,8 @@ class _Question(Generic[T]):
 class PostgresDispatchLock:
     """The places of the workers, an advisory lock each; a worker that loses its connection is fenced by its lease.
 
-    A thread asks the server, so that the event loop never waits for it. Who gets no answer within some seconds gets
-    none at all: the connection is cut, with all places that it holds, and the next question makes another one.
+    A thread asks the server, so that the event loop never waits for it. After some seconds
+    without an answer, the connection is cut, with all places that it holds, and the next request makes another one.
 
     The database is where its cluster is, and has the OIDs of its tables and the timeline of its server: a dump that was
     restored, here or elsewhere, and a server that was set back or has taken over, are others, and start paused. Files
@@ -77,8 +77,8 @@ class PostgresDispatchLock:
         # These belong to the thread, and to `open` and `close` before and after it.
         self._connection: PostgresConnection | None = None
         self._held: set[int] = set()
-        # What is asked now, and another descriptor of the socket: the library may close its own one at any time.
-        self._asking: _Question[Any] | None = None
+        # The request in progress, and a second descriptor of its socket: the library may close its own at any time.
+        self._current: _LockRequest[Any] | None = None
         self._plug: socket.socket | None = None
         self._guard = threading.Lock()
 
@@ -97,7 +97,7 @@ class PostgresDispatchLock:
         await self._run(lambda connection: self._give_back(connection, place), must=True)
 
     async def find_free(self, places: Collection[int]) -> Collection[int]:
-        """Return which places nobody holds; none if the server does not answer."""
+        """Return which places no process holds; none if the server does not answer."""
         return await self._run(lambda connection: self._find_free(connection, places)) or []
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class PostgresDispatchLock:
         if thread is None:
             self._drop()
             return
-        self._cut(self._asking)
+        self._cut(self._current)
         thread.post(self._drop)
         thread.finish()
         thread.join(_CLOSE_SECONDS)
@@ -121,77 +121,77 @@ class PostgresDispatchLock:
         undo: Callable[[PostgresConnection, T], object] | None = None,
         must: bool = False,
     ) -> T | None:
-        """Have the thread ask something; return the answer, or None if there is none in time.
+        """Run a request in the thread; return its answer, or None if none arrives in time.
 
         Args:
-            ask: Asks, in the thread.
-            undo: Undoes it there, where nobody has waited for the answer.
-            must: Whether it is asked also where nobody waits for the answer any more.
+            ask: Sends the request, in the thread.
+            undo: Undoes it there, where no caller has waited for the answer.
+            must: Whether to send it also where no caller waits for the answer any more.
         """
         if self._closed:
             return None
         if self._thread is None:
             self._thread = Worker("outreach-postgres-lock")
-        thread, loop, question = self._thread, asyncio.get_running_loop(), _Question(ask)
+        thread, loop, request = self._thread, asyncio.get_running_loop(), _LockRequest(ask)
         done: asyncio.Future[None] = loop.create_future()
 
-        def tell() -> None:
+        def finish() -> None:
             limit.cancel()
             if not done.done():
                 done.set_result(None)
 
         def work() -> None:
-            self._answer(question)
+            self._answer(request)
             with suppress(RuntimeError):  # the loop was closed
-                loop.call_soon_threadsafe(tell)
+                loop.call_soon_threadsafe(finish)
 
         def give_up() -> None:
-            self._cut(question)
-            question.dropped = not must
-            tell()
+            self._cut(request)
+            request.dropped = not must
+            finish()
 
         limit = loop.call_later(_ANSWER_SECONDS, give_up)
         thread.post(work)
         try:
             await done
         except asyncio.CancelledError:
-            question.dropped = not must
+            request.dropped = not must
             raise
         finally:
-            if question.dropped and undo is not None:
-                # After it, in the same thread: what was not asked has no answer to undo.
-                thread.post(lambda: self._undo(question, undo))
-        if question.error is not None:
-            raise question.error
-        return None if question.dropped else question.answer
+            if request.dropped and undo is not None:
+                # After it, in the same thread: a request that was not sent has no answer to undo.
+                thread.post(lambda: self._undo(request, undo))
+        if request.error is not None:
+            raise request.error
+        return None if request.dropped else request.answer
 
-    def _cut(self, question: _Question[Any] | None) -> None:
-        """End the connection over which the thread asks something, if it still does."""
+    def _cut(self, request: _LockRequest[Any] | None) -> None:
+        """Close the connection of a request, if the request is still in progress."""
         with self._guard, suppress(OSError):
-            if question is not None and question is self._asking and self._plug is not None:
+            if request is not None and request is self._current and self._plug is not None:
                 self._plug.shutdown(socket.SHUT_RDWR)
 
     # --------------------------------------------------------------------------------------- in the thread
 
-    def _answer(self, question: _Question[T]) -> None:
-        if question.dropped or self._closed:
+    def _answer(self, request: _LockRequest[T]) -> None:
+        if request.dropped or self._closed:
             return
         with self._guard:
-            self._asking = question
+            self._current = request
         try:
-            question.answer = question.ask(self._connection or self._connect())
+            request.answer = request.ask(self._connection or self._connect())
         except (psycopg.OperationalError, OSError):
             self._drop()
         except psycopg.Error as error:
-            question.error = error
+            request.error = error
         finally:
             with self._guard:
-                self._asking = None
+                self._current = None
 
-    def _undo(self, question: _Question[T], undo: Callable[[PostgresConnection, T], object]) -> None:
-        if question.answer and self._connection is not None:
-            answer = question.answer
-            self._answer(_Question(lambda connection: undo(connection, answer)))
+    def _undo(self, request: _LockRequest[T], undo: Callable[[PostgresConnection, T], object]) -> None:
+        if request.answer and self._connection is not None:
+            answer = request.answer
+            self._answer(_LockRequest(lambda connection: undo(connection, answer)))
 
     def _connect(self) -> PostgresConnection:
         connection = connect(self._conninfo)
@@ -271,7 +271,7 @@ class PostgresDispatchLock:
             self._mark = attrs.evolve(self._mark, epoch=self._mark.epoch + 1)
 
     def ended_uncleanly(self) -> bool:
-        """Return False: the server recovers by itself."""
+        """Return False: the server recovers without help."""
         return False
 
     async def check_integrity(self) -> str | None:

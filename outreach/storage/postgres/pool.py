@@ -17,7 +17,7 @@ from outreach.storage.postgres import schema
 from outreach.storage.postgres.connect import BUSY_SECONDS, OPEN_KEY, TIMELINE, PostgresConnection, ServerHangs, home_of
 from outreach.storage.postgres.errors import first_line
 
-# Commits have to survive a crash, whatever the server's default is. The timeline tells a failover.
+# Commits have to survive a crash, whatever the server's default is. A changed timeline shows a failover.
 _CONFIGURE: Final = f"""
     SELECT
         pg_advisory_lock_shared({OPEN_KEY}),
@@ -69,7 +69,7 @@ class Pool(ConnectionPool[PostgresConnection]):
     def find_live(self, error: BaseException) -> None:
         """Replace the connections that were lost, as one was by this error."""
         if isinstance(error, ServerHangs):
-            # Each would be waited for as long: who uses one begins anew, as with any lost connection.
+            # Each would be waited for as long. An operation that uses one begins again, as with any lost connection.
             self.cut()
         self.check()
 
@@ -100,7 +100,7 @@ class _PoolConnection(PostgresConnection):
 
 
 class _WhileOpening(logging.Filter):
-    """Has what the pool says of its first connections at the level `debug`: whoever opens it gets the error."""
+    """Lowers the pool's log lines on its first connections to `debug`: opening the pool raises their error."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether the line is written."""
@@ -129,7 +129,7 @@ def open_pool(conninfo: str, *, size: int, home: DatabaseHome | None = None) -> 
         min_size=2,
         max_size=size,
         timeout=BUSY_SECONDS,
-        # A connection is tried for after pauses that double: after this long whoever asks has one tried for at once.
+        # The pool retries a connection with a doubling backoff. After this long, the next caller retries at once.
         reconnect_timeout=2 * BUSY_SECONDS,
         num_workers=2,
         name=_NAME,

@@ -20,13 +20,13 @@ from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery, Operation
 from outreach.storage.base.threads import Worker
 from outreach.storage.base.writer import GroupWriter
-from outreach.storage.postgres.asking import Asker
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import connect, conninfo_of, name_of
 from outreach.storage.postgres.diagnosis import diagnose_server
 from outreach.storage.postgres.errors import first_line, is_away, is_busy
 from outreach.storage.postgres.listening import Listener
 from outreach.storage.postgres.lock import PostgresDispatchLock
+from outreach.storage.postgres.pipelined_reader import PipelinedReader
 from outreach.storage.postgres.pool import Pool, configure, open_pool
 from outreach.storage.postgres.readers import Readers
 from outreach.storage.postgres.schema import apply_migrations, column_types
@@ -34,7 +34,7 @@ from outreach.storage.postgres.sql import Types
 from outreach.storage.postgres.transactions import FencedTransactions
 
 _LOOK_SECONDS: Final = 2.0
-"""A server that has not answered a new connection for this long is out of reach for those who ask why."""
+"""A server that has not answered a new connection for this long is reported as unreachable."""
 
 T = TypeVar("T")
 
@@ -95,8 +95,8 @@ class PostgresStorage:
             raise StorageError("PostgreSQL storage runs under asyncio, not under trio.") from error
         connected, cancelled = await _in_thread(self._connect)
         pool, types = connected.result()
-        asker = Asker(self._conninfo, types, home=self._lock.home())
-        self._open = _Open(pool, types, self._clock, self._instrumentation, asker, self._lock)
+        pipelined = PipelinedReader(self._conninfo, types, home=self._lock.home())
+        self._open = _Open(pool, types, self._clock, self._instrumentation, pipelined, self._lock)
         if cancelled is not None:
             await self._close()
             raise cancelled
@@ -113,7 +113,7 @@ class PostgresStorage:
             raise cancelled
 
     def observe(self, instrumentation: Instrumentation) -> None:
-        """Tell this instrumentation of each transaction, from the next opening on."""
+        """Report each transaction to this instrumentation, from the next opening on."""
         self._instrumentation = instrumentation
 
     @property
@@ -155,7 +155,7 @@ class PostgresStorage:
         if self._open is None:
             raise _not_open()
         if isinstance(operation, OneQuery):
-            answer = await self._open.asker.run(operation)
+            answer = await self._open.pipelined.run(operation)
             if answer is not None:
                 return cast("T", answer.result)
             # It may have been closed meanwhile.
@@ -183,7 +183,7 @@ class PostgresStorage:
         cancelled = None
         if opened is not None:
             # Here, on the event loop that its connection belongs to.
-            opened.asker.close()
+            opened.pipelined.close()
 
         def close() -> None:
             if listener is not None:
@@ -222,10 +222,10 @@ class _Open:
         types: Types,
         clock: Clock,
         instrumentation: Instrumentation,
-        asker: Asker,
+        pipelined: PipelinedReader,
         lock: PostgresDispatchLock,
     ) -> None:
-        self.asker = asker
+        self.pipelined = pipelined
         self.pool = pool
         session = Session(types)
         self.control = FencedTransactions(pool, session, on_loss=lock.note_loss)
@@ -253,7 +253,7 @@ class _Open:
                 ended = reader.worker.join(_READ_CLOSE_SECONDS) and ended
         self.pool.close(timeout=1)
         if not ended:
-            # Whoever waits gets an error: the server may give no answer for ever.
+            # Operations that wait get an error: the server may never answer.
             self.pool.cut()
             _log.error(
                 "The database was not closed, because its server does not respond. Committed data is safe.",
@@ -262,7 +262,7 @@ class _Open:
 
 
 async def _in_thread(function: Callable[[], T]) -> tuple[asyncio.Future[T], asyncio.CancelledError | None]:
-    """Run a function in a thread to its end, whoever is cancelled: half of it would leave connections behind.
+    """Run a function in a thread to its end, even if the caller is cancelled: half of it would leak connections.
 
     Returns:
         The finished future, and the cancellation that came meanwhile.

@@ -23,7 +23,7 @@ from outreach.storage.postgres.pool import Pool
 from outreach.working_set.journal import RollbackRequired
 
 FIND_OUT_SECONDS: Final = 30.0
-"""How long the outcome of a commit is looked for; the server ends what stands still long before."""
+"""How long the outcome of a commit is looked for; the server ends idle transactions long before."""
 
 _PAUSE_SECONDS: Final = 0.1
 
@@ -51,13 +51,13 @@ _MISSING: Final = "the row of the table fence is missing: restore all rows of th
 
 
 class FenceMissing(psycopg.InternalError):
-    """The fence is away, as while its row is restored: who has waited for the old row does not see the new one."""
+    """The fence's row is missing, such as during a restore: a transaction that waited for it sees no new row."""
 
 
 class FencedTransactions:
     """Transactions that take the fence first, so that those of all processes run one after the other.
 
-    The fence is one row, which counts the transactions: where the count has gone up by one, nobody else has written
+    The fence is one row, which counts the transactions: where the count has gone up by one, no other client has written
     since the last transaction of this process, and its cached rows are still true. A server that has taken over may
     have lost transactions, and given their numbers to others: the count says nothing over a connection that is newer
     than the last transaction, or to another server.
@@ -118,7 +118,7 @@ class FencedTransactions:
         if self._version <= self._last_version:
             _log.error(
                 "The database has lost the last %d or more transactions: a server that did not have them has taken "
-                "over, or a copy was restored. Whoever was contacted by them may be contacted again.",
+                "over, or a copy was restored. Contacts that they reached may be contacted again.",
                 self._last_version - self._version + 1,
                 extra={"action": "commits_lost"},
             )

@@ -60,7 +60,7 @@ def postgres_endpoint(url: str, *, create: bool) -> Iterator[PostgresEndpoint]:
 
 
 def _becomes_only_user(connection: PostgresConnection) -> bool:
-    """Take the lock that every open storage shares; return whether nobody else has the database open."""
+    """Take the lock that every open storage shares; return whether no other process has the database open."""
     until = time.monotonic() + _WAIT_SECONDS
     while True:
         [(alone,)] = connection.execute("SELECT pg_try_advisory_lock(%s)", (OPEN_KEY,)).fetchall()

@@ -42,7 +42,7 @@ def read_archive(file: str, identity: str) -> Iterator[Transaction]:
 
 @contextmanager
 def write_archive(file: str, identity: str) -> Iterator[sqlite3.Connection]:
-    """Open an archive for writing, outside a transaction; nobody else moves or erases in it meanwhile.
+    """Open an archive for writing, outside a transaction; no other process moves or erases in it meanwhile.
 
     Raises:
         ArchiveUnavailable: It is not there, is another file, needs a migration, or is in use.
@@ -89,7 +89,7 @@ def lock_archive(file: str) -> Iterator[None]:
     """Keep others from moving into an archive, and from erasing in it, within the block.
 
     Raises:
-        ArchiveUnavailable: Somebody does so.
+        ArchiveUnavailable: Another process does so.
     """
     lock = FileLock(f"{file}.lock", mode=0o600, thread_local=False, fallback_to_soft=False)
     try:

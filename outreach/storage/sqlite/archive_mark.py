@@ -1,4 +1,4 @@
-"""The mark by which a file is known as an archive, so that nobody opens, restores or overwrites it as a database."""
+"""The mark by which a file is known as an archive, so that it is not opened, restored or overwritten as a database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_archive(raw: sqlite3.Connection) -> bool:
 
 def is_archive_file(path: Path) -> bool:
     """Return whether a file is an archive; False where none is, or what cannot be read."""
-    # An archive is marked before it has a log, so that the file alone tells; no file is made beside it.
+    # An archive is marked before it has a log, so that the file alone shows it; no file is made beside it.
     address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
     with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as raw:
         return is_archive(raw)

@@ -74,7 +74,7 @@ def compact(
                 before = path.stat().st_size
                 _require_room(raw, path)
                 _write(raw, draft, progress)
-                # Still locked: nobody may write what the copy does not have.
+                # Still locked: no process may write what the copy does not have.
                 kept = _swap(path, draft, now)
     except sqlite3.Error as error:
         raise StorageError(

@@ -59,7 +59,7 @@ def sibling_path(path: Path, ending: str) -> Path:
 
 
 def is_empty(path: Path) -> bool:
-    """Return whether a file is there of which nothing was written yet, neither in it nor in its log."""
+    """Return whether a file exists and is empty, and so is its log."""
     log = sibling_path(path, "-wal")
     return path.is_file() and not path.stat().st_size and not (log.exists() and log.stat().st_size)
 
@@ -122,7 +122,7 @@ def integrity_problems(raw: sqlite3.Connection, *, quick: bool) -> list[str]:
     try:
         rows = raw.execute(f"PRAGMA {'quick_check' if quick else 'integrity_check'}({MAX_PROBLEMS})").fetchall()
         told = [str(row[0]) for row in rows if row[0] != "ok"]
-        # One may have several lines, a heading first; what is told is never lost with it.
+        # A row may have several lines, with a heading first. Only headings are removed, unless nothing else is left.
         lines = [line for one in told for line in one.splitlines() if not line.startswith("*** in database")]
         found = lines or told
         if not quick and not found:

@@ -30,7 +30,7 @@ INTEGRITY_SECONDS: Final = 30.0
 """How long reading the whole file may take; `outreach-server db check` takes as long as it needs."""
 
 LARGE_LOG_BYTES: Final = 512 * 1024**2
-"""The writer cuts the log to 64 MB: a larger one is kept by somebody's old snapshot."""
+"""The writer cuts the log to 64 MB: a larger one is kept by a reader with an old snapshot."""
 
 _CHECK_EVERY: Final = 10_000
 """Steps of SQLite's machine between two looks at the time."""

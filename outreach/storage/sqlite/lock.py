@@ -224,7 +224,7 @@ class SqliteDispatchLock:
         self.give_back(place)
 
     async def find_free(self, places: Collection[int]) -> Collection[int]:
-        """Return which places nobody holds, in any process."""
+        """Return which places no process holds."""
         return [place for place in places if self.is_free(place)]
 
     def take(self) -> int:
@@ -241,7 +241,7 @@ class SqliteDispatchLock:
         return 0
 
     def is_free(self, place: int) -> bool:
-        """Return whether nobody holds a place, in any process."""
+        """Return whether no process holds a place."""
         if place in self._held:
             return False
         if not os.path.exists(self._lock_path(place)):
@@ -255,7 +255,7 @@ class SqliteDispatchLock:
         return f"{self._path}.dispatch" if place == 1 else f"{self._path}.dispatch.{place}"
 
     def _lock(self, place: int) -> BaseFileLock | None:
-        """Return the lock of a place, taken; None if somebody has it."""
+        """Take the lock of a place and return it; None if a process holds it."""
         path = self._lock_path(place)
         # Made in the process that takes it: one that was made before a fork is refused after it.
         lock = FileLock(path, mode=0o600, thread_local=False, blocking=False, fallback_to_soft=False)

@@ -145,7 +145,7 @@ class MemoryLock:
         self._held = set() if place is None else self._held - {place}
 
     async def find_free(self, places: Collection[int]) -> Collection[int]:
-        """Return which places nobody holds."""
+        """Return which places no engine holds."""
         return [place for place in places if place not in self._held]
 
     def home(self) -> DatabaseHome | None:

@@ -130,7 +130,7 @@ class PositionFile:
         """Record what `before_commit` has returned, after the commit."""
         if position is None or position == self._latest or self._file is None:
             return
-        # A disk that does not take it stops no commit: the mark of the next heartbeat tells the worker.
+        # A disk that refuses the write stops no commit: the next heartbeat's mark shows the worker the failure.
         with suppress(OSError):
             _write(self._file, _DATABASE.size + self._slot * _POSITION.size, _POSITION.pack(*position))
             self._latest = position

@@ -105,7 +105,7 @@ def _exclusively(lock: SqliteDispatchLock, path: Path) -> Iterator[None]:
             yield
     except BaseException:
         if lock_is_new:
-            # Still held: whoever opened it meanwhile finds that it has no name any more, and makes another.
+            # Still held: a process that opened it meanwhile sees that the file was deleted, and makes another.
             with suppress(OSError):
                 lock_file.unlink(missing_ok=True)
         raise

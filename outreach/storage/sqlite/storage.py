@@ -120,7 +120,7 @@ class SqliteStorage:
             self._lock.note_deleted_log()
 
     def observe(self, instrumentation: Instrumentation) -> None:
-        """Tell this instrumentation of each transaction, from the next opening on."""
+        """Report each transaction to this instrumentation, from the next opening on."""
         self._instrumentation = instrumentation
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:

@@ -26,7 +26,7 @@ _OWN: Final = ("sqlite_", "_sqlite_", "campaign_names", "copy_notes")
 """How tables are called that only this kind of database has."""
 
 _LEFT_OUT: Final = ("workers", "claims", "home")
-"""Who dispatches, what, and where: no process does while a database is copied, and another server has another clock."""
+"""State of dispatching processes: none dispatches while a database is copied, and another server has another clock."""
 
 
 @cache

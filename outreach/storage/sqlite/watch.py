@@ -310,7 +310,7 @@ class FileWatch:
         if inode_of(self._path) != self._inode:
             return False
         found = read_file_state(self._file, self._log)
-        # Without its log nothing tells a checkpoint from an older copy but the stamp.
+        # Without its log, only the stamp distinguishes a checkpoint from an older copy.
         return found is not None and (self._known is None or continues(self._known, found, self._log))
 
 
@@ -334,13 +334,13 @@ def _is_used_with_log_elsewhere(path: Path) -> bool:
     import fcntl
 
     with path.open("rb") as opened:
-        # Bytes 18 and 19 of the header are 2 in WAL mode. Who closes or replaces the file has it alone.
+        # Bytes 18 and 19 of the header are 2 in WAL mode. A process that closes or replaces the file has it alone.
         in_wal_mode = opened.read(20)[18:] == b"\x02\x02"
         return in_wal_mode and _lock_elsewhere(opened.fileno()) == fcntl.F_RDLCK
 
 
 def _is_open_elsewhere(file: int) -> bool:
-    """Return whether another process has a database open; False where only taking the lock would tell."""
+    """Return whether another process has a database open; False where only taking the lock would show it."""
     if sys.platform != "linux":
         return False
     import fcntl

@@ -48,7 +48,7 @@ class Transactions:
             raise error if isinstance(error, sqlite3.Error) else sqlite3.OperationalError(str(error)) from error
 
     def may_run_again(self, error: BaseException) -> bool:
-        """Return False: a file does not go away and come back."""
+        """Return False: a file is not down for a while."""
         return False
 
     def as_caller_error(self, error: BaseException) -> BaseException:
@@ -151,5 +151,5 @@ class _WatchedTransactions(Transactions):
         position = self._positions.before_commit(self._raw)
         super().commit()
         self._watch.committed()
-        # Before anybody hears of the commit, and so before a request that it allows.
+        # Before the commit is reported, and so before a request that it allows.
         self._positions.record(position)

@@ -53,7 +53,7 @@ class AccountsContract(ContractBase):
         assert await storage.read(found) == [account, account, account, None, None, None, None]
 
     async def test_accounts_are_listed_of_one_workspace_or_of_all(self, storage: Storage) -> None:
-        """Oldest first, at most as many as are asked for."""
+        """Oldest first, at most as many as requested."""
         late = make_account(created_at=NOW + TICK)
         early = make_account(workspace_id=OTHER_WORKSPACE, created_at=NOW)
 
@@ -71,7 +71,7 @@ class AccountsContract(ContractBase):
         assert await found(THIS_WORKSPACE) == [late]
 
     async def test_all_accounts_are_paged_by_id(self, storage: Storage) -> None:
-        """Of all workspaces, after an id, at most as many as are asked for."""
+        """Of all workspaces, after an id, at most as many as requested."""
         first, second = sorted((make_account(), make_account(workspace_id=OTHER_WORKSPACE)), key=lambda one: one.id)
         for account in (second, first):
             await storage.write(lambda tx, account=account: tx.accounts.insert(account))  # type: ignore[misc]

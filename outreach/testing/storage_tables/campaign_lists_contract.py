@@ -291,7 +291,7 @@ class CampaignListsContract(ContractBase):
     async def test_the_number_of_a_list_is_reported_at_once(
         self, storage: Storage, open_storage: Callable[[], Storage]
     ) -> None:
-        """As it is after every committed write, whoever made it; None where it cannot be told so."""
+        """It is current after every committed write of any process; None where that cannot be known at once."""
         async with open_storage() as other:
             for writer in (storage, other, storage, storage, other):
                 await published(writer, make_campaign())
@@ -346,7 +346,7 @@ class CampaignListsContract(ContractBase):
         assert await storage.read(lambda tx: list(tx.campaigns.in_status([]))) == []
 
     async def test_campaigns_in_a_status_are_counted(self, storage: Storage) -> None:
-        """Each status that is asked for has its number, of one workspace or of all."""
+        """Each requested status has its number, of one workspace or of all."""
         active, scheduled = CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED
         made = [make_campaign(status=status) for status in (active, active, scheduled, CampaignStatus.READY)]
         await published(storage, *made, make_campaign(status=active, workspace_id=OTHER_WORKSPACE))
@@ -414,7 +414,7 @@ class CampaignListsContract(ContractBase):
         assert await found(OTHER_WORKSPACE) == [foreign.id]
 
     async def test_active_campaigns_are_listed_oldest_first(self, storage: Storage) -> None:
-        """Of one workspace or of all, at most as many as are asked for; no other status, and none that loads."""
+        """Of one workspace or of all, at most as many as requested; no other status, and none that loads."""
         active = {"status": CampaignStatus.ACTIVE}
         late = make_campaign(created_at=NOW + TICK, **active)
         foreign = make_campaign(workspace_id=OTHER_WORKSPACE, created_at=NOW, **active)

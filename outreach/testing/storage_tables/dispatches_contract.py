@@ -449,7 +449,7 @@ class DispatchesContract(ContractBase):
     async def test_an_answer_to_a_keyword_does_not_count_as_sent_to_a_number(
         self, storage: Storage, purpose: str
     ) -> None:
-        """Whoever writes STOP is not contacted by the answer."""
+        """A person who writes STOP is not contacted by the answer."""
         answer, message = await given_message(storage, purpose=purpose), await given_message(storage)
         await write(
             storage,

@@ -113,7 +113,7 @@ class ReportsContract(ContractBase):
         assert await storage.read(lambda tx: tx.reports.results(THIS_WORKSPACE, new_id())) == []
 
     async def test_accepted_messages_are_counted_by_provider_and_country(self, storage: Storage) -> None:
-        """Those of which nothing else is known than their report; by country the numbers of a group are of one."""
+        """Only messages without a reason or a code are counted; by country, all numbers of a group are of one."""
         campaign, requests = await given_requests(storage)
         plain = [one for one in requests if _is_plain(one)]
         for by_country in (False, True):

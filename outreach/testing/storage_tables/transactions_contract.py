@@ -1,4 +1,4 @@
-"""The contract of transactions: all or nothing, one after the other, whoever goes away."""
+"""The contract of transactions: all or nothing, one after the other, also when a caller is cancelled."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ class TransactionsContract(ContractBase):
         assert answered | {last} <= await pairs(storage) <= asked | {last}
 
     async def test_bulk_operations_let_the_others_go_first(self, storage: Storage) -> None:
-        """One that is asked for after many bulk ones does not wait for all of them."""
+        """One that is requested after many bulk ones does not wait for all of them."""
         order: list[str] = []
         before_urgent = 0
 
@@ -279,7 +279,7 @@ class TransactionsContract(ContractBase):
         assert await pairs(storage) == set()
 
     async def test_closing_finishes_what_was_queued(self, open_storage: Callable[[], Storage]) -> None:
-        """Whoever asked before is answered, and it is there when the database is opened again."""
+        """Every operation queued before is answered, and its data is there when the database is opened again."""
         answered: set[str] = set()
 
         async def run() -> None:

@@ -86,8 +86,8 @@ class ElevenLabsVoice:
             },
         }
         path = f"/v1/convai/{'sip-trunk' if trunk else 'twilio'}/outbound-call"
-        asked = self._http.build_request("POST", f"{self._base}{path}", json=body, headers=self._headers)
-        return await send_once(self._http, asked, self._read, clock=self._connection.clock)
+        http_request = self._http.build_request("POST", f"{self._base}{path}", json=body, headers=self._headers)
+        return await send_once(self._http, http_request, self._read, clock=self._connection.clock)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find a conversation by its id, else by our reference."""
@@ -160,20 +160,20 @@ class ElevenLabsVoice:
         """Return the JSON of a successful response, else None."""
         import httpx
 
-        asked = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
+        http_request = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
         try:
-            response = await self._http.send(asked, follow_redirects=False)
+            response = await self._http.send(http_request, follow_redirects=False)
             return response.json() if response.is_success else None
         except (httpx.RequestError, ValueError, RecursionError):
             return None
 
 
 _WORDED: Final = frozenset({400, 404, 422})
-"""Statuses of refusals without a code, which only the message tells apart."""
+"""Statuses of refusals without a code, which only the message distinguishes."""
 
 
 def _require_no_broken_request(message: str) -> None:
-    """Check that a refusal does not tell of a failed request to the telephony, which may have arrived.
+    """Check that a refusal does not report a failed request to the telephony, which may have arrived.
 
     Raises:
         UnreadableResponse: It does.

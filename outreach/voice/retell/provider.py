@@ -77,8 +77,10 @@ class RetellVoice:
                 "bad_sender", "Retell calls from a number of the account: the agent needs a caller ID."
             )
         body = body_of(request, callback_url=self._connection.callback_url)
-        asked = self._http.build_request("POST", f"{self._base}/v2/create-phone-call", json=body, headers=self._headers)
-        return await send_once(self._http, asked, self._read, clock=self._connection.clock)
+        http_request = self._http.build_request(
+            "POST", f"{self._base}/v2/create-phone-call", json=body, headers=self._headers
+        )
+        return await send_once(self._http, http_request, self._read, clock=self._connection.clock)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find a call by its id, else by our reference."""
@@ -97,8 +99,8 @@ class RetellVoice:
             call = await self._answer(self._http.build_request("GET", f"{self._base}{path}", headers=self._headers))
             return call if isinstance(call, dict) else None
         body = {"filter_criteria": {f"metadata.{METADATA_KEY}": [dispatch_id]}, "limit": _MAX_FOUND}
-        asked = self._http.build_request("POST", f"{self._base}/v2/list-calls", json=body, headers=self._headers)
-        calls = await self._answer(asked)
+        http_request = self._http.build_request("POST", f"{self._base}/v2/list-calls", json=body, headers=self._headers)
+        calls = await self._answer(http_request)
         # An ignored filter would return every call, so each is compared.
         found = calls if isinstance(calls, list) else []
         return next((call for call in found if reference_of(call) == dispatch_id), None)
@@ -113,19 +115,19 @@ class RetellVoice:
         known = refusal_class(message) if message and response.status_code in _WORDED else None
         return refusal(known, response, now=self._connection.clock.now(), message=message)
 
-    async def _answer(self, asked: httpx.Request) -> Any:
+    async def _answer(self, http_request: httpx.Request) -> Any:
         """Return the JSON of a successful response, else None."""
         import httpx
 
         try:
-            response = await self._http.send(asked, follow_redirects=False)
+            response = await self._http.send(http_request, follow_redirects=False)
             return response.json() if response.is_success else None
         except (httpx.RequestError, ValueError, RecursionError):
             return None
 
 
 _WORDED: Final = frozenset({400, 404, 422})
-"""Statuses of refusals that only the message tells apart."""
+"""Statuses of refusals that only the message distinguishes."""
 
 
 def headers_of(connection: Connection) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 Vapi has no fixed signature. A custom credential in its dashboard decides what a callback has: a secret in
 `X-Vapi-Secret` or `Authorization: Bearer`, or an HMAC-SHA256 in configurable headers. An account with a signature
-header accepts signed callbacks only, because the secret alone would let in anybody who has once seen it.
+header accepts signed callbacks only, because the secret alone would admit any client that has once seen it.
 """
 
 from __future__ import annotations

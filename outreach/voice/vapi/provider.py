@@ -87,8 +87,8 @@ class VapiVoice:
             "customer": {"number": request.to, "externalId": request.dispatch_id[:_MAX_NAME_LENGTH]},
             "assistantOverrides": overrides_of(request),
         }
-        asked = self._http.build_request("POST", f"{self._base}/call", json=body, headers=self._headers)
-        return await send_once(self._http, asked, self._read, clock=self._connection.clock)
+        http_request = self._http.build_request("POST", f"{self._base}/call", json=body, headers=self._headers)
+        return await send_once(self._http, http_request, self._read, clock=self._connection.clock)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         """Find a call by its id, else among all calls created in the dispatch's time.
@@ -144,16 +144,16 @@ class VapiVoice:
         """Return the JSON of a successful response, else None."""
         import httpx
 
-        asked = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
+        http_request = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
         try:
-            response = await self._http.send(asked, follow_redirects=False)
+            response = await self._http.send(http_request, follow_redirects=False)
             return response.json() if response.is_success else None
         except (httpx.RequestError, ValueError, RecursionError):
             return None
 
 
 _WORDED: Final = frozenset({400, 404, 422})
-"""Statuses of refusals that only the message tells apart."""
+"""Statuses of refusals that only the message distinguishes."""
 
 
 def headers_of(connection: Connection) -> dict[str, str]:

@@ -118,12 +118,12 @@ class CampaignLists(Table):
         both = {name: value for name, value in wanted.items() if name != "channel"}
         return self._rows.query("campaigns.found_of_both_by_looking", CAMPAIGNS, **both, **begin, search=folded)
 
-    def _name_lookup(self, workspace_id: str, asked: str | None) -> Mapping[str, Value]:
+    def _name_lookup(self, workspace_id: str, phrase: str | None) -> Mapping[str, Value]:
         """Return the index lookup of a text; empty if the index does not help or too many names match."""
         lists = self._rows.query("campaigns.list", WORKSPACES, workspace_id=workspace_id)
-        if asked is None or not lists:
+        if phrase is None or not lists:
             return {}
-        names: Mapping[str, Value] = {"phrase": asked, "list": lists[0][0]}
+        names: Mapping[str, Value] = {"phrase": phrase, "list": lists[0][0]}
         [[count]] = self._rows.query("campaigns.names_with", CAMPAIGNS, **names, limit=_MAX_INDEXED_NAMES)
         return names if count < _MAX_INDEXED_NAMES else {}
 
@@ -148,5 +148,5 @@ class CampaignLists(Table):
 
 
 def _behind(found: Sequence[Row]) -> list[int]:
-    """Return the numbers of those campaigns that come behind the place from which a page begins."""
+    """Return the numbers of those campaigns that come after a page's cursor."""
     return [row[0] for row in found if row[1]]

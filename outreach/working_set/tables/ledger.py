@@ -195,7 +195,7 @@ class Dispatches(Table):
     ) -> Sequence[Dispatch]:
         """Return the latest dispatches that a campaign's error budget is judged by, created from `since` to `until`.
 
-        Those without a word about the provider are none of them: withdrawn, deferred and not sent ones, and those that
+        Those that show nothing about the provider are left out: withdrawn, deferred and not sent ones, and those that
         our own process has interrupted. The order is that of `recent`.
         """
         return self._list(

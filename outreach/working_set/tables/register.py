@@ -132,7 +132,7 @@ class Register(Table):
     def stopped(self, workspace_id: str, channel: Channel, phones: Collection[str]) -> frozenset[str]:
         """Return those of the numbers (at most 5,000) that must not be contacted on this channel."""
         if len(phones) == 1:
-            # One number is asked for repeatedly, so that its entry or absence is cached.
+            # One number is looked up repeatedly, so its entry or absence is cached.
             [phone] = phones
             entry = self.get(workspace_id, phone)
             return frozenset(phones) if entry is not None and entry.stops(channel) else frozenset()
@@ -142,7 +142,7 @@ class Register(Table):
     def read_restrictions(
         self, workspace_id: str, channel: Channel, phones: Collection[str]
     ) -> Mapping[str, Literal["stopped", "held"]]:
-        """Return what `restrictions` returns by one query, without caching: for numbers that are asked for once."""
+        """Return what `restrictions` returns by one query, without caching: for numbers that are looked up once."""
         if not phones:
             return {}
         region, salt = self._region(workspace_id), self._rows.get(REGISTER_SALTS, (workspace_id,))

@@ -26,7 +26,7 @@ class ResultRow(NamedTuple):
 class AcceptedRow(NamedTuple):
     """Messages of one provider that were accepted, without a reason or a code.
 
-    If they were asked for by country, `place` is one of their numbers, which stands for all; of erased numbers it is
+    If they are by country, `place` is one of their numbers, which stands for all; of erased numbers it is
     their country.
     """
 
@@ -72,7 +72,7 @@ class CallRow(NamedTuple):
 class Reports(Table):
     """The figures of campaigns; each query reads a campaign's rows of one table at most once.
 
-    Where figures are asked for by country, there are more groups: the numbers of each are of one country.
+    Figures by country have more groups: the numbers of each are of one country.
     """
 
     def results(self, workspace_id: str, campaign_id: str) -> Sequence[ResultRow]:
@@ -81,7 +81,7 @@ class Reports(Table):
         return [ResultRow(RecipientStatus(status), *rest) for status, *rest in rows]
 
     def accepted_messages(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[AcceptedRow]:
-        """Return the accepted messages without a reason or a code, by provider, and by country if asked."""
+        """Return the accepted messages without a reason or a code, by provider, and by country if `by_country`."""
         number = self._rows.number(workspace_id, campaign_id)
         if not by_country:
             # Without groups it takes half the time, and nearly every campaign has one provider.
@@ -94,7 +94,7 @@ class Reports(Table):
         return [AcceptedRow(*row) for row in rows]
 
     def other_messages(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[RequestRow]:
-        """Return all other messages, by provider and outcome, and by country if asked."""
+        """Return all other messages, by provider and outcome, and by country if `by_country`."""
         number = self._rows.number(workspace_id, campaign_id)
         rows = self._rows.query("reports.others", DISPATCHES, number=number, by_country=by_country)
         return [
@@ -103,7 +103,7 @@ class Reports(Table):
         ]
 
     def calls(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[CallRow]:
-        """Return the calls by status, outcome and provider, and by country if asked."""
+        """Return the calls by status, outcome and provider, and by country if `by_country`."""
         number = self._rows.number(workspace_id, campaign_id)
         rows = self._rows.query("reports.calls", CALLS, number=number, by_country=by_country)
         return [CallRow(CallStatus(status), *rest) for status, *rest in rows]

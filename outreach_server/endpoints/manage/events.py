@@ -45,7 +45,7 @@ class Events(HTTPEndpoint):
 
 
 def _last_event(request: Request, since: int | None) -> int | None:
-    """Return the number after which a stream goes on: that of a client that comes back counts.
+    """Return the number after which a stream continues: a reconnecting client's own takes precedence.
 
     Raises:
         InvalidRequest: The header is no number.

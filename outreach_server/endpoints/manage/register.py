@@ -69,7 +69,7 @@ class OneUnsubscribe(HTTPEndpoint):
         unsubscribes = server_of(request).engine.unsubscribes
         entry = await unsubscribes.get(workspace.id, _phone(request))
         if not await unsubscribes.remove(workspace.id, entry.phone, actor=ACTOR):
-            # Somebody else was faster.
+            # Another request was faster.
             raise NotFound("number on the register", entry.phone)
         return json_response(write_unsubscribe(entry))
 

@@ -17,7 +17,7 @@ from outreach.operations.settling import ledger
 from outreach.operations.waves import claims, permits, workers
 from outreach.operations.waves.claims import Granted, Wanted
 from outreach.operations.waves.permits import Permits
-from outreach.operations.waves.workers import Sightings
+from outreach.operations.waves.workers import StaleLeaseDetector
 from outreach.policy.settlement import Backoff
 from outreach.runners.permits import WorkerPermits
 from outreach.runners.worker import Worker
@@ -75,7 +75,7 @@ def end_leases_by_another_clock(patch: pytest.MonkeyPatch) -> None:
 
 def believe_a_clock_set_forth(patch: pytest.MonkeyPatch) -> None:
     """Take for lost whoever has not renewed its lease by the clock of the database, which may have been set forth."""
-    patch.setattr(Sightings, "look", lambda _, tx: {worker.epoch for worker in tx.workers.list()})
+    patch.setattr(StaleLeaseDetector, "look", lambda _, tx: {worker.epoch for worker in tx.workers.list()})
 
 
 def keep_rows_of_others(patch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,8 @@ GROUP BY status, reason
 ORDER BY status, reason NULLS FIRST
 
 -- accepted --
--- The messages that were accepted and of which there is nothing else to say, in one pass: of which provider, how many,
--- delivered, failed, segments, and whether another provider has some too.
+-- The accepted messages without a reason or a code, in one pass: their provider, how many, delivered, failed, segments,
+-- and whether another provider has some too.
 SELECT
     MIN(provider),
     COUNT(*),
@@ -55,7 +55,7 @@ GROUP BY
 ORDER BY 1, 2
 
 -- others --
--- All other messages, by what is known of them, and by the same digits.
+-- All other messages, by provider and outcome, and by the same digits.
 SELECT
     provider,
     MAX(COALESCE(country, to_number)),

@@ -1,7 +1,7 @@
 -- The decision trail.
 
 -- append --
--- Numbered in the order of the commits, because whoever writes holds the fence.
+-- Numbered in the order of the commits, because the writing transaction holds the fence.
 WITH given AS (
     SELECT * FROM {trail_rows} WITH ORDINALITY AS given ({trail}, place)
 ), numbered AS (
@@ -78,5 +78,5 @@ ORDER BY trail.number
 SELECT last AS seq FROM trail_numbers
 
 -- purged_until --
--- Noted by a trigger, whoever deletes.
+-- A trigger records it, whichever client deletes.
 SELECT until FROM trail_purged

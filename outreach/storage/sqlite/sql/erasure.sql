@@ -2,7 +2,7 @@
 
 -- hide --
 -- A campaign that never started becomes one whose loading was given up, which is swept also after a crash. Its entries
--- of the trail go with it, and whoever has not read them misses nothing: it is gone, and nobody was contacted.
+-- of the trail are deleted too. A reader that has not read them misses nothing: nobody was contacted.
 UPDATE campaigns SET loading_until = :now
 WHERE id = :campaign_id AND workspace_id = :workspace_id AND loading_until IS NULL
 
@@ -11,7 +11,7 @@ WHERE id = :campaign_id AND workspace_id = :workspace_id AND loading_until IS NU
 DELETE FROM runs WHERE campaign_number = :number
 
 -- begin --
--- From then on the erasure is finished by whoever comes by.
+-- From then on any worker finishes the erasure.
 INSERT INTO erasures (campaign_number, figures, next_position) VALUES (:number, :figures, 0)
 
 -- figures --

@@ -29,8 +29,8 @@ FROM (
 GROUP BY status, reason
 
 -- accepted --
--- The messages that were accepted and of which there is nothing else to say, in one pass: of which provider, how many,
--- delivered, failed, segments, and whether another provider has some too.
+-- The accepted messages without a reason or a code, in one pass: their provider, how many, delivered, failed, segments,
+-- and whether another provider has some too.
 SELECT
     MIN(provider),
     COUNT(*),
@@ -61,7 +61,7 @@ GROUP BY
     ) END
 
 -- others --
--- All other messages, by what is known of them, and by the same digits. The condition of each part is that of its index.
+-- All other messages, by provider and outcome, and by the same digits. The condition of each part is that of its index.
 SELECT
     provider,
     MAX(COALESCE(country, to_number)),

@@ -59,5 +59,5 @@ ORDER BY trail.number
 SELECT seq FROM sqlite_sequence WHERE name = 'trail'
 
 -- purged_until --
--- Noted by a trigger, whoever deletes.
+-- A trigger records it, whichever client deletes.
 SELECT until FROM trail_purged

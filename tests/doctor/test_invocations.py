@@ -11,16 +11,16 @@ import pytest
 from outreach import Outreach
 from outreach.command_lines import pip_commands
 from outreach.models import DiagnosisFinding
-from outreach_server.doctor.way import Way, options_of, program, service_here
+from outreach_server.doctor.invocation import Invocation, options_of, program, service_here
 from tests.doctor.system import System, no_dispatcher
 
 FILE = "sqlite:////var/lib/outreach/outreach.db"
 
 
-def fitted(command: str, way: Way, url: str = FILE) -> list[str]:
+def fitted(command: str, invocation: Invocation, url: str = FILE) -> list[str]:
     """Return what is printed in the place of a command."""
     finding = DiagnosisFinding(code="x", severity="info", why="It is so.", where="here", commands=[command])
-    return list(way.fitted(finding, url).commands)
+    return list(invocation.fitted(finding, url).commands)
 
 
 @pytest.mark.anyio
@@ -37,35 +37,35 @@ async def test_an_engine_names_its_database(system: System) -> None:
 
 def test_the_options_of_the_call_are_those_of_its_commands() -> None:
     """And a command about another file keeps its own."""
-    way = Way(options=[*options_of(database=FILE, config_file=Path("/etc/my own.toml"))])
+    invocation = Invocation(options=[*options_of(database=FILE, config_file=Path("/etc/my own.toml"))])
     given = f"--config '/etc/my own.toml' --database {FILE}"
-    assert fitted("outreach-server db check", way) == [f"outreach-server {given} db check"]
-    assert fitted(f"outreach-server --database {FILE} db check", way) == [f"outreach-server {given} db check"]
+    assert fitted("outreach-server db check", invocation) == [f"outreach-server {given} db check"]
+    assert fitted(f"outreach-server --database {FILE} db check", invocation) == [f"outreach-server {given} db check"]
     other = "outreach-server --database sqlite:////archive.db db migrate"
-    assert fitted(other, way) == [other]
+    assert fitted(other, invocation) == [other]
 
 
 def test_a_password_is_not_printed() -> None:
     """The URL of a database may have one."""
     url = "postgresql://me:secret@db/outreach"
-    way = Way(options=[*options_of(database=url, config_file=None)])
-    assert fitted("outreach-server db check", way, url) == ["outreach-server --database URL db check"]
+    invocation = Invocation(options=[*options_of(database=url, config_file=None)])
+    assert fitted("outreach-server db check", invocation, url) == ["outreach-server --database URL db check"]
 
 
 def test_on_postgresql_a_worker_dispatches() -> None:
     """It needs no port, which a server there may have."""
-    assert fitted("outreach-server serve", Way(), "postgresql://db/outreach") == ["outreach-server worker"]
+    assert fitted("outreach-server serve", Invocation(), "postgresql://db/outreach") == ["outreach-server worker"]
 
 
 def test_a_service_is_restarted(tmp_path: Path) -> None:
     """A second server beside it would only stand by, and a setting counts from its next start."""
     assert service_here([str(tmp_path)]) is None
     (tmp_path / "outreach.service").touch()
-    way = Way(service=service_here([str(tmp_path)]))
+    invocation = Invocation(service=service_here([str(tmp_path)]))
     restart = "sudo systemctl restart outreach"
-    assert fitted("outreach-server serve", way) == [restart]
+    assert fitted("outreach-server serve", invocation) == [restart]
     setting = "export OUTREACH_PROXY_HEADERS=127.0.0.1"
-    assert fitted(setting, way) == [setting, restart]
+    assert fitted(setting, invocation) == [setting, restart]
 
 
 def test_a_setting_is_changed_where_it_comes_from(tmp_path: Path) -> None:
@@ -73,10 +73,10 @@ def test_a_setting_is_changed_where_it_comes_from(tmp_path: Path) -> None:
     file = tmp_path / "outreach.toml"
     file.write_text('root_path = "/x"\n')
     setting = "export OUTREACH_ROOT_PATH=/y"
-    (command,) = fitted(setting, Way(config_file=file))
+    (command,) = fitted(setting, Invocation(config_file=file))
     assert shlex.split(command)[-6:] == ["-i", "-e", '1i root_path = "/y"', "-e", "/^root_path *=/d", str(file)]
-    way = Way(config_file=file, environment={"OUTREACH_ROOT_PATH": "/x"})
-    assert fitted(setting, way) == [setting]
+    invocation = Invocation(config_file=file, environment={"OUTREACH_ROOT_PATH": "/x"})
+    assert fitted(setting, invocation) == [setting]
 
 
 def test_the_program_is_named_so_that_a_shell_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Which numbers a load may have written before, so that the database is asked about few."""
+"""The numbers that a load may have written before, so that it looks up few of them in the database."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _PLACES: Final = 1 << 22
 _LAST: Final = _PLACES - 1
 
 
-class EarlierNumbers:
+class SeenNumbers:
     """The numbers of one load's earlier chunks, by the hashes of their persons' keys in 4 MiB.
 
-    A number that was added is always found. Another one may be found too: of 100,000 contacts one in eighty, of a
-    million one in nine, of many millions most. So what is found has to be looked up.
+    Every added number is a candidate. Some others are too, so the caller looks candidates up: of 100,000 contacts one
+    in eighty, of a million one in nine, of many millions most.
     """
 
     def __init__(self) -> None:
         self._places = bytearray(_PLACES)
 
     def add(self, phones: Iterable[str | None]) -> None:
-        """Note numbers; None is the absence of one."""
+        """Add numbers; None is skipped."""
         places = self._places
         for phone in phones:
             if phone is not None:

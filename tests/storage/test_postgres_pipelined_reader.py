@@ -13,11 +13,11 @@ from psycopg.adapt import Transformer
 
 from outreach.errors import InvalidRequest, StorageError
 from outreach.protocols.storage import OneQuery
-from outreach.storage.postgres import PostgresStorage, asking
-from outreach.storage.postgres.asking import Asker
+from outreach.storage.postgres import PostgresStorage, pipelined_reader
 from outreach.storage.postgres.connect import PostgresConnection
-from outreach.storage.postgres.questions import Question
+from outreach.storage.postgres.pipelined_reader import PipelinedReader
 from outreach.storage.postgres.readers import Readers
+from outreach.storage.postgres.single_query import CapturedQuery
 from outreach.testing.builders import make_campaign, make_workspace
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, publish
 from outreach.testing.virtual_time import real_time
@@ -33,12 +33,12 @@ DEADLINE = 60.0
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(pipelined_reader, "_PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture
 async def storage(url: str, proxy: CuttingProxy) -> AsyncIterator[PostgresStorage]:
-    """The database by way of the proxy, with two workspaces and with a connection for questions."""
+    """The database by way of the proxy, with two workspaces and with a pipelined reader."""
     async with opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/")) as made:
         await made.write(lambda tx: tx.workspaces.insert(make_workspace()))
         await made.write(lambda tx: tx.workspaces.insert(make_workspace(id=OTHER_WORKSPACE)))
@@ -62,28 +62,28 @@ def by_readers(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The questions that were sent."""
+    """The queries that were sent."""
     names: list[str] = []
-    send = Asker._send_one
+    send = PipelinedReader._send_one
 
-    def noted(self: Asker, connection: PostgresConnection, question: Question) -> bool:
-        names.append(question.statement)
-        return send(self, connection, question)
+    def noted(self: PipelinedReader, connection: PostgresConnection, query: CapturedQuery) -> bool:
+        names.append(query.statement)
+        return send(self, connection, query)
 
-    monkeypatch.setattr(Asker, "_send_one", noted)
+    monkeypatch.setattr(PipelinedReader, "_send_one", noted)
     return names
 
 
 async def wait_for_connection(storage: PostgresStorage) -> None:
-    """Ask until the storage has a connection for questions."""
+    """Query until the pipelined reader is connected."""
     await storage.read(STOPS)
-    await until(lambda: asker_of(storage).connected)
+    await until(lambda: reader_of(storage).connected)
 
 
-def asker_of(storage: PostgresStorage) -> Asker:
+def reader_of(storage: PostgresStorage) -> PipelinedReader:
     """Return what asks for an open storage."""
     assert storage._open is not None
-    return storage._open.asker
+    return storage._open.pipelined
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -95,7 +95,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 def revision(workspace_id: str = THIS_WORKSPACE) -> OneQuery[int | None]:
-    """Return the question for the revision of a workspace's lists."""
+    """Return the query for the revision of a workspace's lists."""
     return OneQuery(lambda tx: tx.campaign_lists.revision(workspace_id))
 
 
@@ -161,7 +161,7 @@ async def test_a_lost_connection_is_nobody_s_business(
     with psycopg.connect(url) as blocking:
         blocking.execute("LOCK TABLE outreach.campaign_lists")
         asked = asyncio.create_task(storage.read(revision()))
-        await until(lambda: asker_of(storage)._sent)
+        await until(lambda: reader_of(storage)._sent)
         proxy.cut_all()
         await until(lambda: by_readers)
     assert await asked is not None
@@ -226,24 +226,24 @@ async def test_closing_does_not_wait_for_an_answer(url: str) -> None:
     with psycopg.connect(url) as blocking:
         async with opened(url) as storage:
             await wait_for_connection(storage)
-            asker = asker_of(storage)
+            pipelined = reader_of(storage)
             blocking.execute("LOCK TABLE outreach.campaign_lists")
             asked = asyncio.create_task(storage.read(revision()))
             await asyncio.sleep(0)
         with pytest.raises(StorageError, match="not open"):
             await asked
-        assert not asker.connected
+        assert not pipelined.connected
 
 
 async def test_a_server_that_is_away_is_not_asked_for_a_while(
     storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Instead of one more attempt to connect for each question."""
+    """A lost connection is not retried for each query."""
     attempts: list[object] = []
-    monkeypatch.setattr(Asker, "_connect_in_thread", lambda asker: attempts.append(asker))
-    monkeypatch.setattr(asking, "_PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(PipelinedReader, "_connect_in_thread", lambda pipelined: attempts.append(pipelined))
+    monkeypatch.setattr(pipelined_reader, "_PAUSE_SECONDS", 3600.0)
     proxy.cut_all()
-    await until(lambda: not asker_of(storage).connected)
+    await until(lambda: not reader_of(storage).connected)
     for _ in range(3):
         assert await storage.read(STOPS) == 0
     assert attempts == []
@@ -257,7 +257,7 @@ async def test_what_the_driver_cannot_write_keeps_nobody_waiting(
         blocking.execute("LOCK TABLE outreach.campaign_lists")
         first = asyncio.create_task(storage.read(revision()))
         together = asyncio.gather(storage.read(revision("\ud800")), storage.read(STOPS), return_exceptions=True)
-        await until(lambda: asker_of(storage)._sent)
+        await until(lambda: reader_of(storage)._sent)
         blocking.rollback()
     with real_time():
         async with asyncio.timeout(DEADLINE / 6):
@@ -280,7 +280,7 @@ async def test_what_the_driver_cannot_read_is_told_by_a_reader(
             raise error
 
     with monkeypatch.context() as patched, real_time():
-        patched.setattr(asking, "Transformer", Refusing)
+        patched.setattr(pipelined_reader, "Transformer", Refusing)
         async with asyncio.timeout(DEADLINE / 6):
             assert await storage.read(STOPS) == 0
     assert len(by_readers) == 1
@@ -292,24 +292,24 @@ async def test_a_question_without_an_answer_holds_the_others_up_for_a_moment_onl
     url: str, storage: PostgresStorage, by_readers: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever its connection waits for, readers have others."""
-    monkeypatch.setattr(asking, "_ANSWER_SECONDS", 0.05, raising=False)
+    monkeypatch.setattr(pipelined_reader, "_ANSWER_SECONDS", 0.05, raising=False)
     with psycopg.connect(url) as blocking:
         blocking.execute("LOCK TABLE outreach.campaign_lists")
         held = asyncio.create_task(storage.read(revision()))
-        await until(lambda: asker_of(storage)._sent)
+        await until(lambda: reader_of(storage)._sent)
         with real_time():
             async with asyncio.timeout(DEADLINE / 6):
                 assert await storage.read(STOPS) == 0
         assert not held.done()
         blocking.rollback()
     assert await held == await storage.read(revision())
-    monkeypatch.setattr(asking, "_ANSWER_SECONDS", 3600.0)
+    monkeypatch.setattr(pipelined_reader, "_ANSWER_SECONDS", 3600.0)
     await wait_for_connection(storage)
     del by_readers[:]
     for _ in range(3):
         assert await storage.read(STOPS) == 0
-        # As when the time of a question that was answered is over.
-        asker_of(storage)._look()
+        # As when the time limit of an answered query ends.
+        reader_of(storage)._look()
     assert by_readers == []
 
 
@@ -320,12 +320,12 @@ async def test_a_process_without_a_thread_left_leaves_questions_to_readers(
     start = threading.Thread.start
 
     def refuse(thread: threading.Thread) -> None:
-        if thread.name == "outreach-postgres-asker":
+        if thread.name == "outreach-postgres-pipelined":
             raise RuntimeError("can't start new thread")
         start(thread)
 
     proxy.cut_all()
-    await until(lambda: not asker_of(storage).connected)
+    await until(lambda: not reader_of(storage).connected)
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         assert await storage.read(STOPS) == 0

@@ -35,7 +35,7 @@ def of_key_file(exposed: Path | None) -> Iterator[DiagnosisFinding]:
     """Yield that the key file beside the database is refused, because others may read it.
 
     Args:
-        exposed: That file; None where the key comes from elsewhere, or nobody else may read it.
+        exposed: That file; None where the key comes from elsewhere, or no other user may read it.
     """
     if exposed is not None:
         yield DiagnosisFinding(

@@ -1,4 +1,4 @@
-"""Questions that the event loop asks itself: the way to a thread and back takes longer than the server's answer."""
+"""Queries that the event loop runs itself, because a thread switch takes longer than the server's answer."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from outreach.protocols.storage import OneQuery
 from outreach.storage.base import threads
 from outreach.storage.postgres.connect import BUSY_SECONDS, PostgresConnection, connect
 from outreach.storage.postgres.pool import configure
-from outreach.storage.postgres.questions import Asked, OneAnswer, Question
+from outreach.storage.postgres.single_query import CapturedQuery, QueryCaptured, SingleQueryBackend
 from outreach.storage.postgres.sql import Types
 from outreach.working_set import Transaction
 from outreach.working_set.backend import Row
 from outreach.working_set.working_set import WorkingSet
 
 _PAUSE_SECONDS: Final = 1.0
-"""After a connection was lost or refused, the next one is not tried for so long."""
+"""How long no new connection is tried after one was lost or refused."""
 
 _ANSWER_SECONDS: Final = BUSY_SECONDS
-"""A connection that has given no answer for this long is taken for lost: all questions wait for the first of them."""
+"""A connection without an answer for this long counts as lost: every query waits for the answer to the first."""
 
 
 class Answer(NamedTuple):
-    """What an operation made of the answer to its query."""
+    """The result of an operation."""
 
     result: Any
 
 
 class Encoded(NamedTuple):
-    """A question as it is sent: the name of its prepared statement, and its values."""
+    """An encoded query: the name of its prepared statement, and its values."""
 
     name: bytes
     values: Sequence[pq.abc.Buffer | None]
@@ -46,37 +46,37 @@ class Encoded(NamedTuple):
 
 
 _MOST_ENCODED: Final = 1_000
-"""So many questions are kept as they are sent: most are asked again."""
+"""The most encoded queries that are cached: most queries are repeated."""
 
 _Waiting = asyncio.Future[Sequence[Row] | None]
 
 
-class Asker:
-    """Runs operations of one query over a connection of its own, without a thread.
+class PipelinedReader:
+    """Runs operations of one query over its own connection, without a thread.
 
-    An operation runs once to find out its query, and once more with the answer. It connects when it is first asked.
-    Without a connection, and for whatever is not one query with plain values, it gives no answer: a reader does. So it
-    is when an answer stays away for five to ten seconds.
+    An operation runs once to capture its query, and again with the query's rows. The first operation starts connecting.
+    A reader in a thread must run the operation where there is no connection, where the operation is not one query
+    with plain values, and where an answer takes longer than five to ten seconds.
 
     Args:
         conninfo: How to connect.
         types: The type of each column.
-        home: The database that is asked; None if that is not known.
+        home: The database that is read; None if that is not known.
     """
 
     def __init__(self, conninfo: str, types: Types, *, home: DatabaseHome | None = None) -> None:
         self._conninfo = conninfo
         self._home = home
         self._loop = asyncio.get_running_loop()
-        self._backend = OneAnswer(types)
+        self._backend = SingleQueryBackend(types)
         self._rows = WorkingSet(self._backend, read_only=True)
         self._transaction = Transaction(self._rows)
         self._connection: PostgresConnection | None = None
         # The library forgets it with the connection.
         self._socket = -1
         self._prepared: dict[tuple[str, tuple[int, ...]], bytes] = {}
-        self._encoded: dict[Question, Encoded] = {}
-        self._unsent: dict[Question, list[_Waiting]] = {}
+        self._encoded: dict[CapturedQuery, Encoded] = {}
+        self._unsent: dict[CapturedQuery, list[_Waiting]] = {}
         self._sent: deque[list[_Waiting]] = deque()
         self._found: pq.abc.PGresult | None = None
         self._watched: list[_Waiting] | None = None
@@ -93,47 +93,47 @@ class Asker:
         if self._connection is None:
             self._connect()
             return None
-        question = self._question_of(operation)
-        if question is None:
+        query = self._capture_query(operation)
+        if query is None:
             return None
         waiting: _Waiting = self._loop.create_future()
         first = not self._unsent
-        self._unsent.setdefault(question, []).append(waiting)
+        self._unsent.setdefault(query, []).append(waiting)
         if not self._sent:
             self._send()
         elif first:
-            # While another answer is on its way, those that ask the same in one turn of the loop share theirs.
+            # While another answer is awaited, equal queries of one turn of the loop share one answer.
             self._loop.call_soon(self._send)
         with threads.waiting_outside():
             rows = await waiting
-        return None if rows is None else self._finish(operation, question, rows)
+        return None if rows is None else self._finish(operation, query, rows)
 
     def close(self) -> None:
-        """Disconnect for good; who still waits gets no answer."""
+        """Disconnect for good; operations that still wait return None."""
         self._closed = True
         self._drop()
 
-    def _question_of(self, operation: OneQuery[Any]) -> Question | None:
-        self._backend.answered = self._backend.asked = None
-        # Whatever else ends the operation is the business of a reader.
-        with suppress(Asked, Exception):
+    def _capture_query(self, operation: OneQuery[Any]) -> CapturedQuery | None:
+        self._backend.answered = self._backend.captured = None
+        # A reader raises any other error of the operation.
+        with suppress(QueryCaptured, Exception):
             operation(self._transaction)
-        return self._backend.asked
+        return self._backend.captured
 
-    def _finish(self, operation: OneQuery[Any], question: Question, rows: Sequence[Row]) -> Answer | None:
-        self._backend.answered = (question, rows)
+    def _finish(self, operation: OneQuery[Any], query: CapturedQuery, rows: Sequence[Row]) -> Answer | None:
+        self._backend.answered = (query, rows)
         try:
             return Answer(operation(self._transaction))
-        except Asked:
+        except QueryCaptured:
             return None
         finally:
-            # The next operation must ask anew. What has not got an answer has cached nothing.
+            # The next operation must query again. An operation without an answer has cached nothing.
             self._rows.forget()
 
     def _send(self) -> None:
         unsent, self._unsent = self._unsent, {}
-        for question, waiting in unsent.items():
-            if self._connection is None or not self._send_one(self._connection, question):
+        for query, waiting in unsent.items():
+            if self._connection is None or not self._send_one(self._connection, query):
                 _give(waiting, None)
             else:
                 self._sent.append(waiting)
@@ -141,10 +141,10 @@ class Asker:
         if self._watched is None:
             self._watch()
 
-    def _send_one(self, connection: PostgresConnection, question: Question) -> bool:
-        """Put a question on its way; return False if it has values that the driver cannot write."""
+    def _send_one(self, connection: PostgresConnection, query: CapturedQuery) -> bool:
+        """Send a query; return False if the driver cannot encode its values."""
         try:
-            encoded = self._encoded.get(question) or self._encode(connection, question)
+            encoded = self._encoded.get(query) or self._encode(connection, query)
             if encoded is None:
                 return False
             connection.pgconn.send_query_prepared(*encoded)
@@ -154,23 +154,23 @@ class Asker:
             return False
         return True
 
-    def _encode(self, connection: PostgresConnection, question: Question) -> Encoded | None:
-        """Return a question as it is sent, after preparing its statement; None if its values cannot be written."""
+    def _encode(self, connection: PostgresConnection, query: CapturedQuery) -> Encoded | None:
+        """Prepare a query's statement and encode the query; return None if the driver cannot encode its values."""
         transformer = Transformer(connection)
-        given = [list(value) if isinstance(value, tuple) else value for value in question.values]
+        given = [list(value) if isinstance(value, tuple) else value for value in query.values]
         try:
             values = transformer.dump_sequence(given, [PyFormat.AUTO] * len(given))
         except (psycopg.Error, ValueError):  # the latter for half of a pair of surrogates
             return None
         types = tuple(transformer.types or ())
-        name = self._prepared.get((question.statement, types))
+        name = self._prepared.get((query.statement, types))
         if name is None:
-            name = b"question_%d" % len(self._prepared)
-            connection.pgconn.send_prepare(name, question.statement.encode(), types)
-            self._prepared[question.statement, types] = name
+            name = b"query_%d" % len(self._prepared)
+            connection.pgconn.send_prepare(name, query.statement.encode(), types)
+            self._prepared[query.statement, types] = name
         if len(self._encoded) >= _MOST_ENCODED:
             self._encoded.clear()
-        encoded = self._encoded[question] = Encoded(name, values, list(transformer.formats or ()))
+        encoded = self._encoded[query] = Encoded(name, values, list(transformer.formats or ()))
         return encoded
 
     def _flush(self) -> None:
@@ -196,7 +196,7 @@ class Asker:
             pgconn.consume_input()
             while self._sent and not pgconn.is_busy():
                 result = pgconn.get_result()
-                # None stands between the results of one question.
+                # None stands between the results of one query.
                 if result is None:
                     continue
                 if result.status == pq.ExecStatus.PIPELINE_SYNC:
@@ -206,7 +206,7 @@ class Asker:
                 elif result.status == pq.ExecStatus.TUPLES_OK:
                     self._found = result
                 elif result.status != pq.ExecStatus.COMMAND_OK:
-                    # A reader tells of the error; what was prepared may be of no use any more.
+                    # A reader raises the error; prepared statements may have become invalid.
                     self._drop()
                     return
         except psycopg.Error:
@@ -229,7 +229,7 @@ class Asker:
         if self._connects or self._closed or self._loop.time() < self._not_before:
             return
         self._connects = True
-        thread = threading.Thread(target=self._connect_in_thread, name="outreach-postgres-asker", daemon=True)
+        thread = threading.Thread(target=self._connect_in_thread, name="outreach-postgres-pipelined", daemon=True)
         try:
             thread.start()
         except RuntimeError:  # the process may have no more threads
@@ -262,7 +262,7 @@ class Asker:
         self._connection, self._socket = connection, connection.pgconn.socket
 
     def _drop(self) -> None:
-        """Close the connection; who waits for an answer asks a reader."""
+        """Close the connection; operations that wait for an answer return None, and a reader runs them."""
         connection, self._connection = self._connection, None
         if connection is not None:
             self._not_before = self._loop.time() + _PAUSE_SECONDS
@@ -277,7 +277,7 @@ class Asker:
 
 
 def _rows_of(connection: PostgresConnection, result: pq.abc.PGresult) -> Sequence[Row] | None:
-    """Return an answer's rows; None if the driver cannot read them, of which a reader tells."""
+    """Return an answer's rows; None if the driver cannot read them. A reader raises the error."""
     transformer = Transformer(connection)
     transformer.set_pgresult(result)
     try:

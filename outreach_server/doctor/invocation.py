@@ -1,4 +1,4 @@
-"""How this program was called: the commands that are shown to people have to work the same way."""
+"""How this program was called: the commands that are shown to people must work in the same environment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SERVE: Final = "serve"
 
 
 @attrs.frozen(kw_only=True)
-class Way:
+class Invocation:
     """How the program was called.
 
     Attributes:

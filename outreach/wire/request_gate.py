@@ -1,6 +1,6 @@
-"""Whether a request may still start: asked once more when its connection is there, before its first byte.
+"""The last check whether a request may start, made when it has a connection and before its first byte.
 
-Waiting for a connection takes time: stops are committed meanwhile, and the process may stand still
+A request may wait long for a connection. A stop may be committed meanwhile, or the process may be suspended
 (docs/delivery-contract.md#rule-4).
 """
 
@@ -18,8 +18,8 @@ _present: Final[ContextVar[MayStart | None]] = ContextVar("may_start", default=N
 
 
 @contextmanager
-def last_moment(may_start: MayStart) -> Iterator[None]:
-    """Have requests of this task asked for the last time by this function."""
+def request_gate(may_start: MayStart) -> Iterator[None]:
+    """Make each request of this task call `may_start` before its first byte."""
     token = _present.set(may_start)
     try:
         yield
@@ -27,6 +27,6 @@ def last_moment(may_start: MayStart) -> Iterator[None]:
         _present.reset(token)
 
 
-def present() -> MayStart | None:
-    """Return what decides for this task; None if nothing does."""
+def current_gate() -> MayStart | None:
+    """Return the `may_start` of this task; None if it has none."""
     return _present.get()

@@ -30,7 +30,7 @@ def _accepted(response: httpx.Response) -> DispatchOutcome:
     return refusal(None, response, now=NOW)
 
 
-async def _ask(url: str) -> DispatchOutcome:
+async def _send(url: str) -> DispatchOutcome:
     async with httpx.AsyncClient() as http:
         return await send_once(
             http, http.build_request("POST", f"{url}/messages", json={"to": "x"}), _accepted, clock=CLOCK
@@ -56,7 +56,7 @@ async def _ask(url: str) -> DispatchOutcome:
 async def test_a_status_has_its_outcome(answer: Answer, state: DispatchState, reason: str | None) -> None:
     """docs/delivery-contract.md#rule-5: yes and no are outcomes, a 5xx and what cannot be read are unknown."""
     async with FaultServer(lambda _: answer) as server:
-        outcome = await _ask(server.url)
+        outcome = await _send(server.url)
         assert (outcome.state, outcome.reason) == (state, reason)
         assert len(server.requests) == 1
 
@@ -66,7 +66,7 @@ async def test_a_connection_that_is_dropped_leaves_it_unknown(fault: Fault) -> N
     """Once a connection stands, nobody can tell what the provider has read; and nothing is asked again."""
     async with FaultServer(lambda _: Answer()) as server:
         server.fault = fault
-        assert (await _ask(server.url)).state is DispatchState.UNKNOWN
+        assert (await _send(server.url)).state is DispatchState.UNKNOWN
         assert server.connections == 1
 
 
@@ -74,13 +74,13 @@ async def test_what_cannot_be_connected_was_not_sent() -> None:
     """Where nobody listens nobody has heard anything."""
     async with FaultServer(lambda _: Answer()) as server:
         url = server.url
-    assert (await _ask(url)).state is DispatchState.NOT_SENT
+    assert (await _send(url)).state is DispatchState.NOT_SENT
 
 
 async def test_a_redirect_is_not_followed() -> None:
     """A redirect is no acceptance, and what it points to is not asked."""
     async with FaultServer(lambda _: Answer(status=307, headers={"location": "/elsewhere"})) as server:
-        assert (await _ask(server.url)).state is not DispatchState.ACCEPTED
+        assert (await _send(server.url)).state is not DispatchState.ACCEPTED
         assert [request.path for request in server.requests] == ["/messages"]
 
 
@@ -89,7 +89,7 @@ async def test_silence_can_be_cancelled() -> None:
     async with FaultServer(lambda _: Answer()) as server:
         server.fault = "silence"
         with anyio.move_on_after(0.2) as scope:
-            await _ask(server.url)
+            await _send(server.url)
         assert scope.cancelled_caught
 
 
@@ -148,6 +148,6 @@ async def test_who_is_out_of_order_may_say_for_how_long(
 ) -> None:
     """RFC 9110, 15.6.4: a 503 may carry `Retry-After`. What became of the request is as unknown as after any 5xx."""
     async with FaultServer(lambda _: Answer(status=status, headers=headers)) as server:
-        outcome = await _ask(server.url)
+        outcome = await _send(server.url)
         assert (outcome.state, outcome.reason) == (DispatchState.UNKNOWN, "provider_error")
         assert outcome.retry_after_seconds == seconds

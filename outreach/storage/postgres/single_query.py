@@ -1,4 +1,4 @@
-"""Finding out the one query of an operation, and giving the operation its answer."""
+"""Captures the single query of an operation, and supplies the query's rows when the operation runs again."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ from outreach.working_set.kinds import Kind
 _PLACEHOLDER: Final = re.compile(r"%(?:\(([a-z_]+)\))?s")
 
 
-class Question(NamedTuple):
+class CapturedQuery(NamedTuple):
     """A statement with numbered parameters, and their values; a tuple stands for an array."""
 
     statement: str
     values: tuple[Value | tuple[Value, ...], ...]
 
 
-class Asked(BaseException):
-    """Ends an operation whose query has yet to be answered; not an `Exception`, which the operation might catch."""
+class QueryCaptured(BaseException):
+    """Ends an operation once its query is captured; not an `Exception`, which the operation might catch."""
 
 
-class OneAnswer(PostgresBackend):
-    """Notes the query that an operation makes, or gives it the answer.
+class SingleQueryBackend(PostgresBackend):
+    """Captures the query that an operation makes, or returns its rows where they are known.
 
     Attributes:
-        asked: What the operation asked for.
-        answered: A question with its answer, once it is there.
+        captured: The query that the operation made.
+        answered: A query with its rows, once the server has returned them.
     """
 
     def __init__(self, types: Types) -> None:
         super().__init__(types)
-        self.asked: Question | None = None
-        self.answered: tuple[Question, Sequence[Row]] | None = None
+        self.captured: CapturedQuery | None = None
+        self.answered: tuple[CapturedQuery, Sequence[Row]] | None = None
         self._numbered: dict[str, tuple[str, Sequence[str]]] = {}
 
     def query(self, name: str, values: Mapping[str, Value]) -> Sequence[Row]:
-        """Return the answer, or end the operation."""
+        """Return the query's rows, or capture the query and end the operation."""
         statement, names = self._number(self._queries[name])
-        return self._ask(Question(statement, tuple(values[name] for name in names)))
+        return self._capture(CapturedQuery(statement, tuple(values[name] for name in names)))
 
     def load(self, kind: Kind[Any], keys: Collection[Sequence[Value]]) -> Sequence[Row]:
-        """Return the answer, or end the operation."""
+        """Return the query's rows, or capture the query and end the operation."""
         statement, _ = self._number(self._statement("load", kind))
-        return self._ask(Question(statement, tuple(zip(*keys, strict=True))))
+        return self._capture(CapturedQuery(statement, tuple(zip(*keys, strict=True))))
 
-    def _ask(self, question: Question) -> Sequence[Row]:
-        if self.answered is not None and self.answered[0] == question:
+    def _capture(self, query: CapturedQuery) -> Sequence[Row]:
+        if self.answered is not None and self.answered[0] == query:
             return self.answered[1]
-        self.asked = question
-        raise Asked
+        self.captured = query
+        raise QueryCaptured
 
     def _number(self, statement: str) -> tuple[str, Sequence[str]]:
         """Return a statement with numbered parameters, and their names in this order, which are empty without names."""
