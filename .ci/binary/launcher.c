@@ -162,7 +162,8 @@ static const char *fill(const char *cache, int held, const char *program) {
     /* Some disks, such as those of btrfs, have no limit of inodes, and tell 0. */
     if (free_bytes(&disk) < SPACE || (disk.f_files > 0 && disk.f_favail < 2 * FILES)) return no_space(&disk);
     char *unfinished = text("%s/unfinished", cache);
-    if (unpack(unfinished) && rename(unfinished, program) == 0) return NULL;
+    /* On the disk first: after a power cut a file may have its size and not its content. */
+    if (unpack(unfinished) && syncfs(held) == 0 && rename(unfinished, program) == 0) return NULL;
     int problem = errno;
     if (problem == ENOSPC) fstatvfs(held, &disk);
     delete_tree(unfinished);
@@ -203,8 +204,9 @@ static bool is_safe(const char *directory) {
 /* Try a directory in another one; note what prevents it. */
 static void attempt(const char *base, const char *name, char **arguments, char **problems) {
     const char *cache = text("%s/%s", base, name);
-    if (is_safe(base)) mkdir(cache, 0700);
+    bool made = is_safe(base) && mkdir(cache, 0700) == 0;
     const char *problem = is_safe(base) ? run_in(cache, arguments) : "the directory above it is another user's, or missing";
+    if (made) rmdir(cache);
     *problems = text("%s  %s: %s\n", *problems, cache, problem);
 }
 

@@ -135,6 +135,7 @@ def test_too_little_space_is_said_in_words_before_anything_is_written(tmp_path: 
     assert " MB and " in done.stderr
     assert "Make room there, name another directory by the variable XDG_CACHE_HOME" in done.stderr
     assert left(tmp_path) == set()
+    assert not cache.exists()
 
 
 @needs_mounts
