@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -130,5 +131,11 @@ def test_every_list_fits_into_80_columns(
         assert not [line for line in shown.splitlines() if len(line) > 80], (command, shown)
         with monkeypatch.context() as piped:
             piped.delenv("TTY_COMPATIBLE")
-            wide = words_of(cli.tell(*command))
-        assert words_of(shown) >= wide - HEADS, (command, wide - words_of(shown))
+            wide = _words_without_figures(cli.tell(*command))
+        words = _words_without_figures(shown)
+        assert words >= wide - HEADS, (command, wide - words)
+
+
+def _words_without_figures(text: str) -> set[str]:
+    """Return the words of a text with each digit as a zero: the time goes on between two calls."""
+    return {re.sub("[0-9]", "0", word) for word in words_of(text)}
