@@ -31,7 +31,7 @@ from outreach.policy.meant import (
 )
 from outreach.policy.numbering import NumberKind, country_code, country_of, number_kind
 from outreach.policy.opening import is_zone
-from outreach.policy.phones import SEVERAL_NUMBERS, normalise, read_number
+from outreach.policy.phones import OWN_NUMBER, SEVERAL_NUMBERS, normalise, read_number
 from outreach.policy.placeholders import PlaceholderTally, expected_names, with_field_names
 from outreach.policy.rendering import moment_name, placeholders_of, recipient_values
 from outreach.policy.spellings import person_key
@@ -48,6 +48,7 @@ __all__ = [
     "NAMES",
     "NUMBERS",
     "OWNERS",
+    "OWN_NUMBER",
     "PROGRAM",
     "PUBLIC_URL_VARIABLE",
     "REPLACED",

@@ -14,6 +14,7 @@ from typing import Final
 import attrs
 
 from outreach.policy import numbering
+from outreach.policy.whole_numbers import LOST_DIGITS, is_scientific, written_out
 
 _MAX_INPUT_LENGTH: Final = 64
 """The longest possible number, with punctuation and extension."""
@@ -27,16 +28,23 @@ _PUNCTUATION: Final = frozenset(
     ".()[]/~"
     "\u00b7\u2027\u2219"  # middle dots
     "\u2212\u223c"  # minus and tilde of mathematics
-    "\uff0e\uff08\uff09\uff3b\uff3d\uff0f\uff5e"  # the full-width forms of the first line
+    "\uff08\uff09\uff3b\uff3d\uff0f\uff5e"  # full-width forms
 )
-_PLUS_SIGNS: Final = frozenset("+\uff0b")
-_SEPARATOR_CATEGORIES: Final = frozenset({"Zs", "Pd", "Cf"})
-"""Spaces, dashes, and invisible marks that are copied along with a number."""
+_FULL_WIDTH: Final = {"\uff0b": "+", "\uff0c": ",", "\uff0e": "."}
+_SEPARATOR_CATEGORIES: Final = frozenset({"Zs", "Pd"})
+"""Spaces and dashes."""
 
 _BETWEEN_NUMBERS: Final = re.compile(r"[/\uff0f\\|;,&\r\n]|[^\W\d_]+|(?<=[0-9\s])\+")
 """What may stand between two numbers; a slash also stands behind an area code."""
 
 _SPACE: Final = re.compile(r"\s+")
+_BEFORE_A_ZERO: Final = re.compile(r"(?<=[0-9])[^0-9+]+(?=0[0-9])")
+_DIGIT_GROUP: Final = re.compile(r"[0-9]+")
+_SHORTEST_OF_TWO: Final = 6
+"""The digits of the shortest of two numbers that stand side by side, with its zero."""
+
+_SHORTEST_AREA_CODE: Final = 3
+"""Its digits with the zero, where it is not that of the number before: a shorter group may be a part of one number."""
 _ANY_DIGIT: Final = re.compile(r"\d")
 _SHORTEST: Final = 7
 """The digits of the shortest text that counts as a number where no region says which are possible."""
@@ -58,7 +66,10 @@ CALLING_CODE: Final = "calling_code"
 """The correction of a number that was written with the calling code of its region and without a plus sign."""
 
 TRUNK_PREFIX: Final = "trunk_prefix"
-"""The correction of a mobile number without its trunk prefix that begins like the calling code of its region."""
+"""The correction of a mobile number without its trunk prefix that begins like a calling code."""
+
+OWN_NUMBER: Final = "is a number of this workspace itself"
+"""The problem of a number on an opt-out list that the workspace sends from."""
 
 SEVERAL_NUMBERS: Final = "has several numbers: leave one of them"
 """The problem of a text with more than one number."""
@@ -70,8 +81,8 @@ class NumberReading:
 
     Attributes:
         phone: The number in E.164; None if the text was refused.
-        correction: `CALLING_CODE` if the calling code was read without a plus sign, `TRUNK_PREFIX` if the same digits
-            were read as a local number; else None.
+        correction: `CALLING_CODE` if the calling code was read without a plus sign, `TRUNK_PREFIX` if digits that would
+            be a number behind a plus sign were read as a local number; else None.
         problem: Why the text was refused, as the end of a sentence that begins with the text; None if it was not.
     """
 
@@ -93,9 +104,10 @@ def normalise(raw: str, default_region: str | None) -> str | None:
     """
     if _NANP_WITH_PLUS.fullmatch(raw):
         return raw
-    text = raw.translate(_DROP_ASCII_SEPARATORS) if len(raw) <= _MAX_INPUT_LENGTH else ""
+    text = written_out(raw.strip()).translate(_DROP_ASCII_SEPARATORS) if len(raw) <= _MAX_INPUT_LENGTH else ""
     if text[:1] == "+":
-        if _NANP_WITH_PLUS.fullmatch(text) or (_E164.fullmatch(text) and numbering.is_plain_international(text[1:])):
+        may_be_two = len(text) > 2 * _SHORTEST_OF_TWO and _BEFORE_A_ZERO.search(raw)
+        if not may_be_two and _E164.fullmatch(text) and numbering.is_plain_international(text[1:]):
             return text
     elif (
         default_region is not None
@@ -112,7 +124,8 @@ def read_number(raw: str, default_region: str | None) -> NumberReading:
     A number with a plus sign is international, and so is one with an international prefix: `00`, or that of its region.
     Any other is read in `default_region`, and refused without one. *Possible* decides, not *valid*: number ranges open
     faster than tables are updated. Where digits have two readings, *valid* decides between them. Extensions are
-    dropped; other letters make a text invalid. The result is stable in any region.
+    dropped; other letters make a text invalid. A whole number may be written as a decimal one (`43664123456.0`). The
+    result is stable in any region.
 
     Args:
         raw: The number in any notation, length and content.
@@ -126,10 +139,13 @@ def read_number(raw: str, default_region: str | None) -> NumberReading:
     region = default_region.upper() if default_region is not None else None
     if region is not None and not numbering.is_region(region):
         region = None
-    text = _EXTENSION.sub("", text)
+    text = _EXTENSION.sub("", _plain(text))
+    if is_scientific(text):
+        return NumberReading(None, problem=LOST_DIGITS)
     reading = _read_digits(text, region)
     # Where lengths vary, two short numbers are together as long as one.
-    if (reading.phone is None or _BETWEEN_NUMBERS.search(text)) and _are_two_numbers(text, region):
+    may_be_two = reading.phone is None or _BETWEEN_NUMBERS.search(text) is not None
+    if (may_be_two and _are_two_numbers(text, region)) or _has_second_area_code(text, region):
         return NumberReading(None, problem=SEVERAL_NUMBERS)
     return reading
 
@@ -247,9 +263,24 @@ def _read_in(number: str, region: str) -> NumberReading:
         return attrs.evolve(reading, correction=TRUNK_PREFIX)
     if reading.phone == national and number[0] != "0" and code != str(_NANP_CODE):
         foreign = numbering.international(number)
-        if foreign not in {None, national} and not numbering.is_valid(national) and numbering.is_valid(foreign):
-            return NumberReading(None, problem=f"is not a number of {region}; with a plus sign it would be {foreign}")
+        if foreign is not None and foreign != national and numbering.is_valid(foreign):
+            return _beside_foreign(reading, number, foreign=foreign, region=region)
     return reading
+
+
+def _beside_foreign(reading: NumberReading, number: str, *, foreign: str, region: str) -> NumberReading:
+    """Return the reading of digits in a region that with a plus sign are a valid number of another country.
+
+    A landline that has lost its trunk prefix has the digits of many a mobile number there.
+    """
+    national = reading.phone or ""
+    if not numbering.is_valid(national):
+        return NumberReading(None, problem=f"is not a number of {region}; with a plus sign it would be {foreign}")
+    if numbering.number_kind(foreign) == "landline" or numbering.is_national_form(number, national):
+        return reading
+    if numbering.number_kind(national) == "mobile":
+        return attrs.evolve(reading, correction=TRUNK_PREFIX)
+    return NumberReading(None, problem=f"is ambiguous: {national} or {foreign}")
 
 
 def _is_meant(number: str, national: str) -> bool:
@@ -283,29 +314,57 @@ def _are_two_numbers(text: str, region: str | None) -> bool:
     return any(_is_whole(text[: at.start()], region) and _is_whole(text[at.end() :], region) for at in spaces)
 
 
-def _is_whole(text: str, region: str | None) -> bool:
+def _has_second_area_code(text: str, region: str | None) -> bool:
+    """Return whether a text that could be one number is two, each with its area code: `030 1234 030 5678`."""
+    for gap in _BEFORE_A_ZERO.finditer(text):
+        first, second = text[: gap.start()], text[gap.end() :]
+        groups, others = _DIGIT_GROUP.findall(first), _DIGIT_GROUP.findall(second)
+        if min(sum(map(len, groups)), sum(map(len, others))) < _SHORTEST_OF_TWO:
+            continue
+        is_repeated = groups[0] == others[0]
+        is_area_code = len(others[0]) >= _SHORTEST_AREA_CODE and (len(groups) == 1) == (len(others) == 1)
+        if (is_repeated or is_area_code) and all(
+            _is_whole(part, region, valid=not is_repeated) for part in (first, second)
+        ):
+            return True
+    return False
+
+
+def _is_whole(text: str, region: str | None, *, valid: bool = True) -> bool:
+    """Return whether a part of a text is a valid number, or at least a possible one."""
+    text = _plain(text)
     number = _clean(text)
     if number is None:
         return False
     if region is None and not number.startswith(("+", "00")):
         return len(number) >= _SHORTEST
     phone = _read_digits(text, region).phone
-    return phone is not None and numbering.is_valid(phone)
+    return phone is not None and (not valid or numbering.is_valid(phone))
+
+
+def _plain(text: str) -> str:
+    """Return a text in ASCII digits, without invisible marks; a whole number in scientific notation is written out."""
+    if not text.isascii():
+        text = "".join(
+            str(unicodedata.decimal(character, _FULL_WIDTH.get(character, character)))
+            for character in text
+            if unicodedata.category(character) != "Cf"
+        )
+    text = text.strip()
+    return written_out(text[4:].strip() if text[:4].lower() == "tel:" else text)
 
 
 def _clean(text: str) -> str | None:
-    """Return ASCII digits, after a plus sign if there was one, or None for any other content."""
-    text = text.strip()
-    if text[:4].lower() == "tel:":
-        text = text[4:]
+    """Return the digits of a plain text, after a plus sign if there was one, or None for any other content."""
     kept: list[str] = []
     for character in text:
-        category = unicodedata.category(character)
-        if category == "Nd":
-            kept.append(str(unicodedata.decimal(character)))
-        elif character in _PLUS_SIGNS and not kept:
-            kept.append("+")
-        elif not (character in _PUNCTUATION or category in _SEPARATOR_CATEGORIES or character in "\t\r\n"):
+        if "0" <= character <= "9" or (character == "+" and not kept):
+            kept.append(character)
+        elif not (
+            character in _PUNCTUATION
+            or character in "\t\r\n"
+            or unicodedata.category(character) in _SEPARATOR_CATEGORIES
+        ):
             return None
     number = "".join(kept)
     return number if _DIGITS.fullmatch(number) else None

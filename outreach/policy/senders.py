@@ -16,6 +16,7 @@ _PHONE_CHANNELS: Final = frozenset({"whatsapp", "rcs", "viber", "viber_service"}
 """Other channels that use phone numbers; the digits of others still (`messenger:…`) are not numbers."""
 
 _ADDRESS: Final = re.compile(r"\s*(?P<channel>[A-Za-z_]{1,20}):(?P<rest>.*)", re.DOTALL)
+_BEGINS_LIKE_A_NUMBER: Final = re.compile(r"[+(0-9]")
 
 
 @attrs.frozen
@@ -44,5 +45,18 @@ def parse_inbound_sender(address: str, default_region: str | None) -> InboundSen
     if channel in _SMS_CHANNELS:
         return InboundSender(canonical_phone(rest.strip(), default_region), None)
     if channel in _PHONE_CHANNELS:
-        return InboundSender(canonical_phone("+" + rest.strip().removeprefix("+"), None), channel)
+        return InboundSender(canonical_phone(_international(rest), None), channel)
     return InboundSender(None, channel)
+
+
+def number_of_channel(address: str) -> str | None:
+    """Return the number, with its plus sign, at an address such as `whatsapp:14155550102`; None for any other text."""
+    match = _ADDRESS.fullmatch(address)
+    if match is None or match["channel"].lower() not in _PHONE_CHANNELS:
+        return None
+    rest = match["rest"].strip()
+    return _international(rest) if _BEGINS_LIKE_A_NUMBER.match(rest) else None
+
+
+def _international(number: str) -> str:
+    return "+" + number.strip().removeprefix("+")

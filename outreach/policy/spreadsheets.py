@@ -9,6 +9,8 @@ from typing import Final
 import attrs
 
 from outreach.policy.phones import SEVERAL_NUMBERS
+from outreach.policy.senders import number_of_channel
+from outreach.policy.whole_numbers import LOST_DIGITS, is_scientific, without_decimals, without_exponent
 
 
 class NumberCorrection(StrEnum):
@@ -60,17 +62,12 @@ _APOSTROPHE: Final = re.compile(r"['\u2018\u2019`\u00b4]+(?=[+(0-9=])")
 _QUOTED: Final = re.compile(
     "[\"'\u201c\u201d\u201e\u00ab]+([^\"'\u201c\u201d\u201e\u00ab\u00bb]+)[\"'\u201c\u201d\u00bb]+"
 )
-_LABEL: Final = re.compile(r"(?:tel|telephone|phone|mobile|cell|callto|sms|p)\s*:\s*(?=[+(0-9])", re.IGNORECASE)
-_DECIMALS: Final = re.compile(r"(\+?[0-9]{7,15})[.,]0{1,2}")
+_LABEL: Final = re.compile(r"(?:tel|telephone|phone|mobile|cell|callto|sms|mms|p)\s*:\s*(?=[+(0-9])", re.IGNORECASE)
 _THOUSANDS: Final = re.compile(
     r"(\+?[0-9]{1,3}(?:,[0-9]{3}){2,4})(?:\.0+)?"
     r"|(\+?[0-9]{1,3}(?:['\u2019][0-9]{3}){2,4})(?:[.,]0+)?"
     r"|(\+?[0-9]{1,3}(?:\.[0-9]{3}){2,4}),0+"
 )
-_SCIENTIFIC: Final = re.compile(r"\+?([0-9])(?:[.,]([0-9]+))?E(\+?)0?([0-9]{1,2})", re.IGNORECASE)
-_EXACT_DIGITS: Final = 7
-"""Programs that write no plus sign before the exponent write every digit; so few may be somebody's abbreviation."""
-
 _WRONG_SPACES: Final = re.compile("\u00c2\u00a0|\u00c2(?=[ +(0-9])|\u00e2\u20ac\u00af|\u00ef\u00bb\u00bf")
 """A non-breaking space or a byte order mark in UTF-8 that was read as Windows-1252."""
 
@@ -110,8 +107,8 @@ def is_cell_error(cell: str) -> bool:
 def _problem(text: str) -> str | None:
     if is_cell_error(text):
         return "is a spreadsheet's error, not a number"
-    if _SCIENTIFIC.fullmatch(text):
-        return "has lost digits in a spreadsheet; format the column as text and fill it in again from its source"
+    if is_scientific(text):
+        return LOST_DIGITS
     if text.startswith("="):
         return "is a formula; save the file with its values"
     if _DATE.fullmatch(text):
@@ -139,12 +136,7 @@ def _without_quotes(text: str) -> str | None:
 
 def _without_label(text: str) -> str | None:
     found = _LABEL.match(text)
-    return text[found.end() :] if found is not None else None
-
-
-def _without_decimals(text: str) -> str | None:
-    found = _DECIMALS.fullmatch(text)
-    return found[1] if found is not None else None
+    return text[found.end() :] if found is not None else number_of_channel(text)
 
 
 def _without_thousands(text: str) -> str | None:
@@ -153,21 +145,6 @@ def _without_thousands(text: str) -> str | None:
         return None
     grouped = next(group for group in found.groups() if group is not None)
     return re.sub(r"[^+0-9]", "", grouped)
-
-
-def _whole(text: str) -> str | None:
-    """Return all digits of a number in scientific notation; None if some are lost."""
-    found = _SCIENTIFIC.fullmatch(text)
-    if found is None:
-        return None
-    first, fraction, plus, exponent = found[1], found[2] or "", found[3], int(found[4])
-    digits = first + fraction
-    if not plus and len(fraction) >= _EXACT_DIGITS:
-        digits = digits.ljust(exponent + 1, "0")
-    whole, rest = digits[: exponent + 1], digits[exponent + 1 :]
-    if len(whole) <= exponent or rest.strip("0") or exponent < _LEAST_DIGITS - 1:
-        return None
-    return ("+" if text.startswith("+") else "") + whole
 
 
 def _with_right_spaces(text: str) -> str | None:
@@ -180,7 +157,7 @@ _RULES: Final = (
     (NumberCorrection.FORMULA, _without_formula),
     (NumberCorrection.QUOTES, _without_quotes),
     (NumberCorrection.LABEL, _without_label),
-    (NumberCorrection.DECIMALS, _without_decimals),
+    (NumberCorrection.DECIMALS, without_decimals),
     (NumberCorrection.THOUSANDS, _without_thousands),
-    (NumberCorrection.SCIENTIFIC, _whole),
+    (NumberCorrection.SCIENTIFIC, without_exponent),
 )

@@ -21,7 +21,8 @@ from outreach.models.unsubscribe import (
 )
 from outreach.operations.common import record_audit, workspace_of
 from outreach.operations.register.entries import put_on_register, skip_waiting_recipients, take_off_register
-from outreach.policy.phones import canonical_phone, normalise
+from outreach.policy.phones import normalise
+from outreach.policy.senders import number_of_channel, parse_inbound_sender
 from outreach.policy.spellings import spellings
 from outreach.services.context import ServiceContext
 from outreach.services.validation import check_choice, check_text, require_text
@@ -210,7 +211,8 @@ class UnsubscribeImports:
 def _of_list(raw: str, region: str | None) -> str | None:
     """Return the register's form of a number in a list; None for an invalid one.
 
-    A number with a plus sign is taken even if the numbering plans do not know it: its owner may have opted out. Without
-    one, a digit or the country code is more likely to be missing.
+    A number with a plus sign, or behind a channel, is taken even if the numbering plans do not know it: its owner may
+    have opted out. Without either, a digit or the country code is more likely to be missing.
     """
-    return canonical_phone(raw, region) if raw.lstrip().startswith("+") else normalise(raw, region)
+    is_international = raw.lstrip().startswith("+") or number_of_channel(raw) is not None
+    return parse_inbound_sender(raw, region).phone if is_international else normalise(raw, region)

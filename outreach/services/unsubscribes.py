@@ -25,7 +25,9 @@ from outreach.operations.register.entries import (
     skip_waiting_recipients,
     take_off_register,
 )
-from outreach.policy.phones import canonical_phone
+from outreach.policy.phones import OWN_NUMBER
+from outreach.policy.senders import parse_inbound_sender
+from outreach.policy.spellings import spellings
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.lists import PageRequest, iterate, moment_cursor
@@ -59,7 +61,8 @@ class Unsubscribes(UnsubscribeImports):
     ) -> Sequence[Unsubscribe]:
         """Unsubscribe numbers, with immediate effect in every campaign; return the entries.
 
-        Each number is read as the number of a single message is, so that every number that can be reached can opt out.
+        Each number is read as the number of a single message is, so that every number that can be reached can opt out,
+        or as the address of a message that came in, such as `whatsapp:+14155550102`.
         A number that is registered with another scope is stopped on all channels. Waiting recipients are skipped for
         good, also if the number is removed again. Only an entry with the `source` `keyword` (the person wrote it) is
         lifted by START.
@@ -75,8 +78,8 @@ class Unsubscribes(UnsubscribeImports):
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A number, the scope or the evidence is invalid, or the key was used with other content;
-                nothing was written.
+            InvalidRequest: A number, the scope or the evidence is invalid, a number is the workspace's own, or the key
+                was used with other content; nothing was written.
             RequestInProgress: The first call with this key is still running.
         """
         check_choice("scope", scope, get_args(UnsubscribeScope))
@@ -87,6 +90,7 @@ class Unsubscribes(UnsubscribeImports):
             # The time of the commit, so that a campaign that is loading meanwhile excludes the numbers.
             now = self._context.now()
             normalised = _normalise_all(phone_numbers, workspace_of(tx, workspace_id).default_region)
+            _refuse_own(tx, workspace_id, normalised)
             entries = [
                 put_on_register(
                     tx,
@@ -213,7 +217,7 @@ class Unsubscribes(UnsubscribeImports):
 
         def operation(tx: Transaction) -> Unsubscribe:
             now = self._context.now()
-            normalised = canonical_phone(require_text("phone", phone), workspace_of(tx, workspace_id).default_region)
+            normalised = _normalise(require_text("phone", phone), workspace_of(tx, workspace_id).default_region)
             entry = None if normalised is None else tx.register.get(workspace_id, normalised)
             if normalised is None or entry is None:
                 raise NotFound("number on the register", phone)
@@ -258,7 +262,7 @@ class Unsubscribes(UnsubscribeImports):
         """
 
         def operation(tx: Transaction) -> Unsubscribe | None:
-            normalised = canonical_phone(phone, workspace_of(tx, workspace_id).default_region)
+            normalised = _normalise(phone, workspace_of(tx, workspace_id).default_region)
             return None if normalised is None else tx.register.get(workspace_id, normalised)
 
         require_text("phone", phone)
@@ -299,11 +303,26 @@ class Unsubscribes(UnsubscribeImports):
         )
 
 
+def _normalise(phone: str, region: str | None) -> str | None:
+    return parse_inbound_sender(phone, region).phone
+
+
+def _refuse_own(tx: Transaction, workspace_id: str, phones: Sequence[str]) -> None:
+    tx.numbers.prefetch_by_phone((workspace_id, each) for phone in phones for each in spellings(phone))
+    details = [
+        ErrorDetail(f"phone_numbers[{index}]", f"{phone} {OWN_NUMBER}")
+        for index, phone in enumerate(phones)
+        if tx.numbers.of_line(workspace_id, phone) is not None
+    ]
+    if details:
+        raise InvalidRequest(details=details)
+
+
 def _normalise_all(phone_numbers: Sequence[str], region: str | None) -> Sequence[str]:
     normalised, details = [], []
     for index, raw in enumerate(phone_numbers):
         path = f"phone_numbers[{index}]"
-        phone = canonical_phone(require_text(path, raw), region)
+        phone = _normalise(require_text(path, raw), region)
         if phone is None:
             details.append(ErrorDetail(path, phone_problem(raw, region)))
         else:

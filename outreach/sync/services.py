@@ -688,7 +688,8 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
     ) -> Sequence[Unsubscribe]:
         """Unsubscribe numbers, with immediate effect in every campaign; return the entries.
 
-        Each number is read as the number of a single message is, so that every number that can be reached can opt out.
+        Each number is read as the number of a single message is, so that every number that can be reached can opt out,
+        or as the address of a message that came in, such as `whatsapp:+14155550102`.
         A number that is registered with another scope is stopped on all channels. Waiting recipients are skipped for
         good, also if the number is removed again. Only an entry with the `source` `keyword` (the person wrote it) is
         lifted by START.
@@ -704,8 +705,8 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A number, the scope or the evidence is invalid, or the key was used with other content;
-                nothing was written.
+            InvalidRequest: A number, the scope or the evidence is invalid, a number is the workspace's own, or the key
+                was used with other content; nothing was written.
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(

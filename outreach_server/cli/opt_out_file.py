@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 import click
 
-from outreach.server_support import SEVERAL_NUMBERS, Field, person_key, read_number_cell
+from outreach.server_support import OWN_NUMBER, SEVERAL_NUMBERS, Field, person_key, read_number_cell
 from outreach_server.cli.contact_columns import Columns, find_phone_columns, read_columns, without_foreign_country
 from outreach_server.cli.csv_records import Record
 from outreach_server.cli.header_rows import find_header
@@ -108,7 +108,7 @@ class OptOutFile:
                 problem, person = number.problem, person_key(number.phone) if number.phone is not None else ""
                 if person in self.own:
                     has_own = True
-                    problem = f"{number.phone} is a number of this workspace itself"
+                    problem = f"{number.phone} {OWN_NUMBER}"
                 if problem is not None:
                     rejects.add(row=record.row, line=record.line, column=column, message=problem)
                 elif person not in people:

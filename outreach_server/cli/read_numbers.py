@@ -43,7 +43,7 @@ _WORDS: Final = {
     "quotes": "quotes taken away",
     "spaces": "remains of non-breaking spaces taken away",
     "calling_code": "read with its country code, whose plus sign was missing",
-    "trunk_prefix": "read as a local mobile number, though it starts like the country code",
+    "trunk_prefix": "read as a local mobile number without its first digits, though it starts like a country code",
 }
 
 

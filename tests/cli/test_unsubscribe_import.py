@@ -197,6 +197,27 @@ def test_the_workspaces_own_numbers_are_refused(cli: Cli, workspace_id: str, csv
     assert registered(cli, workspace_id) == [BEN]
 
 
+@pytest.mark.parametrize("header", ["To,Status\n", ""], ids=["header", "bare"])
+def test_addresses_of_channels_are_read_as_those_of_messages(
+    cli: Cli, workspace_id: str, csv_file: Write, header: str
+) -> None:
+    """Their digits are international, whichever region the list has; an id of another channel is no number."""
+    rows = f"whatsapp:{ANN},x\nWhatsApp:{BEN[1:]},x\nsms:4155550103,x\nrcs:acme_agent,x\nmessenger:14155550104,x\n"
+    mapped = ("--map", "phone=To") if header else ()
+    done = load(cli, workspace_id, csv_file(header + rows), "--region", "US", *mapped)
+    assert registered(cli, workspace_id) == [ANN, BEN, "+14155550103"]
+    assert done["rejected_count"] == 2
+    assert [(one["what"], one["count"]) for one in done["corrected"]] == [("label", 3)]
+
+
+def test_the_workspaces_own_number_is_refused_alone_too(cli: Cli, workspace_id: str) -> None:
+    """With the sentence of an import, and nothing is written."""
+    cli.ask("numbers", "create", workspace_id, "+525512345678")
+    refused = cli.refuse("unsubscribes", "add", workspace_id, ANN, "+5215512345678")
+    assert "+5215512345678 is a number of this workspace itself" in refused
+    assert registered(cli, workspace_id) == []
+
+
 def test_a_correction_of_much_of_a_list_stands_first(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """For people and for programs."""
     file = csv_file("phone\n4915123456701\n4915123456702\n+4915123456703\n")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outreach import NewNumber, NotFound, Outreach
+from outreach import InvalidRequest, NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, NotFound, Outreach
 from outreach.models import UnsubscribeImport, UnsubscribeUndo
 from tests.engine.rig import given_workspace
 
@@ -59,6 +59,45 @@ async def test_an_import_refuses_the_workspaces_own_numbers(engine: Outreach) ->
     done = await load(engine, workspace.id, ANN, own.phone, other_spelling)
     assert (done.added, done.rejected) == (1, ((2, own.phone), (3, other_spelling)))
     assert set(await register(engine, workspace.id)) == {ANN}
+
+
+async def test_one_number_alone_is_refused_if_it_is_the_workspaces_own(engine: Outreach) -> None:
+    """In any spelling; another workspace may register it."""
+    workspace, other = await given_workspace(engine), await given_workspace(engine)
+    await engine.numbers.create(workspace.id, NewNumber(phone="+525512345678"))
+    with pytest.raises(InvalidRequest) as caught:
+        await engine.unsubscribes.add(workspace.id, ANN, "+5215512345678")
+    (detail,) = caught.value.details
+    assert (detail.path, detail.message) == (
+        "phone_numbers[1]",
+        "+5215512345678 is a number of this workspace itself",
+    )
+    assert await register(engine, workspace.id) == {}
+    await engine.unsubscribes.add(other.id, "+525512345678")
+    assert set(await register(engine, other.id)) == {"+525512345678"}
+
+
+async def test_the_address_of_a_message_names_its_number(engine: Outreach) -> None:
+    """The digits of another channel are international; those of its ids are no numbers."""
+    workspace = await given_workspace(engine)
+    done = await load(engine, workspace.id, f"whatsapp:{ANN}", f"RCS: {BEN[1:]}", "messenger:14155550104", "rcs:agent")
+    assert (done.added, [row for row, _ in done.rejected]) == (2, [3, 4])
+    (added,) = await engine.unsubscribes.add(workspace.id, f"whatsapp:{CLEO}")
+    assert (await engine.unsubscribes.get(workspace.id, f"whatsapp:{CLEO}")).phone == added.phone == CLEO
+    assert set(await register(engine, workspace.id)) == {ANN, BEN, CLEO}
+    assert await engine.unsubscribes.remove(workspace.id, f"whatsapp:{CLEO}") == 1
+
+
+async def test_a_number_that_a_spreadsheet_left_as_a_decimal_one_is_that_number(engine: Outreach) -> None:
+    """In the register and in a campaign, as in the file of an import."""
+    workspace = await engine.workspaces.create(NewWorkspace(name="Acme", default_region="AT", contact_hours=False))
+    (added,) = await engine.unsubscribes.add(workspace.id, "43664123456.0")
+    done = await load(engine, workspace.id, "4.3664123457E+10")
+    people = [NewRecipient(phone_number="43664123458.0")]
+    made = await engine.campaigns.create_sms(workspace.id, NewSmsCampaign(name="May", body="Hi"), people)
+    recipients = [one.phone async for one in engine.campaigns.iter_recipients(workspace.id, made.campaign.id)]
+    assert (added.phone, done.added, recipients) == ("+43664123456", 1, ["+43664123458"])
+    assert set(await register(engine, workspace.id)) == {"+43664123456", "+43664123457"}
 
 
 async def test_an_import_is_taken_back(engine: Outreach) -> None:

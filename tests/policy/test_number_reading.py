@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from itertools import islice
 
 import phonenumbers
 import pytest
@@ -20,9 +22,19 @@ from outreach.policy.phones import (
     normalise,
     read_number,
 )
+from outreach.policy.whole_numbers import LOST_DIGITS
 
 _TYPES = (PhoneNumberType.MOBILE, PhoneNumberType.FIXED_LINE)
 _REGIONS = sorted(phonenumbers.SUPPORTED_REGIONS)
+
+_AREAS = {
+    "DE": [("30", 8), ("40", 7), ("89", 8), ("221", 7), ("351", 7), ("371", 7), ("421", 7), ("6221", 6), ("33203", 5)],
+    "AT": [("1", 7), ("316", 6), ("463", 6), ("512", 6), ("662", 6), ("732", 6), ("4242", 5), ("7242", 5)],
+    "FR": [("1", 8), ("2", 8), ("3", 8), ("4", 8), ("5", 8)],
+    "GB": [("20", 8), ("121", 7), ("131", 7), ("161", 7), ("1223", 6), ("1865", 6), ("29", 8)],
+    "IT": [("02", 8), ("06", 8), ("011", 7), ("081", 7), ("0471", 6), ("055", 7)],
+}
+"""Area codes of landlines, each with a usual number of digits behind it."""
 
 
 def _e164(number: PhoneNumber) -> str:
@@ -42,6 +54,10 @@ def _written(number: PhoneNumber, region: str) -> dict[str, str]:
         # A cell that holds a number has no zero at its beginning.
         "cell": "".join(digit for digit in national if digit.isdigit()).lstrip("0"),
     }
+    written["cell as a decimal number"] = written["cell"] + ".0"
+    written["without plus, as a decimal number"] = e164[1:] + ".0"
+    written["E.164 as a decimal number"] = e164 + ",00"
+    written["in scientific notation"] = f"{e164[1]}.{e164[2:]}E+{len(e164) - 2}"
     metadata = phonenumbers.PhoneMetadata.metadata_for_region(region)
     assert metadata is not None
     prefix = str(metadata.preferred_international_prefix or metadata.international_prefix).replace("~", "")
@@ -66,7 +82,7 @@ def test_no_example_of_any_region_becomes_another_number() -> None:
             reading = read_number(raw, region)
             assert reading.phone in {None, _e164(number)}, (region, way, raw, reading)
             assert (reading.phone is None) == (reading.problem is not None)
-            if way not in {"cell", "prefix of the region"}:
+            if way in {"nationally", "E.164", "without plus", "00", "spaced"}:
                 usual += 1
                 refused += reading.phone is None
     assert usual > 2000
@@ -98,7 +114,7 @@ def test_no_number_of_any_region_becomes_another_one(drawn: tuple[str, PhoneNumb
     region, number = drawn
     for way, raw in _written(number, region).items():
         phone = normalise(raw, region)
-        if way in {"without plus", "cell"} and phone is not None and number_kind(_e164(number)) == "landline":
+        if number_kind(_e164(number)) == "landline" and phone is not None and raw[:1] != "+" and way[:2] != "00":
             code = str(number.country_code)
             other = {phone.removeprefix("+" + code), _e164(number).removeprefix("+" + code)}
             if number_kind(phone) == "mobile" and any(code + one in other for one in other):
@@ -281,6 +297,80 @@ def test_a_reading_without_a_number_or_a_problem_cannot_be_made(phone: str | Non
         NumberReading(phone, problem=problem)
 
 
+@pytest.mark.parametrize(
+    ("raw", "region", "phone"),
+    [
+        ("43664123456.0", "AT", "+43664123456"),
+        ("15123456701.0", "DE", "+4915123456701"),
+        ("+43664123456,00", None, "+43664123456"),
+        (" tel:+43664123456.0", None, "+43664123456"),
+        ("\u200b４３６６４１２３４５６．０", "AT", "+43664123456"),
+        ("4.3664123456E+10", "AT", "+43664123456"),
+        ("+4.3664123456E+10", None, "+43664123456"),
+        ("4155550102.0", "US", "+14155550102"),
+        ("415555010.0", "US", None),
+        ("01.23.45.67.00", "FR", "+33123456700"),
+    ],
+)
+def test_a_whole_number_may_be_written_as_a_decimal_one(raw: str, region: str | None, phone: str | None) -> None:
+    """The zero behind the point is no digit of it; a point between groups is one of several."""
+    assert (read_number(raw, region).phone, normalise(raw, region)) == (phone, phone)
+
+
+def test_a_number_in_scientific_notation_that_has_lost_digits_says_so() -> None:
+    """In any list, as in the file of an import."""
+    assert read_number("4.36641E+10", "AT") == NumberReading(None, problem=LOST_DIGITS)
+
+
+@pytest.mark.parametrize(
+    ("raw", "region", "local", "foreign"),
+    [
+        ("447911123456", "DE", "+49447911123456", "+447911123456"),
+        ("43664123456", "DE", "+4943664123456", "+43664123456"),
+        ("43664123456.0", "DE", "+4943664123456", "+43664123456"),
+        ("33612345678", "DE", "+4933612345678", "+33612345678"),
+        ("12025550102", "AT", "+4312025550102", "+12025550102"),
+    ],
+)
+def test_a_foreign_mobile_number_without_its_plus_is_no_landline(
+    raw: str, region: str, local: str, foreign: str
+) -> None:
+    """Both readings are shown. With the zero of the landline, or the plus sign, each is what it says."""
+    assert read_number(raw, region) == NumberReading(None, problem=f"is ambiguous: {local} or {foreign}")
+    digits = local.removeprefix(f"+{phonenumbers.country_code_for_region(region)}")
+    assert normalise("0" + digits, region) == local
+    assert normalise(foreign, region) == foreign
+    assert canonical_phone(raw.removesuffix(".0"), region) == foreign
+
+
+def test_a_mobile_number_of_the_region_is_read_though_another_country_has_its_digits() -> None:
+    """Its trunk prefix is gone, which is counted; where a country writes none nothing is missing."""
+    assert read_number("15123456701", "DE") == NumberReading("+4915123456701", correction=TRUNK_PREFIX)
+    assert read_number("68271234", "DK") == NumberReading("+4568271234")
+
+
+def test_few_landlines_without_their_zero_are_refused() -> None:
+    """Most of their digits are no mobile number elsewhere."""
+    rng = random.Random(7)
+    for region, share in {"DE": 0.02, "AT": 0.02, "FR": 0.02, "GB": 0.02, "IT": 0.0}.items():
+        found = list(islice(_landlines(region, rng), 500))
+        refused = [phone for phone in found if read_number(phone.removeprefix(_code(region)), region).phone is None]
+        assert len(refused) <= share * len(found), (region, refused[:5])
+
+
+def _code(region: str) -> str:
+    return f"+{phonenumbers.country_code_for_region(region)}"
+
+
+def _landlines(region: str, rng: random.Random) -> Iterator[str]:
+    """Yield valid landlines of a region, with random digits behind those of a real area code."""
+    for _ in range(100_000):
+        area, length = rng.choice(_AREAS[region])
+        phone = _code(region) + area + "".join(rng.choices("0123456789", k=length))
+        if is_valid(phone) and number_kind(phone) == "landline":
+            yield phone
+
+
 def test_a_number_with_its_plus_is_taken_as_written() -> None:
     """The rule of North American numbers is for digits that may have lost something."""
     assert normalise("+1 415 055 0102", "US") == "+14150550102"
@@ -309,10 +399,59 @@ def test_two_numbers_in_a_cell_are_refused_as_two(raw: str, region: str | None) 
         assert reading.problem == SEVERAL_NUMBERS
 
 
-@pytest.mark.parametrize(("raw", "region"), [("0171 2345678/9", "DE"), ("030 1234567\n030 7654321", "DE")])
+@pytest.mark.parametrize(
+    ("raw", "region"),
+    [
+        ("0171 2345678/9", "DE"),
+        ("030 1234567\n030 7654321", "DE"),
+        ("030 1234 030 5678", "DE"),
+        ("(030) 1234 (030) 5678", "DE"),
+        ("030-1234 030-5678", "DE"),
+        ("030 1234 089 5678", "DE"),
+        ("+49 30 1234 030 5678", "DE"),
+        ("01 5120 01 5121", "AT"),
+        ("01\u00a05120 01\u00a05121", "AT"),
+        ("09 1234 09 5678", "FI"),
+        ("06 5120 06 5121", "IT"),
+    ],
+)
 def test_two_short_numbers_are_not_one_long_number(raw: str, region: str) -> None:
     """German numbers vary in length."""
     assert read_number(raw, region).problem == SEVERAL_NUMBERS
+    assert normalise(raw, region) is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "region", "phone"),
+    [
+        ("030 12 05 67 89", "DE", "+493012056789"),
+        ("030 1234 0567", "DE", "+493012340567"),
+        ("0151 234 056 01", "DE", "+4915123405601"),
+        ("0171 030 0305", "DE", "+491710300305"),
+        ("+44 (0)20 7946 0958", "DE", "+442079460958"),
+        ("01 51 20 01 51", "AT", "+43151200151"),
+        ("06 05 06 05 06", "FR", "+33605060506"),
+    ],
+)
+def test_a_group_that_begins_with_a_zero_is_no_second_number(raw: str, region: str, phone: str) -> None:
+    """An area code is repeated, or as long as one, and a number stands behind it."""
+    assert read_number(raw, region).phone == phone
+
+
+@given(_valid_numbers(), st.lists(st.integers(1, 4), min_size=15, max_size=15), st.sampled_from([" ", "-", "\u00a0"]))
+def test_a_number_is_one_number_in_any_grouping(
+    drawn: tuple[str, PhoneNumber], lengths: list[int], separator: str
+) -> None:
+    """It is read as without separators, or refused as two; a mobile number is always one."""
+    region, number = drawn
+    national = "".join(filter(str.isdigit, phonenumbers.format_number(number, PhoneNumberFormat.NATIONAL)))
+    groups, rest = [], national
+    for length in lengths:
+        groups.append(rest[:length])
+        rest = rest[length:]
+    grouped = read_number(separator.join(filter(None, [*groups, rest])), region)
+    if grouped.problem != SEVERAL_NUMBERS or number_kind(_e164(number)) == "mobile":
+        assert grouped == read_number(national, region)
 
 
 @pytest.mark.parametrize("raw", ["030/1234567", "(030) / 1234567", "0151/23456789", "+49 30/1234567"])

@@ -84,6 +84,15 @@ def test_contacts_on_the_register_are_dropped_and_counted(service: Service) -> N
     assert (created["sms_opted_out_excluded"], created["total_recipients"], created["pending_calls"]) == (2, 3, 1)
 
 
+def test_contacts_as_a_spreadsheet_left_them_are_themselves(service: Service) -> None:
+    """One with `.0` at its end is the person who opted out, and no other."""
+    tenant = service.tenant(default_region="AT")
+    service.run(service.engine.unsubscribes.add, tenant.workspace.id, "+43664123456")
+    phones = ["43664123456.0", "+43664123456.0", "4.3664123456E+10", "0664 123457"]
+    created = tenant.create(recipients=[{"phone_number": phone} for phone in phones])
+    assert (created["sms_opted_out_excluded"], created["total_recipients"], created["pending_calls"]) == (3, 1, 1)
+
+
 def test_a_campaign_of_which_everybody_opted_out_is_refused(service: Service) -> None:
     """docs/interface.md#4.3, rule 3: and nothing of it stays."""
     tenant = service.tenant()
