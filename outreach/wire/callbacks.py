@@ -91,7 +91,7 @@ def address_in(event: Mapping[str, Any], name: str) -> str | None:
 MAX_MEDIA: Final = 20
 """The most links to media that are kept of one message; carriers allow ten."""
 
-_LINK: Final = re.compile(r"https?://[^\s/?#][^\s]{0,1990}", re.IGNORECASE)
+_LINK: Final = re.compile(r"https?://[^\s/?#][^\s]{0,1991}", re.IGNORECASE)
 
 
 def media_links(found: Iterable[object]) -> tuple[tuple[str, ...], int]:

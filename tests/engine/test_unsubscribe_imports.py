@@ -28,8 +28,10 @@ async def load(engine: Outreach, workspace_id: str, *rows: Any, **more: Any) -> 
 
 
 async def say(engine: Outreach, workspace_id: str, phone: str, body: str) -> None:
-    """Have a person write to the workspace."""
-    await engine.messages.receive(workspace_id, from_number=phone, to=OURS, body=body, provider="twilio")
+    """Have a person write to the workspace, whose carrier answers STOP itself."""
+    await engine.messages.receive(
+        workspace_id, from_number=phone, to=OURS, body=body, provider="twilio", replies_to_keywords=True
+    )
 
 
 async def register(engine: Outreach, workspace_id: str) -> dict[str, str | None]:
@@ -150,6 +152,7 @@ async def test_an_import_is_added_to_what_another_source_says(engine: Outreach, 
         else:
             await engine.unsubscribes.add(workspace.id, phone, source=source, evidence="21610; 9:30")
 
+    before: Unsubscribe | None = None
     if first:
         await confirm(ANN)
         before = await entry_of(engine, workspace.id, ANN)
@@ -163,13 +166,13 @@ async def test_an_import_is_added_to_what_another_source_says(engine: Outreach, 
     assert entry.source == source
     assert (f"SM{ANN}" if source == "keyword" else "21610; 9:30") in own
     assert evidence.endswith(f"a; also import x: 1, row 2.csv, row 2; import {two.id}: b.csv, row 5")
-    for turn, undone in enumerate((one, two)):
-        assert (await engine.unsubscribes.undo_import(workspace.id, undone.id)).kept == 1
-        left = await entry_of(engine, workspace.id, ANN)
-        assert left.source == source
-        assert left.evidence == (own if turn else f"{own}; also import {two.id}: b.csv, row 5")
-    if first:
-        assert left == before
+    assert (await engine.unsubscribes.undo_import(workspace.id, one.id)).kept == 1
+    left = await entry_of(engine, workspace.id, ANN)
+    assert (left.source, left.evidence) == (source, f"{own}; also import {two.id}: b.csv, row 5")
+    assert (await engine.unsubscribes.undo_import(workspace.id, two.id)).kept == 1
+    left = await entry_of(engine, workspace.id, ANN)
+    assert (left.source, left.evidence) == (source, own)
+    assert before is None or left == before
 
 
 async def test_an_import_is_added_to_an_entry_without_evidence(engine: Outreach) -> None:
