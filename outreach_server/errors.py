@@ -29,6 +29,7 @@ from outreach.server_support import log_error, log_throttle_of
 from outreach_server.context import request_state_of, server_of
 from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.replies import json_response
+from outreach_server.webhooks.misdirection import note_misdirection
 
 STATUS_BY_ERROR: Final[Mapping[type[OutreachError], int]] = {
     InvalidRequest: 400,
@@ -129,6 +130,10 @@ async def answer_http_exception(request: Request, error: Exception) -> Response:
     match status:
         case HTTPStatus.NOT_FOUND:
             message = "This path does not exist. The operations are described at /docs."
+            try:
+                await note_misdirection(request, "path")
+            except OutreachError as problem:
+                return await answer_outreach_error(request, problem)
         case HTTPStatus.METHOD_NOT_ALLOWED:
             message = f"This path does not support {request.method[:20]}. The header Allow lists its methods."
         case _:

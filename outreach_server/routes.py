@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Final
 
 from starlette.routing import Route
@@ -14,7 +15,7 @@ from outreach_server.endpoints.manage.routes import MANAGE_ROUTES
 from outreach_server.endpoints.messages import Messages
 from outreach_server.endpoints.settings import SmsSettings
 from outreach_server.endpoints.sms_campaigns import SmsCampaigns
-from outreach_server.webhooks.receiving import MisdirectedWebhooks, Webhooks
+from outreach_server.webhooks.receiving import Webhooks
 
 ROUTES: Final = (
     Route("/calls", Calls),
@@ -29,9 +30,10 @@ ROUTES: Final = (
     Route("/openapi.yaml", Contract),
     Route("/docs", Docs),
     Route("/docs/{name}", DocsFile),
-    Route("/webhooks/{account}", Webhooks),
-    # As people enter it at a provider, which then signs it so.
-    Route("/webhooks/{account}/", Webhooks),
-    Route("/webhooks/{account}/{rest:path}", MisdirectedWebhooks),
+    # With further slashes, as people enter it at a provider, which then signs it so.
+    *(
+        Route(f"{before}/webhooks/{between}{{account}}{after}", Webhooks)
+        for before, between, after in product(("", "/"), repeat=3)
+    ),
 )
 """The operations of openapi.yaml, paths without a key, and providers' callbacks."""

@@ -94,6 +94,8 @@ def _event(connection: Connection, event: Mapping[str, Any]) -> CallbackEvent:
                 to=event.get("to", "+14155550100"),
                 body=event["body"],
                 at=at,
+                media=event.get("media", ()),
+                media_left_out=event.get("left_out", 0),
             )
             return CallbackEvent(event_id=event["id"], content=text)
         case "unreadable":

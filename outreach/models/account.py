@@ -29,7 +29,7 @@ dispatch, was an inbound message, is of a kind that is only logged, or is too ol
 `misdirected` came by another method than POST or to another path, and was not read."""
 
 Misdirection = Literal["method", "path"]
-"""What is wrong with a callback's address: it does not come by POST, or its path goes on after the account's id."""
+"""What is wrong with a callback's address: not POST, or another path that holds the account's id."""
 
 
 @attrs.frozen(kw_only=True)

@@ -33,7 +33,12 @@ IMPORT: Final = "import"
 """Source of an entry made by the import of a list."""
 
 _CLAIMS: Final = re.compile(r"(import [^:]*): ")
-"""How the evidence of an import's entry begins: what says that the person opted out, the import first."""
+"""How the evidence of imports begins: with their ids."""
+
+_ADDED: Final = re.compile(r"(?:(?P<own>.*); )?also (?P<imports>import [0-9a-f-]{36}[:,] .*row [0-9]+)", re.DOTALL)
+"""The evidence of another source, and after it that of the imports, which ends with a row.
+
+A message that quotes an import comes before them, and a file is not named by its later id."""
 
 _ALSO: Final = ", also "
 _IMPORT: Final = "import "
@@ -46,6 +51,9 @@ _OTHERS: Final = "others"
 """Stands for claims that were left out, because the evidence was too long."""
 
 _NOT_A_WORD: Final = re.compile(r"[\W_]+")
+
+_WEAKEST: Final = -1
+"""Rank of imports, which are named beside every other source."""
 
 _STRENGTH: Final = {CARRIER: 0, KEYWORD: 1}
 """Sources that others replace: those with a greater rank."""
@@ -82,22 +90,21 @@ class Unsubscribe:
 
         The scope only grows, and growing renews `created_at`. The first source and evidence stay, so that an operator's
         entry is never weakened; but any other source replaces one of a keyword or carrier, so that START does not lift
-        it. Of these two the keyword wins, because the carrier's refusal only repeats it. The evidence of an import
-        names what else says the same, so that taking the import back leaves the entry, and other imports keep their
-        files and rows.
+        it. Of these two the keyword wins, because the carrier's refusal only repeats it. Imports replace nothing: they
+        are added to the evidence, so that taking one back leaves what else says the same, and START the imports.
         """
         if other.scope == HELD:
-            return _confirmed(self, other)
+            return _with_held(self, other)
         if self.scope == HELD:
             # An opt-out replaces a held entry, never the other way round.
-            return _confirmed(other, self)
+            return _with_held(other, self)
         scope = self.scope if other.scope == self.scope else "all"
-        shown = other if _STRENGTH.get(other.source, _LASTING) > _STRENGTH.get(self.source, _LASTING) else self
+        shown = other if _rank(other) > _rank(self) else self
         return attrs.evolve(
             self,
             scope=scope,
             source=shown.source,
-            evidence=_confirmed(shown, self if shown is other else other).evidence,
+            evidence=_with_imports(shown, self if shown is other else other),
             created_at=self.created_at if scope == self.scope else other.created_at,
         )
 
@@ -113,9 +120,11 @@ def is_of_import(entry: Unsubscribe, import_id: str) -> bool:
 
 
 def without_import(entry: Unsubscribe, import_id: str) -> Unsubscribe | None:
-    """Return an entry of an import as it is without it; None if nothing else says that the person opted out."""
+    """Return an entry that names an import as it is without it; None if nothing else says that the person opted out."""
     claims = _claims_of(entry)
     claims.pop(f"{_IMPORT}{import_id}", None)
+    if not _is_of_imports_alone(entry):
+        return attrs.evolve(entry, evidence=_joined(_own_evidence(entry), claims))
     if not claims:
         return None
     if not any(claim.startswith(_IMPORT) for claim in claims):
@@ -123,17 +132,49 @@ def without_import(entry: Unsubscribe, import_id: str) -> Unsubscribe | None:
     return attrs.evolve(entry, evidence=_evidence_of(claims))
 
 
+def imports_alone(entry: Unsubscribe) -> Unsubscribe | None:
+    """Return what the imports say of an entry that also has another source; None if it has no imports."""
+    claims = _claims_of(entry)
+    return attrs.evolve(entry, source=IMPORT, evidence=_evidence_of(claims)) if claims else None
+
+
+def _is_of_imports_alone(entry: Unsubscribe) -> bool:
+    return entry.source == IMPORT and _CLAIMS.match(entry.evidence or "") is not None
+
+
+def _rank(entry: Unsubscribe) -> int:
+    return _WEAKEST if _is_of_imports_alone(entry) else _STRENGTH.get(entry.source, _LASTING)
+
+
+def _own_evidence(entry: Unsubscribe) -> str | None:
+    """Return the evidence of an entry's own source, without the imports."""
+    added = _ADDED.fullmatch(entry.evidence or "")
+    return entry.evidence if added is None else added["own"]
+
+
+def _joined(own: str | None, claims: dict[str, str]) -> str | None:
+    """Return the evidence of a source with the imports that say the same."""
+    if not any(claim.startswith(_IMPORT) for claim in claims):
+        return own
+    before = f"{own}; also " if own is not None else "also "
+    return before + _evidence_of(claims, room=_MAX_LENGTH - len(before))
+
+
 def _claims_of(entry: Unsubscribe) -> dict[str, str]:
-    """Return what says that a person opted out, by the evidence of an import.
+    """Return what the evidence of imports says: all of the evidence, or the part after a source's own.
 
     The keys are `import ID`, or a source and its date, or `others`; the values are the file and row of an import.
     """
-    found = _CLAIMS.match(entry.evidence or "") if entry.source == IMPORT else None
+    text = entry.evidence or ""
+    if not _is_of_imports_alone(entry):
+        added = _ADDED.fullmatch(text)
+        text = "" if added is None else added["imports"]
+    found = _CLAIMS.match(text)
     if found is None:
         return {}
     claims = dict.fromkeys(found[1].split(_ALSO), "")
     last, *further = claims
-    rest = (entry.evidence or "")[found.end() :]
+    rest = text[found.end() :]
     # The oldest import first: the name of its file cannot hold the id of a later import.
     for claim in further:
         before, sign, after = rest.partition(f"; {claim}: ")
@@ -144,7 +185,7 @@ def _claims_of(entry: Unsubscribe) -> dict[str, str]:
     return claims
 
 
-def _evidence_of(claims: dict[str, str]) -> str:
+def _evidence_of(claims: dict[str, str], *, room: int = _MAX_LENGTH) -> str:
     """Return the evidence with these claims, the imports first; if it is too long, the middle imports are left out."""
     imports = [claim for claim in claims if claim.startswith(_IMPORT)]
     further = [claim for claim in claims if not claim.startswith(_IMPORT) and claim != _OTHERS]
@@ -155,24 +196,29 @@ def _evidence_of(claims: dict[str, str]) -> str:
         places = [claims[first], *(f"{claim}: {claims[claim]}" for claim in later)]
         evidence = f"{head}: {'; '.join(places)}"
         spare = imports[1:-1] or further
-        if (len(imports) + len(further) <= _MAX_CLAIMS and len(evidence) <= _MAX_LENGTH) or not spare:
+        if (len(imports) + len(further) <= _MAX_CLAIMS and len(evidence) <= room) or not spare:
             return evidence
         (imports if len(imports) > 2 else further).remove(spare[0])
         are_left_out = True
 
 
-def _confirmed(entry: Unsubscribe, by: Unsubscribe) -> Unsubscribe:
-    """Return an import's entry with another entry for the same number among its claims."""
-    claims, more = _claims_of(entry), _claims_of(by)
-    if not claims:
+def _with_held(entry: Unsubscribe, held: Unsubscribe) -> Unsubscribe:
+    """Return an entry of imports with the held entry for the same number among its claims; others as they are."""
+    claims = _claims_of(entry)
+    kind = _NOT_A_WORD.sub(" ", held.source[:_MAX_SOURCE]).strip()
+    if not _is_of_imports_alone(entry) or any(known.startswith(f"{kind} ") for known in claims):
         return entry
-    if not more:
-        kind = _NOT_A_WORD.sub(" ", by.source[:_MAX_SOURCE]).strip() if by.source != IMPORT else "another import"
-        if not any(known == kind or known.startswith(f"{kind} ") for known in claims):
-            more = {f"{kind} {by.created_at:%Y-%m-%d}": ""}
+    return attrs.evolve(entry, evidence=_evidence_of({**claims, f"{kind} {held.created_at:%Y-%m-%d}": ""}))
+
+
+def _with_imports(entry: Unsubscribe, other: Unsubscribe) -> str | None:
+    """Return the evidence of an entry with the imports of another one for the same number."""
+    claims, more = _claims_of(entry), _claims_of(other)
     if more.keys() <= claims.keys():
-        return entry
-    return attrs.evolve(entry, evidence=_evidence_of({**claims, **more}))
+        return entry.evidence
+    if _is_of_imports_alone(entry):
+        return _evidence_of({**claims, **more})
+    return _joined(_own_evidence(entry), {**claims, **more})
 
 
 @attrs.frozen(kw_only=True)

@@ -106,6 +106,7 @@ class InboundMessageEvent:
         keyword: The keyword that the carrier recognised, if it says.
         replied_by_carrier: Whether the carrier says that it has replied to the keyword itself.
         media: The links to its media, if any.
+        media_left_out: How many of its media have no usable link; the log says so.
     """
 
     provider_id: str
@@ -116,6 +117,7 @@ class InboundMessageEvent:
     keyword: Keyword | None = None
     replied_by_carrier: bool = False
     media: Sequence[str] = ()
+    media_left_out: int = 0
 
 
 @attrs.frozen(kw_only=True)

@@ -133,8 +133,13 @@ def _recordable_message(message: InboundMessageEvent) -> InboundMessageEvent:
     changes |= {name: "" for name in ("provider_id", "body") if getattr(message, name) is None}
     changes |= _other_time(message)
     media: object = message.media
+    left_out: object = message.media_left_out
     if not isinstance(media, list | tuple) or not all(isinstance(one, str) for one in media):
-        changes["media"] = ()
+        kept = tuple(one for one in media if isinstance(one, str)) if isinstance(media, list | tuple) else ()
+        given = len(media) if isinstance(media, list | tuple) else int(media is not None)
+        changes |= {"media": kept, "media_left_out": given - len(kept)}
+    elif not isinstance(left_out, int):
+        changes["media_left_out"] = 0
     if message.keyword is not None and message.keyword not in _KEYWORDS:
         changes["keyword"] = None
     return attrs.evolve(message, **changes) if changes else message

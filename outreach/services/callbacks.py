@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -21,7 +22,14 @@ from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.operations.common import workspace_of
 from outreach.operations.settling import callbacks, ledger
 from outreach.operations.settling.callbacks import MISDIRECTIONS, CallbackContext
-from outreach.protocols.adapter import Adapter, Callback, CallbackEvent, CallbackRefused, Connection
+from outreach.protocols.adapter import (
+    Adapter,
+    Callback,
+    CallbackEvent,
+    CallbackRefused,
+    Connection,
+    InboundMessageEvent,
+)
 from outreach.protocols.voice import Analyser
 from outreach.providers.connections import AccountConnections
 from outreach.providers.redaction import Redaction
@@ -39,6 +47,9 @@ _MAX_INLINE: Final = 4 * 1024
 
 _MAX_TOGETHER: Final = 100
 """Callbacks that one transaction takes; each has one event, or a few."""
+
+_ENTERED: Final = re.compile(r"(/?)/webhooks/(/?)[^/]+/?\Z")
+"""A requested URL without its query, with the slashes that may have been entered at a provider once too often."""
 
 _Received = tuple[Sequence[CallbackRecord], Sequence[tuple[Dispatch | None, Report]]]
 
@@ -98,9 +109,8 @@ class Callbacks:
             raise self._refused(account, f"The body is larger than {known.max_callback_bytes} bytes.")
         path, mark, query = url.partition("?")
         known_url = self._connections.callback_url(account.id)
-        if known_url and path.endswith("/"):
-            # As it was entered at the provider, which signs it so.
-            known_url += "/"
+        if known_url:
+            known_url = _as_entered(known_url, path, account.id)
         callback = Callback(
             url=f"{known_url}{mark}{query}" if known_url else url,
             headers={name.lower(): value for name, value in headers.items()},
@@ -112,7 +122,7 @@ class Callbacks:
         new, reports = await self._taking.submit((account, events, body))
         for dispatch, report in reports:
             notify_report(context.instrumentation, context.log_throttle, dispatch, report, context.now())
-        _log_unreadable(account, events, {record.event_id for record in new})
+        _log_losses(account, events, {record.event_id for record in new})
         return new
 
     async def misdirected(self, account_id: str, how: Misdirection) -> None:
@@ -279,9 +289,27 @@ def _reports(
     return [(ledger.dispatch_of(tx, one), one) for one in reports if isinstance(one, MessageReport | CallReport)]
 
 
-def _log_unreadable(account: StoredAccount, events: Sequence[CallbackEvent], new: Collection[str]) -> None:
-    """Log each unreadable inbound message once: it may have been a STOP."""
+def _as_entered(url: str, requested: str, account_id: str) -> str:
+    """Return an account's callback URL with the further slashes of the requested one, which the provider signs."""
+    found = _ENTERED.search(requested)
+    if found is not None:
+        url = f"{url.removesuffix(f'/webhooks/{account_id}')}{found[1]}/webhooks/{found[2]}{account_id}"
+    return f"{url}/" if requested.endswith("/") else url
+
+
+def _log_losses(account: StoredAccount, events: Sequence[CallbackEvent], new: Collection[str]) -> None:
+    """Log once each unreadable inbound message, which may have been a STOP, and each one without some of its media."""
     for event in events:
+        content = event.content
+        if isinstance(content, InboundMessageEvent) and content.media_left_out > 0 and event.event_id in new:
+            _log.warning(
+                "message to account %s (%s) is stored without %d of its media, which have no usable link: look at it "
+                "there",
+                account.id,
+                account.provider,
+                content.media_left_out,
+                extra={"action": "media_left_out", "account_id": account.id, "provider": account.provider},
+            )
         if event.unreadable_kind is not None and event.event_id in new:
             _log.warning(
                 "message to account %s (%s, %s) is unreadable and not stored: it may be a STOP",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -92,14 +91,17 @@ def address_in(event: Mapping[str, Any], name: str) -> str | None:
 MAX_MEDIA: Final = 20
 """The most links to media that are kept of one message; carriers allow ten."""
 
-_MAX_LINK_LENGTH: Final = 2000
+_LINK: Final = re.compile(r"https?://[^\s/?#][^\s]{0,1991}", re.IGNORECASE)
 
 
-def media_links(found: Iterable[object]) -> tuple[str, ...]:
-    """Return the links to media among some values; what is no link is left out, so that the message still counts."""
-    links = (one.replace("\0", "") for one in found if isinstance(one, str))
-    kept = (one for one in links if one.startswith("https://") and len(one) <= _MAX_LINK_LENGTH)
-    return tuple(itertools.islice(kept, MAX_MEDIA))
+def media_links(found: Iterable[object]) -> tuple[tuple[str, ...], int]:
+    """Return the links to media among some values, and how many values are left out, so that the message still counts.
+
+    A link is a URL of http or https, of at most 2,000 characters.
+    """
+    values = list(found)
+    kept = tuple(one for one in values if isinstance(one, str) and one.isprintable() and _LINK.fullmatch(one))
+    return kept[:MAX_MEDIA], len(values) - len(kept[:MAX_MEDIA])
 
 
 def require_id(event: Mapping[str, Any], name: str) -> str:

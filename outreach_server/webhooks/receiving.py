@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from typing import Final
 
 from starlette.endpoints import HTTPEndpoint
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import ConfigError, InvalidRequest, NotFound
-from outreach.models import Misdirection
 from outreach.server_support import log_throttle_of, masked
 from outreach_server.body import receive_callback_body
 from outreach_server.context import request_state_of, server_of
 from outreach_server.errors import error_response
-
-_HARMLESS: Final = frozenset({"HEAD", "OPTIONS"})
-"""Methods with which no provider sends anything."""
+from outreach_server.webhooks.misdirection import note_misdirection
 
 _NOT_NOW: Final = "The account cannot be used here. The server's log says what to do."
 
@@ -46,6 +41,10 @@ class Webhooks(HTTPEndpoint):
                     headers=dict(request.headers.items()),
                     body=body,
                 )
+        except NotFound:
+            # The id of an account in other letters, perhaps.
+            await note_misdirection(request, "path")
+            raise
         except InvalidRequest as error:
             log_throttle_of(server_of(request).engine).problem(
                 ("callbacks", account_id),
@@ -73,21 +72,5 @@ class Webhooks(HTTPEndpoint):
 
     async def method_not_allowed(self, request: Request) -> Response:
         """Return 405, and warn if the account exists: its provider may be set to another method than POST."""
-        if request.method not in _HARMLESS:
-            await _note_misdirection(request, "method")
+        await note_misdirection(request, "method")
         return await super().method_not_allowed(request)
-
-
-class MisdirectedWebhooks(HTTPEndpoint):
-    """Refuses what comes to a path below an account's, and warns if the account exists."""
-
-    async def method_not_allowed(self, request: Request) -> Response:
-        """Return 404, whatever the method is."""
-        if request.method not in _HARMLESS:
-            await _note_misdirection(request, "path")
-        raise HTTPException(404)
-
-
-async def _note_misdirection(request: Request, how: Misdirection) -> None:
-    with suppress(NotFound):
-        await server_of(request).engine.callbacks.misdirected(request.path_params["account"], how)

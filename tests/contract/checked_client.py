@@ -17,7 +17,7 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/openapi.yaml", "/docs"})
 _JSON: Final = "application/json"
 
 
-CALLBACKS = "/webhooks/"
+CALLBACKS = ("/webhooks/", "//webhooks/")
 """Where providers call back: it has statuses of its own, and answers what is well with nothing."""
 
 

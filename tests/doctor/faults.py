@@ -330,7 +330,7 @@ async def _(system: System, _: Patch) -> None:
     await system.within(lambda engine: engine.callbacks.misdirected(system.account_id, "method"))
 
 
-@fault("callback_misdirected", name="a longer path")
+@fault("callback_misdirected", name="another path")
 async def _(system: System, _: Patch) -> None:
     await system.within(lambda engine: engine.callbacks.misdirected(system.account_id, "path"))
 

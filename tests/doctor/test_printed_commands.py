@@ -117,7 +117,7 @@ ONLY_SHOWN: Final = {
     "behind",
     "callback_elsewhere",
     "callback_misdirected",
-    "callback_misdirected-a-longer-path",
+    "callback_misdirected-another-path",
     "callback_not_set",
     "campaign_overdue",
     "certificate_key_mismatch",

@@ -258,6 +258,43 @@ async def test_the_log_tells_once_of_a_message_that_cannot_be_read(
         )
 
 
+async def test_the_log_tells_once_of_media_that_are_left_out(
+    open_storage: OpenStorage, fake: FakeAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """How many, of which account, and no link; the message and its other media are stored."""
+    async with live(open_storage) as (engine, workspace_id):
+        account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
+        caller = Caller(engine, account.id)
+        text = {"kind": "text", "from": "+14155550101", "body": "Look", "media": ["https://media.example.com/1"]}
+        events = {**text, "id": "e1", "left_out": 2}, {**text, "id": "e2"}
+        assert await caller.call(*events) == ["received", "received"]
+        assert await caller.call(*events) == []
+        (told,) = [record for record in caplog.records if getattr(record, "action", None) == "media_left_out"]
+        assert f"account {account.id} (twilio) is stored without 2 of its media" in told.getMessage()
+        assert "media.example.com" not in told.getMessage()
+        found = (await engine.messages.list_inbound(workspace_id)).items
+        assert [message.media for message in found] == [("https://media.example.com/1",)] * 2
+
+
+@pytest.mark.parametrize("slashes", ["{}/webhooks/{}/", "{}/webhooks//{}", "{}//webhooks/{}", "{}//webhooks//{}/"])
+@pytest.mark.parametrize("public_url", ["https://o.example", "https://o.example/", "https://o.example/webhooks/"])
+async def test_an_address_is_verified_with_the_slashes_that_it_was_entered_with(
+    open_storage: OpenStorage, fake: FakeAdapter, public_url: str, slashes: str
+) -> None:
+    """The provider signs the public address as it knows it; our own callback URL has no slash too many."""
+    config = EngineConfig(public_url=public_url)
+    async with Outreach(open_storage(clock_of_loop()), clock=clock_of_loop(), config=config) as engine:
+        workspace_id = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
+        caller = Caller(engine, (await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)).id)
+        address = public_url.rstrip("/")
+        for signed in (slashes.format(address, caller.account_id), f"{address}/webhooks/{caller.account_id}"):
+            url = signed.replace("https://o.example", "http://10.0.0.1:8000")
+            signature = sign(signed, json.dumps([{"id": signed}]).encode())
+            assert await caller.call({"id": signed}, url=url, signature=signature) == ["ignored"]
+        callback_url = engine._connections.callback_url(caller.account_id)
+        assert callback_url == f"{address}/webhooks/{caller.account_id}"
+
+
 @pytest.mark.parametrize("carrier_answers", [False, True])
 async def test_a_stop_by_callback_is_in_force_and_answered_by_one_of_us(
     open_storage: OpenStorage, fake: FakeAdapter, carrier_answers: bool

@@ -25,6 +25,7 @@ from outreach.protocols import (
     MessageReport,
 )
 from outreach.protocols.voice import CallRequest
+from outreach.runners.adapter_answers import recordable_event
 from outreach.testing.scripted import ScriptedVoice, accept
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import given_campaign, reaches, until
@@ -180,3 +181,20 @@ async def test_words_of_an_early_event_do_not_hold_up_the_answer_that_it_waits_f
         await until(ended)
         found = await engine.calls.get(workspace_id, call.id)
         assert (found.provider_call_id, found.outcome) == ("C1", None)
+
+
+@pytest.mark.parametrize(
+    ("media", "kept", "left_out"),
+    [
+        (["https://a.example/1", None, 7], ("https://a.example/1",), 2),
+        ("https://a.example/1", (), 1),
+        (None, (), 0),
+        (["https://a.example/1"], ["https://a.example/1"], 0),
+    ],
+)
+def test_media_that_are_no_texts_are_left_out_and_counted(media: Any, kept: Any, left_out: int) -> None:
+    """The message counts all the same."""
+    event = CallbackEvent(event_id="e", content=attrs.evolve(STOP, media=media))
+    content = recordable_event(event).content
+    assert isinstance(content, InboundMessageEvent)
+    assert (content.media, content.media_left_out) == (kept, left_out)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from outreach import InvalidRequest, NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, NotFound, Outreach
-from outreach.models import UnsubscribeImport, UnsubscribeUndo
+from outreach.models import Unsubscribe, UnsubscribeImport, UnsubscribeUndo
 from tests.engine.rig import given_workspace
 
 pytestmark = pytest.mark.virtual_time
@@ -28,8 +28,10 @@ async def load(engine: Outreach, workspace_id: str, *rows: Any, **more: Any) -> 
 
 
 async def say(engine: Outreach, workspace_id: str, phone: str, body: str) -> None:
-    """Have a person write to the workspace."""
-    await engine.messages.receive(workspace_id, from_number=phone, to=OURS, body=body, provider="twilio")
+    """Have a person write to the workspace, whose carrier answers STOP itself."""
+    await engine.messages.receive(
+        workspace_id, from_number=phone, to=OURS, body=body, provider="twilio", replies_to_keywords=True
+    )
 
 
 async def register(engine: Outreach, workspace_id: str) -> dict[str, str | None]:
@@ -115,6 +117,12 @@ async def test_an_import_is_taken_back(engine: Outreach) -> None:
         await engine.unsubscribes.undo_import(workspace.id, done.id)
 
 
+async def entry_of(engine: Outreach, workspace_id: str, phone: str) -> Unsubscribe:
+    """Return a number's entry."""
+    (entry,) = [one async for one in engine.unsubscribes.iter_all(workspace_id) if one.phone == phone]
+    return entry
+
+
 @pytest.mark.parametrize("before", [True, False], ids=["before the import", "after the import"])
 @pytest.mark.parametrize("what", ["keyword", "unclear", "carrier", "operator", "import"])
 async def test_undo_keeps_a_number_that_something_else_confirms(engine: Outreach, what: str, before: bool) -> None:
@@ -168,16 +176,53 @@ async def test_each_import_keeps_its_file_and_row(engine: Outreach, turn: int) -
     assert await register(engine, workspace.id) == {ANN: f"import {left.id}: {places[left.id]}"}
 
 
-async def test_an_import_keeps_its_file_and_row_beside_a_message(engine: Outreach) -> None:
-    """The message stays named when the other import is taken back."""
+@pytest.mark.parametrize("first", [True, False], ids=["before the import", "after the import"])
+@pytest.mark.parametrize("source", ["keyword", "carrier", "call", "operator"])
+async def test_an_import_is_added_to_what_another_source_says(engine: Outreach, source: str, first: bool) -> None:
+    """The source and its evidence stay, in either order, and are all that is left when the imports are taken back."""
     workspace = await given_workspace(engine)
-    first = await load(engine, workspace.id, (2, ANN), file_name="a.csv")
-    await say(engine, workspace.id, ANN, "STOP")
-    second = await load(engine, workspace.id, (5, ANN), file_name="b.csv")
-    assert (await engine.unsubscribes.undo_import(workspace.id, first.id)).kept == 1
-    evidence = (await register(engine, workspace.id))[ANN] or ""
-    assert evidence.startswith(f"import {second.id}, also keyword ")
-    assert evidence.endswith(": b.csv, row 5")
+
+    async def confirm(phone: str) -> None:
+        if source == "keyword":
+            text = "STOP; also import 0195554e-0000-7000-8000-00000000cafe: y, row 1"
+            await engine.messages.receive(
+                workspace.id, from_number=phone, to=OURS, body=text, provider="twilio", provider_id=f"SM{phone}"
+            )
+        else:
+            await engine.unsubscribes.add(workspace.id, phone, source=source, evidence="21610; 9:30")
+
+    before: Unsubscribe | None = None
+    if first:
+        await confirm(ANN)
+        before = await entry_of(engine, workspace.id, ANN)
+    one = await load(engine, workspace.id, (2, ANN), file_name="a; also import x: 1, row 2.csv")
+    if not first:
+        await confirm(ANN)
+    two = await load(engine, workspace.id, (5, ANN), file_name="b.csv")
+    entry = await entry_of(engine, workspace.id, ANN)
+    evidence = entry.evidence or ""
+    own, _, _ = evidence.partition(f"; also import {one.id}, also import {two.id}: ")
+    assert entry.source == source
+    assert (f"SM{ANN}" if source == "keyword" else "21610; 9:30") in own
+    assert evidence.endswith(f"a; also import x: 1, row 2.csv, row 2; import {two.id}: b.csv, row 5")
+    assert (await engine.unsubscribes.undo_import(workspace.id, one.id)).kept == 1
+    left = await entry_of(engine, workspace.id, ANN)
+    assert (left.source, left.evidence) == (source, f"{own}; also import {two.id}: b.csv, row 5")
+    assert (await engine.unsubscribes.undo_import(workspace.id, two.id)).kept == 1
+    left = await entry_of(engine, workspace.id, ANN)
+    assert (left.source, left.evidence) == (source, own)
+    assert before is None or left == before
+
+
+async def test_an_import_is_added_to_an_entry_without_evidence(engine: Outreach) -> None:
+    """An operator need not say why."""
+    workspace = await given_workspace(engine)
+    await engine.unsubscribes.add(workspace.id, ANN)
+    before = await entry_of(engine, workspace.id, ANN)
+    done = await load(engine, workspace.id, (2, ANN), file_name="a.csv")
+    assert await register(engine, workspace.id) == {ANN: f"also import {done.id}: a.csv, row 2"}
+    assert (await engine.unsubscribes.undo_import(workspace.id, done.id)).kept == 1
+    assert await entry_of(engine, workspace.id, ANN) == before
 
 
 @pytest.mark.parametrize("file_name", ["list.csv", "n" * 200])
@@ -192,8 +237,7 @@ async def test_the_evidence_of_an_import_stays_short_however_often_it_is_confirm
     evidence = (await register(engine, workspace.id))[ANN]
     assert evidence is not None
     assert len(evidence) <= 1000
-    assert evidence.startswith(f"import {first.id}, also import ")
-    assert ", also operator " in evidence
+    assert evidence.startswith(f"also import {first.id}, also import ")
     assert ", also others: " in evidence
     assert f": {file_name}, row 1; import " in evidence
     assert evidence.endswith(f"import {imports[-1].id}: {file_name}, row 19")
@@ -202,10 +246,20 @@ async def test_the_evidence_of_an_import_stays_short_however_often_it_is_confirm
     assert set(await register(engine, workspace.id)) == {ANN}
 
 
-async def test_a_start_does_not_lift_an_import_that_a_keyword_confirmed(engine: Outreach) -> None:
-    """The list said so first, and only an operator takes it back."""
+@pytest.mark.parametrize("before", [True, False], ids=["before the import", "after the import"])
+async def test_a_start_lifts_the_keyword_and_leaves_the_import(engine: Outreach, before: bool) -> None:
+    """Only an operator takes back what a list says, also where it came later, and where the person was erased."""
     workspace = await given_workspace(engine)
-    await load(engine, workspace.id, ANN)
-    await say(engine, workspace.id, ANN, "STOP")
-    await say(engine, workspace.id, ANN, "START")
-    assert set(await register(engine, workspace.id)) == {ANN}
+    for phone in (ANN, BEN):
+        if before:
+            await say(engine, workspace.id, phone, "STOP")
+        done = await load(engine, workspace.id, phone)
+        if not before:
+            await say(engine, workspace.id, phone, "STOP")
+        if phone == BEN:
+            await engine.erasure.purge(workspace.id, BEN)
+        await say(engine, workspace.id, phone, "START")
+        if phone == ANN:
+            entry = await entry_of(engine, workspace.id, ANN)
+            assert (entry.source, entry.evidence) == ("import", f"import {done.id}: row 1")
+    assert len(await register(engine, workspace.id)) == 2

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import string
+
 import pytest
 
+from outreach.policy.opt_out import keywords
 from outreach.policy.opt_out.keywords import keyword_of, may_mean_stop
 
 OPT_OUTS = {
@@ -37,7 +40,12 @@ OPT_OUTS = {
         please remove | plz remove | sign me off | sign off | sign out | unfollow | unregister | unenroll |
         un enroll | let me out | i want out | get me off this list | drop me | scrub my number | terminate |
         abort | halt | refuse | reject | decline | stop bot | stop robot | 🛑 | ⛔ | 🚫 | 🛑🛑🛑 | stop 🛑 | ＳＴＯＰ |
-        𝐒𝐓𝐎𝐏 | ⓢⓣⓞⓟ | stоp | CTOП
+        𝐒𝐓𝐎𝐏 | ⓢⓣⓞⓟ | stоp | CTOП | otp out | stpo texting me | stope texting me | sotp msg |
+        please stpo sending me this |
+        I want to unsbu | cancle my subscription | remvoe my name | cancle all | qiut texting me | off now | exit now |
+        exit sms | mute chat | switch off | switch it off | im out | I'm out | count me out | optmeout | opt0ut |
+        takemeoff | rem0ve | canc3l | unsubscr1be | unsubscr1be me | stap | stope | stoo | cancal | cancwl | ramove |
+        revoce | deleet | unsib | ahlt | fof | ff | ennd
     """,
     "hebrew": """
         הסר | הסירו | הסר אותי | הסירו אותי | הסירי אותי | להסיר | להסיר אותי | הסרה | תסירו אותי | תסיר אותי |
@@ -45,7 +53,7 @@ OPT_OUTS = {
         בטלו | לבטל | מחק | מחק אותי | תמחקו אותי | למחוק | סטופ | צא | יציאה | לא מעוניין | לא מעוניינת |
         אל תשלחו לי | לא לשלוח יותר | תורידו אותי מהרשימה | הורד | הורד אותי | הורידו | הסר מהרשימה | להתנתק |
         ביטול הרשמה | לא רוצה | אל תתקשרו | מספיק כבר | תפסיקו לשלוח | נא להסיר | אנא הסירו | בבקשה להסיר |
-        חסל | חלאס | עיצרו | הסר נא | הסר בבקשה | הסרר
+        חסל | חלאס | עיצרו | הסר נא | הסר בבקשה | הסרר | הפסקה | לא רלוונטי | לא רלוונטי לי | השתק | בלי הודעות
     """,
     "arabic": """
         توقف | قف | اوقف | أوقف | إيقاف | ايقاف | وقف | الغاء | إلغاء | الغي | ألغ | إلغاء الاشتراك |
@@ -54,7 +62,8 @@ OPT_OUTS = {
         لا تتصل | لا تتصلوا بي | لا اريد | لا أريد | لا أريد رسائل | مش عايز | ما ابي | ما اريد | ستوب | انهاء |
         إنهاء | خروج | الخروج | انسحاب | غير مهتم | لست مهتما | رفض | ارفض | وقفوا الرسائل | اوقفوا الرسائل |
         ايقاف الرسائل | الرجاء التوقف | توقف من فضلك | ارجوك توقف | بدون رسائل | لا رسائل | أوقفوا الإرسال |
-        ألغوا اشتراكي | قطع
+        ألغوا اشتراكي | قطع | اخرج | أخرجوني | كتم | مغادرة | غادر | فك الاشتراك | فك اشتراكي | وقفو | اوقفو | كافي |
+        لا يهمني
     """,
     "german": """
         stopp | stop | STOPP! | stoppen | abmelden | bitte abmelden | abmeldung | abbestellen |
@@ -170,7 +179,13 @@ ORDINARY = """
     take off is at 8 | mutual | commute | minute | 1 minute | move | remorse | revolve | revolver | option |
     option 1 | optional | optical | hours? | Sunday | unload | quits | we are quits | quietly | quilt |
     exit poll | text | exact | exactly | I exited the building | ceasefire | sease | season | decrease |
-    step out | stoep
+    step out | stoep | hat | and | said | salt | pasta | hasta luego | hasta mañana | switch office | switch on |
+    I am out of office | I am out today | out of office | out now | off today | off to the shop now | leave now |
+    exit at 5 | mute button | group chat | sto arrivando | sto bene | air | sir | yes sir | op vrijdag | ned |
+    haalt hem op | er hallt | alt text | pot luck | OTP | the otp is 1234 | I got the otp | 2nd floor | b4 3pm | 4 all |
+    step by step | my stepmother | slop | sopp | stops at 5 | it never stops | no, cancer |
+    revolving door | evoke | resist | recover | remote work | chase me | delate | asset | terminal 2 | withdrew |
+    Ms Quitt, Frau Stoppa | Basti | besta | bast | parlare | pagar | param | Barret | Garret
 """
 """Answers that say nothing of an opt-out."""
 
@@ -232,6 +247,30 @@ OTHER_WORDS = {
 """Words of their own that are one slip from an opt-out."""
 
 
+ANY_LETTER = {
+    "stopp": {"sopp", "stoep", "stomp", "stopa", "stops", "stopy", "stoup", "topp"},
+    "cancel": {"cancels", "cancer", "carcel"},
+    "remove": {"remore", "remote", "removeu"},
+    "revoke": {"evoke"},
+    "delete": {"degete", "delate", "deleite", "delejte", "delene", "devlete"},
+    "cease": {"case", "chase", "clase", "crease", "ease", "lease", "sease", "tease"},
+    "arreter": set(),
+    "abmelden": {"anmelden"},
+    "annulla": {"pannulla"},
+    "cancelar": {"cancelan", "kancelar"},
+}
+"""Words of five letters or more, with the words of their own that are one letter from each."""
+
+FEW_SLIPS = {
+    "stop": {"sop", "top"},
+    "end": {"ed", "en", "ned"},
+    "off": {"of"},
+    "sair": {"air", "sai", "sar", "sari", "sir"},
+    "halt": {"alt", "haalt", "hal", "hallt", "hat"},
+}
+"""Shorter words, with the words of their own that are two exchanged letters, an omission or a doubling from each."""
+
+
 def texts(table: str) -> list[str]:
     """Return the texts of a table."""
     return [text.strip() for line in table.strip().splitlines() for text in line.split(" | ")]
@@ -272,6 +311,43 @@ def test_the_table_has_many_spellings_and_the_plain_words_are_obeyed_at_once() -
 def test_a_slip_of_an_opt_out_is_recognised(word: str) -> None:
     """Every one, but where it makes another word."""
     assert {slip for slip in slips(word) if not recognised(slip)} <= OTHER_WORDS
+
+
+@pytest.mark.parametrize("word", ANY_LETTER)
+def test_any_wrong_letter_of_a_longer_word_is_recognised(word: str) -> None:
+    """Also one that is not beside the right one."""
+    places, letters = range(len(word) + 1), ("", *string.ascii_lowercase)
+    replaced = {word[:at] + letter + word[at + 1 :] for at in places[:-1] for letter in letters}
+    added = {word[:at] + letter + word[at:] for at in places for letter in letters}
+    assert {slip for slip in replaced | added if not recognised(slip)} == ANY_LETTER[word]
+
+
+@pytest.mark.parametrize("word", FEW_SLIPS)
+def test_letters_of_a_short_word_that_are_exchanged_left_out_or_doubled_are_recognised(word: str) -> None:
+    """Where they make no other word."""
+    places = range(len(word))
+    found = {word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in places[:-1]}
+    found |= {word[:at] + letter + word[at + 1 :] for at in places for letter in ("", word[at] * 2)}
+    assert {slip for slip in found if not recognised(slip)} == FEW_SLIPS[word]
+
+
+@pytest.mark.parametrize("phrase", ["{} texting me", "please {}", "I said {}", "ok {} now", "{}, I told you twice"])
+@pytest.mark.parametrize("slip", ["stpo", "sotp", "stopp", "syop", "stope", "unsbu", "qiut", "unsubscirbe"])
+def test_a_slip_in_a_phrase_is_recognised_as_the_right_word_is(phrase: str, slip: str) -> None:
+    """At least it is held for a person."""
+    assert recognised(phrase.format(slip))
+
+
+def test_a_message_of_many_slips_takes_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few words are tried, however long the message is."""
+    asked: list[str] = []
+
+    def none(text: str) -> None:
+        asked.append(text)
+
+    monkeypatch.setattr(keywords, "keyword_of", none)
+    assert not may_mean_stop("hello stpo " * 200)
+    assert 0 < len(asked) < 30
 
 
 def test_ordinary_answers_are_no_opt_out() -> None:

@@ -25,8 +25,8 @@ class Caller:
     def call(self, *events: Any, path: str | None = None, query: str = "", secret: str | None = None) -> Any:
         """Send a signed callback."""
         body = json.dumps(events).encode()
-        url = (path or self.path) + query
-        signature = sign(f"http://testserver{url}", body, secret or CREDENTIALS["signing_secret"])
+        url = f"http://testserver{path or self.path}{query}"
+        signature = sign(url, body, secret or CREDENTIALS["signing_secret"])
         return self.service.client.post(url, content=body, headers={"X-Signature": signature})
 
     def kept(self) -> list[str]:
@@ -106,23 +106,41 @@ def test_an_address_with_a_slash_at_its_end_is_the_accounts(caller: Caller) -> N
     assert caller.kept() == ["e1"]
 
 
+@pytest.mark.parametrize("address", ["/webhooks//{id}", "//webhooks/{id}", "//webhooks//{id}/"])
+def test_an_address_with_a_slash_too_many_is_the_accounts(caller: Caller, address: str) -> None:
+    """A public address with a slash at its end gives such a one; the provider signs it as it was entered."""
+    path = address.format(id=caller.account.id)
+    assert caller.call({"id": "e1"}, path=path).status_code == 204
+    check_envelope(caller.call({"id": "e2"}, path=path, secret="other"), 403, "callback_rejected")
+    assert caller.kept() == ["e1"]
+
+
 @pytest.mark.parametrize(
-    ("method", "rest", "status", "code", "how"),
+    ("method", "address", "status", "code", "how"),
     [
-        ("GET", "?Body=STOP", 405, "method_not_allowed", "POST"),
-        ("PUT", "", 405, "method_not_allowed", "POST"),
-        ("GET", "/", 405, "method_not_allowed", "POST"),
-        ("POST", "/sms", 404, "not_found", "path"),
-        ("GET", "/sms/status?Body=STOP", 404, "not_found", "path"),
+        ("GET", "/webhooks/{id}?Body=STOP", 405, "method_not_allowed", "POST"),
+        ("PUT", "/webhooks/{id}", 405, "method_not_allowed", "POST"),
+        ("GET", "/webhooks/{id}/", 405, "method_not_allowed", "POST"),
+        ("GET", "/webhooks//{id}", 405, "method_not_allowed", "POST"),
+        ("POST", "/webhooks/{id}/sms", 404, "not_found", "path"),
+        ("GET", "/webhooks/{id}/sms/status?Body=STOP", 404, "not_found", "path"),
+        ("POST", "/webhook/{id}", 404, "not_found", "path"),
+        ("POST", "/api/webhooks/{id}", 404, "not_found", "path"),
+        ("POST", "/{id}", 404, "not_found", "path"),
+        ("POST", "/WebHooks/{id}", 404, "not_found", "path"),
+        ("POST", "/webhooks/{ID}", 404, "not_found", "path"),
+        ("POST", "/webhooks/{id}.", 404, "not_found", "path"),
+        ("GET", "/hooks/{ID}/sms?Body=STOP", 404, "not_found", "path"),
     ],
 )
 def test_a_misdirected_callback_is_warned_of(
-    caller: Caller, caplog: pytest.LogCaptureFixture, method: str, rest: str, status: int, code: str, how: str
+    caller: Caller, caplog: pytest.LogCaptureFixture, method: str, address: str, status: int, code: str, how: str
 ) -> None:
     """In the log and for `doctor`, once: a STOP may have been in it. Its content is not told."""
     with caplog.at_level(logging.WARNING, "outreach"):
         for _ in range(3):
-            check_envelope(caller.service.client.request(method, caller.path + rest), status, code)
+            path = address.format(id=caller.account.id, ID=caller.account.id.upper())
+            check_envelope(caller.service.client.request(method, path), status, code)
     (line,) = [record for record in caplog.records if getattr(record, "action", "") == "callback_misdirected"]
     told = line.getMessage()
     assert caller.account.id in told
@@ -142,6 +160,16 @@ def test_what_no_provider_sends_is_not_warned_of(caller: Caller, caplog: pytest.
         for method in ("HEAD", "OPTIONS"):
             caller.service.client.request(method, caller.path)
             caller.service.client.request(method, f"{caller.path}/sms")
+            caller.service.client.request(method, f"/api{caller.path}")
         check_envelope(caller.service.client.get("/webhooks/x/sms"), 404, "not_found")
+        for path in ("/0195554e-0000-7000-8000-00000000cafe", "/webhooks/0195554E-0000-7000-8000-00000000CAFE"):
+            check_envelope(caller.service.client.post(path), 404, "not_found")
     assert caplog.records == []
+    assert caller.kept() == []
+
+
+def test_only_a_few_ids_of_one_path_are_looked_up(caller: Caller) -> None:
+    """A long path does not cause many reads of the database."""
+    others = "/".join(f"0195554e-0000-7000-8000-{n:012d}" for n in range(4))
+    check_envelope(caller.service.client.post(f"/{others}/{caller.account.id}"), 404, "not_found")
     assert caller.kept() == []

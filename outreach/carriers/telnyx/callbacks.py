@@ -146,6 +146,7 @@ def _inbound(
         return None
     # Set if Telnyx itself has replied to a keyword.
     keyword = _KEYWORDS.get((text_in(payload, "autoresponse_type") or "").upper())
+    media, left_out = media_links(item.get("url") for item in objects_in(payload, "media"))
     occurred_at = moment_in(event, "occurred_at", otherwise=connection.clock.now())
     return InboundMessageEvent(
         provider_id=provider_id,
@@ -155,5 +156,6 @@ def _inbound(
         at=moment_in(payload, "received_at", otherwise=occurred_at),
         keyword=keyword,
         replied_by_carrier=keyword is not None,
-        media=media_links(item.get("url") for item in objects_in(payload, "media")),
+        media=media,
+        media_left_out=left_out,
     )

@@ -28,7 +28,7 @@ from outreach.protocols.adapter import (
     InboundMessageEvent,
     Keyword,
 )
-from outreach.wire.callbacks import MAX_MEDIA, media_links, require_id, text_in
+from outreach.wire.callbacks import media_links, require_id, text_in
 
 STATUSES: Final[Mapping[str, MessageStatus]] = {
     "accepted": MessageStatus.ACCEPTED,
@@ -69,10 +69,11 @@ _NAME: Final = r"(?!.+From)(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9 &+_.-]{0,10}"
 https://www.twilio.com/docs/glossary/what-alphanumeric-sender-id. After a shorter one, only `FromCity` and the like fit
 before `MessageSid`."""
 
-_MEDIA: Final = re.compile(
-    r"https://[a-z0-9.-]{1,100}/2010-04-01/Accounts/AC[0-9a-f]{32}/Messages/(?:MM|SM)[0-9a-f]{32}/Media/ME[0-9a-f]{32}"
-)
-"""https://www.twilio.com/docs/messaging/api/media-resource."""
+_MEDIA: Final = re.compile(r"MediaUrl[0-9]{1,3}")
+"""The fields with links to media (https://www.twilio.com/docs/messaging/guides/webhook-request)."""
+
+_AFTER_LINK: Final = re.compile(r"MediaUrl[0-9]|MessageSid")
+"""Fields that are signed after a link: a link that contains one comes from a different split."""
 
 _SENDER: Final = re.compile(rf"{_NAME}|{_ADDRESS.pattern}")
 
@@ -124,6 +125,7 @@ def _inbound(connection: Connection, fields: Mapping[str, Any], sid: str) -> Inb
     _require_form("To", to, _ADDRESS)
     # Set if Advanced Opt-Out is on and Twilio has replied itself.
     keyword = _KEYWORDS.get((_formed(fields, "OptOutType", _OPT_OUT_TYPE) or "").upper())
+    media, left_out = media_links(_links(fields))
     return InboundMessageEvent(
         provider_id=sid,
         from_number=sender,
@@ -132,16 +134,17 @@ def _inbound(connection: Connection, fields: Mapping[str, Any], sid: str) -> Inb
         at=connection.clock.now(),
         keyword=keyword,
         replied_by_carrier=keyword is not None,
-        media=media_links(_media(fields)),
+        media=media,
+        media_left_out=left_out,
     )
 
 
-def _media(fields: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the links to media; one that does not match their pattern may come from a different split."""
-    for number in range(MAX_MEDIA):
-        link = text_in(fields, f"MediaUrl{number}")
-        if link is not None and _MEDIA.fullmatch(link):
-            yield link
+def _links(fields: Mapping[str, Any]) -> Iterator[str | None]:
+    """Yield the links to media in their order; None for one from a different split."""
+    # `MediaUrl2` before `MediaUrl10`.
+    for name in sorted(filter(_MEDIA.fullmatch, fields), key=lambda name: (len(name), name)):
+        link = text_in(fields, name)
+        yield None if link is None or _AFTER_LINK.search(link) else link
 
 
 def _code(fields: Mapping[str, Any]) -> str | None:

@@ -102,13 +102,15 @@ def _inbound(connection: Connection, event: Mapping[str, Any], uuid: str) -> Inb
     if sender is None or to is None or channel not in _BY_NUMBER:
         return None
     before = "" if channel in {_SMS, _MMS} else f"{channel}:"
+    media, left_out = media_links(object_in(event, kind).get("url") for kind in _MEDIA if event.get(kind))
     return InboundMessageEvent(
         provider_id=uuid,
         from_number=before + _e164(sender),
         to=before + _e164(to),
         body=text_in(event, "text") or "",
         at=moment_in(event, "timestamp", otherwise=connection.clock.now()),
-        media=media_links(object_in(event, kind).get("url") for kind in _MEDIA),
+        media=media,
+        media_left_out=left_out,
     )
 
 

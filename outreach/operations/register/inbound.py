@@ -12,7 +12,7 @@ from outreach.ids import IdSource
 from outreach.models.base import CarrierName
 from outreach.models.message import InboundMessage, Message, ReplyPurpose
 from outreach.models.states import MessageStatus, WorkspaceMode
-from outreach.models.unsubscribe import KEYWORD, Unsubscribe
+from outreach.models.unsubscribe import KEYWORD, Unsubscribe, imports_alone
 from outreach.models.work import IdempotencyRecord
 from outreach.models.workspace import Workspace
 from outreach.operations.campaigns import trail
@@ -261,6 +261,11 @@ def _start(tx: Transaction, message: InboundMessage, entry: Unsubscribe | None, 
         # The START also answers the message under review.
         return False
     if entry is None or entry.source != KEYWORD:
+        return False
+    imported = imports_alone(entry)
+    if imported is not None:
+        # START takes back what the person wrote, not what a list says.
+        tx.register.put(imported)
         return False
     take_off_register(tx, message.workspace_id, message.from_number, now=now)
     _audit(tx, message, "unsubscribes.remove", now)

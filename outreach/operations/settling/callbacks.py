@@ -94,7 +94,7 @@ def process_events(
 MISDIRECTIONS: Final[Mapping[Misdirection, str]] = MappingProxyType(
     {
         "method": "it did not come by POST",
-        "path": "its path goes on after the account's id",
+        "path": "its path is not the one of the account's callback URL",
     }
 )
 """What is wrong with the address of a callback, as a part of a sentence."""

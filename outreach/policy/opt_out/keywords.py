@@ -12,7 +12,9 @@ Other messages with an opt-out word are for a person to read (`may_mean_stop`).
 
 from __future__ import annotations
 
+import itertools
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Final, Literal
 
@@ -21,7 +23,7 @@ import attrs
 from outreach.models.message import Keyword
 from outreach.policy.opt_out.phrases import sentence_asks_to_stop
 from outreach.policy.opt_out.refusals import STOP_SIGNS, consists_of, may_refuse
-from outreach.policy.opt_out.slips import corrected, is_slip
+from outreach.policy.opt_out.slips import corrected, is_slip, meant_by
 from outreach.policy.opt_out.words import (
     MAX_CHARACTERS,
     Words,
@@ -203,6 +205,13 @@ _STOP_JOINED: Final = frozenset("".join(words) for words in _STOP)
 _CARRIER_STOP_JOINED: Final = frozenset("".join(words) for words in _CARRIER_STOP)
 _MAX_CRY_LENGTH: Final = 60
 
+_TOKEN: Final = re.compile(r"[^\W_]+")
+_MAX_SLIPS: Final = 8
+"""The most words of a message that are tried as slips of opt-out words."""
+
+_MIN_LONG: Final = 6
+"""Opt-out words of so many letters are seldom meant by another word."""
+
 _START: Final = phrases("start", "unstop", "un stop", "subscribe", "join")
 _START_WHEN_STOPPED: Final = phrases("yes")
 """An opt-in only by those who have opted out by keyword."""
@@ -245,7 +254,8 @@ _STOPS: Final = phrases(
 )
 """Before `stop` or `stopp` at the end: `I am at the stop`, `Herr Stopp`."""
 
-_NOUNS: Final = phrases("stop", "stopp")
+_NOUNS: Final = phrases("stop", "stopp", "quit")
+"""Words that are nouns or names after those: `Ms Quitt`."""
 
 _OTHER_USES: Final = phrases(
     *(f"arrêt {of} {what}" for of in ("de", "du") for what in ("bus", "tram", "métro", "train")),
@@ -280,6 +290,9 @@ _UNWILLING: Final = phrases(
     *("want off", "want out", "taken off", "get me off", "no longer interested", "text me again", "call me again"),
 )
 """Possible opt-outs, for a person to read."""
+
+_JOINED: Final = _STOP_JOINED | frozenset("".join(words) for words in _INSIDE)
+"""Phrases that are an opt-out without other words, written in one: `optmeout`."""
 
 _MAX_PHRASE_WORDS: Final = max(len(phrase) for phrase in _INSIDE | _OTHER_USES | _UNWILLING)
 
@@ -356,11 +369,30 @@ def may_mean_stop(text: str) -> bool:
     # `Bus stop12`: digits may be attached.
     if not _OPT_OUT_WORDS.isdisjoint((*words, *split_digits(words))):
         return True
-    return any(run in _INSIDE or run in _UNWILLING for _, run in _runs(words)) or may_refuse(text)
+    if any(run in _INSIDE or run in _UNWILLING for _, run in _runs(words)) or may_refuse(text):
+        return True
+    return any(_stops_if_right(word, right) for word, right in _with_a_slip_corrected(text))
+
+
+def _with_a_slip_corrected(text: str) -> Iterator[tuple[str, str]]:
+    """Yield an opt-out word that a word of a message may be a slip of, and the message with it, for a few words."""
+    text = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])
+    slips = ((found, meant_by(word)) for found in _TOKEN.finditer(text) for word in words_of(found[0]))
+    for found, meant in itertools.islice((one for one in slips if one[1]), _MAX_SLIPS):
+        for word in meant:
+            yield word, f"{text[: found.start()]}{word}{text[found.end() :]}"
+
+
+def _stops_if_right(word: str, text: str) -> bool:
+    """Return whether a message with a corrected word is an opt-out, or is short and has a long opt-out word."""
+    match = keyword_of(text)
+    if match is not None:
+        return match.keyword == "stop"
+    return len(word) >= _MIN_LONG and word in _OPT_OUT_WORDS and len(words_of(text)) <= MAX_WORDS
 
 
 def _asks_to_stop(words: Words) -> bool:
-    if _shortest_period("".join(without_courtesies(words))) in _STOP_JOINED:
+    if _shortest_period("".join(without_courtesies(words))) in _JOINED:
         # `Please cancel`: the word stands alone but for courtesies.
         return True
     words = without_politeness(words)

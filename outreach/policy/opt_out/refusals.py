@@ -109,6 +109,29 @@ _WHOLE: Final = phrases(
         "let me out",
     ),
     *("terminate", "abort", "halt", "refuse", "reject", "decline", "scrub my number"),
+    *("im out", "count me out", "switch off", "switch it off", "turn it off", "shut off", "mute all", "no chat"),
+    *(
+        f"{off} {what}"
+        for off in ("off", "exit", "mute", "leave", "switch off", "turn off", "block")
+        for what in (
+            "now",
+            "all",
+            "sms",
+            "text",
+            "texts",
+            "msg",
+            "msgs",
+            "message",
+            "messages",
+            "chat",
+            "list",
+            "group",
+        )
+        if off != "leave" or what not in {"now", "message", "messages", "text", "texts", "msg", "msgs"}
+    ),
+    *("הפסקה", "לא רלוונטי", "לא רלוונטית", "לא רלוונטי לי", "השתק", "השתקה", "להשתיק", "לא עוד", "בלי הודעות"),
+    *("اخرج", "اخرجني", "اخرجوني", "كتم", "اكتم", "مغادرة", "غادر", "فك الاشتراك", "فك اشتراك", "فك اشتراكي"),
+    *("وقفو", "اوقفو", "توقفو", "الغو", "احذفوا", "كافي", "كافى", "يكفينا", "لا يهمني", "لا يعنيني"),
     *("למחוק", "לא לשלוח", "לא לשלוח יותר", "הורד", "הורד אותי", "הורידו", "להתנתק", "חלאס", "עיצרו", "חסל"),  # Hebrew
     *("امسح رقمي", "مش عايز", "ما اريد", "الخروج", "التوقف", "لست مهتما", "بدون رسائل", "لا رسائل", "قطع"),  # Arabic
     *("aus", "abbrechen", "beenden", "widerspruch", "stornieren", "entfernen", "streichen", "es reicht"),  # German

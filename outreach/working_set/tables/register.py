@@ -10,7 +10,7 @@ import attrs
 
 from outreach.clock import format_timestamp
 from outreach.models.base import Channel
-from outreach.models.unsubscribe import HELD, RegisterSalt, Unsubscribe
+from outreach.models.unsubscribe import HELD, KEYWORD, RegisterSalt, Unsubscribe, imports_alone
 from outreach.policy.phones import is_pseudonym, register_hash
 from outreach.policy.spellings import spellings
 from outreach.policy.stored_numbers import stored_forms
@@ -78,7 +78,9 @@ class Register(Table):
         name = register_hash(stored.salt, entry.phone)
         self._rows.count_stop()
         self._rows.delete(UNSUBSCRIBES, (entry.workspace_id, entry.phone))
-        hashed = attrs.evolve(entry, phone=name, evidence=None)
+        # Without the evidence, only the source shows that START does not lift what an import says.
+        kept = (imports_alone(entry) if entry.source == KEYWORD else None) or entry
+        hashed = attrs.evolve(kept, phone=name, evidence=None)
         self._rows.put(UNSUBSCRIBES, UNSUBSCRIBES.key_of(hashed), hashed)
         return name
 

@@ -244,22 +244,27 @@ def test_a_text_with_half_a_surrogate_pair_is_taken_in() -> None:
     assert content.body == "STOP \ufffd"
 
 
+LINKS = tuple(f"http://media.example.com/{n}" for n in range(20))
+
+
 @pytest.mark.parametrize(
-    ("media", "links"),
+    ("media", "links", "left_out"),
     [
         (
             [{"url": "https://media.example.com/1.jpg", "content_type": "image/jpeg"}],
             ("https://media.example.com/1.jpg",),
+            0,
         ),
-        ([{"url": "javascript:alert(1)"}, {"url": None}, "x", {}], ()),
-        ({"url": "https://media.example.com/1.jpg"}, ()),
-        (None, ()),
+        ([{"url": "javascript:alert(1)"}, {"url": None}, "x", {}], (), 3),
+        ([{"url": f"http://media.example.com/{n}"} for n in range(30)], LINKS, 10),
+        ({"url": "https://media.example.com/1.jpg"}, (), 0),
+        (None, (), 0),
     ],
 )
-def test_the_links_to_media_are_kept(media: object, links: tuple[str, ...]) -> None:
-    """What is no link is left out, and the message counts all the same."""
+def test_the_links_to_media_are_kept(media: object, links: tuple[str, ...], left_out: int) -> None:
+    """What is no link is left out and counted, and the message counts all the same."""
     event = json.loads(json.dumps(INBOUND))
     event["data"]["payload"]["media"] = media
     content = _read(signed(event)).content
     assert isinstance(content, InboundMessageEvent)
-    assert content.media == links
+    assert (content.media, content.media_left_out) == (links, left_out)

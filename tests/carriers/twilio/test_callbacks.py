@@ -444,11 +444,41 @@ MEDIA_URL = f"https://api.twilio.com/2010-04-01/Accounts/{ACCOUNT_SID}/Messages/
 
 
 def test_the_links_to_media_are_kept() -> None:
-    """In order; a link of another form, which another split of the signed text may have made, is left out."""
+    """In order; a link that another split of the signed text may have made is left out, and counted."""
     fields = {**INBOUND, "NumMedia": "3", "MediaUrl0": MEDIA_URL, "MediaUrl1": MEDIA_URL[:-1] + "2"}
     content = _read(signed({**fields, "MediaUrl2": f"{MEDIA_URL}MessageSid{SID}", "Body": ""})).content
     assert isinstance(content, InboundMessageEvent)
     assert (content.media, content.body) == ((MEDIA_URL, MEDIA_URL[:-1] + "2"), "")
+    assert content.media_left_out == 1
     plain = _read(signed(INBOUND)).content
     assert isinstance(plain, InboundMessageEvent)
-    assert plain.media == ()
+    assert (plain.media, plain.media_left_out) == ((), 0)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        *("https://media.example.com/1.jpg", "http://media.example.com/1?Signature=x~y&Expires=1", f"{MEDIA_URL}.jpg"),
+        *(MEDIA_URL.replace("/ME", "/me").upper().replace("HTTPS", "https"), "HTTPS://example.com/a"),
+        "https://example.com/" + "a" * 1980,
+    ],
+)
+def test_a_link_to_media_may_have_any_host_and_path(link: str) -> None:
+    """Twilio may keep media elsewhere."""
+    content = _read(signed({**INBOUND, "MediaUrl0": link, "MediaUrl10": MEDIA_URL, "MediaUrl9": MEDIA_URL})).content
+    assert isinstance(content, InboundMessageEvent)
+    assert (content.media, content.media_left_out) == ((link, MEDIA_URL, MEDIA_URL), 0)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        *("javascript:alert(1)", "ftp://example.com/1", "https://", "https:///x", "https://example.com/a b", "1.jpg"),
+        *("https://example.com/\x1b[2J", "https://example.com/\u202e", "https://example.com/" + "a" * 2000),
+    ],
+)
+def test_what_is_no_link_to_media_is_left_out_and_counted(link: str) -> None:
+    """The message counts all the same."""
+    content = _read(signed({**INBOUND, "MediaUrl0": link, "MediaUrl1": MEDIA_URL})).content
+    assert isinstance(content, InboundMessageEvent)
+    assert (content.media, content.media_left_out) == ((MEDIA_URL,), 1)

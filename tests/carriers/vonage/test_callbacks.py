@@ -309,4 +309,7 @@ def test_the_links_to_media_are_kept(kind: str) -> None:
     event = {**INBOUND, "channel": "mms", "message_type": kind, kind: {"url": link}}
     content = _read(signed(event)).content
     assert isinstance(content, InboundMessageEvent)
-    assert content.media == (link,)
+    assert (content.media, content.media_left_out) == ((link,), 0)
+    without = _read(signed({**event, kind: {"name": "1.jpg"}})).content
+    assert isinstance(without, InboundMessageEvent)
+    assert (without.media, without.media_left_out) == ((), 1)
