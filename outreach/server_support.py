@@ -12,7 +12,15 @@ from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.exports.rows import escape_formula
 from outreach.convert.fast_bodies import read_simple_body
 from outreach.logged_errors import described, log_error, masked
-from outreach.policy.column_names import LAST_NAMES_BESIDE, NAMES, NUMBERS, OWNERS, Field, fields_of_headers, plain
+from outreach.policy.column_names import (
+    LAST_NAMES_BESIDE,
+    NAMES,
+    NUMBERS,
+    Field,
+    bare_phone_name,
+    fields_of_headers,
+    plain,
+)
 from outreach.policy.countries import region_of_country
 from outreach.policy.damaged_texts import REPLACED, decoded_once
 from outreach.policy.date_formats import DateFormat, date_format
@@ -21,6 +29,7 @@ from outreach.policy.meant import (
     dates_like,
     day_like,
     did_you_mean,
+    hours_like,
     moment_like,
     nearest,
     number_like,
@@ -47,7 +56,6 @@ __all__ = [
     "LAST_NAMES_BESIDE",
     "NAMES",
     "NUMBERS",
-    "OWNERS",
     "OWN_NUMBER",
     "PROGRAM",
     "PUBLIC_URL_VARIABLE",
@@ -59,6 +67,7 @@ __all__ = [
     "NumberCorrection",
     "NumberKind",
     "PlaceholderTally",
+    "bare_phone_name",
     "composed",
     "country_code",
     "country_of",
@@ -73,6 +82,7 @@ __all__ = [
     "expected_names",
     "fields_of_headers",
     "holiday_parts",
+    "hours_like",
     "is_blank",
     "is_cell_error",
     "is_zone",

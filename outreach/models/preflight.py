@@ -130,13 +130,14 @@ class PlaceholderProblem:
     Attributes:
         name: The placeholder's name.
         problem: `no_value`: they have no value for it, and it has no fallback. `no_date`: their value is not read as a
-            date, and is sent as it is.
+            date, and is sent as it is. `no_time`: their date has no time of day, which the format shows, and is sent as
+            it is.
         date: The date format of the placeholder, the first one of several; None without one.
         examples: The first few.
     """
 
     name: str
-    problem: Literal["no_value", "no_date"]
+    problem: Literal["no_value", "no_date", "no_time"]
     date: str | None
     count: int
     examples: tuple[ContactExample, ...]

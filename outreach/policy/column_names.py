@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -24,20 +25,25 @@ _NAMES: Final[Mapping[Field, str]] = {
     # Mobile phones first, and in each group English first, the plainest name first: of several columns the first wins.
     "phone_number": """
         mobile|mobile number|mobile phone|mobile phone number|mobile no|cell|cell phone|cell number|cell phone number|
-        Mobilnummer|Handynummer|Handy|Mobil|Mobiltelefon|téléphone portable|téléphone mobile|portable|
-        teléfono móvil|móvil|celular|telemóvel|cellulare|numero cellulare|mobiel|mobiele nummer|gsm|
-        matkapuhelin|telefon komórkowy|komórka|mobilszám|cep telefonu|gsm no|
+        phone mobile|telephone mobile|mobile telephone|mobile tel|tel mobile|phone cell|
+        Mobilnummer|Handynummer|Handy|Mobil|Mobiltelefon|Telefon mobil|Tel. mobil|Mobil-Nr.|Handy-Nr.|Mobilfunk|
+        Mobilfunknummer|Mobiltelefonnummer|Telefon Handy|
+        téléphone portable|téléphone mobile|portable|tél. portable|numéro de portable|numéro de mobile|
+        teléfono móvil|móvil|celular|teléfono celular|número de móvil|número móvil|telemóvel|telefone celular|
+        cellulare|numero cellulare|telefono cellulare|telefono mobile|mobiel|mobiele nummer|mobiele telefoon|
+        telefoon mobiel|gsm|matkapuhelin|telefon komórkowy|komórka|mobilní telefon|mobilszám|cep telefonu|gsm no|
         мобильный|мобильный телефон|мобільний|κινητό|جوال|رقم الجوال|נייד|मोबाइल|मोबाइल नंबर|no hp|nomor hp|
         携帯|携帯電話|携帯番号|手机|手机号|手机号码|手機|手機號碼|휴대폰|휴대전화|핸드폰|
         phone number|phone|phone no|telephone|telephone number|tel|contact number|msisdn|primary phone|phone 1|
         phone 1 value|e164|whatsapp|home phone|business phone|work phone|
-        Telefonnummer|Telefon|Rufnummer|Tel.-Nr.|
+        Telefonnummer|Telefon|Rufnummer|Tel.-Nr.|Telefon-Nr.|
         téléphone|numéro de téléphone|teléfono|número de teléfono|telefone|número de telefone|
         telefono|numero di telefono|telefoonnummer|telefoon|puhelin|puhelinnumero|
-        numer telefonu|telefonní číslo|telefónne číslo|telefonszám|număr de telefon|telefon numaras\u0131|
+        numer telefonu|telefonu|telefonní číslo|telefónne číslo|telefonszám|număr de telefon|telefon numaras\u0131|
         телефон|номер телефона|номер телефону|телефонен номер|τηλέφωνο|αριθμός τηλεφώνου|
         هاتف|الهاتف|رقم الهاتف|טלפון|מספר טלפון|फ़ोन|फ़ोन नंबर|nomor telepon|telepon|số điện thoại|điện thoại|
         เบอร์โทร|เบอร์โทรศัพท์|โทรศัพท์|電話|電話番号|电话|电话号码|電話號碼|전화|전화번호|
+        landline|landline number|Festnetz|Festnetznummer|
         number|numéro|nummer|numer|номер
     """,
     "first_name": """
@@ -86,22 +92,51 @@ LAST_NAMES_BESIDE: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Names that mean a last name only beside this column for the first name; alone they may be whole names."""
 
-OWNERS: Final = (
-    "customer",
-    "client",
-    "patient",
-    "member",
-    "subscriber",
-    "recipient",
-    "guest",
-    "user",
-    "contact",
-    "lead",
-)
-"""Words before a phone column's name that do not change its meaning: `customer_phone`."""
+_OWNERS: Final = "customer|client|patient|member|subscriber|recipient|guest|user|contact|lead"
+_USES: Final = """
+    work|office|business|home|private|personal|landline|day|daytime|evening|main|primary|preferred|secondary|alternate|
+    alternative|other|second|
+    geschäftlich|Geschäfts|gesch.|dienstlich|Dienst|Firmen|beruflich|Arbeit|Büro|privat|priv.|zuhause|zu Hause|tagsüber|
+    abends|Festnetz|Haupt|weiteres|
+    professionnel|pro|travail|bureau|domicile|maison|personnel|perso|privé|fixe|principal|autre|
+    trabajo|del trabajo|oficina|de la oficina|casa|de casa|particular|fijo|domicilio|laboral|otro|
+    ufficio|di casa|abitazione|lavoro|privato|personale|fisso|principale|altro|
+    trabalho|comercial|residencial|escritório|profissional|pessoal|fixo|outro|
+    werk|op werk|zakelijk|kantoor|thuis|vast|vaste|arbete|arbets|jobb|hem|arbejde|arbeid|arbeids|kontor|hjem|hjemme|
+    työ|koti|służbowy|praca|domowy|dom|prywatny|pracovní|do zaměstnání|práce|domácí|domů|soukromý|
+    munkahelyi|otthoni|iş|ev|
+    рабочий|домашний|личный|робочий|домашній|自宅|会社|勤務先|公司|办公|辦公|家庭|住宅|직장|집|자택
+"""
 
 NUMBERS: Final = frozenset(map(plain, ("number", "numéro", "nummer", "numer", "номер")))
-"""Names of a phone column that mean another number behind one of those words: `customer_number`."""
+"""Names of a phone column that mean another number beside another word: `customer_number`, `Office number`."""
+
+_PHONES: Final = frozenset(NAMES["phone_number"]) - NUMBERS
+_BEFORE: Final = tuple(filter(None, map(plain, f"{_OWNERS}|{_USES}".split("|"))))
+_BEHIND: Final = (*filter(None, map(plain, _USES.split("|"))), *"123456789")
+_MOST_ADDITIONS: Final = 3
+"""A person, a use, and which one of several: `Patient home phone 2`."""
+
+
+@functools.lru_cache(maxsize=1024)
+def bare_phone_name(name: str) -> str:
+    """Return a column's name without what leaves it that of a phone; the name itself if it is no such name.
+
+    That is a person in front (`customer_phone`), a use (`Telefon privat`, `Office phone`), and a number behind it.
+
+    Args:
+        name: The name as `plain` writes it.
+    """
+    names = {name} - _PHONES
+    for _ in range(_MOST_ADDITIONS):
+        names = {one.removeprefix(word) for one in names for word in _BEFORE if one.startswith(word)} | {
+            one.removesuffix(word) for one in names for word in _BEHIND if one.endswith(word)
+        }
+        if found := names & _PHONES:
+            return min(found, key=NAMES["phone_number"].index)
+    return name
+
+
 _OF_CONTACTS: Final[tuple[Field, ...]] = tuple(field for field in get_args(Field) if field != "country")
 
 

@@ -116,13 +116,26 @@ _TOKEN: Final = re.compile(
     r"|\[[^\]]*\]"
     r"|(?P<noon>AM/PM|A/P)"
     r"|(?P<fraction>[.,]0+)"
+    r"|(?P<foreign>%-?[a-z])"
     r"|(?P<word>[^\W\d_]+)"
     r"|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,
 )
+_FOREIGN: Final = {
+    "%d": "dd", "%-d": "d", "%e": "d", "%m": "mm", "%-m": "m", "%B": "mmmm", "%b": "mmm", "%h": "mmm",
+    "%Y": "yyyy", "%y": "yy", "%A": "dddd", "%a": "ddd", "%H": "hh", "%-H": "h", "%k": "h", "%I": "hh", "%-I": "h",
+    "%l": "h", "%M": "mm", "%S": "ss", "%p": "AM/PM", "%P": "AM/PM",
+    "%F": "yyyy-mm-dd", "%D": "mm/dd/yy", "%T": "hh:mm:ss", "%R": "hh:mm", "%%": "%",
+}  # fmt: skip
+"""The codes of other programs (strftime), as those of spreadsheets."""
+
+_FOREIGN_CODE: Final = re.compile(r"%(?:%|-?[A-Za-z])")
+_FOREIGN_TOKEN: Final = re.compile(r"(?P<code>%(?:%|-?[A-Za-z]))|(?P<word>[^\W\d_]+)|\[[^\]]*\]|\"[^\"]*\"")
+_QUOTES: Final = "\"'\u201c\u201d\u201e\u2018\u2019 "
 _RUNS: Final = re.compile(r"y+|m+|d+|h+|s+|t", re.IGNORECASE)
 _OF_RUNS: Final = re.compile(r"(?:y+|m+|d+|h+|s+|(?<=d)t(?=h))+", re.IGNORECASE)
 _ERAS: Final = re.compile(r"[bge]+", re.IGNORECASE)
+_OF_TIME: Final = frozenset({"h", "minute", "s", "noon", "fraction", "elapsed"})
 _NOON: Final = 12
 _MONTH_NAME: Final = 3
 _LONG_NAME: Final = 4
@@ -152,6 +165,11 @@ class DateFormat(NamedTuple):
     def is_of_time(self) -> bool:
         """Whether it writes nothing of the day, so that a time alone is enough."""
         return not any(part.kind in {"y", "m", "d"} for part in self.parts)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether it writes something of the time of day."""
+        return any(part.kind in _OF_TIME for part in self.parts)
 
     def write(self, moment: datetime, elapsed: timedelta | None = None) -> str:
         """Return a date as the format writes it.
@@ -202,6 +220,8 @@ def date_format(code: str) -> DateFormat | None:
                 continue
             runs = (run[0] for run in _RUNS.finditer(text))
             parts += [_Part("text" if run in {"T", "t"} else run[0].lower(), run) for run in runs]
+        elif kind == "foreign":
+            return None
         elif kind in {"elapsed", "noon", "fraction"}:
             parts.append(_Part(kind, text))
         elif kind is not None:
@@ -209,6 +229,24 @@ def date_format(code: str) -> DateFormat | None:
     if all(part.kind == "text" for part in parts):
         return None
     return DateFormat(tuple(_with_minutes(parts)), language)
+
+
+def format_meant(code: str) -> str | None:
+    """Return the code that a format in quotes, or one of another program (`%d.%m.`), stands for; None if it is none."""
+    bare = code.strip(_QUOTES)
+    if _FOREIGN_CODE.search(bare) is None:
+        return bare if bare != code and date_format(bare) is not None else None
+    found = [one["code"] for one in _FOREIGN_TOKEN.finditer(bare) if one["code"]]
+    if not _FOREIGN.keys() >= set(found):
+        return None
+    # Texts of letters stand in quotes here.
+    written = _FOREIGN_TOKEN.sub(
+        lambda one: _FOREIGN[one["code"]] if one["code"] else f'"{one[0]}"' if one["word"] else one[0], bare
+    )
+    wanted = date_format(written)
+    minutes = 0 if wanted is None else sum(part.kind == "minute" for part in wanted.parts)
+    # A minute by itself would be read as a month.
+    return None if wanted is None or minutes != sum(one in {"%M", "%T", "%R"} for one in found) else written
 
 
 def _language_of(locale: str) -> str | None:
@@ -307,11 +345,15 @@ _MONTHS: Final = {
 _MONTHS_IN_A_YEAR: Final = 12
 
 
-def read_date(text: str) -> datetime | None:
+def read_date(text: str, *, with_time: bool = False) -> datetime | None:
     """Return the date and time that a text holds, without its zone; None if it is none, or may be two.
 
     `2026-12-08`, `8.12.2026`, `8 December 2026` and `Dec 8, 2026` are dates, with and without a time. `12/8/2026` may
     be a day in August or in December; `12/18/2026` is one alone.
+
+    Args:
+        text: The text.
+        with_time: Whether a date without a time of day is none.
     """
     stripped = text.strip()
     if len(stripped) > _MOST_LETTERS:
@@ -319,7 +361,7 @@ def read_date(text: str) -> datetime | None:
     for pattern in _DATES:
         found = pattern.fullmatch(stripped)
         if found is not None:
-            return _moment(found.groupdict())
+            return None if with_time and found["hour"] is None else _moment(found.groupdict())
     return None
 
 

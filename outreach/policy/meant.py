@@ -67,6 +67,9 @@ _CURRENCIES: Final = {
 }
 
 _CLOCK: Final = re.compile(r"(\d{1,2})(?:[:.h ]?(\d{2}))?(?::\d{2})?\s*(?:([ap])\.?m\.?|uhr|h)?", re.IGNORECASE)
+_UNTIL: Final = re.compile(r"\s*(?:[-\u2013]|\b(?:to|bis)\b)\s*")
+_ONE_TIME: Final = r"\d{1,2}(?:[:.h]?\d{2})?\s?(?:[ap]\.?m\.?|uhr|h)?"
+_TIMES_FIRST: Final = re.compile(rf"({_ONE_TIME}){_UNTIL.pattern}({_ONE_TIME})[\s,]+(?:on\s+)?(.+)", re.IGNORECASE)
 _NAMED_TIMES: Final = {"noon": "12:00", "midday": "12:00", "midnight": "00:00"}
 _YEAR_FIRST: Final = re.compile(r"(\d{4})[-/. ]?(\d{1,2})[-/. ]?(\d{1,2})")
 _YEAR_LAST: Final = re.compile(r"(\d{1,2})([-/. ])\s*(\d{1,2})[-/. ]\s*(\d{4}|\d{2})")
@@ -139,6 +142,23 @@ def time_like(written: object) -> str | None:
     if minute > 59 or hour * 60 + minute > _MINUTES_A_DAY:
         return None
     return f"{hour:02}:{minute:02}"
+
+
+def hours_like(written: object) -> str | None:
+    """Return opening hours as `mon-fri 09:00-17:00` where their times stand before their days; None if they do not."""
+    if not isinstance(written, str) or len(written) > _MAX_LENGTH:
+        return None
+    found = _TIMES_FIRST.fullmatch(written.strip())
+    if found is None:
+        return None
+    start, end = time_like(found[1]), time_like(found[2])
+    spans = [[day_like(day.strip()) for day in _UNTIL.split(part, maxsplit=1)] for part in found[3].split(",")]
+    days = ",".join("-".join(day[:3] for day in span if day is not None) for span in spans)
+    if found[3].strip().casefold() == "daily":
+        days = "daily"
+    elif any(day is None for span in spans for day in span):
+        return None
+    return None if start is None or end is None else f"{days} {start}-{end}"
 
 
 def dates_like(written: object) -> Sequence[str]:

@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final
+from typing import Final, Literal
 
 from outreach.models.campaign import Campaign
 from outreach.models.preflight import ContactExample, PlaceholderProblem, TextWarning
@@ -14,7 +14,7 @@ from outreach.models.recipient import Recipient
 from outreach.models.resources import Agent
 from outreach.policy.column_names import Field, fields_of_headers, usual_field
 from outreach.policy.damaged_texts import REPLACED, decoded_once
-from outreach.policy.date_formats import date_format
+from outreach.policy.date_formats import date_format, format_meant, read_date
 from outreach.policy.rendering import (
     PLACEHOLDER,
     Placeholder,
@@ -24,6 +24,8 @@ from outreach.policy.rendering import (
     values_of,
 )
 from outreach.policy.texts import name_spellings
+
+Problem = Literal["no_value", "no_date", "no_time"]
 
 MAX_EXAMPLES: Final = 5
 MAX_WARNINGS: Final = 50
@@ -104,7 +106,7 @@ def _field_columns(headers: tuple[str, ...], variables: tuple[str, ...]) -> Mapp
 
 
 class PlaceholderTally:
-    """Counts, for each name, the contacts without a value, and those whose value is not the date that a text wants.
+    """Counts, for each name, the contacts without a value, and those whose value is no date, or has no time, as wanted.
 
     A date format that is not understood counts nothing: `text_warnings` names it.
 
@@ -123,8 +125,8 @@ class PlaceholderTally:
                 self._needed.setdefault(one.written, one)
             if one.date is not None and date_format(one.date) is not None:
                 self._dates.setdefault(one.written, []).append(one)
-        self._counts: dict[tuple[str, str], int] = {}
-        self._examples: dict[tuple[str, str], list[ContactExample]] = {}
+        self._counts: dict[tuple[Problem, str], int] = {}
+        self._examples: dict[tuple[Problem, str], list[ContactExample]] = {}
 
     def see(self, values: Mapping[str, str], position: int, phone_number: str, detail: str | None = None) -> None:
         """Count a contact.
@@ -144,10 +146,12 @@ class PlaceholderTally:
             if wrong is not None:
                 shown = repr(wrong[:40])
                 more = shown if detail is None else f"{detail}: {shown}"
-                self._add("no_date", name, position, phone_number, more)
+                # A date that the format cannot write lacks the time of day.
+                problem: Problem = "no_date" if read_date(wrong) is None else "no_time"
+                self._add(problem, name, position, phone_number, more)
 
-    def _add(self, problem: str, name: str, position: int, phone_number: str, detail: str | None) -> None:
-        key = (problem, name)
+    def _add(self, problem: Problem, name: str, position: int, phone_number: str, detail: str | None) -> None:
+        key = problem, name
         self._counts[key] = self._counts.get(key, 0) + 1
         examples = self._examples.setdefault(key, [])
         if len(examples) < MAX_EXAMPLES:
@@ -158,7 +162,7 @@ class PlaceholderTally:
         found = [
             PlaceholderProblem(
                 name=name,
-                problem="no_value" if problem == "no_value" else "no_date",
+                problem=problem,
                 date=self._needed[name].date if problem == "no_value" else self._dates[name][0].date,
                 count=count,
                 examples=tuple(self._examples[problem, name]),
@@ -238,8 +242,11 @@ def _check_own(found: dict[str, TextWarning], written: str, known: Mapping[str, 
     if default is not None:
         _note(found, written, f"{{{{{parsed.written}|{default['fallback']}}}}}", f"falls back to {rest.strip()!r}")
     elif parsed.date is not None and date_format(parsed.date) is None:
+        code = format_meant(parsed.date)
+        fallback = "" if parsed.fallback is None else f"|{parsed.fallback}"
+        meant = None if code is None else _right(parsed.written, known, f"|date:{code}{fallback}")
         _note(
-            found, written, None, f"has a date format that is not understood, {parsed.date!r}: values stay as they are"
+            found, written, meant, f"has a date format that is not understood, {parsed.date!r}: values stay as they are"
         )
     elif exact.isdisjoint((*parsed.whole, *parsed.name)) and _is_known(parsed.written, known):
         _note(found, written, _right(parsed.written, known, bar + rest), "names no value")

@@ -31,7 +31,7 @@ def render(template: str, values: Mapping[str, str]) -> str:
 
     Spaces around name and fallback are ignored, case matters. A missing value renders as its fallback or as nothing, a
     blank one as its fallback. Placeholders in values are not replaced. A value for the whole text between the braces,
-    bar included, takes precedence. A value that is no date renders as it is.
+    bar included, takes precedence. A value that is no date, or has no time of day for its format, renders as it is.
     """
     texts, placeholders = _parsed(template)
     pieces = list(texts)
@@ -118,11 +118,14 @@ def _first(names: tuple[str, ...], values: Mapping[str, str]) -> str | None:
 
 
 def in_date_format(value: str, code: str) -> str | None:
-    """Return a date, or a time for a format of times, in the format; None if it is none or that is not understood."""
+    """Return a date, or a time for a format of times, in the format.
+
+    None if the value is none, has no time of day where the format writes one, or the format is not understood.
+    """
     wanted = date_format(code)
     if wanted is None:
         return None
-    moment = read_date(value) or (read_time(value) if wanted.is_of_time else None)
+    moment = read_date(value, with_time=wanted.has_time) or (read_time(value) if wanted.is_of_time else None)
     return None if moment is None else wanted.write(moment)
 
 

@@ -15,8 +15,8 @@ from outreach.server_support import (
     LAST_NAMES_BESIDE,
     NAMES,
     NUMBERS,
-    OWNERS,
     Field,
+    bare_phone_name,
     composed,
     fields_of_headers,
     name_spellings,
@@ -270,7 +270,7 @@ def _require_one(headers: Sequence[str], matches: Sequence[int]) -> None:
 def _all(headers: Sequence[str], field: Field, taken: set[int]) -> Iterator[int]:
     names = [plain(header) for header in headers]
     # `Phone` before `customer_phone`.
-    forms = [names, [_without_owner(name) for name in names]] if field == "phone_number" else [names]
+    forms = [names, [bare_phone_name(name) for name in names]] if field == "phone_number" else [names]
     given = set(taken)
     for wanted in NAMES[field]:
         for form in forms:
@@ -278,15 +278,6 @@ def _all(headers: Sequence[str], field: Field, taken: set[int]) -> Iterator[int]
                 if name == wanted and index not in given:
                     given.add(index)
                     yield index
-
-
-def _without_owner(name: str) -> str:
-    """Return the name of a phone column without a word for the person in front."""
-    for owner in OWNERS:
-        bare = name.removeprefix(owner)
-        if bare != name and bare not in NUMBERS:
-            return bare
-    return name
 
 
 def _first(headers: Sequence[str], field: Field, taken: set[int]) -> int | None:

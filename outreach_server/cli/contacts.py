@@ -50,7 +50,8 @@ class ContactFile:
         table: The list.
         columns: The meaning of its columns.
         notes: Hints for people on how it is read.
-        first_rows: Its first rows, for people.
+        first_rows: Its first rows.
+        first_loaded: The first ones that were taken so far.
         tally: Counts contacts without a value for a placeholder, once the texts are known (`use_texts`).
         dated: The columns whose dates are written in the format of a placeholder. A contact has such a date twice: as
             it is shown, and as ISO 8601 (`moment_name`).
@@ -70,6 +71,7 @@ class ContactFile:
     dated: frozenset[int] = frozenset()
     rows: int = 0
     loaded: int = 0
+    first_loaded: list[Record] = attrs.field(factory=list)
     numbers: ReadNumbers = attrs.field(factory=ReadNumbers)
     from_other_columns: dict[int, tuple[int, int]] = attrs.field(factory=dict)
     damaged: DamagedCells = attrs.field(factory=DamagedCells)
@@ -198,6 +200,8 @@ class ContactFile:
         )
         self.tally.see(values, self.loaded, contact.phone_number, f"row {record.row}")
         self.loaded += 1
+        if len(self.first_loaded) < SHOWN_ROWS:
+            self.first_loaded.append(record)
 
     def _loaded_cells(self, record: Record) -> Iterator[tuple[str, str]]:
         for index, _ in chain(self.columns.fields, self.columns.variables):

@@ -11,16 +11,18 @@ from typing import Final, NamedTuple
 
 import click
 
+from outreach.server_support import read_number_cell
 from outreach_server.cli.csv_lines import MAX_LINE_LENGTH
 
 DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "\\t": "\t"}
 _CANDIDATES: Final = (",", ";", "\t", "|")
 _QUOTED: Final = re.compile(r'"[^"]*"')
 _NONE: Final[Mapping[int, str]] = MappingProxyType({})
-LOOKS_LIKE_A_PHONE: Final = re.compile(
+_PHONE: Final = re.compile(
     r"['=\"]*(?:[a-z]{1,9}\s?:\s?)?[+(]*(?:[ ()./\u00a0-]*[0-9]){7,15}[ )\"]*(?:(?:x|ext\.?)\s?[0-9]{1,6})?",
     re.IGNORECASE,
 )
+_LABEL: Final = re.compile(r"[a-z]+\s?:\s?", re.IGNORECASE)
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _FEW_CELLS: Final = 2
 """A text of two lines with a comma in each is ordinary; a row has more cells, or a number."""
@@ -113,6 +115,12 @@ def records(lines: Iterable[str], delimiter: str, *, first_line: int = 1) -> Ite
             line += taken
 
 
+def looks_like_a_phone(text: str) -> bool:
+    """Return whether a text looks like a phone number, also behind a label; a date is none: `Stand: 27.11.2026`."""
+    stripped = text.strip()
+    return _PHONE.fullmatch(stripped) is not None and read_number_cell(_LABEL.sub("", stripped)).problem is None
+
+
 def rows_in_a_cell(cells: Sequence[str], delimiter: str, width: int) -> str | None:
     """Return a line of a cell that looks like a row of the list: as wide as it, or with a number; None if none does.
 
@@ -124,7 +132,7 @@ def rows_in_a_cell(cells: Sequence[str], delimiter: str, width: int) -> str | No
     if not any("\n" in cell or "\r" in cell for cell in cells):
         return None
     split = re.compile(rf"{re.escape(delimiter)}(?![ \u00a0])").split
-    starts_with_a_phone = bool(cells) and LOOKS_LIKE_A_PHONE.fullmatch(cells[0]) is not None
+    starts_with_a_phone = bool(cells) and looks_like_a_phone(cells[0])
     for cell in cells:
         lines = _LINE_END.split(cell)
         if len(lines) == 1:
@@ -133,7 +141,7 @@ def rows_in_a_cell(cells: Sequence[str], delimiter: str, width: int) -> str | No
         joined = starts_with_a_phone or any(len(one) > 1 for one in parts)
         for line, one in zip(lines, parts, strict=True):
             wide = len(one) >= width and width > _FEW_CELLS
-            if wide or (joined and any(LOOKS_LIKE_A_PHONE.fullmatch(part.strip()) for part in one)):
+            if wide or (joined and any(map(looks_like_a_phone, one))):
                 return line
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
@@ -10,14 +11,17 @@ from typing import Final
 import attrs
 import click
 
-from outreach.server_support import Field, is_blank, name_spellings, read_number_cell
+from outreach.server_support import Field, is_blank, name_spellings
 from outreach_server.cli.contact_columns import find_phone_columns
-from outreach_server.cli.csv_records import LOOKS_LIKE_A_PHONE, Record, detect_delimiter
+from outreach_server.cli.csv_records import Record, detect_delimiter, looks_like_a_phone
 
 HEADER_WITHIN: Final = 10
 """The header is one of so many first rows that are not empty."""
 
 _SEVERAL: Final = 2
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_NAMES_A_NUMBER: Final = re.compile(r".*(?:[:#]|nr\.?|nummer|\b(?:no\.?|number|id))", re.IGNORECASE)
+"""What stands in the cell before a number that is a title's: `Kundennr.`."""
 
 
 @attrs.frozen(kw_only=True)
@@ -39,7 +43,7 @@ def find_header(records: Iterator[Record], *, name: str, mapped: Mapping[Field, 
     """Return the header of a list: its first row, unless a row below looks more like it.
 
     Such a row names the phone number, or the columns that are mapped, and stands above all rows with a number; titles
-    stand above it.
+    stand above it, also those with a number behind a word (`Kundennr: 4711-0815`).
 
     Args:
         records: The rows.
@@ -56,7 +60,7 @@ def find_header(records: Iterator[Record], *, name: str, mapped: Mapping[Field, 
         if record.problem is None and all(map(is_blank, record.cells)):
             continue
         places.append(len(first) - 1)
-        if len(places) == HEADER_WITHIN or record.problem is not None or _holds_a_number(record):
+        if len(places) == HEADER_WITHIN or record.problem is not None or _is_a_contact(record):
             break
     if not places:
         raise click.ClickException(f"{name} is empty; its first line must name the columns.")
@@ -72,12 +76,15 @@ def find_header(records: Iterator[Record], *, name: str, mapped: Mapping[Field, 
 
 def _choose(first: Sequence[Record], places: Sequence[int], mapped: Mapping[Field, str]) -> int:
     """Return the index of the header: a lone cell is a title where a row below names several columns."""
-    candidates = [at for at in places if first[at].problem is None and not _holds_a_number(first[at])]
-    wide = [at for at in candidates if _filled(first[at]) >= _SEVERAL]
-    named = [at for at in candidates if _names_the_phone(first[at].cells, mapped)]
-    for found in ([at for at in named if at in wide], named, wide if places[0] in candidates else []):
-        if found:
-            return found[0]
+    candidates = [at for at in places if first[at].problem is None and not _numbers(first[at])]
+    numbered = next((at for at in places if _numbers(first[at])), len(first))
+    above = {at for at in candidates if at < numbered}
+    wide = {at for at in candidates if len(_filled(first[at])) >= _SEVERAL}
+    named = {at for at in candidates if _names_the_phone(first[at].cells, mapped)}
+    # A row with a number may be a title only where several columns are named below it.
+    for group in (named & wide & above, named & above, named & wide, wide & above if places[0] in above else set()):
+        if group:
+            return min(group)
     return places[0]
 
 
@@ -89,15 +96,25 @@ def _names_the_phone(cells: Sequence[str], mapped: Mapping[Field, str]) -> bool:
     return "phone_number" in columns or bool(find_phone_columns(cells))
 
 
-def _filled(record: Record) -> int:
-    return sum(not is_blank(cell) for cell in record.cells)
+def _filled(record: Record) -> Sequence[str]:
+    return [cell.strip() for cell in record.cells if not is_blank(cell)]
 
 
-def _holds_a_number(record: Record) -> bool:
-    return any(
-        LOOKS_LIKE_A_PHONE.fullmatch(cell.strip()) and read_number_cell(cell.strip()).problem is None
-        for cell in record.cells
-    )
+def _numbers(record: Record) -> Sequence[str]:
+    """Return the cells of a row that look like phone numbers."""
+    return [cell for at, cell in enumerate(record.cells) if at not in record.dates and looks_like_a_phone(cell)]
+
+
+def _is_a_contact(record: Record) -> bool:
+    """Return whether a row has a number that is not a title's, behind a word in its cell or in the cell before."""
+    match _filled(record):
+        case [cell]:
+            is_title = _LETTER.match(cell) is not None
+        case [label, _]:
+            is_title = _NAMES_A_NUMBER.fullmatch(label) is not None
+        case _:
+            is_title = False
+    return not is_title and bool(_numbers(record))
 
 
 def delimiter_of_header(lines: Sequence[str]) -> str:

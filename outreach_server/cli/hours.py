@@ -10,7 +10,7 @@ import attrs
 import click
 
 from outreach import TimeWindow
-from outreach.server_support import day_like, did_you_mean, sentence, time_like
+from outreach.server_support import day_like, did_you_mean, hours_like, sentence, time_like
 
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _TIMES: Final = re.compile(r"([^-]+)-([^-]+)")
@@ -38,6 +38,8 @@ class OpeningHours(click.ParamType[Opening]):
             return value
         days, _, times = str(value).strip().lower().replace("\N{EN DASH}", "-").rpartition(" ")
         try:
+            if (meant := hours_like(value)) is not None:
+                raise _Wrong(f"the days stand before the times{did_you_mean(repr(meant))}")
             found = _TIMES.fullmatch(times)
             if found is None:
                 raise _Wrong(f"{times!r} is not a time from and to")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, get_args
 
 from rich import box
@@ -25,7 +25,7 @@ _KINDS: Final = get_args(NumberKind)
 
 def mapping_table(contacts: ContactFile) -> Listing:
     """Return what each column is, with its first values, as a table for people."""
-    rows = [f"row {record.row}" for record in contacts.first_rows]
+    rows = [f"row {record.row}" for record in _shown_rows(contacts)]
     documents = [
         {
             "column": document["column"] or f"(column {document['number']})",
@@ -42,22 +42,29 @@ def _shortened(text: str) -> str:
 
 
 def mapping(contacts: ContactFile) -> list[Document]:
-    """Return the document of each column: its name, what it is, and what is read from the first rows."""
+    """Return the document of each column: its name, what it is, and what is read from the first rows that are loaded.
+
+    If none is, it is what the first rows hold.
+    """
     columns = contacts.columns
     return [
         {
             "number": index + 1,
             "column": header,
             "is": columns.meaning(index),
-            "first": [_read(contacts, record, index) for record in contacts.first_rows],
+            "first": [_read(contacts, record, index) for record in _shown_rows(contacts)],
         }
         for index, header in enumerate(columns.headers)
     ]
 
 
+def _shown_rows(contacts: ContactFile) -> Sequence[Record]:
+    return contacts.first_loaded or contacts.first_rows
+
+
 def _read(contacts: ContactFile, record: Record, index: int) -> str:
     text = record.cells[index].strip() if index < len(record.cells) else ""
-    if index != contacts.columns.phone_of(record):
+    if index != contacts.columns.phone_of(record) or not contacts.first_loaded:
         return read_cell(text)
     number = contacts.number(record)
     return text if number.phone in {None, text} else f"{text} → {number.phone}"

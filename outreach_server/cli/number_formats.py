@@ -8,7 +8,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final, NamedTuple
 
-from outreach.server_support import date_format
+from outreach.server_support import DateFormat, date_format
 
 Value = str | float | bool | date | time | timedelta
 """A cell's value as openpyxl reads it."""
@@ -55,7 +55,6 @@ _OF_LOCALES: Final = {0x0807: (".", "\u2019"), 0x080A: (".", ",")}
 """Switzerland and Mexico write otherwise than others of their languages."""
 
 _PRIMARY_LANGUAGE: Final = 0x3FF
-_WHOLE_DIGITS: Final = 7
 
 
 class _Piece(NamedTuple):
@@ -104,7 +103,7 @@ def shown_by(code: str | None) -> Shown | None:
     parts = _sections(code)
     if len(parts) > _MAX_SECTIONS:
         return None
-    dates = date_format(parts[0]) if re.search("[dmhys]", _DATE_LETTERS.sub("", parts[0]), re.IGNORECASE) else None
+    dates = _date_format(parts[0])
     if dates is not None:
         return lambda value: _shown_date(value, dates.write)
     sections = [_section(part) for part in parts]
@@ -112,6 +111,19 @@ def shown_by(code: str | None) -> Shown | None:
     if len(known) < len(sections):
         return None
     return lambda value: _shown(value, known)
+
+
+def moment_text(value: date | time, code: str | None) -> str:
+    """Return a date as ISO 8601, with its time of day if that is not midnight, or if the format shows it."""
+    if isinstance(value, datetime) and value.time() == _MIDNIGHT and code is not None:
+        shown = _date_format(_sections(code)[0])
+        if shown is not None and shown.has_time:
+            return value.isoformat(" ", "minutes")
+    return plain_text(value)
+
+
+def _date_format(section: str) -> DateFormat | None:
+    return date_format(section) if re.search("[dmhys]", _DATE_LETTERS.sub("", section), re.IGNORECASE) else None
 
 
 def _sections(code: str) -> list[str]:
@@ -302,9 +314,6 @@ def _decimals(fraction: str, places: Sequence[tuple[int, str]]) -> dict[int, str
 
 
 def _scientific(value: Decimal, section: _Section) -> str:
-    """Return a number in scientific notation; a whole number of seven digits and more keeps them all, as phones do."""
-    if value == value.to_integral_value() and len(f"{value:f}".partition(".")[0]) >= _WHOLE_DIGITS and value < _EXACT:
-        return f"{value:.0f}"
     kinds = [piece.kind for piece in section.pieces]
     at = kinds.index("exponent")
     decimals = kinds[kinds.index("point") : at].count("digit") if "point" in kinds[:at] else 0

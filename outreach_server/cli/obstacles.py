@@ -88,7 +88,12 @@ def explain_values(
         name = f"{{{{{cell(one.name[:_MAX_NAME_LENGTH])}}}}}"
         have = "has" if one.count == 1 else "have"
         such = ", ".join(cell(each.detail or each.phone_number) for each in one.examples)
-        if one.problem == "no_date":
+        if one.problem == "no_time":
+            yield (
+                f"Of {counted}, {one.count:,} {have} a date without a time of day for {name}, whose format shows one: "
+                f"it is sent as it is ({such}). Write such values as 2026-12-08 14:05."
+            )
+        elif one.problem == "no_date":
             yield (
                 f"Of {counted}, {one.count:,} {have} a value for {name} that is not read as a date, and is sent as it "
                 f"is ({such}). Write dates as 2026-12-08."

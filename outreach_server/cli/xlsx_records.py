@@ -14,7 +14,7 @@ import attrs
 import click
 
 from outreach_server.cli.csv_records import Record, rows_in_a_cell
-from outreach_server.cli.number_formats import plain_text, shown_by
+from outreach_server.cli.number_formats import moment_text, plain_text, shown_by
 from outreach_server.cli.xlsx_formulas import Formulas, fill_in, formulas_without_values
 from outreach_server.cli.xlsx_merges import Merged, MergedCells, merged_cells
 from outreach_server.needs import server_extra
@@ -167,7 +167,7 @@ class _Reader:
         if type(value) is str and known.is_plain:
             return value
         if isinstance(value, date | time):
-            dates[cell.column - 1] = plain_text(value)
+            dates[cell.column - 1] = moment_text(value, cell.number_format)
         text = known.text(value, cell)
         if type(value) in {int, float} and value >= 0 and text != (digits := plain_text(value)) and digits.isdecimal():
             numbers[cell.column - 1] = digits

@@ -185,6 +185,22 @@ def test_a_date_that_cannot_be_read_for_certain_is_counted(cli: Cli, workspace_i
     ]
 
 
+def test_a_date_without_the_time_of_day_that_is_wanted_is_counted(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """By import, preflight and start; the text shows the value, and no midnight."""
+    file = csv_file("phone,slot\n+14155550101,2026-12-08 08:00\n+14155550102,2026-12-08\n")
+    command = args(workspace_id, file, "At {{slot|date:h:mm}}")
+    made = cli.ask(*command)
+    (problem,) = made["placeholder_problems"]
+    assert (problem["problem"], problem["count"]) == ("no_time", 1)
+    assert problem["examples"][0]["detail"] == "row 3: '2026-12-08'"
+    assert "1 has a date without a time of day for {{slot}}" in cli.tell(*command)
+    preview = cli.ask("campaigns", "preflight", made["id"])
+    assert [one["problem"] for one in preview["placeholder_problems"]] == ["no_time"]
+    texts = [one["messages"][0]["text"].splitlines()[0] for one in preview["samples"]]
+    assert texts == ["At 8:00", "At 2026-12-08"]
+    assert "1 has a date without a time of day for {{slot}}" in cli.tell("campaigns", "start", made["id"])
+
+
 def test_one_row_and_one_contact_are_singular(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """In everything that is said of a list with one row, from its import to its start."""
     row = csv_file("phone,first_name\n+14155550101,\n")

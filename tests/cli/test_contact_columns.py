@@ -94,6 +94,41 @@ def test_a_word_for_the_person_does_not_hide_a_phone_column() -> None:
         read_columns(["customer number", "user"])
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Telefon geschäftlich", "Telefon (privat)", "Telefon privat 2", "Telefonnummer dienstlich", "Tel. privat",
+        "Diensthandy", "Handy-Nr. privat", "Mobil", "Festnetz", "Phone 2", "Office phone", "Home phone", "Work mobile",
+        "Mobile (work)", "Daytime phone", "Patient home phone 2", "Téléphone professionnel", "Tél. domicile",
+        "Teléfono del trabajo", "Telefono ufficio", "Telefone residencial", "Telefoon thuis", "Hemtelefon",
+        "Telefon służbowy", "Kotipuhelin", "İş telefonu", "Рабочий телефон", "自宅電話",
+    ],
+)  # fmt: skip
+def test_a_use_or_a_number_does_not_hide_a_phone_column(header: str) -> None:
+    """It is found alone, and a column of mobile numbers is preferred."""
+    assert read_columns(["Fax", header]).phone == 1
+    assert read_columns([header, "Mobile"]).phone == 1
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Fax", "Telefax privat", "Fax geschäftlich", "Office fax", "Telefon/Fax", "Office number", "Emergency phone",
+     "Phone type", "Kundennummer privat", "Privat"],
+)  # fmt: skip
+def test_a_use_makes_no_phone_column_of_another_one(header: str) -> None:
+    """Not of a fax, the number of an office, or somebody else's phone."""
+    with pytest.raises(click.ClickException, match="No column is the phone number"):
+        read_columns([header, "Vorname"])
+
+
+def test_of_several_uses_the_mobile_one_wins() -> None:
+    """Whichever comes first; the others are read where it is empty."""
+    columns = read_columns(["Telefon geschäftlich", "Telefon privat", "Handy privat", "Fax"])
+    assert (columns.phone, columns.other_phones) == (2, (0, 1))
+    assert read_columns(["Home phone", "Office phone", "Cell"]).phone == 2
+    assert read_columns(["Telefon privat", "Telefon"]).phone == 1
+
+
 def test_a_country_decides_how_numbers_are_read_and_is_a_variable_too() -> None:
     """Unless --map says that no column is one."""
     columns = read_columns(["Phone", "Land"])

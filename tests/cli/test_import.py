@@ -513,7 +513,7 @@ def test_a_dry_run_reads_the_whole_file_and_creates_nothing(
     found = cli.ask(*args, "--rejects", str(rejects))
     assert (found["dry_run"], found["rows"], found["rejected_count"]) == (True, 7, 4)
     assert found["mapping"][0]["first"] == [
-        '="+14155550101" → +14155550101', "'+14155550102 → +14155550102", "14155550103.0 → +14155550103",
+        '="+14155550101" → +14155550101', "14155550103.0 → +14155550103", "14155550104.0 → +14155550104",
     ]  # fmt: skip
     assert len(rejects.read_text("utf-8").splitlines()) == 5
     told = cli.tell(*args)

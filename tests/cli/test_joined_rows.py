@@ -87,6 +87,29 @@ def test_a_text_of_several_lines_is_a_cell(cell: str) -> None:
     assert (found.problem, found.cells[1]) == (None, cell)
 
 
+@pytest.mark.parametrize("cell", ["Termin\n27.11.2026", "See\n2026-11-27 08:15", "Winter\nStand: 27.11.2026"])
+def test_a_date_in_a_line_of_a_cell_is_no_number(cell: str) -> None:
+    """Beside a phone number, too."""
+    (found,) = rows(f'+14155550101,"{cell}",x,y\n')
+    assert (found.problem, found.cells[1]) == (None, cell)
+
+
+def test_the_columns_are_shown_with_rows_that_are_loaded(
+    cli: Cli, workspace_id: str, csv_file: Callable[[str], str]
+) -> None:
+    """A row that is reported is no example of what is dialled; if none is loaded, cells stand as they are."""
+    joined = '4155550112,"Ann\n4155550113,Bo"\n'
+    rest = "".join(f"415555010{at},Cy\n" for at in range(1, 5))
+    args = ("--name", "C", "--message", "Hi", "--region", "US")
+    made = cli.ask("campaigns", "import", workspace_id, csv_file(f"phone,name\n{joined}{rest}"), *args)
+    wanted = [f"415555010{at} → +1415555010{at}" for at in range(1, 4)]
+    assert made["mapping"][0]["first"] == wanted
+    told = cli.tell("campaigns", "import", workspace_id, csv_file(f"phone,name\n{joined}{rest}"), *args)
+    assert "4155550112 →" not in told
+    none = cli.refuse("campaigns", "import", workspace_id, csv_file(f"phone,name\n{joined}"), *args)
+    assert "4155550112 →" not in none
+
+
 CELL = st.text(st.characters(codec="utf-8", exclude_characters='"\r\n,\0', exclude_categories=["Cs"]), max_size=8)
 LIST = st.lists(st.tuples(CELL, CELL), min_size=3, max_size=12)
 

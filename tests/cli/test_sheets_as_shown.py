@@ -226,6 +226,15 @@ def test_a_huge_merged_range_takes_no_memory(tmp_path: Path) -> None:
         ("Export,2026-11-01\nby,Ann\nPhone,Name\n+14155550101,Ann\n", "", 3),
         ("Clinic\nName;Nummer\nAnn;+14155550101\n", "phone=Nummer", 2),
         ("Clinic\nName;Nummer\nAnn;+14155550101\n", "phone=2", 2),
+        ("Kampagne Winter;;\nStand: 27.11.2026;;\nTelefon;Vorname;note\n+14155550101;Ann;x\n", "", 3),
+        ("Stand: 27.11.2026;;\nName;Nummer;x\nAnn;+14155550101;x\n", "phone=Nummer", 2),
+        ("List\nPrinted on 2026-11-27 08:15\nPhone,Name\n+14155550101,Ann\n", "", 3),
+        ("Winter\nKundennr. 4711-0815\nPhone,Name\n+14155550101,Ann\n", "", 3),
+        ("Winter;;\nKundennr: 4711-0815;;\nTelefon;Vorname;x\n+14155550101;Ann;x\n", "", 3),
+        ("Winter;;\nKundennr.;4711-0815;\nTelefon;Vorname;x\n+14155550101;Ann;x\n", "", 3),
+        ("Praxis Dr. Müller;;\nTel: 030 1234567;;\nTelefon;Vorname;x\n+14155550101;Ann;x\n", "", 3),
+        ("Umsatz: 12.345.678,00;;\nTotal: 1234567;;\nTelefon;Vorname;x\n+14155550101;Ann;x\n", "", 3),
+        ("List\nSeite 1 von 12\nPage: 1/12\nPhone,Name\n+14155550101,Ann\n", "", 4),
     ],
 )
 def test_a_header_below_titles_is_found(
@@ -238,12 +247,42 @@ def test_a_header_below_titles_is_found(
     assert (made["rows"], made["total_recipients"], made["rejected"]) == (1, 1, [])
 
 
+@WRITERS
+@pytest.mark.parametrize("merged", [[], ["A1:C1", "A2:C2"]])
+def test_a_title_with_a_date_stands_above_the_header_of_a_sheet(
+    cli: Cli, workspace_id: str, tmp_path: Path, write: Callable[..., Path], merged: list[str]
+) -> None:
+    """Merged or not, as a text or as a date."""
+    rows: list[list[tuple[Any, str]]] = [
+        [("Kampagne Winter", "")],
+        [("Stand: 27.11.2026", "")],
+        [("Stand", ""), (SLOT.replace(hour=0), "yyyymmdd")],
+        [("Telefon", ""), ("Vorname", ""), ("note", "")],
+        [("+14155550101", ""), ("Ann", ""), ("x", "")],
+    ]
+    made, people = contacts_of(cli, workspace_id, write(tmp_path / "a.xlsx", rows, merged), "Hi {{Vorname}}")
+    assert "Row 4 looks like the header. Rows 1, 2, 3 above it are not read." in made["notes"]
+    assert [(one["phone"], one["first_name"]) for one in people] == [("+14155550101", "Ann")]
+
+
+@pytest.mark.parametrize("above", ["+14155550101", "Ann,+14155550101", "Bruno,+14155550101"])
+def test_a_contact_above_a_header_is_no_title(
+    cli: Cli, workspace_id: str, csv_file: Callable[[str], str], above: str
+) -> None:
+    """Nobody is left out as one: the list is refused."""
+    file = csv_file(f"{above}\nPhone,Name,Note\n+14155550102,Bo,x\n")
+    told = cli.refuse("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi")
+    assert "No column is the phone number" in told
+
+
 @pytest.mark.parametrize(
     "content",
     [
         "Phone\n+14155550101\n",
         "Phone,type\n+14155550101,mobile\n+14155550102,phone\n",
         "Phone,Kind\n1.4E+10,Mobile\n+14155550101,x\n",
+        "Phone,Kind\ntel:+14155550101,\nPhone,Mobile\n",
+        "Phone\ntel:+14155550101\nPhone,Mobile\n",
     ],
 )
 def test_the_first_row_is_the_header_where_it_names_the_columns(
@@ -356,6 +395,36 @@ def test_a_cell_of_a_sheet_beside_the_named_columns_is_rejected_with_advice(
 
 
 NUMBER = 14155550102
+
+
+def test_a_value_in_scientific_notation_is_sent_as_it_is_shown(cli: Cli, workspace_id: str, tmp_path: Path) -> None:
+    """A phone number keeps its digits."""
+    rows: list[list[tuple[Any, str]]] = [
+        [("phone", ""), ("amount", "")],
+        [(14155550102, "0.00E+00"), (1500000000000, "0.00E+00")],
+    ]
+    _, people = contacts_of(cli, workspace_id, with_openpyxl(tmp_path / "a.xlsx", rows), "{{amount}}")
+    assert [(one["phone"], one["custom_variables"]) for one in people] == [("+14155550102", {"amount": "1.50E+12"})]
+
+
+@WRITERS
+def test_a_date_has_a_time_of_day_if_its_cell_shows_one(
+    cli: Cli, workspace_id: str, tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    """A midnight that is shown is meant; one that is not shown is no time."""
+    day = SLOT.replace(hour=0)
+    rows: list[list[tuple[Any, str]]] = [
+        [("phone", ""), ("slot", "")],
+        [("+14155550101", ""), (day, "d.m.yyyy h:mm")],
+        [("+14155550102", ""), (day, "d.m.yyyy")],
+    ]
+    made, _ = contacts_of(cli, workspace_id, write(tmp_path / "a.xlsx", rows), "At {{slot|date:h:mm}}")
+    assert [(one["problem"], one["count"]) for one in made["placeholder_problems"]] == [("no_time", 1)]
+    preview = cli.ask("campaigns", "preflight", made["id"])
+    texts = [one["messages"][0]["text"].splitlines()[0] for one in preview["samples"]]
+    assert texts == ["At 0:00", "At 2026-12-08"]
+
+
 PHONE_FORMATS = ('"Tel. "0', "0000000000000", "$#,##0.00", "0%", "#'##0", "#,##0,", "0.00E+00", "+0", "# ?/?", "0.0")
 
 

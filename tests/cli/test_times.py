@@ -113,6 +113,13 @@ def test_times_are_shown_in_the_campaigns_zone(cli: Cli, workspace_id: str, file
         (("--hours", "mon-dienstag 09:00-17:00"), "did you mean tue?"),
         (("--hours", "09:00-17:00"), "the days are missing"),
         (("--hours", "mon 09:00"), "'09:00' is not a time from and to"),
+        (
+            ("--hours", "9:00-17:00 mon-fri"),
+            "the days stand before the times; did you mean 'mon-fri 09:00-17:00'?",
+        ),
+        (("--hours", "9am to 5pm Mo-Fr, Sonntag"), "did you mean 'mon-fri,sun 09:00-17:00'?"),
+        (("--hours", "18:00-02:00 daily"), "did you mean 'daily 18:00-02:00'?"),
+        (("--hours", "9:00-17:00 whenever"), "'whenever' is not a time from and to"),
         (("--hours", "mon 09:00-09:00"), "no window begins at 09:00-09:00"),
         (("--schedule-at", "9am"), "'9am' is not a time: it begins with no date; did you mean 09:00 of a day"),
         (("--schedule-at", "24.12.2097 9am"), "it begins with no date; did you mean 2097-12-24T09:00?"),

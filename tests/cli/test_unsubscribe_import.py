@@ -135,6 +135,8 @@ def test_a_header_is_found_below_a_title(cli: Cli, workspace_id: str, csv_file: 
     done = load(cli, workspace_id, csv_file(f"Opt-outs of May,\n,\nAccount,Phone\n4155550199,{ANN}\n"))
     assert (done["column"], done["rows"]) == ("'Phone' (column 2)", 1)
     assert "Row 3 looks like the header. Row 1 above it is not read." in done["notes"]
+    done = load(cli, workspace_id, csv_file(f"Opt-outs,\nStand: 27.11.2026,\nAccount,Phone\n4155550199,{ANN}\n"))
+    assert (done["column"], done["rows"]) == ("'Phone' (column 2)", 1)
     assert registered(cli, workspace_id) == [ANN]
 
 

@@ -15,6 +15,7 @@ from outreach.policy.meant import (
     dates_like,
     day_like,
     did_you_mean,
+    hours_like,
     moment_like,
     nearest,
     number_like,
@@ -77,6 +78,23 @@ def test_a_day_of_the_week_is_understood_in_other_languages(written: str, meant:
     assert day_like(written) == meant
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("9:00-17:00 mon-fri", "mon-fri 09:00-17:00"),
+        ("9-17 Mo-Fr", "mon-fri 09:00-17:00"),
+        ("0900 - 1700, mon, wed", "mon,wed 09:00-17:00"),
+        ("9am to 5pm on Tuesday to thursday", "tue-thu 09:00-17:00"),
+        ("8h30-12h lundi", "mon 08:30-12:00"),
+        ("18:00-02:00 daily", "daily 18:00-02:00"),
+        *(("mon-fri 9:00-17:00", None), ("9:00-17:00", None), ("9:00-17:00 x", None), ("25:00-26:00 mon", None)),
+    ],
+)
+def test_hours_whose_times_stand_first_are_understood(written: str, meant: str | None) -> None:
+    """Other mistakes are named by their part."""
+    assert hours_like(written) == meant
+
+
 def test_words_zones_countries_and_currencies_are_understood() -> None:
     """By another case, a slip, a city, a name or a sign."""
     states = ("active", "cancelled", "in_flight")
@@ -117,6 +135,7 @@ def test_any_value_may_be_asked_for(written: object) -> None:
     assert all(len(one) == len("2026-12-24") for one in dates_like(written))
     assert time_like(written) is None or len(str(time_like(written))) == len("09:00")
     assert len(moment_like(written)) <= 2
+    assert hours_like(written) is None or "-" in str(hours_like(written))
     assert day_like(written) is None or str(day_like(written)).endswith("day")
     assert len(regions_like(written)) <= 2
     assert len(zones_like(written)) <= 3

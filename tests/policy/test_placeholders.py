@@ -38,6 +38,12 @@ NAMES = (*CONTACT_FIELDS, "Slot")
         ("{{slot|date:d mmm}}", "{{Slot|date:d mmm}}"),
         ('{{first_name | default: "there"}}', "{{first_name|there}}"),
         ("{plan}", "{{plan}}"),
+        ("{{slot|date:%d.%m}}", "{{Slot|date:dd.mm}}"),
+        ("{{Slot|date:%-d. %B %Y at %H:%M|soon}}", '{{Slot|date:d. mmmm yyyy "at" hh:mm|soon}}'),
+        ("{{Slot|date:[de]%d. %B}}", "{{Slot|date:[de]dd. mmmm}}"),
+        ('{{ Slot | date: "%F" }}', "{{Slot|date:yyyy-mm-dd}}"),
+        ("{{Slot|date:'%I:%M %p'}}", "{{Slot|date:hh:mm AM/PM}}"),
+        ('{{Slot|date:"d.m."}}', "{{Slot|date:d.m.}}"),
     ],
 )
 def test_a_placeholder_of_another_program_is_named_with_the_right_spelling(written: str, meant: str) -> None:
@@ -66,8 +72,8 @@ def test_an_ordinary_text_gives_no_warning(text: str) -> None:
 
 def test_tags_and_formats_that_are_not_understood_are_named() -> None:
     """Without a spelling, because nothing is like them."""
-    found = text_warnings("{% if vip %}Hi{% endif %} {{Slot|date:ggge}}", NAMES)
-    assert [one.meant for one in found] == [None, None, None]
+    found = text_warnings("{% if vip %}Hi{% endif %} {{Slot|date:ggge}} {{Slot|date:%j}} {{Slot|date:%M}}", NAMES)
+    assert [one.meant for one in found] == [None] * 5
 
 
 @given(text=st.text(alphabet="{}()[]<>*|%#$ \nab_.-\"'", max_size=200))
@@ -130,6 +136,16 @@ def test_a_contact_is_counted_once_for_a_name_whatever_its_placeholders() -> Non
     ]
 
 
+@pytest.mark.parametrize("code", ["h:mm", "d. mmmm, h:mm", "hh", "yyyy-mm-ddThh:mm:ss", "h AM/PM", "[h]:mm"])
+def test_a_date_without_a_time_is_counted_where_the_format_shows_one(code: str) -> None:
+    """It is sent as it is, because a midnight would be invented; one that is written is none."""
+    template = f"{{{{slot|date:{code}}}}}"
+    assert problems(template, "2026-12-08", "2026-12-08 00:00", "8.12.2026") == [
+        ("slot", "no_time", 2, ["'2026-12-08'", "'8.12.2026'"])
+    ]
+    assert render(template, {"slot": "2026-12-08"}) == "2026-12-08"
+
+
 def test_a_format_that_is_not_understood_makes_no_value_a_bad_date() -> None:
     """The format is named itself; another format of the same name still counts."""
     assert problems("{{slot|date:foo}}", "2026-12-08", "morgen") == []
@@ -161,11 +177,16 @@ def test_a_missing_value_is_named_with_the_format_of_its_placeholder(template: s
         ("{{none|date:d. mmmm}}", ""),
         ("{{text|date:d. mmmm}}", "on Monday"),
         ("{{slot|date:ggge}}", "2026-12-08 08:00"),
+        ("{{slot|date:%d.%m}}", "2026-12-08 08:00"),
+        ("{{day|date:d.m.}} {{day|date:h:mm}}", "8.12. 2026-12-08"),
     ],
 )
 def test_a_date_takes_a_format_beside_its_fallback(template: str, expected: str) -> None:
     """A value that is no date, and a format that is not understood, leave the value as it is."""
-    assert render(template, {"slot": "2026-12-08 08:00", "time": "14:05", "text": "on Monday"}) == expected
+    assert (
+        render(template, {"slot": "2026-12-08 08:00", "day": "2026-12-08", "time": "14:05", "text": "on Monday"})
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
