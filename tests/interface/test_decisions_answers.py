@@ -10,7 +10,6 @@ import pytest
 from outreach import AgentUpdate, NewAgent, NewWorkspace, WorkspaceStatus, WorkspaceUpdate
 from tests.contract.document import SCHEMAS
 from tests.interface.conftest import Sending
-from tests.interface.sentences import CAMPAIGN_FIELDS
 from tests.server.conftest import Service, Tenant, serve, sms_body
 from tests.server.test_errors import check_envelope
 
@@ -74,23 +73,16 @@ def test_no_other_statuses() -> None:
         assert [answer.status_code for answer in answers] == [400] * 4
 
 
-@pytest.mark.sentence("row fields of an answer")
-def test_fields_of_an_answer(tenant: Tenant) -> None:
-    """Row "fields of an answer": always present, null when they do not apply; the extra one on create only."""
-    created = tenant.create()
-    (listed,) = tenant.get("/sms-campaigns").json()["data"]
-    assert set(listed) == set(CAMPAIGN_FIELDS) - {"agent"}
-    assert set(created) - set(listed) == {"sms_opted_out_excluded"}
-
-
-@pytest.mark.sentence("row callId")
+@pytest.mark.sentence("row callId", "2.1 callId")
 def test_the_call_id(sending: Sending) -> None:
     """Row "callId": in the answer when the provider accepts in time; GET takes it and ours; Location is there."""
-    tenant = sending.service.tenant()
+    tenant, other = sending.service.tenant(), sending.service.tenant()
     answer = tenant.post("/calls", {"agent_id": tenant.agent.id, "to": "+14155550102"})
     by_location = tenant.get(answer.headers["Location"]).json()
     assert by_location["callId"] == answer.json()["callId"]
     assert tenant.get(f"/calls/{by_location['callId']}").json()["id"] == by_location["id"]
+    for identifier in (by_location["id"], by_location["callId"]):
+        check_envelope(other.get(f"/calls/{identifier}"), 404, "not_found")
     assert answer.json()["provider"] == "simulator"
 
 
@@ -140,6 +132,7 @@ def test_a_safe_retry(service: Service) -> None:
         assert tenant.post(path, {}, headers=key).status_code == 400
         first, again = (tenant.post(path, body, headers=key) for _ in range(2))
         assert (first.status_code, first.content) == (201, again.content)
+        assert first.headers.get("Location") == again.headers.get("Location")
         assert tenant.post(path, body | {"unknown": 1}, headers=key).status_code == 400
     assert tenant.get("/campaigns").json()["pagination"]["total"] == 2
 

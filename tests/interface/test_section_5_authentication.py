@@ -6,22 +6,22 @@ import pytest
 
 from outreach import WorkspaceStatus, WorkspaceUpdate
 from tests.server.conftest import Service, Tenant, sms_body
+from tests.server.test_admission import OPERATIONS
 from tests.server.test_errors import check_envelope
-
-OPERATIONS = [
-    ("POST", "/calls"), ("GET", "/calls/x"), ("GET", "/sms-campaigns"), ("POST", "/sms-campaigns"),
-    ("GET", "/campaigns"), ("POST", "/campaigns"), ("PATCH", "/sms/settings"), ("POST", "/sms"),
-]  # fmt: skip
 
 
 @pytest.mark.sentence("5 rule 1", "5 rule 4")
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_every_operation_needs_a_key(memory_tenant: Tenant, method: str, path: str) -> None:
-    """Section 5, rules 1 and 4: a missing, malformed or invalid key returns 401."""
+    """Section 5, rules 1 and 4: a missing, malformed or invalid key returns 401, which says how to send one."""
     client, key = memory_tenant.client, memory_tenant.key
-    for header in (None, "", key, f"Basic {key}", "Bearer", "Bearer ", f"Bearer {key}x", f"Bearer {key} {key}"):
-        answer = client.request(method, path, headers={} if header is None else {"Authorization": header})
+    malformed = ("", key, f"Basic {key}", "Bearer", "Bearer ", "Bearer é", f"Bearer {key}x", f"Bearer {key} {key}")
+    for header in (None, *malformed):
+        headers = [] if header is None else [(b"Authorization", header.encode("latin-1"))]
+        answer = client.request(method, path, headers=headers)
         check_envelope(answer, 401, "unauthorized")
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+        assert "RateLimit" not in answer.headers
 
 
 @pytest.mark.sentence("5 rule 2")

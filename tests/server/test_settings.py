@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.server.conftest import Service, Tenant
-from tests.server.test_errors import check_envelope
+from tests.server.conftest import Service
 
 DEFAULTS = {
     "footer_enabled": True,
@@ -14,29 +13,6 @@ DEFAULTS = {
     "retry_delay_minutes": 15,
     "custom_variables": [],
 }
-
-
-def test_settings_before_any_change(tenant: Tenant) -> None:
-    """docs/interface.md#settings; an empty object changes nothing."""
-    answer = tenant.patch("/sms/settings", {})
-    assert (answer.status_code, answer.json()) == (200, DEFAULTS)
-
-
-def test_only_what_is_sent_changes(tenant: Tenant) -> None:
-    """docs/interface.md#4.4: all settings are answered, those not sent as they were."""
-    changed = {"footer_text": "", "custom_variables": ["plan", "plan"], "retry_delay_minutes": 120}
-    assert tenant.patch("/sms/settings", changed).json() == DEFAULTS | changed
-    assert tenant.patch("/sms/settings", {"footer_enabled": False}).json() == DEFAULTS | changed | {
-        "footer_enabled": False
-    }
-
-
-def test_a_wrong_change_changes_nothing(tenant: Tenant) -> None:
-    """docs/interface.md#4.4: unknown fields and out-of-range values are rejected with 400."""
-    answer = tenant.patch("/sms/settings", {"max_segments": 1, "retry_max_attempts": 9, "unknown": 1})
-    error = check_envelope(answer, 400, "invalid_request")
-    assert {detail["path"] for detail in error["details"]} == {"retry_max_attempts", "unknown"}
-    assert tenant.patch("/sms/settings", {}).json() == DEFAULTS
 
 
 def test_changes_at_the_same_time_are_all_kept(service: Service) -> None:
