@@ -86,22 +86,6 @@ def test_an_operator_decides_once(cli: Cli, workspace_id: str, option: str, stat
     assert f"The dispatch is {state}, not unknown" in cli.refuse("dispatches", "resolve", dispatch.id, option)
 
 
-def test_a_retry_that_is_too_early_says_how_long_to_wait(cli: Cli, workspace_id: str) -> None:
-    """docs/delivery-contract.md#rule-6: until then the first request may still be on its way."""
-    dispatch = given_unknown(cli, workspace_id, datetime.now(UTC))
-    given_a_steady_clock(cli)
-    assert "Try again in" in cli.refuse("dispatches", "resolve", dispatch.id, "--retry")
-    assert [one["id"] for one in cli.ask("dispatches", "unknown", workspace_id)] == [dispatch.id]
-
-
-def test_a_retry_wants_a_server_that_can_tell_how_much_time_has_passed(cli: Cli, workspace_id: str) -> None:
-    """The clock of a machine on which none has run may have been set to anything."""
-    dispatch = given_unknown(cli, workspace_id)
-    said = cli.refuse("dispatches", "resolve", dispatch.id, "--retry")
-    assert "if a server dispatches until then" in said
-    assert cli.ask("dispatches", "resolve", dispatch.id, "--assume-sent")["state"] == "accepted"
-
-
 @pytest.mark.parametrize("options", [[], ["--assume-sent", "--retry"], ["--retry", "--assume-sent"]])
 def test_one_decision_must_be_named(cli: Cli, workspace_id: str, options: list[str]) -> None:
     """Neither is a default, nor wins over the other: one may leave a contact out, the other may reach it twice."""

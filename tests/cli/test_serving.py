@@ -91,11 +91,6 @@ def test_a_host_of_another_machine_is_reported_in_words(cli: Cli) -> None:
     assert "Cannot listen on 192.0.2.1" in cli.refuse("serve", "--host", "192.0.2.1")
 
 
-def test_serve_tells_what_is_wrong_with_the_database() -> None:
-    """In words, before it listens."""
-    assert "/nowhere/at/all" in Cli("sqlite:////nowhere/at/all/x.db").refuse("serve", "--port", "0", "--json")
-
-
 def test_the_next_free_port_is_taken() -> None:
     """Two demonstrations can run beside each other."""
     with bind("127.0.0.1", 0) as taken:

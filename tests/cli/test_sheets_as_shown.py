@@ -22,17 +22,6 @@ from tests.cli.foreign_sheets import Cell, write_sheet
 
 # A cell has no time zone.
 SLOT = datetime.fromisoformat("2026-12-08T08:00")
-FORMATTED: Sequence[tuple[Any, str, str]] = (
-    (0.15, "0%", "15%"),
-    (2134, "00000", "02134"),
-    (1234.5, '"$"#,##0.00', "$1,234.50"),
-    (1234.5, "#,##0.00\\ [$\u20ac-407]", "1.234,50 \u20ac"),
-    (SLOT, "d. mmmm yyyy, h:mm", "8. December 2026, 8:00"),
-    (SLOT, "[$-407]dddd, d. mmmm", "Dienstag, 8. Dezember"),
-    (SLOT, "m/d/yyyy h:mm AM/PM", "12/8/2026 8:00 AM"),
-    (4155550102, "(###) ###-####", "(415) 555-0102"),
-    (-5.5, "#,##0.00_);(#,##0.00)", "(5.50)"),
-)
 
 
 def with_openpyxl(path: Path, rows: Sequence[Sequence[tuple[Any, str]]], merged: Sequence[str] = ()) -> Path:
@@ -71,14 +60,6 @@ def table(path: Path) -> tuple[list[Record], Table]:
     """Return the rows of a workbook, and the list."""
     with path.open("rb") as file, open_table(file, name="it") as found:
         return list(found.records), found
-
-
-@WRITERS
-def test_values_are_read_as_they_are_shown(write: Callable[..., Path], tmp_path: Path) -> None:
-    """By the format of each cell, whichever library wrote it."""
-    path = write(tmp_path / "a.xlsx", [[(value, code) for value, code, _ in FORMATTED]])
-    found, _ = table(path)
-    assert found[0].cells == [shown for _, _, shown in FORMATTED]
 
 
 @WRITERS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import re
@@ -20,41 +21,14 @@ from schemathesis.core import NotSet
 from schemathesis.generation import GenerationMode
 
 from outreach_server.scopes import SCOPES
-from tests.contract.document import read_yaml
+from tests.contract.document import DOCUMENT, SCHEMAS, operations, resolve
+from tests.interface.sentences import CAMPAIGN_FIELDS
 
 PATH = Path(__file__).parents[2] / "openapi.yaml"
-METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 CARRIERS = ["twilio", "telnyx", "vonage"]
 UUID = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 
 Json = Any  # what read_yaml returns: any JSON value
-
-
-def load() -> dict[str, Json]:
-    """Return the document."""
-    return cast("dict[str, Json]", read_yaml(PATH.read_text(encoding="utf-8")))
-
-
-DOCUMENT = load()
-SCHEMAS: dict[str, Json] = DOCUMENT["components"]["schemas"]
-
-
-def resolve(node: Json) -> Json:
-    """Follow a reference within the document, as far as it leads."""
-    while isinstance(node, Mapping) and "$ref" in node:
-        target: Json = DOCUMENT
-        for part in node["$ref"].removeprefix("#/").split("/"):
-            target = target[part.replace("~1", "/").replace("~0", "~")]
-        node = {**target, **{key: value for key, value in node.items() if key != "$ref"}}
-    return node
-
-
-def operations() -> Iterator[tuple[str, str, dict[str, Json]]]:
-    """Yield path, method and operation, in the order of the document."""
-    for path, item in DOCUMENT["paths"].items():
-        for method, operation in item.items():
-            if method in METHODS:
-                yield path, method, operation
 
 
 OPERATIONS = {operation["operationId"]: (path, method, operation) for path, method, operation in operations()}
@@ -410,50 +384,21 @@ def test_links_name_operations_and_their_parameters() -> None:
 
 STRING, INTEGER, BOOLEAN, OBJECT, ARRAY = "string", "integer", "boolean", "object", "array"
 
-# docs/interface.md#2.2: type and nullability of every field of a campaign.
-CAMPAIGN = {
-    "id": (STRING, False),
-    "workspace_id": (STRING, False),
-    "agent_id": (STRING, True),
-    "name": (STRING, False),
-    "description": (STRING, True),
-    "status": (STRING, True),
-    "effective_status": (STRING, True),
-    "schedule_type": (STRING, True),
-    "scheduled_start_at": (STRING, True),
-    "scheduled_expires_at": (STRING, True),
-    "business_hours_only": (BOOLEAN, True),
-    "timezone": (STRING, True),
-    "total_recipients": (INTEGER, True),
-    "pending_calls": (INTEGER, True),
-    "completed_calls": (INTEGER, True),
-    "successful_calls": (INTEGER, True),
-    "failed_calls": (INTEGER, True),
-    "created_at": (STRING, True),
-    "updated_at": (STRING, True),
-    "started_at": (STRING, True),
-    "completed_at": (STRING, True),
-    "channel": (STRING, True),
-    "business_hours_config": (OBJECT, True),
-    "holidays_config": (OBJECT, True),
-    "batch_concurrency": (INTEGER, True),
-    "sip_trunk_id": (STRING, True),
-    "cli_mode": (STRING, True),
-    "cli_group_config": (ARRAY, True),
-    "ivr_enabled": (BOOLEAN, True),
-    "call_screen_enabled": (BOOLEAN, True),
-    "double_dial": (BOOLEAN, True),
-    "csv_column_headers": (ARRAY, True),
-    "sms_mode": (STRING, True),
-    "sms_message_source": (STRING, True),
-    "sms_message_body": (STRING, True),
-    "sms_flow_id": (STRING, True),
-    "sms_carrier": (STRING, True),
-    "sms_from_number": (STRING, True),
-    "sms_rate_per_minute": (INTEGER, True),
-    "agent": (OBJECT, False),
+# docs/interface.md#2.2: type and nullability of every field of a campaign; those that are not named are texts.
+CAMPAIGN_TYPES = {
+    INTEGER: {"total_recipients", "pending_calls", "completed_calls", "successful_calls", "failed_calls"}
+    | {"batch_concurrency", "sms_rate_per_minute"},
+    BOOLEAN: {"business_hours_only", "ivr_enabled", "call_screen_enabled", "double_dial"},
+    OBJECT: {"business_hours_config", "holidays_config", "agent"},
+    ARRAY: {"cli_group_config", "csv_column_headers"},
 }
-
+CAMPAIGN = {
+    field: (
+        next((kind for kind, fields in CAMPAIGN_TYPES.items() if field in fields), STRING),
+        field not in {"id", "workspace_id", "name", "agent"},
+    )
+    for field in CAMPAIGN_FIELDS
+}
 CAMPAIGN_UUIDS = {"id", "workspace_id", "agent_id", "sip_trunk_id", "sms_flow_id"}
 CAMPAIGN_TIMES = {name for name in CAMPAIGN if name.endswith("_at")}
 STATES = ["draft", "ready", "scheduled", "active", "paused", "completed", "cancelled", "expired"]
@@ -650,52 +595,7 @@ def test_a_list_takes_the_query_of_section_4_2(operation_id: str) -> None:
     assert resolve(parameters[2]["schema"])["enum"] == STATES
 
 
-# -------------------------------------------------------------------- limits of docs/interface.md#8, strictness
-
-
-@pytest.mark.parametrize(
-    ("component", "field", "low", "high"),
-    [
-        ("SmsCampaignCreate", "sms_rate_per_minute", 1, 600),
-        ("CallCampaignCreate", "batch_concurrency", 1, 40),
-        ("BusinessHoursBySchedule", "batchConcurrency", 1, 40),
-        ("BusinessHoursByDay", "batchConcurrency", 1, 40),
-        ("BusinessHoursForDays", "batchConcurrency", 1, 40),
-        ("BusinessHours", "batchConcurrency", 1, 40),
-        ("Campaign", "batch_concurrency", 1, 40),
-        ("CampaignUpdate", "batch_concurrency", 1, 40),
-        ("Campaign", "sms_rate_per_minute", 1, 600),
-        ("SmsSettingsUpdate", "max_segments", 1, 5),
-        ("SmsSettingsUpdate", "retry_max_attempts", 1, 3),
-        ("SmsSettingsUpdate", "retry_delay_minutes", 5, 120),
-        ("Pagination", "page_size", 1, 100),
-        ("Pagination", "page", 1, None),
-        ("Pagination", "total", 0, None),
-    ],
-)
-def test_a_number_has_the_bounds_of_section_8(component: str, field: str, low: int, high: int | None) -> None:
-    """Integers have the limits of the interface, both ends included."""
-    schema = resolve(SCHEMAS[component]["properties"][field])
-    assert (schema.get("minimum"), schema.get("maximum")) == (low, high)
-
-
-@pytest.mark.parametrize(
-    ("component", "field", "low", "high"),
-    [
-        ("SmsCampaignCreate", "name", 1, 100),
-        ("CallCampaignCreate", "name", 1, 100),
-        ("Campaign", "name", 1, 255),
-        ("SmsCampaignCreate", "description", None, 500),
-        ("CallCampaignCreate", "description", None, 500),
-        ("SmsCampaignCreate", "message_body", None, 1600),
-        ("SmsSettingsUpdate", "footer_text", None, 120),
-        ("Recipient", "phone_number", 1, None),
-    ],
-)
-def test_a_text_has_the_length_of_section_8(component: str, field: str, low: int | None, high: int | None) -> None:
-    """Texts have the lengths of the interface."""
-    schema = SCHEMAS[component]["properties"][field]
-    assert (schema.get("minLength"), schema.get("maxLength")) == (low, high)
+# -------------------------------------------------------------------- destinations and names, strictness
 
 
 @pytest.mark.parametrize("component", ["CallCreate", "SmsSend"])
@@ -909,22 +809,13 @@ BODIES: list[tuple[str, str, Json, bool]] = [
     # Other fields of it.
     ("createSmsCampaign", "any channel", {**SMS, "channel": ["call"]}, True),
     ("createSmsCampaign", "unknown fields", {**SMS, "batch": "\x00"}, True),
-    ("createSmsCampaign", "name of 100", {**SMS, "name": "é" * 100}, True),
-    ("createSmsCampaign", "name of 101", {**SMS, "name": "é" * 101}, False),
-    ("createSmsCampaign", "empty name", {**SMS, "name": ""}, False),
     ("createSmsCampaign", "NUL in the name", {**SMS, "name": "a\x00"}, False),
     ("createSmsCampaign", "name of two lines", {**SMS, "name": "a\nb\n"}, True),
-    ("createSmsCampaign", "description of 501", {**SMS, "description": "d" * 501}, False),
     ("createSmsCampaign", "description null", {**SMS, "description": None}, False),
-    ("createSmsCampaign", "message of 1600", {**SMS, "message_body": "m" * 1600}, True),
-    ("createSmsCampaign", "message of 1601", {**SMS, "message_body": "m" * 1601}, False),
     *[("createSmsCampaign", f"carrier {name}", {**SMS, "sms_carrier": name}, True) for name in [*CARRIERS, None]],
     ("createSmsCampaign", "unknown carrier", {**SMS, "sms_carrier": "Twilio"}, False),
     ("createSmsCampaign", "empty sending number", {**SMS, "sms_from_number": ""}, True),
     ("createSmsCampaign", "sending number null", {**SMS, "sms_from_number": None}, True),
-    ("createSmsCampaign", "rate 0", {**SMS, "sms_rate_per_minute": 0}, False),
-    ("createSmsCampaign", "rate 600", {**SMS, "sms_rate_per_minute": 600}, True),
-    ("createSmsCampaign", "rate 601", {**SMS, "sms_rate_per_minute": 601}, False),
     ("createSmsCampaign", "rate as text", {**SMS, "sms_rate_per_minute": "60"}, False),
     ("createSmsCampaign", "rate as boolean", {**SMS, "sms_rate_per_minute": True}, False),
     ("createSmsCampaign", "rate with a fraction", {**SMS, "sms_rate_per_minute": 60.5}, False),
@@ -965,7 +856,6 @@ BODIES: list[tuple[str, str, Json, bool]] = [
     ("createCampaign", "channel null", {**CALL, "channel": None}, False),
     ("createCampaign", "no agent", without(CALL, "agent_id"), False),
     ("createCampaign", "scheduled without start", {**CALL, "schedule_type": "scheduled"}, False),
-    ("createCampaign", "41 at once", {**CALL, "batch_concurrency": 41}, False),
     ("createCampaign", "trunk null", {**CALL, "sip_trunk_id": None}, True),
     ("createCampaign", "group", {**CALL, "cli_mode": "group", "cli_group_config": [
         {"phoneNumberId": "n1", "phoneE164": "+14155550199", "count": 50}]}, True),
@@ -980,11 +870,6 @@ BODIES: list[tuple[str, str, Json, bool]] = [
     ("updateSmsSettings", "unknown field", {"footer": "x"}, False),
     ("updateSmsSettings", "null", {"footer_text": None}, False),
     ("updateSmsSettings", "empty footer", {"footer_text": ""}, True),
-    ("updateSmsSettings", "footer of 120", {"footer_text": "x" * 120}, True),
-    ("updateSmsSettings", "footer of 121", {"footer_text": "x" * 121}, False),
-    *[("updateSmsSettings", f"{field} {value}", {field: value}, valid) for field, low, high in [
-        ("max_segments", 1, 5), ("retry_max_attempts", 1, 3), ("retry_delay_minutes", 5, 120)]
-      for value, valid in [(low - 1, False), (low, True), (high, True), (high + 1, False), (2**63, False)]],
     # Single messages.
     ("sendSms", "smallest", {"to": "+14155550102", "body": "x"}, True),
     ("sendSms", "no text", {"to": "+14155550102", "body": ""}, False),
@@ -1010,7 +895,7 @@ def test_a_body_is_accepted_or_refused(operation_id: str, name: str, body: Json,
 @functools.cache
 def generators() -> schemathesis.BaseSchema:
     """Return what makes requests, read once for all operations."""
-    return schemathesis.openapi.from_dict(load())
+    return schemathesis.openapi.from_dict(copy.deepcopy(DOCUMENT))
 
 
 @pytest.mark.sample(24)

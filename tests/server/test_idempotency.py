@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -31,27 +30,6 @@ def bodies(tenant: Tenant) -> dict[str, dict[str, Any]]:
         "/calls": {"agent_id": tenant.agent.id, "to": "14155550102"},
         "/sms": {"to": "14155550103", "body": "x"},
     }
-
-
-def test_keys_of_operations_and_workspaces_do_not_meet(service: Service) -> None:
-    """docs/interface.md#safe-retry: by workspace, operation and key."""
-    mine, other = service.tenant(), service.tenant()
-    ids = [
-        mine.post("/sms-campaigns", sms_body(channel="sms"), headers=key("k")).json()["id"],
-        mine.post("/campaigns", sms_body(channel="sms"), headers=key("k")).json()["id"],
-        other.post("/sms-campaigns", sms_body(channel="sms"), headers=key("k")).json()["id"],
-    ]
-    assert len(set(ids)) == 3
-
-
-def test_a_key_is_forgotten_after_a_day(service: Service) -> None:
-    """docs/interface.md#safe-retry: for 24 h."""
-    tenant = service.tenant()
-    first = tenant.post("/sms-campaigns", sms_body(), headers=key("k")).json()["id"]
-    service.clock.ahead += timedelta(hours=23, minutes=59)
-    assert tenant.post("/sms-campaigns", sms_body(), headers=key("k")).json()["id"] == first
-    service.clock.ahead += timedelta(minutes=2)
-    assert tenant.post("/sms-campaigns", sms_body(), headers=key("k")).json()["id"] != first
 
 
 def test_replays_count_against_the_limit(service: Service) -> None:

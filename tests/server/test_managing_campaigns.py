@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.conftest import Service, Tenant, sms_body
+from tests.server.conftest import Tenant, sms_body
 from tests.server.test_errors import check_envelope
 
 READY = {"sms_carrier": "twilio", "sms_from_number": "+14155550100"}
@@ -230,22 +230,3 @@ def test_a_wrong_parameter_is_refused(memory_tenant: Tenant, query: str, where: 
     path = f"/manage/campaigns/{memory_tenant.create()['id']}/recipients"
     error = check_envelope(memory_tenant.get(f"{path}?{query}"), 400, "invalid_request")
     assert [one["path"] for one in error["details"]] == [where]
-
-
-def test_what_was_sent_is_in_the_trail(service: Service) -> None:
-    """With the name of whoever started the campaign."""
-    tenant = service.tenant()
-    path = f"/manage/campaigns/{tenant.create(**READY)['id']}"
-    tenant.post(f"{path}/start")
-    tenant.post(f"{path}/pause")
-    steps = tenant.get(f"{path}/recipients/0/trail").json()["steps"]
-    assert {step["actor"] for step in steps if step["what"] == "campaign"} == {"api"}
-
-
-def test_the_list_of_the_interface_shows_what_was_changed(tenant: Tenant) -> None:
-    """Its cached pages are made anew."""
-    made = tenant.create(**READY)
-    assert [one["status"] for one in tenant.get("/campaigns").json()["data"]] == ["ready"]
-    tenant.post(f"/manage/campaigns/{made['id']}/start")
-    assert [one["status"] for one in tenant.get("/campaigns").json()["data"]] == ["active"]
-    assert sms_body()["name"] == made["name"]
