@@ -30,33 +30,27 @@ def test_a_workspace_is_changed_only_where_something_is_named(cli: Cli, workspac
     assert newest[0]["actor"].startswith("cli:")
 
 
-def test_a_workspace_without_a_limit_can_be_made(cli: Cli) -> None:
-    """For loads that are one's own."""
-    assert cli.ask("workspaces", "create", "A", "--no-request-limit")["request_limit"] is None
-
-
-def test_contact_hours_are_kept_by_default_where_real_people_are_contacted(cli: Cli) -> None:
-    """docs/rules.md#contact-hours: on for live workspaces, off in a sandbox; named, what is named."""
-    assert cli.ask("workspaces", "create", "A")["contact_hours"] is False
-    assert cli.ask("workspaces", "create", "B", "--live")["contact_hours"] is True
-    assert cli.ask("workspaces", "create", "C", "--contact-hours")["contact_hours"] is True
-    made = cli.ask("workspaces", "create", "D", "--live", "--no-contact-hours")
-    assert made["contact_hours"] is False
-    assert cli.ask("workspaces", "update", made["id"], "--contact-hours")["contact_hours"] is True
-    assert cli.ask("workspaces", "update", made["id"], "--no-contact-hours")["contact_hours"] is False
-
-
-def test_a_frequency_cap_is_set_and_taken_away(cli: Cli) -> None:
-    """None before; another change leaves it."""
-    assert cli.ask("workspaces", "create", "A")["frequency_cap"] is None
-    made = cli.ask("workspaces", "create", "B", "--frequency-cap", "3")
-    assert made["frequency_cap"] == 3
-    assert cli.ask("workspaces", "update", made["id"], "--name", "C")["frequency_cap"] == 3
-    assert cli.ask("workspaces", "update", made["id"], "--frequency-cap", "1")["frequency_cap"] == 1
-    assert cli.ask("workspaces", "update", made["id"], "--no-frequency-cap")["frequency_cap"] is None
-    both = ("workspaces", "update", made["id"], "--frequency-cap", "5", "--no-frequency-cap")
-    assert "exclude" in cli.refuse(*both, code=2)
-    assert "0" in cli.refuse("workspaces", "create", "D", "--frequency-cap", "0", code=2)
+@pytest.mark.parametrize(
+    ("made_with", "field", "made", "changed_by", "changed"),
+    [
+        ([], "request_limit", 600, ["--no-request-limit"], None),
+        (["--no-request-limit"], "request_limit", None, ["--request-limit", "5"], 5),
+        ([], "contact_hours", False, ["--contact-hours"], True),
+        (["--contact-hours"], "contact_hours", True, ["--no-contact-hours"], False),
+        (["--live"], "contact_hours", True, ["--name", "B"], True),
+        (["--live", "--no-contact-hours"], "contact_hours", False, ["--name", "B"], False),
+        ([], "frequency_cap", None, ["--frequency-cap", "1"], 1),
+        (["--frequency-cap", "3"], "frequency_cap", 3, ["--name", "B"], 3),
+        (["--frequency-cap", "3"], "frequency_cap", 3, ["--no-frequency-cap"], None),
+    ],
+)
+def test_what_a_workspace_keeps_to_is_set_at_its_making_and_at_a_change(
+    cli: Cli, made_with: list[str], field: str, made: object, changed_by: list[str], changed: object
+) -> None:
+    """What is not named stays."""
+    workspace = cli.ask("workspaces", "create", "A", *made_with)
+    assert workspace[field] == made
+    assert cli.ask("workspaces", "update", workspace["id"], *changed_by)[field] == changed
 
 
 def test_what_people_wrote_back_is_listed(cli: Cli, workspace_id: str) -> None:
