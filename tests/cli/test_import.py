@@ -423,13 +423,3 @@ def test_a_dry_run_reads_the_whole_file_and_creates_nothing(
     assert "Of 7 rows 3 would be loaded. Nothing was created." in told
     assert "row 6, column Téléphone: '1.4E+10' has lost digits" in told
     assert cli.ask("campaigns", "list", workspace_id) == []
-
-
-def test_numbers_to_unsubscribe_are_mended_too(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """Whoever opted out is not lost because of a spreadsheet; what cannot be known is named."""
-    told = cli.ask("unsubscribes", "import", workspace_id, csv_file(SPOILED), "--region", "US")
-    assert told["added"] == 4
-    assert [bad["row"] for bad in told["rejected"]] == [6, 7, 8]
-    assert [each["phone"] for each in cli.ask("unsubscribes", "list", workspace_id)] == [
-        f"+1415555010{last}" for last in (1, 2, 3, 4)
-    ]

@@ -24,14 +24,6 @@ ROWS = (
 OPTIONS = ("--name", "Spring", "--message", "Hi {{first_name}} \u2013 {{city}}, {{plan}}", "--from", "+14155550100")
 
 
-@pytest.fixture
-def workspace_id(cli: Cli) -> str:
-    """Return a sandbox workspace in the United States that has a number."""
-    identifier: str = cli.ask("workspaces", "create", "Acme", "--default-region", "US")["id"]
-    cli.ask("numbers", "create", identifier, "+14155550100", "--carrier", "twilio")
-    return identifier
-
-
 def imported(cli: Cli, workspace_id: str, file: str) -> Any:
     """Load the campaign."""
     return cli.ask("campaigns", "import", workspace_id, file, *OPTIONS)
