@@ -3,18 +3,17 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus
-from outreach.protocols.adapter import CallbackEvent, CallbackRefused
+from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.voice.retell import ADAPTER
 from outreach.wire.signatures import keyed_digest
+from tests.carriers.junk import JunkRules
 from tests.voice.adapters import called_back, clock_at, connection_of
 
 KEY = "retell-key-0001"
@@ -196,47 +195,17 @@ def test_the_key_with_the_badge_may_be_another_one() -> None:
     assert not _verified(BODY, signed(BODY), credentials)
 
 
-NAMES = st.sampled_from(
-    [
-        "event",
-        "call",
-        "call_id",
-        "call_status",
-        "disconnection_reason",
-        "metadata",
-        "call_analysis",
-        "in_voicemail",
-        "call_successful",
-        "call_summary",
-        "start_timestamp",
-        "end_timestamp",
-    ]
-)
-VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text()
-    | st.sampled_from(["ended", "error", "ongoing"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=6),
-    max_leaves=20,
-)
+class TestRetellJunk(JunkRules):
+    """Events of any content."""
 
+    adapter = ADAPTER
+    credentials = CREDENTIALS
+    headers = ("x-retell-signature",)
+    template: ClassVar[Mapping[str, Any]] = {"event": "call_analyzed", "call": {**CALL, "call_analysis": ANALYSIS}}
 
-@given(
-    st.binary()
-    | st.builds(
-        lambda kind, call: json.dumps({"event": kind, "call": call}).encode(),
-        st.sampled_from(["call_ended", "call_analyzed", "x"]) | st.text(),
-        VALUES,
-    ),
-    st.text(),
-)
-def test_whatever_comes_is_refused_or_read(body: bytes, header: str) -> None:
-    """Junk under a right signature, and junk for a signature, raise nothing but the refusal."""
-    _verified(body, signed(body))
-    assert not _verified(body, {"X-Retell-Signature": header})
+    def sign(self, body: bytes) -> Callback:
+        """Sign a body."""
+        return called_back(body, signed(body))
 
 
 def test_what_the_events_of_one_call_say_of_its_end_does_not_contradict() -> None:
