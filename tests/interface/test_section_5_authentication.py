@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from outreach import WorkspaceStatus, WorkspaceUpdate
-from tests.server.conftest import Service, Tenant, sms_body
+from tests.server.conftest import Service, Tenant
 from tests.server.test_admission import OPERATIONS
 from tests.server.test_errors import check_envelope
 
@@ -31,20 +31,6 @@ def test_a_key_is_made_in_the_application(service: Service) -> None:
     key = service.run(service.engine.api_keys.create, tenant.workspace.id, name="second")
     headers = {"Authorization": f"Bearer {key.api_key}"}
     assert tenant.client.get("/sms-campaigns", headers=headers).status_code == 200
-
-
-@pytest.mark.sentence("5 rule 3", "8 request rate")
-def test_keys_share_the_limit_of_their_workspace(service: Service) -> None:
-    """Section 5, rule 3, and section 8: one limit per workspace, shared by all its keys, for all operations."""
-    tenant, other = service.tenant(request_limit=3), service.tenant(request_limit=3)
-    second = service.run(service.engine.api_keys.create, tenant.workspace.id).api_key
-    assert tenant.get("/sms-campaigns").status_code == 200
-    assert tenant.patch("/sms/settings", {}).status_code == 200
-    headers = {"Authorization": f"Bearer {second}"}
-    assert tenant.client.get("/campaigns", headers=headers).status_code == 200
-    check_envelope(tenant.client.get("/campaigns", headers=headers), 429, "rate_limited")
-    check_envelope(tenant.post("/sms-campaigns", sms_body()), 429, "rate_limited")
-    assert other.get("/sms-campaigns").status_code == 200
 
 
 @pytest.mark.sentence("5 rule 5")

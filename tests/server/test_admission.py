@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from tests.server.conftest import Service, Tenant, sms_body
@@ -41,26 +39,6 @@ def test_sms_campaigns_can_be_off(service: Service) -> None:
     assert tenant.get("/sms-campaigns").json()["pagination"]["total"] == 0
     call = {"name": "n", "agent_id": tenant.agent.id, "recipients": [{"phone_number": "1"}]}
     assert tenant.post("/campaigns", call).status_code == 201
-
-
-def test_the_request_limit_is_shown_and_kept(service: Service) -> None:
-    """One burst, headers on every counted answer, Retry-After; the next minute starts anew.
-
-    docs/interface.md#request-limit.
-    """
-    tenant = service.tenant(request_limit=3)
-    other_key = service.run(service.engine.api_keys.create, tenant.workspace.id).api_key
-    answers = [tenant.get("/campaigns"), tenant.post("/sms", {}), tenant.get("/calls/none")]
-    assert [answer.status_code for answer in answers] == [200, 400, 404]
-    for left, answer in zip((2, 1, 0), answers, strict=True):
-        assert answer.headers["RateLimit-Policy"] == '"workspace";q=3;w=60'
-        assert answer.headers["RateLimit"] in {f'"workspace";r={left};t={t}' for t in range(50, 61)}
-    refused = tenant.client.get("/campaigns", headers={"Authorization": f"Bearer {other_key}"})
-    check_envelope(refused, 429, "rate_limited")
-    seconds = int(refused.headers["Retry-After"])
-    assert refused.headers["RateLimit"] == f'"workspace";r=0;t={seconds}'
-    service.clock.ahead += timedelta(seconds=seconds)
-    assert tenant.get("/campaigns").status_code == 200
 
 
 def test_without_a_limit_there_are_no_limit_headers(memory_tenant: Tenant) -> None:
