@@ -16,6 +16,7 @@ import pytest
 
 from outreach.clock import Clock, SystemClock
 from outreach.models.dispatch import DispatchOutcome
+from outreach.models.reports import CallReport
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Callback, Connection, VoiceAdapter
 from outreach.protocols.voice import CallRequest
@@ -109,6 +110,24 @@ class Recording:
         """Return the one request that was made."""
         (request,) = self.requests
         return request
+
+    async def place(self, adapter: VoiceAdapter, credentials: Mapping[str, str]) -> DispatchOutcome:
+        """Ask an account for one call, and close the client."""
+        async with self.http:
+            return await adapter.connect(connection_of(credentials, http=self.http)).place_call(call_request())
+
+    async def status(
+        self,
+        adapter: VoiceAdapter,
+        credentials: Mapping[str, str],
+        *,
+        provider_id: str = "call-1",
+        clock: Clock | None = None,
+    ) -> CallReport | None:
+        """Ask an account what became of a call, and close the client."""
+        async with self.http:
+            voice = adapter.connect(connection_of(credentials, http=self.http, clock=clock))
+            return await voice.status(workspace_id=WORKSPACE_ID, dispatch_id="d-1", provider_id=provider_id)
 
 
 def body_of(request: httpx.Request | Received) -> dict[str, Any]:
