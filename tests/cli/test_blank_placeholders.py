@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from tests.cli.conftest import Cli
-
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Cli, Write
 
 LIST = "phone,Vorname,Plan\n" + "".join(
     f"+1415555010{at},{name},{plan}\n"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,9 +8,8 @@ import pytest
 
 from outreach.clock import SystemClock, format_timestamp
 from outreach_server.cli.hours import OpeningHours, schedule_of
-from tests.cli.conftest import Cli, until
+from tests.cli.conftest import Cli, Write, until
 
-Write = Callable[[str | bytes], str]
 SENDER = "+14155550100"
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -16,7 +16,7 @@ from outreach.protocols import SystemClock
 from outreach.working_set import Transaction
 from outreach_server.cli import main
 from outreach_server.cli.output import program
-from tests.cli.conftest import ROOT, Cli
+from tests.cli.conftest import ROOT, Cli, Write
 
 RUNNING = {"serve", "worker", "sandbox", "demo"}
 """Commands that serve: their JSON document is tested where processes are started."""
@@ -97,7 +97,7 @@ FLOW = b'[{"kind": "send", "body": "Hi"}]'
 
 
 @pytest.fixture
-def things(cli: Cli, workspace_id: str, csv_file: Callable[[str], str]) -> dict[str, str]:
+def things(cli: Cli, workspace_id: str, csv_file: Write) -> dict[str, str]:
     """Return the identifiers of one thing of each kind."""
     rows = csv_file("phone,first_name\n+14155550101,Ann\n")
 

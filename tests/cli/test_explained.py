@@ -12,9 +12,7 @@ from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.testing.builders import NOW, make_call, make_dispatch, make_message
 from outreach.working_set import Transaction
-from tests.cli.conftest import Cli
-
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Cli, Write
 
 REFUSED: dict[str, Any] = {
     "state": DispatchState.REFUSED,

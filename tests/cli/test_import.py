@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,7 @@ from outreach import Outreach
 from outreach.clock import SystemClock
 from outreach.models.work import Lease, WorkerLease
 from outreach.services.status import StatusQuery
-from tests.cli.conftest import Cli
-
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Cli, Write
 
 
 def load(cli: Cli, workspace_id: str, file: str, *more: str, stdin: bytes | None = None) -> Any:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Cli
-
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Cli, Write
 
 GERMAN = "Telefon\n015123456701\n4915123456702\n4915123456703\n0301234567\n+12015550123\n49301234567x\n"
 US, DE = ("--region", "US"), ("--region", "DE")

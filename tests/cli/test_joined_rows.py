@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_server.cli.csv_records import Record, records
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, Write
 
 CLOSED_LATER = (
     "phone,first_name,city\n"
@@ -31,7 +30,7 @@ def rows(text: str, delimiter: str = ",") -> list[Record]:
 
 
 def test_a_quote_that_is_closed_three_rows_later_is_reported_with_its_lines(
-    cli: Cli, workspace_id: str, csv_file: Callable[[str], str]
+    cli: Cli, workspace_id: str, csv_file: Write
 ) -> None:
     """No text holds the numbers of strangers, and nobody is lost without a word."""
     file = csv_file(CLOSED_LATER)
@@ -43,9 +42,7 @@ def test_a_quote_that_is_closed_three_rows_later_is_reported_with_its_lines(
     assert "+14155550103,Cy,Oslo" in bad["message"]
 
 
-def test_numbers_of_an_opt_out_list_do_not_vanish_in_a_cell(
-    cli: Cli, workspace_id: str, csv_file: Callable[[str], str]
-) -> None:
+def test_numbers_of_an_opt_out_list_do_not_vanish_in_a_cell(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """The row is reported there too."""
     found = cli.ask("unsubscribes", "import", workspace_id, csv_file(CLOSED_LATER))
     assert found["added"] == 2

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,7 @@ from starlette.types import Receive, Scope, Send
 from outreach.errors import DatabaseNewer
 from outreach_server.cli import demo_story
 from outreach_server.cli.serving import Server, bind, bind_near, run_fast, url_of
-from tests.cli.conftest import ROOT, STOP_SIGNALS, Cli, Process, until
-
-Start = Callable[..., Process]
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import ROOT, STOP_SIGNALS, Cli, Start, Write, until
 
 STOP_SECONDS = 10.0
 

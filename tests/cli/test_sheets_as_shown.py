@@ -17,7 +17,7 @@ from openpyxl import Workbook
 
 from outreach_server.cli.csv_records import Record
 from outreach_server.cli.tables import Table, open_table
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, Write
 from tests.cli.foreign_sheets import Cell, write_sheet
 
 # A cell has no time zone.
@@ -210,7 +210,7 @@ def test_a_huge_merged_range_takes_no_memory(tmp_path: Path) -> None:
     ],
 )
 def test_a_header_below_titles_is_found(
-    cli: Cli, workspace_id: str, csv_file: Callable[[str], str], content: str, mapped: str, row: int
+    cli: Cli, workspace_id: str, csv_file: Write, content: str, mapped: str, row: int
 ) -> None:
     """By the name of its phone column, or by the columns that are mapped; its delimiter counts."""
     args = ("campaigns", "import", workspace_id, csv_file(content), "--name", "C", "--message", "Hi")
@@ -228,7 +228,7 @@ def test_a_header_below_titles_is_found(
     ],
 )
 def test_the_first_row_is_the_header_where_it_names_the_columns(
-    cli: Cli, workspace_id: str, csv_file: Callable[[str], str], content: str
+    cli: Cli, workspace_id: str, csv_file: Write, content: str
 ) -> None:
     """A row of a contact is none, whatever its cells say."""
     made = cli.ask("campaigns", "import", workspace_id, csv_file(content), "--name", "C", "--message", "Hi")
@@ -237,7 +237,7 @@ def test_the_first_row_is_the_header_where_it_names_the_columns(
 
 
 def test_a_list_whose_phone_column_is_unknown_is_refused_with_its_columns(
-    cli: Cli, workspace_id: str, csv_file: Callable[[str], str]
+    cli: Cli, workspace_id: str, csv_file: Write
 ) -> None:
     """Those of the row below the title."""
     file = csv_file("Clinic\nName;Nr\nAnn;+14155550101\n")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Cli
-
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Cli, Write
 
 BERLIN = ("--timezone", "Europe/Berlin")
 SUMMER, WINTER = "2097-07-01T09:00", "2097-12-01T09:00"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from rich.console import Console
 
 from outreach_server.cli.output import Document, listing
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, Write
 from tests.cli.test_explained import campaign_id
 
 __all__ = ["campaign_id"]
@@ -76,7 +76,7 @@ def test_a_block_leaves_out_what_is_missing_and_wraps_long_texts() -> None:
 
 
 @pytest.mark.usefixtures("narrow")
-def test_the_columns_of_an_import_keep_their_words(cli: Cli, workspace_id: str, csv_file: Callable[[str], str]) -> None:
+def test_the_columns_of_an_import_keep_their_words(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """What each column is, and its first values, also where a table has no room for them."""
     file = csv_file(
         "Telefonnummer,Vorname,Behandlungszimmer\n"

@@ -1,24 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
-from outreach import Agent, NewAgent, NewNumber, WorkspaceMode
+from outreach import NewAgent, NewNumber, WorkspaceMode
 from tests.server.conftest import Service, Tenant, serve
 from tests.server.test_errors import check_envelope
-
-
-@pytest.fixture
-def dispatching(database_url: str) -> Iterator[Service]:
-    """Run a server that also sends."""
-    yield from serve(database_url, dispatch=True)
-
-
-def agent(service: Service, tenant: Tenant, **fields: Any) -> Agent:
-    """Make another agent."""
-    return service.run(service.engine.agents.create, tenant.workspace.id, NewAgent(name="Other", **fields))
 
 
 def test_an_opt_out_stops_a_call_however_the_number_is_written(service: Service) -> None:
@@ -55,7 +41,8 @@ def test_what_is_wrong_with_the_request_is_reported_before_the_state_of_the_agen
     docs/interface.md#order-of-checks.
     """
     tenant = service.tenant()
-    idle = agent(service, tenant, is_active=False, placeholders=["name"])
+    new = NewAgent(name="Other", is_active=False, placeholders=["name"])
+    idle = service.run(service.engine.agents.create, tenant.workspace.id, new)
     body = {"agent_id": idle.id, "to": "+14155550102", "variables": {"other": 1}}
     assert tenant.post("/calls", body).status_code == 400
     assert tenant.post("/calls", body | {"variables": {"name": 1}}).status_code == 409

@@ -18,7 +18,7 @@ from outreach.clock import Clock, SystemClock
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport
 from outreach.models.states import DispatchState
-from outreach.protocols.adapter import Callback, Connection, VoiceAdapter
+from outreach.protocols.adapter import Callback, CallbackRefused, Connection, VoiceAdapter
 from outreach.protocols.voice import CallRequest
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.clock import ManualClock
@@ -141,6 +141,15 @@ def called_back(body: object, headers: Mapping[str, str]) -> Callback:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     lower = {name.lower(): value for name, value in headers.items()}
     return Callback(url="https://example.com/webhooks/account-1", headers=lower, query={}, body=raw)
+
+
+def is_read(adapter: VoiceAdapter, credentials: Mapping[str, str], body: bytes, headers: Mapping[str, str]) -> bool:
+    """Return whether an account takes a callback for its provider's, and can read it."""
+    try:
+        adapter.read(connection_of(credentials, clock=clock_at()), called_back(body, headers))
+    except CallbackRefused:
+        return False
+    return True
 
 
 @attrs.frozen(kw_only=True)

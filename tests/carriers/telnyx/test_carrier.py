@@ -34,27 +34,13 @@ pytestmark = pytest.mark.anyio
 ACCEPTED = {"data": a_payload()}
 
 
-class TestTelnyxCarrier(StandInContract):
-    """Telnyx's adapter in front of a stand-in."""
+class TestTelnyx(StandInContract, FaultMatrix, AdapterRules):
+    """Telnyx's adapter in front of a stand-in, when things go wrong, and its credentials."""
 
     adapter = ADAPTER
     credentials = CREDENTIALS
     stand_in = TelnyxStandIn
-
-
-class TestTelnyxFaults(FaultMatrix):
-    """Telnyx's adapter when things go wrong."""
-
-    adapter = ADAPTER
-    credentials = CREDENTIALS
     accepted = as_json(ACCEPTED)
-
-
-class TestTelnyxAdapter(AdapterRules):
-    """Telnyx's credentials."""
-
-    adapter = ADAPTER
-    credentials = CREDENTIALS
 
 
 async def _body(**options: Any) -> dict[str, Any]:

@@ -21,27 +21,13 @@ pytestmark = pytest.mark.anyio
 API_KEY = {"api_key_sid": "SK" + "0" * 32, "api_key_secret": "secret-of-the-key"}
 
 
-class TestTwilioCarrier(StandInContract):
-    """Twilio's adapter in front of a stand-in."""
+class TestTwilio(StandInContract, FaultMatrix, AdapterRules):
+    """Twilio's adapter in front of a stand-in, when things go wrong, and its credentials."""
 
     adapter = ADAPTER
     credentials = CREDENTIALS
     stand_in = TwilioStandIn
-
-
-class TestTwilioFaults(FaultMatrix):
-    """Twilio's adapter when things go wrong."""
-
-    adapter = ADAPTER
-    credentials = CREDENTIALS
     accepted = as_json(a_message(), 201)
-
-
-class TestTwilioAdapter(AdapterRules):
-    """Twilio's credentials."""
-
-    adapter = ADAPTER
-    credentials = CREDENTIALS
 
 
 async def _form(**options: Any) -> dict[str, str]:

@@ -44,7 +44,7 @@ from tests.carriers.vonage.given import (
 pytestmark = pytest.mark.anyio
 
 
-class TestVonageCarrier(StandInContract):
+class TestVonageWithoutReports(StandInContract):
     """Vonage's adapter in front of a stand-in, without look-ups."""
 
     adapter = ADAPTER
@@ -52,25 +52,13 @@ class TestVonageCarrier(StandInContract):
     stand_in = VonageStandIn
 
 
-class TestVonageCarrierWithReports(TestVonageCarrier):
-    """With look-ups."""
-
-    credentials = {**CREDENTIALS, **REPORTS}  # noqa: RUF012 - nobody changes it
-
-
-class TestVonageFaults(FaultMatrix):
-    """Vonage's adapter when things go wrong."""
+class TestVonage(StandInContract, FaultMatrix, AdapterRules):
+    """With look-ups; when things go wrong, and its credentials."""
 
     adapter = ADAPTER
     credentials = {**CREDENTIALS, **REPORTS}  # noqa: RUF012 - nobody changes it
+    stand_in = VonageStandIn
     accepted = as_json(ACCEPTED, 202)
-
-
-class TestVonageAdapter(AdapterRules):
-    """Vonage's credentials."""
-
-    adapter = ADAPTER
-    credentials = CREDENTIALS
 
 
 async def _request(**options: Any) -> httpx.Request:

@@ -8,12 +8,12 @@ import pytest
 
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus
-from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
+from outreach.protocols.adapter import Callback, CallbackEvent
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.voice.elevenlabs import ADAPTER
 from outreach.wire.signatures import keyed_digest
 from tests.carriers.junk import JunkRules
-from tests.voice.adapters import called_back, clock_at, connection_of
+from tests.voice.adapters import called_back, clock_at, connection_of, is_read
 
 SECRET = "wsec_secret"
 CREDENTIALS = {"api_key": "k", "webhook_secret": SECRET, "phone_number_id": "n"}
@@ -172,14 +172,6 @@ def test_each_event_of_a_call_has_an_identifier_of_its_own() -> None:
 BODY = json.dumps({"type": "post_call_transcription", "data": DATA}).encode()
 
 
-def _verified(body: bytes, headers: Mapping[str, str]) -> bool:
-    try:
-        ADAPTER.read(connection_of(CREDENTIALS, clock=clock_at()), called_back(body, headers))
-    except CallbackRefused:
-        return False
-    return True
-
-
 @pytest.mark.parametrize(
     ("body", "headers", "taken"),
     [
@@ -203,7 +195,7 @@ def _verified(body: bytes, headers: Mapping[str, str]) -> bool:
 )
 def test_a_signature_is_over_its_time_and_the_raw_body(body: bytes, headers: dict[str, str], taken: bool) -> None:
     """A changed body, a stale time, a wrong key and a missing header are refused; so is what cannot be read."""
-    assert _verified(body, headers) is taken
+    assert is_read(ADAPTER, CREDENTIALS, body, headers) is taken
 
 
 class TestElevenLabsJunk(JunkRules):

@@ -9,12 +9,12 @@ import pytest
 
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus
-from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused
+from outreach.protocols.adapter import Callback, CallbackEvent
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.voice.retell import ADAPTER
 from outreach.wire.signatures import keyed_digest
 from tests.carriers.junk import JunkRules
-from tests.voice.adapters import called_back, clock_at, connection_of
+from tests.voice.adapters import called_back, clock_at, connection_of, is_read
 
 KEY = "retell-key-0001"
 CREDENTIALS = {"api_key": KEY}
@@ -157,14 +157,6 @@ def test_events_that_lack_retells_identifier_are_told_apart(kind: str) -> None:
 BODY = json.dumps({"event": "call_ended", "call": CALL}).encode()
 
 
-def _verified(body: bytes, headers: Mapping[str, str], credentials: Mapping[str, str] = CREDENTIALS) -> bool:
-    try:
-        ADAPTER.read(connection_of(credentials, clock=clock_at()), called_back(body, headers))
-    except CallbackRefused:
-        return False
-    return True
-
-
 @pytest.mark.parametrize(
     ("body", "headers", "taken"),
     [
@@ -185,14 +177,14 @@ def _verified(body: bytes, headers: Mapping[str, str], credentials: Mapping[str,
 )
 def test_a_signature_is_over_the_raw_body_and_its_time(body: bytes, headers: dict[str, str], taken: bool) -> None:
     """A changed body, a stale time, a wrong key and a missing header are refused; so is what cannot be read."""
-    assert _verified(body, headers) is taken
+    assert is_read(ADAPTER, CREDENTIALS, body, headers) is taken
 
 
 def test_the_key_with_the_badge_may_be_another_one() -> None:
     """Then it alone signs."""
     credentials = {**CREDENTIALS, "webhook_api_key": "key-with-the-badge"}
-    assert _verified(BODY, signed(BODY, key="key-with-the-badge"), credentials)
-    assert not _verified(BODY, signed(BODY), credentials)
+    assert is_read(ADAPTER, credentials, BODY, signed(BODY, key="key-with-the-badge"))
+    assert not is_read(ADAPTER, credentials, BODY, signed(BODY))
 
 
 class TestRetellJunk(JunkRules):
