@@ -1,15 +1,42 @@
-"""What holds for the credentials of every carrier's adapter."""
+"""What holds for the adapter of every carrier: its contract, and its credentials."""
 
 from __future__ import annotations
 
 import importlib
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 
+import httpx
 import pytest
 
+from outreach.clock import SystemClock
 from outreach.protocols.adapter import CarrierAdapter
+from outreach.testing.carrier_contract import CarrierContract
+from outreach.testing.fault_server import FaultServer
+from outreach.testing.http_harness import FakeProvider, HttpHarness
+from tests.carriers.kit import connection
+
+
+class StandInContract(CarrierContract):
+    """The contract of carriers; a subclass names the adapter, its credentials, and who plays the carrier."""
+
+    adapter: CarrierAdapter
+    credentials: Mapping[str, str]
+    stand_in: Callable[[], FakeProvider]
+
+    @pytest.fixture
+    async def harness(self, anyio_backend: str) -> AsyncIterator[HttpHarness]:
+        """Return the adapter with its stand-in."""
+        stand_in = type(self).stand_in()
+        async with FaultServer(stand_in.accept) as server, httpx.AsyncClient() as http:
+            yield HttpHarness(
+                server,
+                stand_in,
+                lambda url: self.adapter.connect(
+                    connection({**self.credentials, "api_base": url}, http=http, clock=SystemClock())
+                ),
+            )
 
 
 class AdapterRules:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -15,6 +16,7 @@ from outreach.protocols.adapter import Callback, CarrierAdapter, Connection
 from outreach.protocols.carrier import LookupRequest, OutboundMessage
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.clock import ManualClock
+from outreach.testing.fault_server import Answer
 
 CALLBACK_URL: Final = "https://hooks.example.com/webhooks/0195554e-0000-7000-8000-0000000000ac"
 SENDER: Final = "+14155550199"
@@ -117,6 +119,11 @@ async def sent(
 def callback(body: bytes, headers: Mapping[str, str] | None = None, *, url: str = CALLBACK_URL) -> Callback:
     """Return a callback as the server hands it over."""
     return Callback(url=url, headers=dict(headers or {}), query=dict(parse_qsl(urlsplit(url).query)), body=body)
+
+
+def as_json(value: object, status: int = 200) -> Answer:
+    """Return an answer in JSON."""
+    return Answer(status=status, headers={"content-type": "application/json"}, body=json.dumps(value).encode())
 
 
 def seconds_after(moment: datetime, seconds: float) -> datetime:

@@ -145,6 +145,13 @@ class Process:
             return None
 
 
+Write = Callable[[str | bytes], str]
+"""Writes a file of contacts, and returns its path."""
+
+Start = Callable[..., Process]
+"""Starts a command in a process of its own."""
+
+
 def _collect(stream: Any, lines: list[str]) -> None:
     lines.extend(iter(stream.readline, ""))
 
@@ -170,7 +177,7 @@ def workspace_id(cli: Cli) -> str:
 
 
 @pytest.fixture
-def start(database: str) -> Iterator[Callable[..., Process]]:
+def start(database: str) -> Iterator[Start]:
     """Return a function that starts a command in a process of its own, which ends with the test."""
     started: list[Process] = []
 
@@ -185,7 +192,7 @@ def start(database: str) -> Iterator[Callable[..., Process]]:
 
 
 @pytest.fixture
-def csv_file(tmp_path: Path) -> Callable[[str | bytes], str]:
+def csv_file(tmp_path: Path) -> Write:
     """Return a function that writes a file and returns its path."""
 
     def write(content: str | bytes) -> str:

@@ -75,12 +75,6 @@ def test_an_account_that_cannot_be_opened_is_listed_with_what_to_do(
     assert listed["problem"] in cli.refuse("accounts", "check", made["id"])
 
 
-def test_the_fields_of_a_provider_are_reported(cli: Cli, fake: FakeAdapter) -> None:
-    """Before anybody looks for them."""
-    names = [field["name"] for field in cli.ask("accounts", "fields", "twilio")]
-    assert names == ["account", "token", "signing_secret", "region"]
-
-
 @pytest.mark.parametrize(
     ("options", "stdin", "code", "words"),
     [

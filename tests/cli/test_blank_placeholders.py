@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from tests.cli.conftest import Cli
-
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Cli, Write
 
 LIST = "phone,Vorname,Plan\n" + "".join(
     f"+1415555010{at},{name},{plan}\n"
@@ -63,14 +60,6 @@ def test_a_field_without_a_column_is_blank_for_everybody(cli: Cli, workspace_id:
     made = cli.ask(*args(workspace_id, csv_file(LIST), "Hi {{email}}"))
     assert made["unknown_placeholders"] == []
     assert [(one["name"], one["count"]) for one in made["placeholder_problems"]] == [("email", 8)]
-
-
-def test_a_text_with_a_fallback_everywhere_gives_no_warning(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """Nothing is blank, so that nothing is said."""
-    command = args(workspace_id, csv_file(LIST), "Hi {{first_name|there}} {{Plan|basic}}")
-    assert "no value" not in cli.tell(*command)
-    campaign = cli.ask("campaigns", "list", workspace_id)[0]["id"]
-    assert cli.ask("campaigns", "start", campaign)["placeholder_problems"] == []
 
 
 def test_a_start_says_how_many_of_a_large_campaign_it_looked_at(

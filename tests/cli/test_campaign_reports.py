@@ -6,7 +6,6 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,6 @@ from tests.cli.conftest import Cli
 from tests.cli.test_explained import campaign_id
 
 __all__ = ["Outreach", "campaign_id"]
-
-Write = Callable[[str | bytes], str]
 
 
 def test_a_report_is_text_json_or_a_page(

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from outreach.server_support import decoded_once
-from tests.cli.conftest import Cli
-
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Cli, Write
 
 PLAIN = ("--name", "C", "--message", "Hi {{first_name}}", "--from", "+14155550100")
 LIST = (

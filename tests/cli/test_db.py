@@ -9,7 +9,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from sqlite_utils import Database, Migrations
 
 from outreach.storage.sqlite import schema
 from outreach_server.cli.base import EXIT_INTERRUPTED
-from tests.cli.conftest import DEADLINE, ROOT, STOP_SIGNALS, Cli, Process
+from tests.cli.conftest import DEADLINE, ROOT, STOP_SIGNALS, Cli, Start
 
 TWILIO = {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32}
 
@@ -208,7 +207,7 @@ def test_the_command_for_an_old_archive_works_as_doctor_prints_it(cli: Cli, old_
 
 @pytest.mark.parametrize("option", ["--dispatch", "--no-dispatch"])
 def test_a_server_names_an_archive_that_it_cannot_read_at_its_start(
-    start: Callable[..., Process], old_archive: Path, option: str
+    start: Start, old_archive: Path, option: str
 ) -> None:
     """Once, whether it sends or not: both answer requests that need it."""
     process = start("serve", "--port", "0", "--json", option)
@@ -264,7 +263,7 @@ def test_campaigns_are_archived_and_read_from_the_archive(cli: Cli, database: st
 
 
 def test_a_copied_database_is_dispatched_from_only_where_that_is_asked_for(
-    cli: Cli, start: Callable[..., Process], tmp_path: Path
+    cli: Cli, start: Start, tmp_path: Path
 ) -> None:
     """`status` and `campaigns start` say where the data went, and recommend no server on the old database."""
     target = f"sqlite:///{tmp_path / 'copy.db'}"

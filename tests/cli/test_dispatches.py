@@ -15,12 +15,6 @@ from tests.cli.conftest import Cli
 LONG_AGO = datetime.now(UTC) - timedelta(minutes=5)
 
 
-@pytest.fixture
-def workspace_id(cli: Cli) -> str:
-    """Return the identifier of a sandbox."""
-    return str(cli.ask("workspaces", "create", "Acme")["id"])
-
-
 def given_unknown(cli: Cli, workspace_id: str, at: datetime = LONG_AGO) -> Dispatch:
     """Write a message whose request has got no answer."""
     message = make_message(id=new_id(), workspace_id=workspace_id, created_at=at)
@@ -57,7 +51,7 @@ def given_a_steady_clock(cli: Cli) -> None:
 
 
 def test_the_unknown_ones_are_listed_oldest_first_without_their_text(cli: Cli, workspace_id: str) -> None:
-    """What nobody knows the end of is shown; what was written to somebody is not."""
+    """What nobody knows the end of is shown; what was written to somebody is not. Whether there are more is said."""
     assert cli.ask("dispatches", "unknown", workspace_id) == []
     assert "No request is unknown." in cli.tell("dispatches", "unknown", workspace_id)
     later = given_unknown(cli, workspace_id)
@@ -67,8 +61,13 @@ def test_the_unknown_ones_are_listed_oldest_first_without_their_text(cli: Cli, w
     assert (listed[0]["state"], listed[0]["reason"], listed[0]["to"]) == ("unknown", "timeout", first.to)
     assert listed[0]["created_at"] == format_timestamp(first.created_at)
     assert "body" not in listed[0]
-    assert len(cli.ask("dispatches", "unknown", workspace_id, "--limit", "1")) == 1
     assert first.id in cli.tell("dispatches", "unknown", workspace_id)
+    for told in ((), ("--json",)):
+        short = cli.run("dispatches", "unknown", workspace_id, "--limit", "1", *told)
+        more = "There are more than these 1. See more of them with --limit."
+        assert (short.exit_code, short.stderr.strip()) == (0, more)
+        assert cli.run("dispatches", "unknown", workspace_id, "--limit", "2", *told).stderr == ""
+    assert len(cli.ask("dispatches", "unknown", workspace_id, "--limit", "1")) == 1
 
 
 @pytest.mark.parametrize(
@@ -86,37 +85,9 @@ def test_an_operator_decides_once(cli: Cli, workspace_id: str, option: str, stat
     assert f"The dispatch is {state}, not unknown" in cli.refuse("dispatches", "resolve", dispatch.id, option)
 
 
-def test_a_retry_that_is_too_early_says_how_long_to_wait(cli: Cli, workspace_id: str) -> None:
-    """docs/delivery-contract.md#rule-6: until then the first request may still be on its way."""
-    dispatch = given_unknown(cli, workspace_id, datetime.now(UTC))
-    given_a_steady_clock(cli)
-    assert "Try again in" in cli.refuse("dispatches", "resolve", dispatch.id, "--retry")
-    assert [one["id"] for one in cli.ask("dispatches", "unknown", workspace_id)] == [dispatch.id]
-
-
-def test_a_retry_wants_a_server_that_can_tell_how_much_time_has_passed(cli: Cli, workspace_id: str) -> None:
-    """The clock of a machine on which none has run may have been set to anything."""
-    dispatch = given_unknown(cli, workspace_id)
-    said = cli.refuse("dispatches", "resolve", dispatch.id, "--retry")
-    assert "if a server dispatches until then" in said
-    assert cli.ask("dispatches", "resolve", dispatch.id, "--assume-sent")["state"] == "accepted"
-
-
 @pytest.mark.parametrize("options", [[], ["--assume-sent", "--retry"], ["--retry", "--assume-sent"]])
 def test_one_decision_must_be_named(cli: Cli, workspace_id: str, options: list[str]) -> None:
     """Neither is a default, nor wins over the other: one may leave a contact out, the other may reach it twice."""
     dispatch = given_unknown(cli, workspace_id)
     assert "either --assume-sent or --retry" in cli.refuse("dispatches", "resolve", dispatch.id, *options, code=2)
     assert [one["id"] for one in cli.ask("dispatches", "unknown", workspace_id)] == [dispatch.id]
-
-
-def test_that_there_are_more_than_are_listed_is_said(cli: Cli, workspace_id: str) -> None:
-    """Beside the list, which stays a document."""
-    given_unknown(cli, workspace_id)
-    given_unknown(cli, workspace_id)
-    more = "There are more than these 1. See more of them with --limit."
-    for told in ((), ("--json",)):
-        short = cli.run("dispatches", "unknown", workspace_id, "--limit", "1", *told)
-        assert (short.exit_code, short.stderr.strip()) == (0, more)
-        assert cli.run("dispatches", "unknown", workspace_id, "--limit", "2", *told).stderr == ""
-    assert len(cli.ask("dispatches", "unknown", workspace_id, "--limit", "1")) == 1

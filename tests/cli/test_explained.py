@@ -8,12 +8,11 @@ import attrs
 import pytest
 
 from outreach import Outreach
+from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.testing.builders import NOW, make_call, make_dispatch, make_message
 from outreach.working_set import Transaction
-from tests.cli.conftest import Cli
-
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Cli, Write
 
 REFUSED: dict[str, Any] = {
     "state": DispatchState.REFUSED,
@@ -111,72 +110,38 @@ def test_why_tells_the_carriers_reason_at_the_step_that_it_came_with(cli: Cli, c
     assert "Register the brand" in shown
 
 
-def test_a_failed_call_shows_what_the_provider_says_of_it(cli: Cli, workspace_id: str) -> None:
-    """The reason of a call that was placed stands in its record."""
-    agent_id = cli.ask("agents", "create", workspace_id, "Ada", "--provider", "retell")["id"]
-    call = make_call(
-        workspace_id=workspace_id,
-        agent_id=agent_id,
-        provider="retell",
-        status=CallStatus.FAILED,
-        error="marked_as_spam",
-        ended_at=NOW,
-    )
-    asked = make_dispatch(
-        workspace_id=workspace_id,
-        channel="call",
-        provider="retell",
-        call_id=call.id,
-        state=DispatchState.ACCEPTED,
-        reason="filtered",
-    )
-
-    def fail(tx: Transaction) -> None:
-        tx.calls.insert(call)
-        tx.dispatches.insert(asked)
-
-    write(cli, fail)
-    shown = cli.ask("calls", "show", call.id)
-    assert (shown["error_code"], shown["error_message"]) == ("marked_as_spam", None)
-    assert "spam" in shown["meaning"]
-    assert "numbers" in shown["advice"]
-    assert shown["advice"] in cli.tell("calls", "show", call.id)
-
-
 @pytest.mark.parametrize(
-    ("provider", "said", "word"),
+    ("provider", "status", "said", "reason", "meaning", "advice"),
     [
-        ("retell", "manual_stopped", "Retell"),
-        ("vapi", "manually-canceled", "Vapi"),
-        ("elevenlabs", "canceled", "before"),
+        ("retell", CallStatus.FAILED, "marked_as_spam", "filtered", "spam", "numbers"),
+        ("retell", CallStatus.CANCELED, "manual_stopped", None, "Retell", "not made again by itself"),
+        ("vapi", CallStatus.CANCELED, "manually-canceled", None, "Vapi", "not made again by itself"),
+        ("elevenlabs", CallStatus.CANCELED, "canceled", None, "before", "not made again by itself"),
     ],
 )
-def test_a_call_that_was_canceled_at_the_provider_says_so(
-    cli: Cli, workspace_id: str, provider: str, said: str, word: str
+def test_a_call_that_ended_badly_shows_what_the_provider_says_of_it(
+    cli: Cli,
+    workspace_id: str,
+    provider: str,
+    status: CallStatus,
+    said: str,
+    reason: FailureClass | None,
+    meaning: str,
+    advice: str,
 ) -> None:
-    """It has no failure class: the provider's own reason is all that there is."""
+    """The reason of a call that was placed stands in its record; one that was canceled has no failure class."""
     agent_id = cli.ask("agents", "create", workspace_id, "Ada", "--provider", provider)["id"]
     call = make_call(
-        workspace_id=workspace_id,
-        agent_id=agent_id,
-        provider=provider,
-        status=CallStatus.CANCELED,
-        error=said,
-        ended_at=NOW,
+        workspace_id=workspace_id, agent_id=agent_id, provider=provider, status=status, error=said, ended_at=NOW
     )
-    asked = make_dispatch(
-        workspace_id=workspace_id, channel="call", provider=provider, call_id=call.id, state=DispatchState.ACCEPTED
-    )
-
-    def cancel(tx: Transaction) -> None:
-        tx.calls.insert(call)
-        tx.dispatches.insert(asked)
-
-    write(cli, cancel)
+    asked: dict[str, Any] = {"channel": "call", "provider": provider, "call_id": call.id, "reason": reason}
+    dispatch = make_dispatch(workspace_id=workspace_id, state=DispatchState.ACCEPTED, **asked)
+    write(cli, lambda tx: (tx.calls.insert(call), tx.dispatches.insert(dispatch)))
     shown = cli.ask("calls", "show", call.id)
-    assert shown["error_code"] == said
-    assert word in shown["meaning"]
-    assert "not made again by itself" in shown["advice"]
+    assert (shown["error_code"], shown["error_message"]) == (said, None)
+    assert meaning in shown["meaning"]
+    assert advice in shown["advice"]
+    assert shown["advice"] in cli.tell("calls", "show", call.id)
 
 
 def test_a_test_message_that_fails_says_what_the_carrier_says(

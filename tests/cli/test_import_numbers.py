@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Cli
-
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Cli, Write
 
 GERMAN = "Telefon\n015123456701\n4915123456702\n4915123456703\n0301234567\n+12015550123\n49301234567x\n"
 US, DE = ("--region", "US"), ("--region", "DE")
@@ -138,16 +135,6 @@ def test_a_column_that_holds_no_countries_is_not_read_as_such(cli: Cli, workspac
     assert "'Bayern' is not a known country" in insisted
 
 
-def test_of_several_phone_columns_the_mobile_one_is_read(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """Whatever their order, which is said."""
-    file = csv_file("Phone,Business Phone,Mobile Phone\n030 1234567,030 1234568,0151 23456701\n")
-    made = cli.ask(*arguments(workspace_id, file, *DE))
-    assert phones(cli, made) == ["+4915123456701"]
-    assert (
-        "'Mobile Phone' is the phone number, and where it is empty 'Phone', then 'Business Phone'" in made["notes"][0]
-    )
-
-
 @pytest.mark.parametrize("dry_run", [(), ("--dry-run",)], ids=["import", "dry run"])
 def test_where_the_phone_column_is_empty_the_next_one_is_read(
     cli: Cli, workspace_id: str, csv_file: Write, dry_run: tuple[str, ...]
@@ -225,40 +212,6 @@ def test_a_text_that_is_empty_for_everybody_is_refused_at_once(cli: Cli, workspa
     cli.ask("settings", "set", workspace_id, "--no-footer")
     file = csv_file("phone,note\n+14155550101,\n")
     assert "it is empty for each of them" in cli.refuse(*arguments(workspace_id, file, message="{{note}}"))
-
-
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [
-        (b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", "a photo"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "a picture"),
-        (b"\x00\x00\x00\x18ftypheic", "a photo or a film"),
-        (b"RIFF\x24\x00\x00\x00WEBPVP8 ", "a picture"),
-        (b"\x1f\x8b\x08\x00", "a compressed file"),
-        (b"\x7fELF\x02\x01\x01", "a binary file"),
-    ],
-    ids=["jpeg", "png", "heic", "webp", "gzip", "program"],
-)
-def test_a_file_that_is_no_list_is_named(
-    cli: Cli, workspace_id: str, csv_file: Write, content: bytes, kind: str
-) -> None:
-    """By what it is, and with what to do."""
-    refused = cli.refuse(*arguments(workspace_id, csv_file(content)))
-    assert f"is {kind}, not a list. Save the list as .xlsx or CSV." in refused
-
-
-def test_a_header_without_rows_is_refused(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """Nothing is created."""
-    assert "has a header and no rows" in cli.refuse(*arguments(workspace_id, csv_file("phone,name\n\n")))
-
-
-def test_a_file_in_two_encodings_is_refused_with_the_place(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """Half of its names would be spoiled, in either reading; a named encoding is used."""
-    file = csv_file("phone,first_name\n+14155550101,Zoë\n".encode() + b"+14155550102,Jos\xe9\n+14155550103,Ren\xe9e\n")
-    refused = cli.refuse(*arguments(workspace_id, file))
-    assert "is not utf-8 at byte" in refused
-    assert "(line 3)" in refused
-    assert cli.ask(*arguments(workspace_id, file, "--encoding", "cp1252"))["total_recipients"] == 3
 
 
 def test_an_export_or_a_report_under_a_foreign_ending_is_refused(

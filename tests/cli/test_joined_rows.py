@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_server.cli.csv_records import Record, records
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, Write
 
 CLOSED_LATER = (
     "phone,first_name,city\n"
@@ -31,7 +30,7 @@ def rows(text: str, delimiter: str = ",") -> list[Record]:
 
 
 def test_a_quote_that_is_closed_three_rows_later_is_reported_with_its_lines(
-    cli: Cli, workspace_id: str, csv_file: Callable[[str], str]
+    cli: Cli, workspace_id: str, csv_file: Write
 ) -> None:
     """No text holds the numbers of strangers, and nobody is lost without a word."""
     file = csv_file(CLOSED_LATER)
@@ -43,9 +42,7 @@ def test_a_quote_that_is_closed_three_rows_later_is_reported_with_its_lines(
     assert "+14155550103,Cy,Oslo" in bad["message"]
 
 
-def test_numbers_of_an_opt_out_list_do_not_vanish_in_a_cell(
-    cli: Cli, workspace_id: str, csv_file: Callable[[str], str]
-) -> None:
+def test_numbers_of_an_opt_out_list_do_not_vanish_in_a_cell(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """The row is reported there too."""
     found = cli.ask("unsubscribes", "import", workspace_id, csv_file(CLOSED_LATER))
     assert found["added"] == 2
@@ -94,9 +91,7 @@ def test_a_date_in_a_line_of_a_cell_is_no_number(cell: str) -> None:
     assert (found.problem, found.cells[1]) == (None, cell)
 
 
-def test_the_columns_are_shown_with_rows_that_are_loaded(
-    cli: Cli, workspace_id: str, csv_file: Callable[[str], str]
-) -> None:
+def test_the_columns_are_shown_with_rows_that_are_loaded(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """A row that is reported is no example of what is dialled; if none is loaded, cells stand as they are."""
     joined = '4155550112,"Ann\n4155550113,Bo"\n'
     rest = "".join(f"415555010{at},Cy\n" for at in range(1, 5))

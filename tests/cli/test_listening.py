@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,8 @@ import pytest
 
 from outreach_server.cli.serving import bind
 from outreach_server.cli.sockets import handed_over
-from tests.cli.conftest import ROOT, Cli, Process, until
+from tests.cli.conftest import ROOT, Cli, Start, until
 from tests.listening.certificates import write_pair
-
-Start = Callable[..., Process]
 
 
 def get(path: Path, target: str, **headers: str) -> httpx.Response:

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, Write
 
-Write = Callable[[str | bytes], str]
 SENDER = "+14155550100"
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Cli
-
-WriteCsv = Callable[[str | bytes], str]
+from tests.cli.conftest import Cli, Write
 
 ROWS = (
     "phone,first_name,city\n"
@@ -24,21 +21,13 @@ ROWS = (
 OPTIONS = ("--name", "Spring", "--message", "Hi {{first_name}} \u2013 {{city}}, {{plan}}", "--from", "+14155550100")
 
 
-@pytest.fixture
-def workspace_id(cli: Cli) -> str:
-    """Return a sandbox workspace in the United States that has a number."""
-    identifier: str = cli.ask("workspaces", "create", "Acme", "--default-region", "US")["id"]
-    cli.ask("numbers", "create", identifier, "+14155550100", "--carrier", "twilio")
-    return identifier
-
-
 def imported(cli: Cli, workspace_id: str, file: str) -> Any:
     """Load the campaign."""
     return cli.ask("campaigns", "import", workspace_id, file, *OPTIONS)
 
 
 def test_a_dry_run_creates_nothing_and_tells_what_the_campaign_then_does(
-    cli: Cli, workspace_id: str, csv_file: WriteCsv
+    cli: Cli, workspace_id: str, csv_file: Write
 ) -> None:
     """The same for the file as for the campaign, and the rows that cannot be loaded besides."""
     cli.ask("unsubscribes", "add", workspace_id, "+14155550102")
@@ -56,7 +45,7 @@ def test_a_dry_run_creates_nothing_and_tells_what_the_campaign_then_does(
     assert {one["rule"]: one["count"] for one in after["left_out"]} == {"duplicate": 1}
 
 
-def test_people_read_it_too(cli: Cli, workspace_id: str, csv_file: WriteCsv) -> None:
+def test_people_read_it_too(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """Rules in words with examples, characters, texts, and what is in the way."""
     cli.ask("unsubscribes", "add", workspace_id, "+14155550102")
     said = cli.tell("campaigns", "import", workspace_id, csv_file(ROWS), *OPTIONS, "--dry-run")
@@ -71,7 +60,7 @@ def test_people_read_it_too(cli: Cli, workspace_id: str, csv_file: WriteCsv) -> 
         assert text in said, text
 
 
-def test_who_is_contacted_later_is_shown_with_examples(cli: Cli, workspace_id: str, csv_file: WriteCsv) -> None:
+def test_who_is_contacted_later_is_shown_with_examples(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """Whenever it is, it is night for one of these."""
     phones = ("+12125552368", "+81312345678", "+442079460018")
     cli.run("workspaces", "update", workspace_id, "--contact-hours")
@@ -81,7 +70,7 @@ def test_who_is_contacted_later_is_shown_with_examples(cli: Cli, workspace_id: s
     assert any(phone in table for phone in phones), said
 
 
-def test_one_contact_is_shown_alone(cli: Cli, workspace_id: str, csv_file: WriteCsv) -> None:
+def test_one_contact_is_shown_alone(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """Both of its places, in whatever notation it is asked for."""
     file = csv_file(ROWS)
     made = imported(cli, workspace_id, file)
@@ -100,7 +89,7 @@ def test_one_contact_is_shown_alone(cli: Cli, workspace_id: str, csv_file: Write
     assert "dry-run" in cli.refuse("campaigns", "import", workspace_id, file, *OPTIONS, "--contact", "1", code=2)
 
 
-def test_prices_are_set_shown_and_removed(cli: Cli, workspace_id: str, csv_file: WriteCsv, tmp_path: Path) -> None:
+def test_prices_are_set_shown_and_removed(cli: Cli, workspace_id: str, csv_file: Write, tmp_path: Path) -> None:
     """By option, or from the file that `show --json` has written; the preflight counts by them."""
     prices = ("settings", "prices")
     made = imported(cli, workspace_id, csv_file(ROWS))
@@ -127,8 +116,6 @@ def test_prices_are_set_shown_and_removed(cli: Cli, workspace_id: str, csv_file:
         (("--currency", "USD", "--price", "fax=1"), 2, "KIND"),
         (("--currency", "USD", "--price", "sms=cheap"), 2, "not an amount"),
         (("--currency", "dollars", "--price", "sms=1"), 1, "three capital letters"),
-        (("--currency", "USD", "--price", "sms//XX=1"), 1, "country"),
-        (("--currency", "USD", "--price", "sms=-1"), 1, "0 to 1000"),
     ],
 )
 def test_wrong_prices_are_refused(cli: Cli, workspace_id: str, given: tuple[str, ...], code: int, said: str) -> None:
@@ -157,7 +144,7 @@ def test_a_wrong_file_of_prices_is_refused(
 
 
 def test_the_forecast_is_a_line_of_the_campaign_and_a_table_of_its_own(
-    cli: Cli, workspace_id: str, csv_file: WriteCsv
+    cli: Cli, workspace_id: str, csv_file: Write
 ) -> None:
     """Also where hours and a late start put it off."""
     rows = "phone\n" + "".join(f"+1415555{n:04d}\n" for n in range(180))
@@ -184,7 +171,7 @@ def test_the_forecast_is_a_line_of_the_campaign_and_a_table_of_its_own(
     assert "2099-01-05 14:00" in said
 
 
-def test_a_contact_s_text_is_queued_as_a_test(cli: Cli, workspace_id: str, csv_file: WriteCsv) -> None:
+def test_a_contact_s_text_is_queued_as_a_test(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """No server runs here, so that it waits; and who is not in the list, or has opted out, is said."""
     made = imported(cli, workspace_id, csv_file(ROWS))
     command = ("campaigns", "test-send", made["id"], "--to", "+14155550199", "--wait", "0")

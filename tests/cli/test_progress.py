@@ -87,11 +87,6 @@ def test_a_campaign_that_runs_shows_how_far_it_is_and_when_it_ends() -> None:
     assert "left" not in drawn(snapshot())
 
 
-def test_a_campaign_that_is_paused_says_why() -> None:
-    """The reason is what an operator needs."""
-    assert "paused (error_budget)" in drawn(snapshot(CampaignStatus.PAUSED))
-
-
 def test_a_campaign_that_is_held_says_by_what() -> None:
     """docs/states.md#workspaces: the reason is shown, on a terminal and line by line."""
     held = attrs.evolve(

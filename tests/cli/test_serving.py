@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,7 @@ from starlette.types import Receive, Scope, Send
 from outreach.errors import DatabaseNewer
 from outreach_server.cli import demo_story
 from outreach_server.cli.serving import Server, bind, bind_near, run_fast, url_of
-from tests.cli.conftest import ROOT, STOP_SIGNALS, Cli, Process, until
-
-Start = Callable[..., Process]
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import ROOT, STOP_SIGNALS, Cli, Start, Write, until
 
 STOP_SECONDS = 10.0
 
@@ -89,11 +86,6 @@ def test_a_host_of_another_machine_is_reported_in_words(cli: Cli) -> None:
     """Whether it is no name at all, or an address of somebody else."""
     assert "is not an address of this machine" in cli.refuse("serve", "--host", "no.such.host.invalid")
     assert "Cannot listen on 192.0.2.1" in cli.refuse("serve", "--host", "192.0.2.1")
-
-
-def test_serve_tells_what_is_wrong_with_the_database() -> None:
-    """In words, before it listens."""
-    assert "/nowhere/at/all" in Cli("sqlite:////nowhere/at/all/x.db").refuse("serve", "--port", "0", "--json")
 
 
 def test_the_next_free_port_is_taken() -> None:

@@ -24,7 +24,7 @@ from outreach.protocols import SystemClock
 from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle
 from outreach.working_set import Transaction
 from outreach_server.cli.status import EXIT_STATUS, _size
-from tests.cli.conftest import Cli, Process
+from tests.cli.conftest import Cli, Start, Write
 from tests.documents.commands import arguments_of, check
 
 PERSON = "+14155550123"
@@ -32,7 +32,7 @@ SENDER = "+14155550100"
 
 
 @pytest.fixture
-def campaign_id(cli: Cli, workspace_id: str, csv_file: Callable[[str], str]) -> str:
+def campaign_id(cli: Cli, workspace_id: str, csv_file: Write) -> str:
     """Return an active campaign."""
     rows = csv_file("phone,first_name\n+14155550101,Ann\n")
     imported = cli.ask("campaigns", "import", workspace_id, rows, "--name", "Spring", "--message", "Hi",
@@ -109,7 +109,7 @@ def follow(cli: Cli, command: str) -> None:
     cli.tell(*shlex.split(arguments))
 
 
-def test_nobody_dispatches_until_a_server_is_started(cli: Cli, start: Callable[..., Process]) -> None:
+def test_nobody_dispatches_until_a_server_is_started(cli: Cli, start: Start) -> None:
     """The command that is named fixes it."""
     cli.ask("workspaces", "create", "Acme")
     found = asked(cli)
@@ -172,7 +172,7 @@ def test_a_campaign_that_the_engine_has_paused_is_reported_with_what_resumes_it(
 
 @pytest.mark.parametrize("options", [["--inactive"], ["--no-allow-outbound"], ["--inactive", "--no-allow-outbound"]])
 def test_a_calling_campaign_is_reported_with_what_lets_its_agent_call(
-    cli: Cli, database: str, workspace_id: str, csv_file: Callable[[str], str], options: list[str]
+    cli: Cli, database: str, workspace_id: str, csv_file: Write, options: list[str]
 ) -> None:
     """Both commands in turn let it go on, whatever was taken from its agent."""
     agent_id = cli.ask("agents", "create", workspace_id, "Ada", "--direction", "inbound", "--allow-outbound")["id"]

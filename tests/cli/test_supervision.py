@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
@@ -16,9 +16,7 @@ import pytest
 
 from outreach.models import DispatcherHealth
 from outreach_server.cli.supervision import Pulse, ServiceManager
-from tests.cli.conftest import ROOT, Process, until
-
-Start = Callable[..., Process]
+from tests.cli.conftest import ROOT, Start, until
 
 HEALTHY = DispatcherHealth(
     state="dispatching", dispatching=True, epoch=1, active_units=0, failures=0, last_error=None, heartbeat_seconds_ago=1

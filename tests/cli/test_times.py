@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Cli
-
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Cli, Write
 
 BERLIN = ("--timezone", "Europe/Berlin")
 SUMMER, WINTER = "2097-07-01T09:00", "2097-12-01T09:00"
@@ -93,16 +90,9 @@ def test_times_are_shown_in_the_campaigns_zone(cli: Cli, workspace_id: str, file
     ("options", "said"),
     [
         (("--timezone", "Berlin"), "'Berlin' is not a time zone; did you mean Europe/Berlin?"),
-        (("--timezone", "new york"), "did you mean America/New_York?"),
-        (("--timezone", "europe/berlin"), "did you mean Europe/Berlin?"),
-        (("--timezone", "Europe/Berln"), "did you mean Europe/Berlin"),
-        (("--timezone", "CEST"), "did you mean Europe/Berlin?"),
         (("--timezone", "Nowhere"), "write one of the IANA database"),
         (("--hours", "mon-fri 25:00-17:00"), "'25:00' is not a time of day, from 00:00 to 24:00"),
-        (("--hours", "mon-fri 09:00-17:60"), "'17:60' is not a time of day"),
         (("--hours", "mon-fri 9am-5pm"), "'9am' is not a time of 24 hours: it is 09:00"),
-        (("--hours", "mon-fri 12:30am-5pm"), "'12:30am' is not a time of 24 hours: it is 00:30"),
-        (("--hours", "mon-fri 09:00-5pm"), "'5pm' is not a time of 24 hours: it is 17:00"),
         (("--hours", "mon-fri 9-17"), "'9' has no minutes: it is 09:00"),
         (("--hours", "mon-fri 9.30-17.00"), "'9.30' is not a time of day, from 00:00 to 24:00; did you mean 09:30?"),
         (("--hours", "mo-fr 09:00-17:00"), "'mo' is not a day, such as mon or monday; did you mean mon?"),
@@ -110,7 +100,6 @@ def test_times_are_shown_in_the_campaigns_zone(cli: Cli, workspace_id: str, file
             ("--hours", "mon,wedensday 09:00-17:00"),
             "'wedensday' is not a day, such as mon or monday; did you mean wed?",
         ),
-        (("--hours", "mon-dienstag 09:00-17:00"), "did you mean tue?"),
         (("--hours", "09:00-17:00"), "the days are missing"),
         (("--hours", "mon 09:00"), "'09:00' is not a time from and to"),
         (
@@ -128,19 +117,13 @@ def test_times_are_shown_in_the_campaigns_zone(cli: Cli, workspace_id: str, file
         (("--schedule-at", "2097-02-30T09:00"), "there is no day 2097-02-30"),
         (("--schedule-at", "2097-02-03"), "the time of day is missing"),
         (("--schedule-at", "2097-02-03T25:00"), "'25:00' is not a time of day, from 00:00 to 23:59"),
-        (("--schedule-at", "2097-02-03 9am"), "'9am' is not a time of day"),
         (("--schedule-at", "2027-03-28T02:30", *BERLIN), "does not exist in Europe/Berlin: the clocks go forward"),
         (("--schedule-at", "2027-10-31T02:30", *BERLIN), "Say which: 2027-10-31T02:30+02:00 or 2027-10-31T02:30+01:00"),
         (("--holidays", "UK"), "'UK' is GB"),
-        (("--holidays", "Germany"), "'Germany' is DE"),
-        (("--holidays", "united kingdom"), "'united kingdom' is GB"),
         (("--holidays", "Atlantis"), "such as US"),
         (("--holidays", "DE-Bayern"), "'Bayern' is BY"),
-        (("--holidays", "Deutschland"), "did you mean DE?"),
         (("--holidays", "Germny"), "did you mean DE (Germany)?"),
-        (("--holidays", "DE-Bayrn"), "'Bayrn' is BY"),
         (("--holiday", "24.12.2026"), "'24.12.2026' is not a date; did you mean 2026-12-24?"),
-        (("--holiday", "Dec 24, 2026"), "did you mean 2026-12-24?"),
         (("--holiday", "24/12"), "write it like 2026-12-24"),
         (("--region", "Swiss"), "'Swiss' is not a region of phone numbers; did you mean CH (Switzerland)?"),
         (("--region", "Atlantis"), "write it like US or DE"),

@@ -1,18 +1,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 
 from outreach.reasons import TRAIL_RULES
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, Write
 
 ONE, TWO, LEFT = "+14155550101", "+14155550102", "+14155550103"
 
 
 @pytest.fixture
-def campaign_id(cli: Cli, csv_file: Callable[[str | bytes], str]) -> str:
+def campaign_id(cli: Cli, csv_file: Write) -> str:
     """Return a campaign in which one number comes twice, and from which one was left out."""
     workspace_id = cli.ask("workspaces", "create", "Acme", "--default-region", "US")["id"]
     cli.ask("unsubscribes", "add", workspace_id, LEFT)
@@ -68,9 +67,7 @@ def test_who_is_not_there_is_said_in_words(cli: Cli, campaign_id: str) -> None:
     assert "There is no campaign" in cli.refuse("campaigns", "why", "0195554e-0000-7000-8000-00000000dead", ONE)
 
 
-def test_a_contact_is_named_by_the_id_of_the_application(
-    cli: Cli, workspace_id: str, csv_file: Callable[[str | bytes], str]
-) -> None:
+def test_a_contact_is_named_by_the_id_of_the_application(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """The column that --map names, in `recipients` and in `why`; it stays a variable."""
     path = csv_file(f"phone,Customer No\n{ONE},crm-7\n{TWO},\n")
     campaign_id = cli.ask(

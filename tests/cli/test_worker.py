@@ -4,20 +4,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import httpx
 import psycopg
 import pytest
 
 from tests import postgres
-from tests.cli.conftest import ROOT, STOP_SIGNALS, Process, until
+from tests.cli.conftest import ROOT, STOP_SIGNALS, Start, until
 
 STOP_SECONDS = 10.0
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)
-def test_a_worker_works_until_it_is_told_to_stop(start: Callable[..., Process], number: signal.Signals) -> None:
+def test_a_worker_works_until_it_is_told_to_stop(start: Start, number: signal.Signals) -> None:
     """It says where its health is, answers there, and ends cleanly within ten seconds."""
     process = start("worker", "--metrics", "127.0.0.1:0", "--json")
     url = process.document()["url"]
@@ -45,7 +45,7 @@ def test_a_worker_works_until_it_is_told_to_stop(start: Callable[..., Process], 
     assert "Traceback" not in process.stderr
 
 
-def test_jobs_need_postgresql(start: Callable[..., Process]) -> None:
+def test_jobs_need_postgresql(start: Start) -> None:
     """Said before anything is opened."""
     process = start("worker", OUTREACH_DISPATCHER="procrastinate")
     assert process.wait() != 0
@@ -60,7 +60,7 @@ def server() -> Iterator[postgres.Server]:
     server.remove()
 
 
-def test_a_worker_waits_for_a_database_that_is_away(start: Callable[..., Process], server: postgres.Server) -> None:
+def test_a_worker_waits_for_a_database_that_is_away(start: Start, server: postgres.Server) -> None:
     """It says so once, begins as soon as the database is there, and ends cleanly where it is to end before."""
     url = server.url("postgres")
     server.stop()
@@ -78,9 +78,7 @@ def test_a_worker_waits_for_a_database_that_is_away(start: Callable[..., Process
         assert "Traceback" not in one.stderr
 
 
-def test_a_worker_does_not_wait_for_a_database_that_refuses_it(
-    start: Callable[..., Process], server: postgres.Server
-) -> None:
+def test_a_worker_does_not_wait_for_a_database_that_refuses_it(start: Start, server: postgres.Server) -> None:
     """A wrong name is the fault of a setting: waiting would hide it."""
     process = start("worker", OUTREACH_DATABASE_URL=server.url("no_such_database"))
     assert process.wait() != 0
@@ -88,7 +86,7 @@ def test_a_worker_does_not_wait_for_a_database_that_refuses_it(
 
 
 def test_a_worker_of_jobs_logs_no_tracebacks_while_its_database_is_read_only(
-    start: Callable[..., Process], server: postgres.Server
+    start: Start, server: postgres.Server
 ) -> None:
     """One of each that writes, where there were tracebacks, several a second; afterwards the worker goes on."""
     server.execute("CREATE DATABASE jobs")

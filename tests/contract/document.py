@@ -24,12 +24,12 @@ METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "
 
 
 def resolve(node: Any) -> Any:
-    """Follow a reference within the document, as far as it leads."""
+    """Follow a reference within the document, as far as it leads; what stands beside it goes before what it names."""
     while isinstance(node, Mapping) and "$ref" in node:
         target: Any = DOCUMENT
         for part in node["$ref"].removeprefix("#/").split("/"):
             target = target[part]
-        node = target
+        node = {**target, **{key: value for key, value in node.items() if key != "$ref"}}
     return node
 
 

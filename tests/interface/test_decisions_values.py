@@ -24,7 +24,7 @@ def refused(tenant: Tenant, **fields: Any) -> bool:
     return bool(answer.status_code == 400)
 
 
-@pytest.mark.sentence("row variables")
+@pytest.mark.sentence("row variables", "4.1 variables")
 def test_variables(service: Service) -> None:
     """Row "variables": any JSON value as text; an agent that declares its placeholders takes no other key."""
     tenant = service.tenant()
@@ -35,7 +35,11 @@ def test_variables(service: Service) -> None:
     change = AgentUpdate(placeholders=["name"])
     service.run(service.engine.agents.update, tenant.workspace.id, tenant.agent.id, change)
     call = {"agent_id": tenant.agent.id, "to": "+14155550103"}
-    assert tenant.post("/calls", call | {"variables": {"other": 1}}).status_code == 400
+    wrongs: list[Any] = [None, [], "x", {"other": 1}]
+    for wrong in wrongs:
+        answer = tenant.post("/calls", call | {"variables": wrong})
+        error = check_envelope(answer, 400, "invalid_request")
+        assert all(detail["path"].startswith("variables") for detail in error["details"])
     assert tenant.post("/calls", call | {"variables": {"name": 1}}).status_code == 201
 
 
@@ -110,7 +114,7 @@ def test_the_query(memory_tenant: Tenant) -> None:
     assert (answer["data"], answer["pagination"]) == ([], {"page": int(far), "page_size": 100, "total": 1})
 
 
-@pytest.mark.sentence("row search")
+@pytest.mark.sentence("row search", "4.2 search")
 def test_search(tenant: Tenant) -> None:
     r"""Row "search": case-insensitive for every script; %, _ and \ are plain characters."""
     for name in ("Été", "100%", "a_b", "a\\b", "ab"):
@@ -145,7 +149,9 @@ def test_an_expiry_in_the_past(service: Service) -> None:
     assert tenant.get("/sms-campaigns").json()["data"][0]["status"] == "draft"
 
 
-@pytest.mark.sentence("row business hours, stored", "row business hours, days-shaped request")
+@pytest.mark.sentence(
+    "row business hours, stored", "row business hours, days-shaped request", "2.2 days-shaped is normalised"
+)
 def test_business_hours(tenant: Tenant) -> None:
     """Rows "business hours": one stored form; 24:00 is an end; the zone must exist; three fields come from it."""
     window = {"start": "22:00", "end": "24:00"}
@@ -157,10 +163,9 @@ def test_business_hours(tenant: Tenant) -> None:
     for form in forms:
         created = tenant.create(business_hours_config={"timezone": "Asia/Tokyo", "batchConcurrency": 3} | form)
         stored = created["business_hours_config"]
-        assert {day: found for day, found in stored["schedule"].items() if found} == {
-            "monday": [window],
-            "tuesday": [window],
-        }
+        assert set(stored) == {"enabled", "timezone", "schedule", "batchConcurrency"}
+        closed: dict[str, Any] = {day: [] for day in ("wednesday", "thursday", "friday", "saturday", "sunday")}
+        assert stored["schedule"] == {"monday": [window], "tuesday": [window]} | closed
         derived = [created[field] for field in ("business_hours_only", "timezone", "batch_concurrency")]
         assert derived == [True, "Asia/Tokyo", 3]
     assert tenant.create()["batch_concurrency"] == 10
@@ -179,12 +184,3 @@ def test_holidays(service: Service) -> None:
     assert {int(day["date"][:4]) for day in filled} == {year, year + 1, year + 2}
     for wrong in ({}, {"country": "XX"}, {"country": None}, {"country": "US", "holidays": [{"date": "2026-02-30"}]}):
         assert refused(tenant, holidays_config=wrong)
-
-
-@pytest.mark.sentence("row settings, before any PATCH")
-def test_settings_before_any_change(tenant: Tenant) -> None:
-    """Row "settings, before any PATCH"."""
-    assert tenant.patch("/sms/settings", {}).json() == {
-        "footer_enabled": True, "footer_text": "Reply STOP to opt out", "max_segments": 5, "retry_enabled": False,
-        "retry_max_attempts": 3, "retry_delay_minutes": 15, "custom_variables": [],
-    }  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from outreach import FlowStep, NewFlow
 from tests.interface.conftest import Sending
-from tests.interface.sentences import CREATE_FIELDS
+from tests.interface.sentences import CREATE_FIELDS, LIMITS
 from tests.server.conftest import Service, Tenant, sms_body
 from tests.server.test_errors import check_envelope
 
@@ -18,11 +18,11 @@ MOMENT = "2099-01-01T00:00:00Z"
 # Values of each field that are taken; and that are refused, where the field alone is to blame.
 VALUES: dict[str, tuple[list[Any], list[Any]]] = {
     "channel": (["sms", "call", None, 7, ...], []),
-    "name": (["x", "x" * 100], ["", "x" * 101, None, 1, ...]),
-    "description": (["", "x" * 500, ...], ["x" * 501, None, 1]),
+    "name": (["x", "é" * 100], ["", "x" * 101, None, 1, ...]),
+    "description": (["", "😀" * 500, ...], ["x" * 501, None, 1]),
     "sms_mode": (["one_way", "conversational", ...], ["both", "", None]),
     "sms_message_source": (["custom", ...], ["text", "", None]),
-    "message_body": (["", "x" * 1600], ["x" * 1601, None, 1, ...]),
+    "message_body": (["", "😀" * 1600], ["x" * 1601, None, 1, ...]),
     "sms_flow_id": ([None, ...], ["x", "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01", 1]),
     "sms_carrier": (["twilio", "telnyx", "vonage", None, ...], ["other", "", 1]),
     "sms_from_number": (["+14155550199", "", None, ...], [14155550199, []]),
@@ -47,7 +47,11 @@ ECHOED = {
 
 
 @pytest.mark.parametrize(
-    "field", [pytest.param(field, marks=pytest.mark.sentence(f"4.3 {field}")) for field in CREATE_FIELDS]
+    "field",
+    [
+        pytest.param(field, marks=pytest.mark.sentence(f"4.3 {field}", *([f"8 {field}"] if field in LIMITS else [])))
+        for field in CREATE_FIELDS
+    ],
 )
 def test_a_field_of_the_body(memory_tenant: Tenant, field: str) -> None:
     """Section 4.3: type, bounds, nullability and default of each field; `...` leaves it out."""

@@ -154,26 +154,6 @@ async def rig(storage: Storage, part: Part, config: EngineConfig = PATIENT) -> A
 
 
 @PARTS
-@pytest.mark.parametrize(
-    "answer",
-    [Answer(status=500), Answer(status=201, body=b"<html>"), Answer(status=200, body=b"{}")],
-    ids=["500", "no-json", "no-id"],
-)
-async def test_what_cannot_be_understood_is_unknown_and_not_asked_again(
-    storage: Storage, part_of: type[Part], answer: Answer
-) -> None:
-    """docs/delivery-contract.md#rule-5: the provider may have taken it, so nobody asks a second time."""
-    async with rig(storage, part_of()) as here:
-        here.provider.answer = lambda _: answer
-        campaign = await here.start()
-        (dispatch,) = await here.settled(campaign)
-        reason = "provider_error" if answer.status == 500 else "unreadable"
-        assert (dispatch.state, dispatch.reason) == ("unknown", reason)
-        assert (await here.person(campaign)).status == "unknown"
-        assert here.posts == [dispatch.id]
-
-
-@PARTS
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("fault", ["drop_before", "drop_during", "drop_after", "silence"])
 async def test_a_connection_that_goes_away_is_unknown_and_not_asked_again(

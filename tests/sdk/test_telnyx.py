@@ -12,8 +12,8 @@ from outreach.carriers.telnyx import ADAPTER
 from outreach.clock import SystemClock
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Callback, CallbackRefused
-from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, callback, connection, message
-from tests.carriers.telnyx.given import CREDENTIALS, ID, PUBLIC_KEY, a_payload, as_json, signed
+from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, as_json, callback, connection, message
+from tests.carriers.telnyx.given import CREDENTIALS, ID, PUBLIC_KEY, a_payload, signed
 from tests.sdk.capture import both
 
 pytestmark = pytest.mark.anyio

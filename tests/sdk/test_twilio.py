@@ -15,8 +15,8 @@ from outreach.carriers.twilio.signature import verified_fields
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Callback, CallbackRefused
 from outreach.testing.builders import NOW
-from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, callback, connection, lookup, message
-from tests.carriers.twilio.given import ACCOUNT_SID, CREDENTIALS, SHARED_SECRET, SID, TOKEN, a_message, as_json, signed
+from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, as_json, callback, connection, lookup, message
+from tests.carriers.twilio.given import ACCOUNT_SID, CREDENTIALS, SHARED_SECRET, SID, TOKEN, a_message, signed
 from tests.sdk.capture import both
 
 pytestmark = pytest.mark.anyio

@@ -16,7 +16,7 @@ from outreach.clock import SystemClock
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Callback, CallbackRefused
 from outreach.testing.builders import NOW
-from tests.carriers.kit import BODY, CALLBACK_URL, connection, message
+from tests.carriers.kit import BODY, CALLBACK_URL, as_json, connection, message
 from tests.carriers.vonage.given import (
     ACCEPTED,
     APPLICATION_ID,
@@ -24,7 +24,6 @@ from tests.carriers.vonage.given import (
     SECRET,
     a_status,
     application,
-    as_json,
     rsa_key,
     signed,
     token,

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -31,55 +30,6 @@ def bodies(tenant: Tenant) -> dict[str, dict[str, Any]]:
         "/calls": {"agent_id": tenant.agent.id, "to": "14155550102"},
         "/sms": {"to": "14155550103", "body": "x"},
     }
-
-
-def test_the_same_request_is_carried_out_once(service: Service) -> None:
-    """docs/interface.md#safe-retry: the first answer again, with its Location, for every POST."""
-    tenant = service.tenant()
-    for path, body in bodies(tenant).items():
-        first, second = (tenant.post(path, body, headers=key("k1")) for _ in range(2))
-        assert first.status_code == second.status_code == 201, first.text
-        assert first.content == second.content
-        assert first.headers.get("Location") == second.headers.get("Location")
-    assert tenant.get("/campaigns").json()["pagination"]["total"] == 2
-
-
-def test_another_body_is_refused(tenant: Tenant) -> None:
-    """docs/interface.md#safe-retry: the same key with another body is a 400, also when only its spelling differs."""
-    assert tenant.post("/sms-campaigns", sms_body(), headers=key("k")).status_code == 201
-    answer = tenant.post("/sms-campaigns", sms_body(name="Other"), headers=key("k"))
-    assert check_envelope(answer, 400, "invalid_request")["details"][0]["path"] == "Idempotency-Key"
-
-
-def test_keys_of_operations_and_workspaces_do_not_meet(service: Service) -> None:
-    """docs/interface.md#safe-retry: by workspace, operation and key."""
-    mine, other = service.tenant(), service.tenant()
-    ids = [
-        mine.post("/sms-campaigns", sms_body(channel="sms"), headers=key("k")).json()["id"],
-        mine.post("/campaigns", sms_body(channel="sms"), headers=key("k")).json()["id"],
-        other.post("/sms-campaigns", sms_body(channel="sms"), headers=key("k")).json()["id"],
-    ]
-    assert len(set(ids)) == 3
-
-
-def test_a_refused_request_may_be_corrected(service: Service) -> None:
-    """docs/interface.md#safe-retry: a 4xx is not stored, whichever it is."""
-    tenant = service.tenant()
-    unknown = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
-    assert tenant.post("/calls", {"agent_id": tenant.agent.id, "to": "1"}, headers=key("k")).status_code == 400
-    assert tenant.post("/calls", {"agent_id": unknown, "to": "14155550102"}, headers=key("k")).status_code == 404
-    good = {"agent_id": tenant.agent.id, "to": "14155550102"}
-    assert tenant.post("/calls", good, headers=key("k")).status_code == 201
-
-
-def test_a_key_is_forgotten_after_a_day(service: Service) -> None:
-    """docs/interface.md#safe-retry: for 24 h."""
-    tenant = service.tenant()
-    first = tenant.post("/sms-campaigns", sms_body(), headers=key("k")).json()["id"]
-    service.clock.ahead += timedelta(hours=23, minutes=59)
-    assert tenant.post("/sms-campaigns", sms_body(), headers=key("k")).json()["id"] == first
-    service.clock.ahead += timedelta(minutes=2)
-    assert tenant.post("/sms-campaigns", sms_body(), headers=key("k")).json()["id"] != first
 
 
 def test_replays_count_against_the_limit(service: Service) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from outreach import FlowStep, NewFlow
 from tests.server.conftest import Service, Tenant
 from tests.server.test_errors import check_envelope
 
@@ -254,19 +253,3 @@ def test_a_held_number_is_decided(service: Service, opted_out: bool) -> None:
         tenant.post(path, {"opted_out": opted_out}), *((409, "conflict") if opted_out else (404, "not_found"))
     )
     check_envelope(tenant.post(path, {"opted_out": 1}), 400, "invalid_request")
-
-
-def test_a_flow_that_runs_keeps_its_steps(service: Service) -> None:
-    """Its contacts stand at them."""
-    tenant = service.tenant()
-    steps = [FlowStep(kind="send", body="Hi")]
-    flow = service.run(service.engine.flows.create, tenant.workspace.id, NewFlow(name="F", steps=steps))
-    campaign = tenant.create(
-        message_body=..., sms_message_source="flow", sms_flow_id=flow.id, sms_carrier="twilio",
-        sms_from_number="+14155550100",
-    )  # fmt: skip
-    tenant.post(f"/manage/campaigns/{campaign['id']}/start")
-    path = f"/manage/flows/{flow.id}"
-    check_envelope(tenant.patch(path, {"steps": [{"kind": "send", "body": "Bye"}]}), 409, "conflict")
-    check_envelope(tenant.delete(path), 409, "conflict")
-    assert tenant.patch(path, {"name": "G"}).json()["name"] == "G"

@@ -17,14 +17,14 @@ from outreach.protocols.adapter import CallbackRefused
 from outreach.vault import Vault
 from outreach_server import create_app
 from tests.fake_provider import CREDENTIALS
-from tests.logged import NUMBER, TOKEN, break_down, listening
+from tests.logged import NUMBER, SECRETS, TOKEN, break_down, listening
 from tests.own_adapter import OwnAdapter
 from tests.server.conftest import Service
 from tests.server.test_errors import check_envelope
 
 
 def test_a_request_that_fails(memory_service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log has its id, and where it failed."""
+    """docs/interface.md#error-envelope: a 5xx contains no internals. The log has its id, and where it failed."""
     tenant = memory_service.tenant()
 
     async def broken(*_: Any, **__: Any) -> None:
@@ -32,7 +32,9 @@ def test_a_request_that_fails(memory_service: Service, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(memory_service.engine.http, "list_campaigns", broken)
     with listening() as log:
-        check_envelope(tenant.get("/sms-campaigns", headers={"X-Request-Id": "trace-7"}), 500, "internal_error")
+        answer = tenant.get("/sms-campaigns", headers={"X-Request-Id": "trace-7"})
+    assert check_envelope(answer, 500, "internal_error")["details"] == []
+    assert not [word for word in ("OwnError", "Traceback", *SECRETS) if word in answer.text]
     log.holds_no_words()
     log.tells_where("request_failed")
     (record,) = log.of("request_failed")

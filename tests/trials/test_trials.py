@@ -20,8 +20,8 @@ def test_a_clinic_on_django(tmp_path: Path) -> None:
 
 
 def test_a_platform_team(tmp_path: Path) -> None:
-    """Its own carrier, voice provider, analyser and dispatcher keep the contracts, and run campaigns."""
-    assert passed("platform_team", tmp_path) > 80
+    """Its own voice provider, analyser and dispatcher keep the contracts, and run campaigns."""
+    assert passed("platform_team", tmp_path) > 50
 
 
 @pytest.mark.nightly("types of the trials and examples")

@@ -16,8 +16,9 @@ import pytest
 
 from outreach.clock import Clock, SystemClock
 from outreach.models.dispatch import DispatchOutcome
+from outreach.models.reports import CallReport
 from outreach.models.states import DispatchState
-from outreach.protocols.adapter import Callback, Connection, VoiceAdapter
+from outreach.protocols.adapter import Callback, CallbackRefused, Connection, VoiceAdapter
 from outreach.protocols.voice import CallRequest
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.clock import ManualClock
@@ -110,6 +111,24 @@ class Recording:
         (request,) = self.requests
         return request
 
+    async def place(self, adapter: VoiceAdapter, credentials: Mapping[str, str]) -> DispatchOutcome:
+        """Ask an account for one call, and close the client."""
+        async with self.http:
+            return await adapter.connect(connection_of(credentials, http=self.http)).place_call(call_request())
+
+    async def status(
+        self,
+        adapter: VoiceAdapter,
+        credentials: Mapping[str, str],
+        *,
+        provider_id: str = "call-1",
+        clock: Clock | None = None,
+    ) -> CallReport | None:
+        """Ask an account what became of a call, and close the client."""
+        async with self.http:
+            voice = adapter.connect(connection_of(credentials, http=self.http, clock=clock))
+            return await voice.status(workspace_id=WORKSPACE_ID, dispatch_id="d-1", provider_id=provider_id)
+
 
 def body_of(request: httpx.Request | Received) -> dict[str, Any]:
     """Return the JSON object that a request brings."""
@@ -122,6 +141,15 @@ def called_back(body: object, headers: Mapping[str, str]) -> Callback:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     lower = {name.lower(): value for name, value in headers.items()}
     return Callback(url="https://example.com/webhooks/account-1", headers=lower, query={}, body=raw)
+
+
+def is_read(adapter: VoiceAdapter, credentials: Mapping[str, str], body: bytes, headers: Mapping[str, str]) -> bool:
+    """Return whether an account takes a callback for its provider's, and can read it."""
+    try:
+        adapter.read(connection_of(credentials, clock=clock_at()), called_back(body, headers))
+    except CallbackRefused:
+        return False
+    return True
 
 
 @attrs.frozen(kw_only=True)

@@ -14,6 +14,8 @@ from outreach.voice import base
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "voice"
 PROVIDERS = ("elevenlabs", "retell", "vapi")
+ALL_GUIDES = pytest.mark.parametrize("guide", sorted(GUIDES.parent.glob("*/*.md")), ids=lambda path: path.stem)
+"""Those of carriers too."""
 
 MEANINGS: Final[Mapping[base.CallEnd, str]] = {
     base.ANSWERED_BY_PERSON: "somebody was talked to; the analysis is the verdict",
@@ -66,11 +68,11 @@ def test_the_table_of_reasons_is_the_adapters_own(provider: str) -> None:
     assert lines[start + len(expected) :][:1] in ([], [""])
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_every_field_of_the_credentials_is_explained(provider: str) -> None:
+@ALL_GUIDES
+def test_every_field_of_the_credentials_is_explained(guide: Path) -> None:
     """The example can be connected as it stands, but for its values, and the table has every field."""
-    text = (GUIDES / f"{provider}.md").read_text(encoding="utf-8")
-    adapter: Any = importlib.import_module(f"outreach.voice.{provider}").ADAPTER
+    text = guide.read_text(encoding="utf-8")
+    adapter: Any = importlib.import_module(f"outreach.{guide.parent.name}.{guide.stem}").ADAPTER
     (example,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     given = json.loads(example)
     assert {field.name for field in adapter.fields if field.required} <= set(given)
@@ -94,7 +96,7 @@ def test_a_guide_has_every_step(provider: str) -> None:
         assert step in text, step
 
 
-@pytest.mark.parametrize("guide", sorted(GUIDES.parent.glob("*/*.md")), ids=lambda path: path.stem)
+@ALL_GUIDES
 def test_a_guide_says_where_the_server_is_before_anything_asks_for_it(guide: Path) -> None:
     """For the commands as for the server: what is only told to `serve` is unknown to `accounts`."""
     text = guide.read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from outreach.protocols.adapter import Callback
 from outreach.testing.builders import NOW
 from outreach.testing.fault_server import Answer, Received
 from outreach.testing.provider_contract import Scenario
-from tests.carriers.kit import CALLBACK_URL, callback
+from tests.carriers.kit import CALLBACK_URL, as_json, callback
 
 KEY: Final = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC_KEY: Final = base64.b64encode(KEY.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
@@ -57,11 +57,6 @@ def a_row(**changes: Any) -> dict[str, Any]:
         "delivery_status_webhook_url": f"{CALLBACK_URL}?dispatch={DISPATCH}",
     }
     return {**row, **changes}
-
-
-def as_json(value: object, status: int = 200) -> Answer:
-    """Return an answer in JSON."""
-    return Answer(status=status, headers={"content-type": "application/json"}, body=json.dumps(value).encode())
 
 
 class TelnyxStandIn:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any, get_args
 
@@ -10,14 +9,11 @@ import pytest
 
 from outreach.carriers.telnyx import ADAPTER, errors
 from outreach.carriers.telnyx.errors import deciding_error
-from outreach.clock import SystemClock, format_timestamp
+from outreach.clock import format_timestamp
 from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.states import DispatchState
 from outreach.testing.builders import NOW
-from outreach.testing.carrier_contract import CarrierContract
-from outreach.testing.fault_server import FaultServer
-from outreach.testing.http_harness import HttpHarness
-from tests.carriers.adapters import AdapterRules
+from tests.carriers.adapters import AdapterRules, StandInContract
 from tests.carriers.faults import FaultMatrix
 from tests.carriers.kit import (
     BODY,
@@ -26,47 +22,25 @@ from tests.carriers.kit import (
     SENDER,
     TO,
     Caught,
+    as_json,
     connection,
     lookup,
     sent,
 )
-from tests.carriers.telnyx.given import CREDENTIALS, DISPATCH, ID, PROFILE, TelnyxStandIn, a_payload, a_row, as_json
+from tests.carriers.telnyx.given import CREDENTIALS, DISPATCH, ID, PROFILE, TelnyxStandIn, a_payload, a_row
 
 pytestmark = pytest.mark.anyio
 
 ACCEPTED = {"data": a_payload()}
 
 
-class TestTelnyxCarrier(CarrierContract):
-    """Telnyx's adapter in front of a stand-in."""
-
-    @pytest.fixture
-    async def harness(self, anyio_backend: str) -> AsyncIterator[HttpHarness]:
-        """Return the adapter with its stand-in."""
-        stand_in = TelnyxStandIn()
-        async with FaultServer(stand_in.accept) as server, httpx.AsyncClient() as http:
-            yield HttpHarness(
-                server,
-                stand_in,
-                lambda url: ADAPTER.connect(
-                    connection({**CREDENTIALS, "api_base": url}, http=http, clock=SystemClock())
-                ),
-            )
-
-
-class TestTelnyxFaults(FaultMatrix):
-    """Telnyx's adapter when things go wrong."""
+class TestTelnyx(StandInContract, FaultMatrix, AdapterRules):
+    """Telnyx's adapter in front of a stand-in, when things go wrong, and its credentials."""
 
     adapter = ADAPTER
     credentials = CREDENTIALS
+    stand_in = TelnyxStandIn
     accepted = as_json(ACCEPTED)
-
-
-class TestTelnyxAdapter(AdapterRules):
-    """Telnyx's credentials."""
-
-    adapter = ADAPTER
-    credentials = CREDENTIALS
 
 
 async def _body(**options: Any) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import hmac
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -16,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode
 from outreach.protocols.adapter import Callback
 from outreach.testing.fault_server import Answer, Received
 from outreach.testing.provider_contract import Scenario
-from tests.carriers.kit import CALLBACK_URL, callback
+from tests.carriers.kit import CALLBACK_URL, as_json, callback
 
 ACCOUNT_SID: Final = "AC" + "0" * 31 + "1"
 TOKEN: Final = "token-of-the-account"
@@ -46,11 +45,6 @@ def a_message(**changes: Any) -> dict[str, Any]:
         "to": "+14155550100",
     }
     return {**resource, **changes}
-
-
-def as_json(value: object, status: int = 200) -> Answer:
-    """Return an answer in JSON."""
-    return Answer(status=status, headers={"content-type": "application/json"}, body=json.dumps(value).encode())
 
 
 class TwilioStandIn:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -10,52 +9,25 @@ import httpx
 import pytest
 
 from outreach.carriers.twilio import ADAPTER
-from outreach.clock import SystemClock
 from outreach.models.states import DispatchState
 from outreach.testing.builders import NOW
-from outreach.testing.carrier_contract import CarrierContract
-from outreach.testing.fault_server import FaultServer
-from outreach.testing.http_harness import HttpHarness
-from tests.carriers.adapters import AdapterRules
+from tests.carriers.adapters import AdapterRules, StandInContract
 from tests.carriers.faults import FaultMatrix
-from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, Caught, connection, lookup, sent
-from tests.carriers.twilio.given import ACCOUNT_SID, CREDENTIALS, SID, TwilioStandIn, a_message, as_json
+from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, Caught, as_json, lookup, sent
+from tests.carriers.twilio.given import ACCOUNT_SID, CREDENTIALS, SID, TwilioStandIn, a_message
 
 pytestmark = pytest.mark.anyio
 
 API_KEY = {"api_key_sid": "SK" + "0" * 32, "api_key_secret": "secret-of-the-key"}
 
 
-class TestTwilioCarrier(CarrierContract):
-    """Twilio's adapter in front of a stand-in."""
-
-    @pytest.fixture
-    async def harness(self, anyio_backend: str) -> AsyncIterator[HttpHarness]:
-        """Return the adapter with its stand-in."""
-        stand_in = TwilioStandIn()
-        async with FaultServer(stand_in.accept) as server, httpx.AsyncClient() as http:
-            yield HttpHarness(
-                server,
-                stand_in,
-                lambda url: ADAPTER.connect(
-                    connection({**CREDENTIALS, "api_base": url}, http=http, clock=SystemClock())
-                ),
-            )
-
-
-class TestTwilioFaults(FaultMatrix):
-    """Twilio's adapter when things go wrong."""
+class TestTwilio(StandInContract, FaultMatrix, AdapterRules):
+    """Twilio's adapter in front of a stand-in, when things go wrong, and its credentials."""
 
     adapter = ADAPTER
     credentials = CREDENTIALS
+    stand_in = TwilioStandIn
     accepted = as_json(a_message(), 201)
-
-
-class TestTwilioAdapter(AdapterRules):
-    """Twilio's credentials."""
-
-    adapter = ADAPTER
-    credentials = CREDENTIALS
 
 
 async def _form(**options: Any) -> dict[str, str]:

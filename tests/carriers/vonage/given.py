@@ -19,7 +19,7 @@ from outreach.protocols.adapter import Callback
 from outreach.testing.builders import NOW
 from outreach.testing.fault_server import Answer, Received
 from outreach.testing.provider_contract import Scenario
-from tests.carriers.kit import CALLBACK_URL, callback
+from tests.carriers.kit import CALLBACK_URL, as_json, callback
 
 API_KEY: Final = "abcd1234"
 SECRET: Final = "signature-secret-of-the-account"
@@ -40,11 +40,6 @@ def application() -> Mapping[str, str]:
     """Return the credentials of an application."""
     pem = rsa_key().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     return {"application_id": APPLICATION_ID, "private_key": pem}
-
-
-def as_json(value: object, status: int = 200) -> Answer:
-    """Return an answer in JSON."""
-    return Answer(status=status, headers={"content-type": "application/json"}, body=json.dumps(value).encode())
 
 
 def a_refusal(code: str) -> dict[str, str]:

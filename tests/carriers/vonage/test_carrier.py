@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
@@ -15,16 +14,20 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from outreach.carriers.vonage import ADAPTER
-from outreach.clock import SystemClock
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.testing.builders import NOW
-from outreach.testing.carrier_contract import CarrierContract
-from outreach.testing.fault_server import FaultServer
-from outreach.testing.http_harness import HttpHarness
-from tests.carriers.adapters import AdapterRules
+from tests.carriers.adapters import AdapterRules, StandInContract
 from tests.carriers.faults import FaultMatrix
-from tests.carriers.kit import BODY, CALLBACK_URL, SECONDS_TO_PACIFIC_MIDNIGHT, Caught, connection, lookup, sent
+from tests.carriers.kit import (
+    BODY,
+    CALLBACK_URL,
+    SECONDS_TO_PACIFIC_MIDNIGHT,
+    Caught,
+    as_json,
+    lookup,
+    sent,
+)
 from tests.carriers.vonage.given import (
     ACCEPTED,
     API_KEY,
@@ -35,42 +38,27 @@ from tests.carriers.vonage.given import (
     VonageStandIn,
     a_refusal,
     application,
-    as_json,
     rsa_key,
 )
 
 pytestmark = pytest.mark.anyio
 
 
-class TestVonageCarrier(CarrierContract):
-    """Vonage's adapter in front of a stand-in, with and without look-ups."""
-
-    @pytest.fixture(params=[REPORTS, {}], ids=["reports", "no reports"])
-    async def harness(self, request: pytest.FixtureRequest, anyio_backend: str) -> AsyncIterator[HttpHarness]:
-        """Return the adapter with its stand-in."""
-        stand_in, clock = VonageStandIn(), SystemClock()
-        async with FaultServer(stand_in.accept) as server, httpx.AsyncClient() as http:
-            credentials = {**CREDENTIALS, **request.param}
-            yield HttpHarness(
-                server,
-                stand_in,
-                lambda url: ADAPTER.connect(connection({**credentials, "api_base": url}, http=http, clock=clock)),
-            )
-
-
-class TestVonageFaults(FaultMatrix):
-    """Vonage's adapter when things go wrong."""
-
-    adapter = ADAPTER
-    credentials = {**CREDENTIALS, **REPORTS}  # noqa: RUF012 - nobody changes it
-    accepted = as_json(ACCEPTED, 202)
-
-
-class TestVonageAdapter(AdapterRules):
-    """Vonage's credentials."""
+class TestVonageWithoutReports(StandInContract):
+    """Vonage's adapter in front of a stand-in, without look-ups."""
 
     adapter = ADAPTER
     credentials = CREDENTIALS
+    stand_in = VonageStandIn
+
+
+class TestVonage(StandInContract, FaultMatrix, AdapterRules):
+    """With look-ups; when things go wrong, and its credentials."""
+
+    adapter = ADAPTER
+    credentials = {**CREDENTIALS, **REPORTS}  # noqa: RUF012 - nobody changes it
+    stand_in = VonageStandIn
+    accepted = as_json(ACCEPTED, 202)
 
 
 async def _request(**options: Any) -> httpx.Request:

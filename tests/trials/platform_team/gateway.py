@@ -23,7 +23,6 @@ class Gateway:
             self.taken[asked["key"]] = {
                 **asked,
                 "id": f"h{len(self.taken)}",
-                "path": request.path,
                 "state": "completed",
                 "at": time.time(),
                 "summary": "She will come.",

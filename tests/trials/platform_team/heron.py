@@ -1,15 +1,15 @@
-"""Heron, the platform's own gateway: texts and calls over one small HTTP API, and what its calls came to."""
+"""Heron, the platform's own gateway: calls over one small HTTP API, and what they came to."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import httpx
 
-from outreach import CallStatus, DispatchState, MessageStatus
+from outreach import CallStatus, DispatchState
 from outreach.adapters import (
     UnreadableResponse,
     json_object,
@@ -29,18 +29,13 @@ from outreach.protocols import (
     CallbackRefused,
     CallReport,
     CallRequest,
-    CarrierCapabilities,
     Connection,
     CredentialField,
     DispatchOutcome,
-    InboundMessageEvent,
     LookupRequest,
-    MessageReport,
-    OutboundMessage,
     VoiceCapabilities,
 )
 
-MESSAGE_STATUSES: Final = {"delivered": MessageStatus.DELIVERED, "failed": MessageStatus.FAILED}
 CALL_STATUSES: Final = {"completed": CallStatus.COMPLETED, "no-answer": CallStatus.NO_ANSWER}
 FAILURES: Final[Mapping[object, FailureClass]] = {"unallocated": "invalid_number", "overload": "temporary"}
 FIELDS: Final = (
@@ -49,24 +44,46 @@ FIELDS: Final = (
 )
 
 
-class _Gateway:
-    """What texts and calls have in common: one POST that asks, one GET that looks up."""
+class HeronVoice:
+    name = "heron-voice"
+    capabilities = VoiceCapabilities(look_up="evidence", supports_not_after=False)
 
-    def __init__(self, connection: Connection, path: str) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._url = f"{connection.credentials['url']}/{path}"
+        self._url = f"{connection.credentials['url']}/calls"
         self._headers = {"authorization": f"Token {connection.credentials['token']}"}
 
-    async def ask(self, body: Mapping[str, object]) -> DispatchOutcome:
-        request = self._connection.http.build_request("POST", self._url, json=body, headers=self._headers)
-        return await send_once(self._connection.http, request, self._read, clock=self._connection.clock)
+    async def place_call(self, request: CallRequest) -> DispatchOutcome:
+        body = {
+            "key": request.dispatch_id,
+            "to": request.to,
+            "agent": request.provider_agent_id,
+            "say": request.variables,
+        }
+        asked = self._connection.http.build_request("POST", self._url, json=body, headers=self._headers)
+        return await send_once(self._connection.http, asked, self._read, clock=self._connection.clock)
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
         request = self._connection.http.build_request("GET", f"{self._url}/{lookup.dispatch_id}", headers=self._headers)
         found = await send_once(self._connection.http, request, self._read, clock=self._connection.clock)
         return found if found.state is DispatchState.ACCEPTED else None
 
-    async def fetch(self, dispatch_id: str) -> Mapping[str, Any] | None:
+    async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
+        found = await self._fetch(dispatch_id)
+        status = None if found is None else CALL_STATUSES.get(str(found.get("state")))
+        if found is None or status is None:
+            return None
+        return CallReport(
+            workspace_id=workspace_id,
+            provider=self.name,
+            dispatch_id=dispatch_id,
+            provider_id=provider_id,
+            status=status,
+            at=datetime.fromtimestamp(found["at"], UTC),
+            summary=found.get("summary"),
+        )
+
+    async def _fetch(self, dispatch_id: str) -> Mapping[str, Any] | None:
         try:
             answer = await self._connection.http.get(f"{self._url}/{dispatch_id}", headers=self._headers)
             return json_object(answer) if answer.is_success else None
@@ -82,57 +99,10 @@ class _Gateway:
         return refusal(FAILURES.get(code), response, now=self._connection.clock.now(), code=code)
 
 
-class HeronCarrier:
-    name = "heron"
-    capabilities = CarrierCapabilities(look_up="evidence", supports_not_after=True)
-
-    def __init__(self, connection: Connection) -> None:
-        self._gateway = _Gateway(connection, "texts")
-
-    async def send(self, message: OutboundMessage) -> DispatchOutcome:
-        body: dict[str, object] = {"key": message.dispatch_id, "to": message.to, "text": message.body}
-        if message.from_number is not None:
-            body["from"] = message.from_number
-        if message.not_after is not None:
-            body["until"] = message.not_after.isoformat()
-        return await self._gateway.ask(body)
-
-    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        return await self._gateway.look_up(lookup)
-
-
-class HeronVoice:
+class HeronVoiceAdapter:
     name = "heron-voice"
-    capabilities = VoiceCapabilities(look_up="evidence", supports_not_after=False)
-
-    def __init__(self, connection: Connection) -> None:
-        self._gateway = _Gateway(connection, "calls")
-
-    async def place_call(self, request: CallRequest) -> DispatchOutcome:
-        return await self._gateway.ask(
-            {"key": request.dispatch_id, "to": request.to, "agent": request.provider_agent_id, "say": request.variables}
-        )
-
-    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
-        return await self._gateway.look_up(lookup)
-
-    async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
-        found = await self._gateway.fetch(dispatch_id)
-        status = None if found is None else CALL_STATUSES.get(str(found.get("state")))
-        if found is None or status is None:
-            return None
-        return CallReport(
-            workspace_id=workspace_id,
-            provider=self.name,
-            dispatch_id=dispatch_id,
-            provider_id=provider_id,
-            status=status,
-            at=datetime.fromtimestamp(found["at"], UTC),
-            summary=found.get("summary"),
-        )
-
-
-class _HeronAdapter:
+    kind: Final = "voice"
+    trunks_by_identifier = False
     fields: Sequence[CredentialField] = FIELDS
     replies_to_keywords = False
     max_callback_bytes = 16 * 1024
@@ -149,45 +119,6 @@ class _HeronAdapter:
         except httpx.HTTPError as error:
             return AccountCheck(ok=False, message=f"The gateway cannot be reached: {type(error).__name__}.")
         return AccountCheck(ok=answer.is_success, message=f"The gateway answered {answer.status_code}.")
-
-
-class HeronCarrierAdapter(_HeronAdapter):
-    name = "heron"
-    kind: Final = "carrier"
-
-    def connect(self, connection: Connection) -> HeronCarrier:
-        return HeronCarrier(connection)
-
-    def carrier_start_words(self, to: str) -> Collection[str] | None:
-        return None
-
-    def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
-        return [self._event(connection, one) for one in verified(connection, callback)]
-
-    def _event(self, connection: Connection, one: Mapping[str, Any]) -> CallbackEvent:
-        at = datetime.fromtimestamp(one["at"], UTC)
-        if one["type"] == "text":
-            text = InboundMessageEvent(
-                provider_id=one["id"], from_number=one["from"], to=one["to"], body=one["text"], at=at
-            )
-            return CallbackEvent(event_id=one["id"], content=text)
-        if (status := MESSAGE_STATUSES.get(one["type"])) is None:
-            return CallbackEvent(event_id=one["id"], content=None)
-        report = MessageReport(
-            workspace_id=connection.workspace_id,
-            provider=self.name,
-            dispatch_id=one["key"],
-            provider_id=one["message"],
-            status=status,
-            at=at,
-        )
-        return CallbackEvent(event_id=one["id"], content=report)
-
-
-class HeronVoiceAdapter(_HeronAdapter):
-    name = "heron-voice"
-    kind: Final = "voice"
-    trunks_by_identifier = False
 
     def connect(self, connection: Connection) -> HeronVoice:
         return HeronVoice(connection)
@@ -214,4 +145,4 @@ class Verdict:
         return "positive" if "will come" in report.summary else "negative"
 
 
-ADAPTERS: Final = (HeronCarrierAdapter(), HeronVoiceAdapter())
+ADAPTER: Final = HeronVoiceAdapter()

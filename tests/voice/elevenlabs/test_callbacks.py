@@ -2,19 +2,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus
-from outreach.protocols.adapter import CallbackEvent, CallbackRefused
+from outreach.protocols.adapter import Callback, CallbackEvent
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.voice.elevenlabs import ADAPTER
 from outreach.wire.signatures import keyed_digest
-from tests.voice.adapters import called_back, clock_at, connection_of
+from tests.carriers.junk import JunkRules
+from tests.voice.adapters import called_back, clock_at, connection_of, is_read
 
 SECRET = "wsec_secret"
 CREDENTIALS = {"api_key": "k", "webhook_secret": SECRET, "phone_number_id": "n"}
@@ -90,14 +89,16 @@ def test_the_analysis_is_the_verdict_where_it_says_one(verdict: object, outcome:
     assert reports[-1].outcome == outcome
 
 
+FAILED = {
+    "conversation_id": "conv-1",
+    "failure_reason": "unknown",
+    "metadata": {"type": "sip", "body": {"sip_status_code": 404, "error_reason": "INVITE failed: Not found"}},
+}
+
+
 def test_a_call_that_did_not_come_about_says_why() -> None:
     """`call_initiation_failure` of a SIP trunk, by its code."""
-    data = {
-        "conversation_id": "conv-1",
-        "failure_reason": "unknown",
-        "metadata": {"type": "sip", "body": {"sip_status_code": 404, "error_reason": "INVITE failed: Not found"}},
-    }
-    (report,) = _reports("call_initiation_failure", data)
+    (report,) = _reports("call_initiation_failure", FAILED)
     assert (report.status, report.reason) == (CallStatus.FAILED, "invalid_number")
     assert (report.error, report.at.timestamp()) == ("INVITE failed: Not found", SECONDS)
     (report,) = _reports("call_initiation_failure", {"conversation_id": "conv-1", "failure_reason": "busy"})
@@ -171,14 +172,6 @@ def test_each_event_of_a_call_has_an_identifier_of_its_own() -> None:
 BODY = json.dumps({"type": "post_call_transcription", "data": DATA}).encode()
 
 
-def _verified(body: bytes, headers: Mapping[str, str]) -> bool:
-    try:
-        ADAPTER.read(connection_of(CREDENTIALS, clock=clock_at()), called_back(body, headers))
-    except CallbackRefused:
-        return False
-    return True
-
-
 @pytest.mark.parametrize(
     ("body", "headers", "taken"),
     [
@@ -202,51 +195,30 @@ def _verified(body: bytes, headers: Mapping[str, str]) -> bool:
 )
 def test_a_signature_is_over_its_time_and_the_raw_body(body: bytes, headers: dict[str, str], taken: bool) -> None:
     """A changed body, a stale time, a wrong key and a missing header are refused; so is what cannot be read."""
-    assert _verified(body, headers) is taken
+    assert is_read(ADAPTER, CREDENTIALS, body, headers) is taken
 
 
-NAMES = st.sampled_from(
-    [
-        "type",
-        "data",
-        "status",
-        "conversation_id",
-        "user_id",
-        "metadata",
-        "analysis",
-        "transcript",
-        "tool_results",
-        "features_usage",
-        "voicemail_detection",
-        "failure_reason",
-        "body",
-        "sip_status_code",
-        "SipResponseCode",
-        "error",
-        "start_time_unix_secs",
-        "call_duration_secs",
-        "event_timestamp",
-        "call_successful",
-    ]
-)
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["done", "failed"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=6),
-    max_leaves=20,
-)
-KINDS = ["post_call_transcription", "call_initiation_failure", "answering_machine_detection", "post_call_audio"]
+class TestElevenLabsJunk(JunkRules):
+    """Ends of conversations of any content."""
+
+    adapter = ADAPTER
+    credentials = CREDENTIALS
+    headers = ("elevenlabs-signature",)
+    template: ClassVar[Mapping[str, Any]] = {
+        "type": "post_call_transcription",
+        "event_timestamp": SECONDS,
+        "data": {
+            **DATA,
+            "transcript": [{"role": "agent", "tool_results": [{"tool_name": "voicemail_detection"}]}],
+        },
+    }
+
+    def sign(self, body: bytes) -> Callback:
+        """Sign a body."""
+        return called_back(body, signed(body))
 
 
-@given(
-    st.binary()
-    | st.builds(
-        lambda kind, data: json.dumps({"type": kind, "data": data}).encode(),
-        st.sampled_from(KINDS) | st.text(),
-        VALUES | st.dictionaries(NAMES, VALUES, max_size=8),
-    ),
-    st.text(),
-)
-def test_whatever_comes_is_refused_or_read(body: bytes, header: str) -> None:
-    """Junk under a right signature, and junk for a signature, raise nothing but the refusal."""
-    _verified(body, signed(body))
-    assert not _verified(body, {"ElevenLabs-Signature": header})
+class TestElevenLabsFailureJunk(TestElevenLabsJunk):
+    """Failures of any content."""
+
+    template: ClassVar[Mapping[str, Any]] = {"type": "call_initiation_failure", "data": FAILED}

@@ -171,9 +171,7 @@ async def test_a_200_says_yes_only_by_its_field(
     answer: dict[str, Any], state: DispatchState, provider_id: str | None, reason: str | None
 ) -> None:
     """`success` tells, and the identifiers may be missing; one that nobody has is unknown."""
-    recording = Recording(answer)
-    async with recording.http:
-        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place_call(call_request())
+    outcome = await Recording(answer).place(ADAPTER, CREDENTIALS)
     assert (outcome.state, outcome.provider_id, outcome.reason) == (state, provider_id, reason)
 
 
@@ -201,9 +199,9 @@ async def test_a_200_says_yes_only_by_its_field(
 async def test_a_no_that_tells_of_a_broken_request_is_unknown(message: str, status: int) -> None:
     """ElevenLabs does not know what its telephony did: the call may have been placed, whatever the no comes as."""
     refused = {"success": False, "message": message, "conversation_id": None, "callSid": None}
-    recording = Recording(refused if status == 200 else {"detail": {"message": message}}, status=status)
-    async with recording.http:
-        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place_call(call_request())
+    outcome = await Recording(refused if status == 200 else {"detail": {"message": message}}, status=status).place(
+        ADAPTER, CREDENTIALS
+    )
     assert (outcome.state, outcome.reason) == (DispatchState.UNKNOWN, "unreadable")
 
 
@@ -227,9 +225,7 @@ async def test_a_refusal_goes_by_its_code_then_its_words_then_its_status(
     status: int, detail: object, reason: str, code: str
 ) -> None:
     """A quota that is used up comes with a 401, and is no matter of the key."""
-    recording = Recording({"detail": detail}, status=status)
-    async with recording.http:
-        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place_call(call_request())
+    outcome = await Recording({"detail": detail}, status=status).place(ADAPTER, CREDENTIALS)
     assert (outcome.reason, outcome.error_code) == (reason, code)
 
 
@@ -256,10 +252,7 @@ async def test_the_status_of_a_call_is_read(
     changes: dict[str, Any], status: CallStatus, outcome: str | None, at: object
 ) -> None:
     """`status` finds a conversation by its identifier, and says of it what a callback would say."""
-    recording = Recording({**CONVERSATION, **changes})
-    async with recording.http:
-        adapter = ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http))
-        report = await adapter.status(workspace_id=WORKSPACE_ID, dispatch_id="d-1", provider_id="conv-1")
+    report = await Recording({**CONVERSATION, **changes}).status(ADAPTER, CREDENTIALS, provider_id="conv-1")
     assert report is not None
     assert (report.status, report.outcome, report.at) == (status, outcome, at)
     assert (report.dispatch_id, report.provider_id) == ("d-1", "conv-1")
@@ -267,10 +260,10 @@ async def test_the_status_of_a_call_is_read(
 
 async def test_a_status_that_tells_nothing_is_none() -> None:
     """A status that nobody knows says nothing."""
-    recording = Recording({**CONVERSATION, "status": "of-a-new-kind"})
-    async with recording.http:
-        adapter = ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http))
-        assert await adapter.status(workspace_id=WORKSPACE_ID, dispatch_id="d-1", provider_id="conv-1") is None
+    assert (
+        await Recording({**CONVERSATION, "status": "of-a-new-kind"}).status(ADAPTER, CREDENTIALS, provider_id="conv-1")
+        is None
+    )
 
 
 @pytest.mark.parametrize("trunk", [None, "trunk-1"])

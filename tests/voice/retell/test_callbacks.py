@@ -3,19 +3,18 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus
-from outreach.protocols.adapter import CallbackEvent, CallbackRefused
+from outreach.protocols.adapter import Callback, CallbackEvent
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.voice.retell import ADAPTER
 from outreach.wire.signatures import keyed_digest
-from tests.voice.adapters import called_back, clock_at, connection_of
+from tests.carriers.junk import JunkRules
+from tests.voice.adapters import called_back, clock_at, connection_of, is_read
 
 KEY = "retell-key-0001"
 CREDENTIALS = {"api_key": KEY}
@@ -158,14 +157,6 @@ def test_events_that_lack_retells_identifier_are_told_apart(kind: str) -> None:
 BODY = json.dumps({"event": "call_ended", "call": CALL}).encode()
 
 
-def _verified(body: bytes, headers: Mapping[str, str], credentials: Mapping[str, str] = CREDENTIALS) -> bool:
-    try:
-        ADAPTER.read(connection_of(credentials, clock=clock_at()), called_back(body, headers))
-    except CallbackRefused:
-        return False
-    return True
-
-
 @pytest.mark.parametrize(
     ("body", "headers", "taken"),
     [
@@ -186,57 +177,27 @@ def _verified(body: bytes, headers: Mapping[str, str], credentials: Mapping[str,
 )
 def test_a_signature_is_over_the_raw_body_and_its_time(body: bytes, headers: dict[str, str], taken: bool) -> None:
     """A changed body, a stale time, a wrong key and a missing header are refused; so is what cannot be read."""
-    assert _verified(body, headers) is taken
+    assert is_read(ADAPTER, CREDENTIALS, body, headers) is taken
 
 
 def test_the_key_with_the_badge_may_be_another_one() -> None:
     """Then it alone signs."""
     credentials = {**CREDENTIALS, "webhook_api_key": "key-with-the-badge"}
-    assert _verified(BODY, signed(BODY, key="key-with-the-badge"), credentials)
-    assert not _verified(BODY, signed(BODY), credentials)
+    assert is_read(ADAPTER, credentials, BODY, signed(BODY, key="key-with-the-badge"))
+    assert not is_read(ADAPTER, credentials, BODY, signed(BODY))
 
 
-NAMES = st.sampled_from(
-    [
-        "event",
-        "call",
-        "call_id",
-        "call_status",
-        "disconnection_reason",
-        "metadata",
-        "call_analysis",
-        "in_voicemail",
-        "call_successful",
-        "call_summary",
-        "start_timestamp",
-        "end_timestamp",
-    ]
-)
-VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text()
-    | st.sampled_from(["ended", "error", "ongoing"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=6),
-    max_leaves=20,
-)
+class TestRetellJunk(JunkRules):
+    """Events of any content."""
 
+    adapter = ADAPTER
+    credentials = CREDENTIALS
+    headers = ("x-retell-signature",)
+    template: ClassVar[Mapping[str, Any]] = {"event": "call_analyzed", "call": {**CALL, "call_analysis": ANALYSIS}}
 
-@given(
-    st.binary()
-    | st.builds(
-        lambda kind, call: json.dumps({"event": kind, "call": call}).encode(),
-        st.sampled_from(["call_ended", "call_analyzed", "x"]) | st.text(),
-        VALUES,
-    ),
-    st.text(),
-)
-def test_whatever_comes_is_refused_or_read(body: bytes, header: str) -> None:
-    """Junk under a right signature, and junk for a signature, raise nothing but the refusal."""
-    _verified(body, signed(body))
-    assert not _verified(body, {"X-Retell-Signature": header})
+    def sign(self, body: bytes) -> Callback:
+        """Sign a body."""
+        return called_back(body, signed(body))
 
 
 def test_what_the_events_of_one_call_say_of_its_end_does_not_contradict() -> None:

@@ -171,9 +171,7 @@ async def test_a_refusal_goes_by_its_words_and_else_by_its_status(
     status: int, message: str | None, state: DispatchState, reason: str
 ) -> None:
     """Retell has no codes; the examples are those of its published document, and the names of its fields."""
-    recording = Recording({"status": "error", "message": message}, status=status)
-    async with recording.http:
-        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place_call(call_request())
+    outcome = await Recording({"status": "error", "message": message}, status=status).place(ADAPTER, CREDENTIALS)
     assert (outcome.state, outcome.reason) == (state, reason)
 
 
@@ -204,10 +202,9 @@ async def test_the_status_of_a_call_is_read(
 ) -> None:
     """`status` finds a call by its identifier, and says of it what a callback would say."""
     millis = int(AT.timestamp() * 1000)
-    recording = Recording({**CALL, "start_timestamp": millis, "end_timestamp": millis, **call})
-    async with recording.http:
-        adapter = ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http))
-        report = await adapter.status(workspace_id=WORKSPACE_ID, dispatch_id="d-1", provider_id="call-1")
+    report = await Recording({**CALL, "start_timestamp": millis, "end_timestamp": millis, **call}).status(
+        ADAPTER, CREDENTIALS
+    )
     assert report is not None
     assert (report.status, report.outcome, report.reason) == (status, outcome, reason)
     assert (report.dispatch_id, report.provider_id, report.at) == ("d-1", "call-1", AT)
@@ -218,19 +215,14 @@ async def test_an_end_is_found_without_its_reason_when_that_had_its_time(seconds
     """So no call stays open for ever, and none ends as what it was not while the reason is on its way."""
     recording = Recording({**CALL, "call_status": "not_connected", "end_timestamp": int(AT.timestamp() * 1000)})
     clock = clock_at(AT, late_by=timedelta(seconds=seconds))
-    async with recording.http:
-        adapter = ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http, clock=clock))
-        report = await adapter.status(workspace_id=WORKSPACE_ID, dispatch_id="d-1", provider_id="call-1")
+    report = await recording.status(ADAPTER, CREDENTIALS, clock=clock)
     assert report is not None
     assert (report.status in ENDED_CALL_STATUSES) is over
 
 
-async def test_a_status_that_tells_nothing_is_none(recording: Recording) -> None:
+async def test_a_status_that_tells_nothing_is_none() -> None:
     """A status that nobody knows, and no reason, say nothing."""
-    other = Recording({**CALL, "call_status": "of-a-new-kind"})
-    async with other.http:
-        adapter = ADAPTER.connect(connection_of(CREDENTIALS, http=other.http))
-        assert await adapter.status(workspace_id=WORKSPACE_ID, dispatch_id="d-1", provider_id="call-1") is None
+    assert await Recording({**CALL, "call_status": "of-a-new-kind"}).status(ADAPTER, CREDENTIALS) is None
 
 
 async def test_every_request_is_what_the_published_document_asks_for(recording: Recording) -> None:

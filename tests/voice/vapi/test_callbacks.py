@@ -3,11 +3,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus
@@ -16,7 +14,8 @@ from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.testing.clock import ManualClock
 from outreach.voice.vapi import ADAPTER
 from outreach.wire.signatures import keyed_digest
-from tests.voice.adapters import called_back, clock_at, connection_of
+from tests.carriers.junk import JunkRules
+from tests.voice.adapters import called_back, clock_at, connection_of, is_read
 
 SECRET = "a-secret-of-some-length"
 PLAIN = {"api_key": "k", "webhook_secret": SECRET, "phone_number_id": "n"}
@@ -238,15 +237,6 @@ BODY = json.dumps({"message": {"type": "hang", "call": CALL}}).encode()
 IN_TIME = str(int(NOW.timestamp() * 1000))
 
 
-def _verified(credentials: Mapping[str, str], body: bytes, headers: Mapping[str, str]) -> bool:
-    connection = connection_of(credentials, clock=clock_at())
-    try:
-        ADAPTER.read(connection, called_back(body, headers))
-    except CallbackRefused:
-        return False
-    return True
-
-
 @pytest.mark.parametrize(
     ("credentials", "body", "headers", "taken"),
     [
@@ -270,41 +260,37 @@ def test_a_signature_is_over_the_raw_body_and_its_time(
     credentials: dict[str, str], body: bytes, headers: dict[str, str], taken: bool
 ) -> None:
     """A changed body, a stale time, a wrong key and a missing header are refused; a secret alone is not enough then."""
-    assert _verified(credentials, body, headers) is taken
+    assert is_read(ADAPTER, credentials, body, headers) is taken
 
 
-@given(st.binary() | st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists).map(json.dumps))
-def test_whatever_comes_is_refused_or_read(body: bytes | str) -> None:
-    """Junk in front of a right secret raises nothing but the refusal."""
-    raw = body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass")
-    _verified(PLAIN, raw, {"X-Vapi-Secret": SECRET})
+class TestVapiJunk(JunkRules):
+    """Ends of calls of any content, in front of a right secret."""
+
+    adapter = ADAPTER
+    credentials = PLAIN
+    headers = ("x-vapi-secret", "authorization")
+    template: ClassVar[Mapping[str, Any]] = {
+        "message": {
+            "type": "end-of-call-report",
+            "endedReason": "customer-ended-call",
+            "timestamp": NOW.timestamp() * 1000,
+            "analysis": {"successEvaluation": "true", "summary": "They will come.", "structuredData": {}},
+            "call": CALL,
+        }
+    }
+
+    def sign(self, body: bytes) -> Callback:
+        """Give the secret."""
+        return called_back(body, {"X-Vapi-Secret": SECRET})
 
 
-KEYS = st.sampled_from(
-    ["message", "type", "status", "call", "id", "timestamp", "endedReason", "analysis", "summary", "successEvaluation"]
-)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["ended", "call-1"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
-    max_leaves=20,
-)
+class TestVapiSignedJunk(TestVapiJunk):
+    """Statuses of any content, with a signature of body and time."""
 
+    credentials = TIMED
+    headers = ("x-signature", "x-timestamp")
+    template: ClassVar[Mapping[str, Any]] = {"message": {"type": "status-update", "status": "ringing", "call": CALL}}
 
-@given(st.sampled_from(["status-update", "end-of-call-report", "hang"]), st.dictionaries(KEYS, JSON), st.text())
-def test_messages_of_any_content_are_read_or_refused(kind: str, message: dict[str, Any], header: str) -> None:
-    """Whatever stands where something else was expected, and whatever a header holds, nothing else is raised."""
-    body = json.dumps({"message": {**message, "type": kind}}).encode()
-    _verified(PLAIN, body, {"X-Vapi-Secret": SECRET})
-    _verified(TIMED, body, {"X-Signature": header, "X-Timestamp": header})
-    connection = connection_of(PLAIN, clock=clock_at())
-    headers = {"x-vapi-secret": SECRET}
-    callback = Callback(url="https://example.com", headers=headers, query={}, body=body)
-    try:
-        events = ADAPTER.read(connection, callback)
-    except CallbackRefused:
-        return
-    for event in events:
-        event.event_id.encode()
-        if isinstance(event.content, CallReport):
-            (event.content.summary or "").encode()
-            assert event.content.at.tzinfo is not None
+    def sign(self, body: bytes) -> Callback:
+        """Sign a body."""
+        return called_back(body, _signed(body, timestamp=IN_TIME))

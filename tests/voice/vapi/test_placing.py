@@ -192,9 +192,9 @@ async def test_what_vapi_could_only_refuse_is_not_asked_for(
 )
 async def test_a_refusal_without_a_code_goes_by_its_words(message: object, state: DispatchState, reason: str) -> None:
     """Vapi's 400 covers limits, validation and missing things, told apart by their messages alone."""
-    recording = Recording({"message": message, "error": "Bad Request", "statusCode": 400}, status=400)
-    async with recording.http:
-        outcome = await ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http)).place_call(call_request())
+    outcome = await Recording({"message": message, "error": "Bad Request", "statusCode": 400}, status=400).place(
+        ADAPTER, CREDENTIALS
+    )
     assert (outcome.state, outcome.reason) == (state, reason)
 
 
@@ -225,9 +225,7 @@ async def test_the_status_of_a_call_is_read(
 ) -> None:
     """`status` finds a call by its identifier, and says of it what a callback would say."""
     recording = Recording({"id": "call-1", "updatedAt": NOW.isoformat(), **call})
-    async with recording.http:
-        adapter = ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http))
-        report = await adapter.status(workspace_id=WORKSPACE_ID, dispatch_id="d-1", provider_id="call-1")
+    report = await recording.status(ADAPTER, CREDENTIALS)
     assert report is not None
     assert (report.status, report.outcome, report.reason) == (status, outcome, reason)
     assert (report.dispatch_id, report.provider_id, report.at) == ("d-1", "call-1", NOW)
@@ -239,9 +237,7 @@ async def test_an_end_is_found_without_its_reason_when_that_had_its_time(seconds
     """So no call stays open for ever, and none ends as what it was not while the reason is on its way."""
     recording = Recording({"id": "call-1", "status": "ended", "endedAt": NOW.isoformat()})
     clock = clock_at(NOW, late_by=timedelta(seconds=seconds))
-    async with recording.http:
-        adapter = ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http, clock=clock))
-        report = await adapter.status(workspace_id=WORKSPACE_ID, dispatch_id="d-1", provider_id="call-1")
+    report = await recording.status(ADAPTER, CREDENTIALS, clock=clock)
     assert report is not None
     assert (report.status in ENDED_CALL_STATUSES) is over
 
@@ -249,10 +245,7 @@ async def test_an_end_is_found_without_its_reason_when_that_had_its_time(seconds
 @pytest.mark.parametrize("call", [{"status": "not-found"}, {"status": "deletion-failed"}, {"status": None}])
 async def test_a_status_that_tells_nothing_is_none(call: dict[str, Any]) -> None:
     """A call that Vapi has deleted, or a status that nobody knows, says nothing."""
-    recording = Recording({"id": "call-1", **call})
-    async with recording.http:
-        adapter = ADAPTER.connect(connection_of(CREDENTIALS, http=recording.http))
-        assert await adapter.status(workspace_id=WORKSPACE_ID, dispatch_id="d-1", provider_id="call-1") is None
+    assert await Recording({"id": "call-1", **call}).status(ADAPTER, CREDENTIALS) is None
 
 
 async def test_every_request_is_what_the_published_document_asks_for(recording: Recording) -> None:
