@@ -213,16 +213,19 @@ class IllegalTransition(Conflict):
         state: The current state.
         move: The requested move.
         allowed: The moves that this state allows, sorted.
+        hint: What to do instead; empty if there is nothing to say.
     """
 
     code = "illegal_transition"
 
-    def __init__(self, kind: str, state: str, move: str, allowed: Iterable[str]) -> None:
+    def __init__(self, kind: str, state: str, move: str, allowed: Iterable[str], hint: str = "") -> None:
         self.state = state
         self.move = move
         self.allowed = tuple(sorted(allowed))
+        self.hint = hint
         choices = ", ".join(self.allowed) or "none, this state is final"
-        super().__init__(f"A {kind} that is {state} cannot {move}. Moves allowed from here: {choices}.")
+        message = f"A {kind} that is {state} cannot {move}. Moves allowed from here: {choices}."
+        super().__init__(f"{message} {hint}".rstrip())
 
 
 class CannotStart(Conflict):

@@ -19,6 +19,9 @@ Subject = tuple[str, ...]
 
 DATABASE: Final[Subject] = ("database",)
 
+DISPATCH: Final[Subject] = ("dispatch",)
+"""Whether anything may be dispatched from the database here."""
+
 MINUTE: Final = 60.0
 
 LINES_A_MINUTE: Final = 60

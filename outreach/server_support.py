@@ -47,12 +47,14 @@ from outreach.policy.spellings import person_key
 from outreach.policy.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
 from outreach.policy.texts import composed, is_blank, name_spellings
 from outreach.services.contacts import prepare_recipient
+from outreach.services.readiness import FILES_GONE
 
 if TYPE_CHECKING:
     from outreach.engine import Outreach
     from outreach.log_throttle import LogThrottle
 
 __all__ = [
+    "FILES_GONE",
     "LAST_NAMES_BESIDE",
     "NAMES",
     "NUMBERS",

@@ -25,7 +25,7 @@ from outreach.errors import (
     StorageUnreachable,
     Unauthorized,
 )
-from outreach.server_support import log_error, log_throttle_of
+from outreach.server_support import FILES_GONE, log_error, log_throttle_of
 from outreach_server.context import request_state_of, server_of
 from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.replies import json_response
@@ -174,7 +174,8 @@ def answer_fault(request: Request, error: Exception) -> Response:
             return error_response(request, 503, "internal_error", _NO_ROOM, headers={"Retry-After": "30"})
         passes = isinstance(error, StorageUnreachable)
         status, headers = (503, {"Retry-After": "1"}) if passes else (500, {})
-        return error_response(request, status, "internal_error", _NO_DATABASE, headers=headers)
+        message = FILES_GONE.get(error.code, _NO_DATABASE)
+        return error_response(request, status, "internal_error", message, headers=headers)
     log_error(
         _log,
         logging.ERROR,

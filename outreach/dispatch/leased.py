@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,7 +15,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from outreach.clock import Clock, StepWatch, format_timestamp
 from outreach.config import EngineConfig
 from outreach.errors import DatabaseReplaced, DispatchRefused, LeaseLost
-from outreach.log_throttle import LogThrottle
+from outreach.log_throttle import DISPATCH, LogThrottle
 from outreach.logged_errors import masked
 from outreach.models.status import DispatcherHealth, DispatcherState
 from outreach.models.work import WorkItem, WorkUnit
@@ -37,6 +38,11 @@ _LEAST_PAUSE_SECONDS: Final = 0.05
 
 _SLICE_END_SECONDS: Final = 1.0
 """How long slices have to end by themselves, also with a shorter grace period."""
+
+_MARK_REFUSED: Final = "note"
+"""The reason of a refusal that may pass by itself: a disk has room again, or a directory is there."""
+
+_MARK_RETRY_SECONDS: Final = 5.0
 
 _NOT_TO_BE_WRITTEN: Final = frozenset({"damaged", "replaced", "log_deleted"})
 """Reasons of a refusal for which outcomes are not recorded either: the file is broken, or is not the one of the
@@ -118,7 +124,7 @@ class LeasedDispatcher(ABC):
         self._started = False
         self._grace_ends: float | None = None
         self._epoch: int | None = None
-        self._lease_lost: LeaseLost | DatabaseReplaced | None = None
+        self._lease_lost: LeaseLost | DispatchRefused | None = None
         self._failures = 0
         self._last_error: str | None = None
         self._refused: DispatchRefused | None = None
@@ -204,18 +210,20 @@ class LeasedDispatcher(ABC):
                 with anyio.CancelScope() as self._acquire_scope:
                     epoch = await self._worker.acquire(on_integrity_check=on_integrity_check)
             except DispatchRefused as error:
-                self._refused = error
-                _log.error("Dispatch disabled: %s", masked(error.message), extra={"action": "dispatch_refused"})
+                self._refuse(error)
                 report_ready()
                 if error.reason in _NOT_TO_BE_WRITTEN:
                     await self._stop.wait()
                     return
-                await self._settle_kept_until_stopped()
-                break
+                passes = error.reason == _MARK_REFUSED
+                await self._settle_kept_until_stopped(within=_MARK_RETRY_SECONDS if passes else math.inf)
+                continue
             except Exception as error:
                 self._count_failure(error)
                 self._log_throttle.failure("lease_failed", error, "Could not take the dispatch lease.")
             else:
+                self._refused = None
+                self._log_throttle.recovered(DISPATCH, "Dispatch is enabled again.", action="dispatch_again")
                 self._log_standby(epoch is None and not self._stop.is_set())
             self._checking = False
             if epoch is not None:
@@ -233,11 +241,23 @@ class LeasedDispatcher(ABC):
         with anyio.move_on_after(self._grace_left()):
             await self._worker.settle_kept()
 
-    async def _settle_kept_until_stopped(self) -> None:
+    def _refuse(self, error: DispatchRefused) -> None:
+        self._refused = error
+        self._log_throttle.problem(
+            DISPATCH,
+            error.reason,
+            "Dispatch disabled: %s",
+            masked(error.message),
+            level=logging.ERROR,
+            action="dispatch_refused",
+        )
+
+    async def _settle_kept_until_stopped(self, *, within: float) -> None:
         """Record what providers answered before the right was refused: recording needs no right."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._worker.settle_kept)
-            await self._stop.wait()
+            with anyio.move_on_after(within):
+                await self._stop.wait()
             tasks.cancel_scope.cancel()
 
     def _log_standby(self, standing_by: bool) -> None:
@@ -262,6 +282,8 @@ class LeasedDispatcher(ABC):
             self._forget_units()
             with anyio.CancelScope(shield=True):
                 failed = not await self._give_back() or failed
+        if isinstance(self._lease_lost, DispatchRefused) and self._lease_lost is self._refused:
+            self._lease_lost = None
         if self._lease_lost is not None:
             _log.warning("%s", masked(self._lease_lost.message), extra={"action": "lease_lost"})
             self._instrumentation.lease_lost()
@@ -377,6 +399,11 @@ class LeasedDispatcher(ABC):
                 # A replaced database is reported at the next attempt to take the lease.
                 self._record_lost_lease(error)
                 return
+            except DispatchRefused as error:
+                self._count_failure(error)
+                self._refuse(error)
+                self._record_lost_lease(error)
+                return
             except Exception as error:
                 self._count_failure(error)
                 self._log_throttle.failure("renew_failed", error, "Could not renew the lease.")
@@ -399,7 +426,7 @@ class LeasedDispatcher(ABC):
                 self._log_throttle.failure("listen_failed", error, "Could not listen to %s.", source.name)
             await anyio.sleep(FIRST_BACKOFF_SECONDS)
 
-    def _record_lost_lease(self, error: LeaseLost | DatabaseReplaced) -> None:
+    def _record_lost_lease(self, error: LeaseLost | DispatchRefused) -> None:
         self._lease_lost = error
         self._wake_all()
 

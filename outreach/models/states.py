@@ -70,6 +70,14 @@ CAMPAIGN_TRANSITIONS: Final[Mapping[tuple[CampaignStatus, CampaignAction], Campa
 """Every legal transition of a campaign (docs/states.md#campaigns)."""
 
 
+_COMPLETED_HINT: Final = (
+    "For some hours the engine makes it active again where a message turns out to have failed at a carrier's limit. "
+    "Pausing everything in its workspace prevents that (`outreach-server stop WORKSPACE_ID`, "
+    "`engine.campaigns.pause_all(workspace_id)`)."
+)
+"""What remains to be done about a completed campaign that somebody wants to pause or cancel."""
+
+
 _ASKED_FOR: Final = (_M.START, _M.UNSCHEDULE, _M.PAUSE, _M.RESUME, _M.CANCEL)
 
 
@@ -94,7 +102,8 @@ def next_campaign_status(status: CampaignStatus, move: CampaignAction) -> Campai
     try:
         return CAMPAIGN_TRANSITIONS[status, move]
     except KeyError:
-        raise IllegalTransition("campaign", status, move, operator_actions(status)) from None
+        hint = _COMPLETED_HINT if status is _S.COMPLETED and move in {_M.PAUSE, _M.CANCEL} else ""
+        raise IllegalTransition("campaign", status, move, operator_actions(status), hint) from None
 
 
 class RecipientStatus(StrEnum):

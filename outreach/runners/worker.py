@@ -14,7 +14,8 @@ import attrs
 from outreach.clock import Clock, StepWatch
 from outreach.config import EngineConfig
 from outreach.errors import DispatchRefused, LeaseLost
-from outreach.log_throttle import DATABASE, LogThrottle
+from outreach.log_throttle import DATABASE, DISPATCH, LogThrottle
+from outreach.logged_errors import masked
 from outreach.models.account import ProviderThrottle
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
@@ -269,28 +270,33 @@ class Worker:
             self._others = takeover.others
             self.claims.begin(takeover.epoch, alone=takeover.alone)
             await self._settle_abandoned()
+            # Before the mark, whose disk may be full: the pauses are committed.
+            await self._log_quarantine(takeover)
             if takeover.alone:
                 lock.record_high_water(await self._storage.read(lambda tx: leases.high_water(tx, takeover.epoch)))
-            paused = takeover.paused_campaigns
-            pauses = await self._storage.read(lambda tx: [trail.last_pause_number(tx, campaign) for campaign in paused])
         except BaseException:
             self._epoch = None
             await lock.release(place)
             raise
-        if takeover.reason is not None:
-            # Where no campaign ran, no person must do anything.
-            are = "campaign is" if len(paused) == 1 else "campaigns are"
-            _log.log(
-                logging.WARNING if paused else logging.INFO,
-                "The database was %s: %s.",
-                takeover.reason,
-                f"{len(paused)} {are} paused until an operator resumes them" if paused else "no campaign ran",
-                extra={"action": "held_back", "reason": takeover.reason},
-            )
-            for campaign, pause in zip(paused, pauses, strict=True):
-                self._log_pause(campaign, pause)
         _log.info("Dispatching under epoch %d.", takeover.epoch, extra={"action": "lease_taken"})
         return takeover.epoch
+
+    async def _log_quarantine(self, takeover: leases.Takeover) -> None:
+        paused = takeover.paused_campaigns
+        pauses = await self._storage.read(lambda tx: [trail.last_pause_number(tx, campaign) for campaign in paused])
+        if takeover.reason is None:
+            return
+        # Where no campaign ran, no person must do anything.
+        are = "campaign is" if len(paused) == 1 else "campaigns are"
+        _log.log(
+            logging.WARNING if paused else logging.INFO,
+            "The database was %s: %s.",
+            takeover.reason,
+            f"{len(paused)} {are} paused until an operator resumes them" if paused else "no campaign ran",
+            extra={"action": "held_back", "reason": takeover.reason},
+        )
+        for campaign, pause in zip(paused, pauses, strict=True):
+            self._log_pause(campaign, pause)
 
     async def _run_integrity_check(self) -> None:
         begun = self._clock.monotonic()
@@ -398,10 +404,10 @@ class Worker:
         self._left_behind = self._left_behind or bool(lost)
         self.permits.take_in(portion)
         self._others = team.others
-        self._lease_ends = before + self._config.lease_seconds
         self._leads = mark is not None
-        if mark is not None:
-            self._storage.lock.record_high_water(mark, ended=ended and team.size == 1)
+        refused = self._record(mark, ended=ended and team.size == 1)
+        # Without the mark, nothing would show that the database was set back.
+        self._lease_ends = before + self._config.lease_seconds if refused is None else min(self._lease_ends, before)
         self.claims.note(team, free)
         self._reload = not self.claims.alone
         if self._left_behind:
@@ -409,6 +415,17 @@ class Worker:
             await self._settle_abandoned()
             self._left_behind = False
         self.log_throttle.recovered(DATABASE, "The database accepts writes again.", action="database_again")
+        if refused is not None:
+            raise refused
+
+    def _record(self, mark: HighWaterMark | None, *, ended: bool) -> DispatchRefused | None:
+        """Write the mark of a worker that leads; return why that failed."""
+        if mark is not None:
+            try:
+                self._storage.lock.record_high_water(mark, ended=ended)
+            except DispatchRefused as error:
+                return error
+        return None
 
     def _end_lost(self, tx: Transaction, epoch: int, gone: Collection[int]) -> Sequence[int]:
         return workers.end_lost(
@@ -437,6 +454,8 @@ class Worker:
         except LeaseLost:
             # The new lease holder writes the mark.
             pass
+        except DispatchRefused as error:
+            self.log_throttle.problem(DISPATCH, error.reason, "%s", masked(error.message), action="note_failed")
         except Exception as error:
             # The mark stays that of the last heartbeat, which must not prevent the shutdown.
             _log.warning(

@@ -324,14 +324,14 @@ class Campaigns(
     async def pause_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
         """Pause all active and scheduled campaigns of one workspace, or of all; return the paused ones.
 
+        A campaign that has completed is not reopened afterwards (docs/states.md#campaigns).
+
         Raises:
             NotFound: The workspace does not exist.
         """
         clock = self._context.clock
 
         def operation(tx: Transaction) -> Sequence[Campaign]:
-            if workspace_id is not None:
-                workspace_of(tx, workspace_id)
             return moves.pause_all(tx, workspace_id, now=clock.now(), actor=actor)
 
         paused = await self._context.storage.write(operation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -34,8 +35,11 @@ _LOG_DELETED: Final = (
     "running campaigns are paused then."
 )
 
-_GONE: Final = {"database_replaced": _REPLACED, "database_log_deleted": _LOG_DELETED}
+FILES_GONE: Final = {"database_replaced": _REPLACED, "database_log_deleted": _LOG_DELETED}
 """The words for an error of the database's files, by its code."""
+
+_PATH_OF_MARK: Final = re.compile(r"(?<=high-water mark ).*(?=cannot be written)")
+"""In the words of a refusal: a probe needs no key, and is to learn no path."""
 
 _FRESH_SECONDS: Final = 0.5
 """An answer is reused for this long, so that frequent probes do not write more."""
@@ -134,19 +138,21 @@ class ReadinessProbe:
             return ()
         if self._unreachable is not None:
             return (f"The database is unreachable: {self._unreachable}",)
-        if self._error in _GONE:
-            return (_GONE[self._error],)
+        if self._error in FILES_GONE:
+            return (FILES_GONE[self._error],)
         if self._error == _LOCKED:
             return (f"A write to the database takes over {WRITE_SECONDS:g} s.",)
         return (f"The database refuses writes ({self._error}).",)
 
 
 def _dispatch_reasons(health: DispatcherHealth) -> Sequence[str]:
-    gone = _GONE.get(f"database_{health.refused_reason}")
+    gone = FILES_GONE.get(f"database_{health.refused_reason}")
     if gone is not None:
         return (gone,)
     if health.refused_reason in {"copied", "ended"} and health.refused is not None:
         return (health.refused,)
+    if health.refused_reason == "note" and health.refused is not None:
+        return (_PATH_OF_MARK.sub("", health.refused),)
     if health.state == "refused":
         return (f"Dispatch is disabled for this database here ({health.refused_reason}).",)
     if health.lease_seconds_left is not None and health.lease_seconds_left <= 0:

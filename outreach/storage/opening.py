@@ -64,8 +64,8 @@ def storage_from_url(
         create: Whether opening creates a missing database; one in memory is always created.
         migrate: Whether opening migrates an older database.
         workers: How many engines may dispatch from it at a time, where the storage bounds that.
-        state_dir: Where this machine notes how far a database on a server has come; None for nowhere. The note of a
-            file is beside it.
+        state_dir: Where this machine notes how far a database has come; None for nowhere. A file has a note beside it,
+            too.
 
     Raises:
         ConfigError: The URL is not valid, no storage has it, or the extra that it needs is not installed.
@@ -75,7 +75,15 @@ def storage_from_url(
         case "sqlite":
             from outreach.storage.sqlite.storage import sqlite_storage_from_url
 
-            return sqlite_storage_from_url(url, clock=clock, host=host, create=create, migrate=migrate, workers=workers)
+            return sqlite_storage_from_url(
+                url,
+                clock=clock,
+                host=host,
+                create=create,
+                migrate=migrate,
+                workers=workers,
+                state_dir=state_dir,
+            )
         case "postgresql" | "postgres":
             from outreach.storage.postgres import postgres_storage_from_url
 

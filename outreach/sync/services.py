@@ -1120,6 +1120,8 @@ class Campaigns(Service[AsyncCampaigns]):
     def pause_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
         """Pause all active and scheduled campaigns of one workspace, or of all; return the paused ones.
 
+        A campaign that has completed is not reopened afterwards (docs/states.md#campaigns).
+
         Raises:
             NotFound: The workspace does not exist.
         """

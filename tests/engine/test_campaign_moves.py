@@ -219,6 +219,8 @@ async def test_nothing_moves_a_campaign_that_is_over(
         await _do(storage, operation, campaign)
     assert caught.value.allowed == ()
     assert "this state is final" in caught.value.message
+    may_reopen = status is S.COMPLETED and operation in {moves.pause, moves.cancel}
+    assert ("outreach-server stop WORKSPACE_ID" in caught.value.message) is may_reopen
 
 
 @pytest.mark.parametrize("operation", [moves.start, moves.resume])

@@ -4,15 +4,24 @@ import logging
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
+import anyio
 import attrs
 import pytest
 
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import MessageReport
-from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.models.states import (
+    CallStatus,
+    CampaignStatus,
+    DispatchState,
+    MessageStatus,
+    RecipientStatus,
+    WorkspaceStatus,
+)
 from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
+from outreach.operations.campaigns import trail, transitions
 from outreach.operations.settling import ledger
 from outreach.operations.settling.recipient_outcomes import update_recipient
 from outreach.operations.waves import provider_throttles
@@ -21,7 +30,7 @@ from outreach.policy.settlement import MAX_LIMITED_TRIES
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_account, make_unsubscribe
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
-from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.calling import CALLS, calls_of, given_call_settings, given_calls, hear
@@ -37,7 +46,7 @@ from tests.engine.given import (
     reread,
     settle,
 )
-from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -260,6 +269,95 @@ async def test_a_completed_campaign_of_a_copied_database_is_not_opened_by_a_limi
     await report(storage, receipt(dispatch))
     assert (await recipient(storage, campaign)).status is R.FAILED
     assert (await reread(storage, campaign)).status is C.COMPLETED
+
+
+async def _stop(storage: Storage, workspace_id: str | None, *, now: datetime = NOW) -> None:
+    assert not await storage.write(lambda tx: transitions.pause_all(tx, workspace_id, now=now, actor="cli:ann"))
+
+
+@pytest.mark.parametrize("workspace_id", [THIS_WORKSPACE, None])
+@pytest.mark.parametrize("stopped_at", [NOW, NOW + TICK, NOW - timedelta(hours=1)])
+async def test_a_campaign_that_completed_before_a_stop_is_not_opened_by_a_limit(
+    storage: Storage, workspace_id: str | None, stopped_at: datetime
+) -> None:
+    """A stop is for good until a person resumes, also where the clock was set back before it."""
+    campaign = await given_active(storage)
+    dispatch = await sent(storage, campaign)
+    await _stop(storage, workspace_id, now=stopped_at)
+    await report(storage, receipt(dispatch))
+    after = await recipient(storage, campaign)
+    assert (after.status, after.reason) == (R.FAILED, "rate_limited")
+    assert (await reread(storage, campaign)).status is C.COMPLETED
+    assert await throttled_until(storage) is not None
+
+
+async def test_a_stop_long_ago_is_found_behind_later_changes_of_the_workspace(storage: Storage) -> None:
+    """Where too many follow to tell, the campaign stays completed."""
+    campaign = await given_active(storage)
+    dispatch = await sent(storage, campaign)
+    await _stop(storage, THIS_WORKSPACE)
+
+    def change(tx: Transaction) -> None:
+        for _ in range(60):
+            trail.record_workspace_status(
+                tx, THIS_WORKSPACE, WorkspaceStatus.ACTIVE, reason="rules", actor="cli:ann", now=NOW
+            )
+
+    await storage.write(change)
+    await report(storage, receipt(dispatch))
+    assert (await reread(storage, campaign)).status is C.COMPLETED
+
+
+async def test_a_campaign_that_completed_after_a_stop_goes_on_after_a_limit(storage: Storage) -> None:
+    """Nor does a stop of another workspace, or a change of this one, keep it completed."""
+    campaign = await given_active(storage)
+    await storage.write(
+        lambda tx: (
+            transitions.pause_all(tx, THIS_WORKSPACE, now=NOW, actor="cli:ann")
+            and transitions.resume(tx, THIS_WORKSPACE, campaign.id, now=NOW, actor="cli:ann")
+        )
+    )
+    dispatch = await sent(storage, campaign)
+    await _stop(storage, OTHER_WORKSPACE)
+    await storage.write(
+        lambda tx: trail.record_workspace_status(
+            tx, THIS_WORKSPACE, WorkspaceStatus.ACTIVE, reason="rules", actor="cli:ann", now=NOW
+        )
+    )
+    await report(storage, receipt(dispatch))
+    assert (await reread(storage, campaign)).status is C.ACTIVE
+
+
+async def test_nothing_is_sent_after_a_stop_though_receipts_tell_of_a_limit(open_storage: OpenStorage) -> None:
+    """End to end: the campaign had completed before the stop."""
+    carrier = ScriptedCarrier()
+    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 3)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(rig.engine, campaign, "completed")
+        assert await rig.engine.campaigns.pause_all() == ()
+        for request in carrier.requests:
+            carrier.report(
+                MessageReport(
+                    workspace_id=workspace.id,
+                    provider=carrier.name,
+                    dispatch_id=request.dispatch_id,
+                    provider_id=None,
+                    status=MS.FAILED,
+                    at=clock_of_loop().now(),
+                    reason="rate_limited",
+                    retry_after_seconds=2.0,
+                )
+            )
+
+        async def all_failed() -> bool:
+            return {one.status for one in await people(rig.engine, campaign)} == {R.FAILED}
+
+        await until(all_failed)
+        await anyio.sleep(5)
+        assert len(carrier.requests) == 3
+        assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "completed"
 
 
 async def test_who_opted_out_opens_no_completed_campaign(storage: Storage) -> None:

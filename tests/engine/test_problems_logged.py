@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from outreach import EngineConfig, Outreach
-from outreach.errors import StorageError
+from outreach.errors import DispatchRefused, StorageError
 from outreach.models.states import CampaignAction
 from outreach.models.work import HighWaterMark
 from outreach.operations.campaigns.trail import ENGINE
@@ -205,6 +205,47 @@ async def test_a_full_disk_is_one_line_and_its_end_another(
     assert lines[0] == "Nothing was written. The disk that the database is on is full."
     assert lines[1].startswith("The database accepts writes again.")
     assert "Traceback" not in caplog.text
+
+
+async def test_nothing_is_sent_while_the_note_cannot_be_written(
+    open_storage: OpenStorage, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing would show that the database was set back. One line says so, and it goes on by itself."""
+    async with dispatching(open_storage(clock_of_loop())) as rig:
+        workspace = await given_workspace(rig.engine)
+        campaign = await given_campaign(rig.engine, workspace, 20, rate_per_minute=60)
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await rig.carrier.wait_for_requests(2)
+
+        def refuse_note(mark: object, *, ended: bool = False) -> None:
+            raise DispatchRefused(
+                "The high-water mark '/var/lib/note' cannot be written (No space left on device). Make room.",
+                reason="note",
+            )
+
+        with monkeypatch.context() as patch:
+            patch.setattr(rig.storage.lock, "record_high_water", refuse_note)
+
+            async def is_refused() -> bool:
+                return rig.engine.health().refused_reason == "note"
+
+            await until(is_refused)
+            count = len(rig.carrier.requests)
+            await anyio.sleep(12)
+            assert len(rig.carrier.requests) == count
+            health = rig.engine.health()
+            assert (health.state, health.dispatching, health.lease_seconds_left) == ("refused", False, None)
+            found = await rig.engine.readiness()
+            assert (found.ready, found.write_error) == (False, None)
+            assert found.reasons == [
+                "The high-water mark cannot be written (No space left on device). Make room.",
+            ]
+        await rig.carrier.wait_for_requests(count + 1)
+        assert (rig.engine.health().state, (await rig.engine.readiness()).ready) == ("dispatching", True)
+        await reaches(rig.engine, campaign, "completed")
+    assert len(rig.carrier.requests) == 20
+    assert len(told(caplog, "dispatch_refused")) == len(told(caplog, "dispatch_again")) == 1
+    assert not [*told(caplog, "note_failed"), *told(caplog, "lease_lost"), *told(caplog, "renew_failed")]
 
 
 async def test_a_database_is_checked_once_however_often_the_lease_cannot_be_taken(

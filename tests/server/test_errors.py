@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 import outreach.errors
 from outreach import OutreachError
-from outreach.errors import StorageBusy, StorageError, StorageUnreachable
+from outreach.errors import DatabaseLogDeleted, DatabaseReplaced, StorageBusy, StorageError, StorageUnreachable
 from outreach_server import create_app, errors
 from outreach_server.errors import STATUS_BY_ERROR, status_of
 from outreach_server.listening.refusal_counter import RefusalCounter
@@ -119,6 +119,28 @@ def test_a_full_disk_is_a_503_that_says_so(memory_service: Service) -> None:
         assert answer.headers["Retry-After"] == "30"
     has_room(1_000_000)
     assert tenant.post("/sms", text).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (DatabaseLogDeleted("/srv/outreach.db-wal was deleted."), "The log of the database was deleted"),
+        (DatabaseReplaced("/srv/outreach.db was replaced."), "The database file was replaced"),
+    ],
+)
+def test_a_database_whose_files_are_gone_is_named_as_readyz_does(
+    memory_service: Service, monkeypatch: pytest.MonkeyPatch, error: StorageError, words: str
+) -> None:
+    """Who sends a request reads what to do, and no path."""
+    tenant = memory_service.tenant()
+
+    async def gone(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(memory_service.engine.sms_settings, "update", gone)
+    answer = tenant.patch("/sms/settings", {})
+    assert check_envelope(answer, 500, "internal_error")["message"].startswith(words)
+    assert "/srv" not in answer.text
 
 
 def test_every_error_of_the_engine_has_a_status() -> None:

@@ -211,6 +211,43 @@ def test_a_note_of_an_earlier_version_does_not_say_when(database: Path) -> None:
     assert SqliteDispatchLock(database).high_water() == HighWaterMark(database="one", epoch=1, change=2)
 
 
+def test_a_second_note_shows_a_directory_that_was_set_back(database: Path, tmp_path: Path) -> None:
+    """The further of the two counts; that of another database says nothing."""
+    state = tmp_path / "state"
+    state.mkdir()
+    own, old = SqliteDispatchLock(database, state_dir=state), SqliteDispatchLock(database)
+    before = HighWaterMark(database="one", epoch=3, change=40)
+    after = HighWaterMark(database="one", epoch=3, change=41)
+    own.record_high_water(before)
+    own.record_high_water(after)
+    old.record_high_water(before)
+    assert (own.high_water(), old.high_water()) == (after, before)
+    further = HighWaterMark(database="one", epoch=4, change=41)
+    old.record_high_water(further)
+    assert own.high_water() == further
+    other = HighWaterMark(database="two", epoch=1, change=1)
+    old.record_high_water(other)
+    assert own.high_water() == other
+    Path(f"{database}.dispatch-note").unlink()
+    assert own.high_water() == after
+    (kept,) = state.iterdir()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def test_a_state_directory_that_is_that_of_the_database_has_no_second_note(database: Path) -> None:
+    """It would be set back with the first one."""
+    mark = HighWaterMark(database="one", epoch=3, change=40)
+    SqliteDispatchLock(database, state_dir=database.parent).record_high_water(mark)
+    assert os.listdir(database.parent) == [f"{database.name}.dispatch-note"]
+
+
+def test_a_second_note_that_cannot_be_written_is_a_refusal(database: Path, tmp_path: Path) -> None:
+    """As the first one."""
+    own = SqliteDispatchLock(database, state_dir=tmp_path / "missing")
+    with pytest.raises(DispatchRefused, match="The state directory must be writable"):
+        own.record_high_water(HighWaterMark(database="one", epoch=1, change=2))
+
+
 def test_a_note_that_cannot_be_written_is_a_refusal(database: Path) -> None:
     """Dispatching without it would not notice an older copy."""
     Path(f"{database}.dispatch-note").mkdir()

@@ -15,10 +15,12 @@ from outreach.clock import SystemClock
 from outreach.errors import DispatchRefused
 from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
 from outreach.models.work import HighWaterMark, WorkUnit
+from outreach.operations.access import workspaces
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.compacting import compact
 from outreach.storage.sqlite.position import Position, PositionFile
 from outreach.storage.sqlite.restoring import restore
+from outreach.testing.builders import make_key
 from outreach.working_set import Transaction
 from tests.storage.sqlite_support import NOW, dispatch, opened, set_up, subjects
 
@@ -62,7 +64,14 @@ def intend(tx: Transaction) -> None:
     tx.dispatches.insert(dispatch(f"d{position}", position=position))
 
 
-CHANGES = [advance, trail, stop, intend]
+def revoke(tx: Transaction) -> None:
+    """Revoke a key."""
+    key = make_key(workspace_id="w1")
+    tx.keys.insert(key)
+    workspaces.revoke_key(tx, "w1", key.id, now=NOW, actor="cli:ann")
+
+
+CHANGES = [advance, trail, stop, intend, revoke]
 
 
 async def dispatched(storage: SqliteStorage) -> HighWaterMark:
@@ -162,26 +171,27 @@ async def test_a_clean_end_loses_nothing(database: Path) -> None:
     assert await epoch_of_mark(database) == mark.epoch
 
 
-async def test_several_processes_hide_nothing_from_each_other(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one has recorded stays, though another one records an earlier position after it."""
-    path = PositionFile(database)
+@pytest.mark.parametrize("slots", [(1, 2), (3, 3)])
+async def test_several_processes_hide_nothing_from_each_other(database: Path, slots: tuple[int, int]) -> None:
+    """What one has recorded stays, though another one records an earlier position after it, in the same slot too."""
+    path, other = (PositionFile(database, slot=slot) for slot in slots)
     path.begin("one")
     async with storage_of(database):
         pass
     with opened(database) as raw:
-        for process, change in ((1, 5), (2, 7), (1, 6)):
-            monkeypatch.setattr(os, "getpid", lambda process=process: process)
-            assert path.before_commit(raw) == Position(0, 0, 0)
-            path.record(Position(0, change, 0))
-    assert path.read("one") == Position(0, 7, 0)
+        for file, position in ((path, (0, 5, 2)), (other, (0, 7, 0)), (path, (1, 6, 1))):
+            assert file.before_commit(raw) == Position(0, 0, 0)
+            file.record(Position(*position))
+    assert path.read("one") == Position(1, 7, 2)
     assert path.read("two") is None
     path.begin("one")
-    assert path.read("one") == Position(0, 7, 0)
+    assert path.read("one") == Position(1, 7, 2)
     path.begin("one", Position(1, 2, 3))
     assert path.read("one") == Position(1, 2, 3)
     path.begin("two")
     assert path.read("two") == Position(0, 0, 0)
     path.close()
+    other.close()
     assert stat.S_IMODE(file_of(database).stat().st_mode) == 0o600
 
 

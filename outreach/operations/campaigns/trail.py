@@ -17,14 +17,18 @@ from outreach.models.reports import MessageReport
 from outreach.models.states import CampaignAction, CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
 from outreach.models.trail import UNCLEAR, TrailEntry, TrailRule, TrailStepKind
 from outreach.models.unsubscribe import Unsubscribe
+from outreach.models.workspace import Workspace
 from outreach.policy.trail_rules import rule_of_move, rule_of_outcome, rule_of_recipient
 from outreach.working_set import Transaction
 
 ENGINE: Final = "engine"
 """The actor of changes without a request."""
 
+STOP: Final = "stop"
+"""The reason of a workspace's entry for a stop of all its campaigns."""
+
 _LATEST: Final = 50
-"""How many of a campaign's latest entries are searched for its latest pause."""
+"""How many of the latest entries are searched for a campaign's latest pause, or for a stop of its workspace."""
 
 _MAY_CHANGE: Final = frozenset({DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP})
 """Outcomes that a later one may replace."""
@@ -194,6 +198,32 @@ def record_workspace_status(
             actor=_actor(actor),
         )
     )
+
+
+def record_stop(tx: Transaction, workspace: Workspace, *, actor: str, now: datetime) -> None:
+    """Record that everything in a workspace was paused."""
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=workspace.id,
+            what=TrailStepKind.WORKSPACE,
+            rule=TrailRule.OPERATOR,
+            state=workspace.status.value,
+            reason=STOP,
+            actor=_actor(actor),
+        )
+    )
+
+
+def was_stopped_since_completion(tx: Transaction, campaign: Campaign) -> bool:
+    """Return whether everything in a completed campaign's workspace was paused after the campaign completed.
+
+    The numbers decide, because a clock may be set back. Where too much has happened since to tell, it was.
+    """
+    own = tx.trail.of_campaign(campaign.workspace_id, campaign.id, limit=_LATEST)
+    completed = max((entry.number for entry in own if entry.state == CampaignStatus.COMPLETED), default=0)
+    later = [entry for entry in tx.trail.of_workspace(campaign.workspace_id, limit=_LATEST) if entry.number > completed]
+    return len(later) == _LATEST or any(entry.rule is TrailRule.OPERATOR and entry.reason == STOP for entry in later)
 
 
 def record_opt_out(tx: Transaction, entry: Unsubscribe, *, actor: str) -> None:

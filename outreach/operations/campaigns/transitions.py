@@ -216,7 +216,13 @@ def unschedule(tx: Transaction, workspace_id: str, campaign_id: str, *, now: dat
 
 
 def pause_all(tx: Transaction, workspace_id: str | None, *, now: datetime, actor: str) -> tuple[Campaign, ...]:
-    """Pause and return every active and scheduled campaign of a workspace, or of all workspaces."""
+    """Pause and return every active and scheduled campaign of a workspace, or of all workspaces.
+
+    No campaign that has completed before is reopened (`may_reopen`).
+    """
+    stopped = tx.workspaces.list() if workspace_id is None else [workspace_of(tx, workspace_id)]
+    for workspace in stopped:
+        trail.record_stop(tx, workspace, actor=actor, now=now)
     running = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}, workspace_id=workspace_id)
     return tuple(
         move(tx, campaign, CampaignAction.PAUSE, now=now, actor=actor, pause_reason="operator") for campaign in running
@@ -303,7 +309,8 @@ def complete_if_done(tx: Transaction, campaign: Campaign, *, now: datetime) -> C
 def may_reopen(tx: Transaction, campaign: Campaign, *, within: timedelta, now: datetime) -> bool:
     """Return whether a contact that was not reached after all may open a completed campaign again.
 
-    Not one that completed longer ago than `within`, has reached its expiry, or was erased or moved to an archive.
+    Not one that completed longer ago than `within`, or before everything was paused, has reached its expiry, or was
+    erased or moved to an archive.
     """
     expiry = campaign.scheduled_expires_at
     return (
@@ -313,6 +320,7 @@ def may_reopen(tx: Transaction, campaign: Campaign, *, within: timedelta, now: d
         and (expiry is None or now < expiry)
         and campaign.erased_at is None
         and tx.archives.of_campaign(campaign.workspace_id, campaign.id) is None
+        and not trail.was_stopped_since_completion(tx, campaign)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -61,6 +62,12 @@ class DispatchNote:
             draft.replace(self.path)
         except OSError as error:
             raise cannot_be_written(self.path, self.directory, error) from error
+
+
+def note_in(state_dir: Path, database: str) -> DispatchNote:
+    """Return the note of a database in a state directory; the text tells the databases of this machine apart."""
+    name = hashlib.sha256(database.encode(errors="surrogateescape")).hexdigest()[:16]
+    return DispatchNote(state_dir / f"outreach-{name}.dispatch-note", "The state directory")
 
 
 def cannot_be_written(file: Path, directory: str, error: OSError) -> DispatchRefused:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import socket
 import threading
 from collections.abc import Callable, Collection
@@ -15,7 +14,7 @@ import attrs
 import psycopg
 
 from outreach.models.work import DatabaseHome, HighWaterMark
-from outreach.storage.base.dispatch_note import DispatchNote
+from outreach.storage.base.dispatch_note import DispatchNote, note_in
 from outreach.storage.base.threads import Worker
 from outreach.storage.postgres.connect import BUSY_SECONDS, DISPATCH_KEY, PostgresConnection, connect, home_of
 
@@ -262,8 +261,7 @@ class PostgresDispatchLock:
         if self._state_dir is None or self._home is None:
             return None
         # The same before and after the files of the server were set back, and another for each database.
-        name = hashlib.sha256(f"{self._home.machine} {self._home.path}".encode()).hexdigest()[:16]
-        return DispatchNote(self._state_dir / f"outreach-{name}.dispatch-note", "The state directory")
+        return note_in(self._state_dir, f"{self._home.machine} {self._home.path}")
 
     def note_loss(self) -> None:
         """Have this process's next worker pause what runs: the database has lost transactions."""

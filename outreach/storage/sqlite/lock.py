@@ -21,7 +21,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from outreach.errors import DispatchRefused
 from outreach.models.work import DatabaseHome, HighWaterMark
-from outreach.storage.base.dispatch_note import DispatchNote, cannot_be_written
+from outreach.storage.base.dispatch_note import DispatchNote, cannot_be_written, note_in
 from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.footprint import Footprint
 from outreach.storage.sqlite.position import Position, PositionFile, position_of
@@ -96,7 +96,7 @@ class SqliteDispatchLock:
 
     The note beside it holds the high-water mark (epoch, change number, last heartbeat), which shows whether the
     database was restored from an older copy. Heartbeats write it; a file of its own shows the commits since
-    (`position`).
+    (`position`). A second note, elsewhere, shows a directory that was set back with the first one.
 
     Args:
         path: The database.
@@ -105,6 +105,7 @@ class SqliteDispatchLock:
         mounts: Returns the mounts of this machine.
         watch: Watches the open database file; None if it is not open.
         workers: How many places there are, 16 at most.
+        state_dir: The directory of the second note; None for none.
 
     Attributes:
         positions: The record of commits.
@@ -118,6 +119,7 @@ class SqliteDispatchLock:
         mounts: Callable[[], Iterable[Mount]] = system_mounts,
         watch: FileWatch | None = None,
         workers: int = 1,
+        state_dir: Path | None = None,
     ) -> None:
         self._workers = workers
         self._watch = watch
@@ -131,6 +133,9 @@ class SqliteDispatchLock:
         self._path = Path(os.path.realpath(path))
         note = self._path.with_name(f"{self._path.name}.dispatch-note")
         self._note = DispatchNote(note, _DIRECTORY)
+        # One in the same directory would be set back with the first one.
+        apart = state_dir is not None and Path(os.path.realpath(state_dir)) != self._path.parent
+        self._second_note = note_in(state_dir, f"file {self._path}") if state_dir is not None and apart else None
         self.positions = PositionFile(self._path)
         self._lost: tuple[HighWaterMark, Position] | None = None
         self._host = host
@@ -283,8 +288,14 @@ class SqliteDispatchLock:
         return DatabaseHome(host=self._host or host_id(), path=str(self._path))
 
     def high_water(self) -> HighWaterMark | None:
-        """Return the recorded high-water mark; None without a readable note."""
-        return self._note.mark()
+        """Return the recorded high-water mark, the further one of two; None without a readable note."""
+        beside = self._note.mark()
+        second = self._second_note.mark() if self._second_note is not None else None
+        if beside is None or second is None:
+            return beside or second
+        # Another database may have been here.
+        is_further = (second.epoch, second.change) > (beside.epoch, beside.change)
+        return second if second.database == beside.database and is_further else beside
 
     def record_high_water(self, mark: HighWaterMark, *, ended: bool = False) -> None:
         """Write the high-water mark, and whether the worker is ending; raise `DispatchRefused` if that fails.
@@ -300,6 +311,8 @@ class SqliteDispatchLock:
     def _write_note(self, mark: HighWaterMark, *, ended: bool) -> None:
         footprint = self._watch.footprint() if self._watch is not None else None
         self._note.write(mark, ended=ended, file=attrs.asdict(footprint) if footprint is not None else None)
+        if self._second_note is not None:
+            self._second_note.write(mark)
 
     def _begin_positions(self, database: str, position: Position | None = None) -> None:
         try:

@@ -8,6 +8,7 @@ file before it went has taken nothing with it, and the numbers agree.
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import struct
 import time
@@ -26,7 +27,8 @@ _DATABASE: Final = struct.Struct("64s")
 _POSITION: Final = struct.Struct("<qqq")
 
 _SLOTS: Final = 64
-"""One for each process, so that none of them hides a higher number of another one."""
+"""Each opened file writes to one by chance, so that few share one: between reading a slot and writing it, another
+process could write a higher number, which would be lost. Numbers of processes would be equal in containers."""
 
 _SIZE: Final = _DATABASE.size + _SLOTS * _POSITION.size
 
@@ -36,7 +38,8 @@ _OPEN_AGAIN_SECONDS: Final = 1.0
 class Position(NamedTuple):
     """Numbers of a ledger that only rise; what must not be lost raises one of them.
 
-    Intents and whatever makes work due raise the change number, ends and opt-outs the trail's, pauses the stops.
+    Intents, whatever makes work due and what operators do raise the change number, ends and opt-outs the trail's,
+    pauses the stops.
 
     Attributes:
         trail: The highest number of the trail.
@@ -66,13 +69,15 @@ class PositionFile:
 
     Args:
         path: The database.
+        slot: Which slot it writes to; None for one by chance.
 
     Attributes:
         path: The file.
         is_kept: Whether commits leave it as it is, until `begin` records another position.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, slot: int | None = None) -> None:
+        self._slot = secrets.randbelow(_SLOTS) if slot is None else slot
         self.path = path.with_name(f"{path.name}.dispatch-position")
         self.is_kept = False
         self._file: int | None = None
@@ -127,12 +132,15 @@ class PositionFile:
         return None if self._file is None else position_of(raw)
 
     def record(self, position: Position | None) -> None:
-        """Record what `before_commit` has returned, after the commit."""
+        """Record what `before_commit` has returned, after the commit; a higher number in the slot stays."""
         if position is None or position == self._latest or self._file is None:
             return
         # A disk that refuses the write stops no commit: the next heartbeat's mark shows the worker the failure.
         with suppress(OSError):
-            _write(self._file, _DATABASE.size + self._slot * _POSITION.size, _POSITION.pack(*position))
+            offset = _DATABASE.size + self._slot * _POSITION.size
+            found = _read(self._file, offset, _POSITION.size)
+            there = _POSITION.unpack(found) if len(found) == _POSITION.size else position
+            _write(self._file, offset, _POSITION.pack(*map(max, position, there)))
             self._latest = position
 
     def close(self) -> None:
@@ -140,10 +148,6 @@ class PositionFile:
         file, self._file, self._latest = self._file, None, None
         if file is not None:
             os.close(file)
-
-    @property
-    def _slot(self) -> int:
-        return os.getpid() % _SLOTS
 
     def _open(self) -> int | None:
         now = time.monotonic()
@@ -158,6 +162,13 @@ class PositionFile:
 
 def _head(database: str) -> bytes:
     return _DATABASE.pack(database.encode())
+
+
+def _read(file: int, offset: int, size: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(file, size, offset)
+    os.lseek(file, offset, os.SEEK_SET)
+    return os.read(file, size)
 
 
 def _write(file: int, offset: int, content: bytes) -> None:

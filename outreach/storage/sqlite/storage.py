@@ -43,6 +43,8 @@ class SqliteStorage:
         create: Whether opening creates a missing file.
         migrate: Whether opening migrates an older file.
         workers: How many processes may dispatch from the file at a time; the others stand by.
+        state_dir: Where this machine notes how far the database has come, beside the note beside the file; None for
+            nowhere.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class SqliteStorage:
         create: bool = True,
         migrate: bool = True,
         workers: int = 1,
+        state_dir: Path | None = None,
     ) -> None:
         # Now: it may be opened much later, when a daemon has changed its directory.
         self._path = Path(path).absolute()
@@ -61,7 +64,7 @@ class SqliteStorage:
         self._migrate = migrate
         self._clock = clock
         self._watch = FileWatch(self._path, clock=clock)
-        self._lock = SqliteDispatchLock(self._path, host=host, watch=self._watch, workers=workers)
+        self._lock = SqliteDispatchLock(self._path, host=host, watch=self._watch, workers=workers, state_dir=state_dir)
         self._writer: Writer | None = None
         self._readers: Readers | None = None
         self._quick_reader: sqlite3.Connection | None = None
@@ -179,14 +182,23 @@ _FORMS: Final = "Write sqlite:///relative.db, or sqlite:////absolute/path.db wit
 
 
 def sqlite_storage_from_url(
-    url: str, *, clock: Clock, host: str | None = None, create: bool = True, migrate: bool = True, workers: int = 1
+    url: str,
+    *,
+    clock: Clock,
+    host: str | None = None,
+    create: bool = True,
+    migrate: bool = True,
+    workers: int = 1,
+    state_dir: Path | None = None,
 ) -> SqliteStorage:
     """Return the unopened storage of a URL; the text after the third slash is the path, without decoding or options.
 
     Raises:
         ConfigError: The URL does not name a possible database file.
     """
-    return SqliteStorage(path_of(url), clock=clock, host=host, create=create, migrate=migrate, workers=workers)
+    return SqliteStorage(
+        path_of(url), clock=clock, host=host, create=create, migrate=migrate, workers=workers, state_dir=state_dir
+    )
 
 
 def path_of(url: str) -> Path:

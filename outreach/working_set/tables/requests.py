@@ -44,10 +44,15 @@ class Requests(Table):
 
 
 class Audit(Table):
-    """The audit log; append only."""
+    """The audit log; append only.
+
+    An entry raises the change number: a database that lacks what somebody did, such as a revoked key, is behind its
+    high-water mark.
+    """
 
     def append(self, entry: AuditEntry) -> None:
-        """Write an entry."""
+        """Write an entry, under a new change number."""
+        self._rows.next_change()
         self._rows.append("audit", "append", AUDIT.row((), entry))
 
     def list(self, workspace_id: str | None, *, limit: int = 1000) -> Sequence[AuditEntry]:
