@@ -19,11 +19,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from outreach.clock import is_zone
 from outreach.convert.json_reader import JsonReader
+from outreach.meant import day_like, did_you_mean, time_like, zones_like
 from outreach.models.base import bounds_of
 from outreach.models.hours import DAYS, DEFAULT_CONCURRENCY, MINUTES_A_DAY, BusinessHours, TimeWindow
-from outreach.policy.meant import day_like, did_you_mean, time_like, zones_like
-from outreach.policy.opening import is_zone
 
 MAX_WINDOWS_A_DAY: Final = 48
 

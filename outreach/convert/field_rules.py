@@ -15,7 +15,7 @@ import attrs
 
 from outreach.convert.json_parsing import shown
 from outreach.errors import ErrorDetail
-from outreach.policy.meant import did_you_mean, moment_like, nearest
+from outreach.meant import did_you_mean, moment_like, nearest
 from outreach.policy.texts import RawNumber, as_text
 
 FieldRule = Callable[[Any], Any]

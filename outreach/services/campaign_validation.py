@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, get_args
 
-from outreach.clock import in_utc
+from outreach.clock import in_utc, is_zone
 from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.meant import day_like, did_you_mean, zones_like
 from outreach.models.base import (
     CliMode,
     ScheduleType,
@@ -17,8 +18,6 @@ from outreach.models.base import (
 )
 from outreach.models.campaign import CallerIdAllocation, Campaign, NewCallCampaign, NewSmsCampaign
 from outreach.models.hours import DAYS, BusinessHours, HolidayCalendar, TimeWindow
-from outreach.policy.meant import day_like, did_you_mean, zones_like
-from outreach.policy.opening import is_zone
 from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters
 from outreach.services.validation import bound_problems, check_kind, choice_problem, provider_problem

@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Final, get_args
 
 from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.meant import currency_like, did_you_mean, regions_like
 from outreach.models.prices import Price, PriceKind, PriceTable
 from outreach.operations.common import record_audit, workspace_of
-from outreach.policy.meant import currency_like, did_you_mean, regions_like
 from outreach.policy.numbering import is_region
 from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext

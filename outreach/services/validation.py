@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.meant import did_you_mean, nearest
 from outreach.models.account import ProviderKind
 from outreach.models.base import Bounds, Length, bounded_fields, optional_fields, set_fields
-from outreach.policy.meant import did_you_mean, nearest
 from outreach.policy.phones import read_number
 from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters

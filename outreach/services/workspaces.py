@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 import attrs
 
 from outreach.errors import InvalidRequest
+from outreach.meant import did_you_mean, regions_like
 from outreach.models.base import Page
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.workspace import NewWorkspace, Workspace, WorkspaceUpdate
 from outreach.operations.access import workspaces as operations
 from outreach.operations.common import workspace_of
-from outreach.policy.meant import did_you_mean, regions_like
 from outreach.policy.numbering import is_region
 from outreach.services.api_keys import ApiKeyCache
 from outreach.services.context import ServiceContext

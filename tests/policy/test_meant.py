@@ -10,7 +10,7 @@ from outreach.convert.business_hours import parse_business_hours
 from outreach.convert.field_rules import OneOf, Refused, timestamp
 from outreach.convert.holidays import parse_holidays
 from outreach.errors import InvalidRequest
-from outreach.policy.meant import (
+from outreach.meant import (
     currency_like,
     dates_like,
     day_like,
