@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 
+from outreach.models.fields import Text, ruled, sized
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
 
 MAX_EXTERNAL_ID: Final = 255
@@ -15,20 +16,20 @@ MAX_EXTERNAL_ID: Final = 255
 
 @attrs.frozen(kw_only=True)
 class NewRecipient:
-    """A contact as supplied (docs/interface.md#2.3).
+    """A contact as supplied (docs/interface.md#2.3), which what reads it checks: there may be hundreds of thousands.
 
     Attributes:
         custom_variables: Any JSON values; the keys are template variables.
         external_id: The application's own name of the contact, 1 to 255 characters; need not be unique.
     """
 
-    phone_number: str
+    phone_number: str = ruled(Text(1))
     first_name: str | None = None
     last_name: str | None = None
     email: str | None = None
     company: str | None = None
     custom_variables: Mapping[str, Any] = attrs.field(factory=dict)
-    external_id: str | None = None
+    external_id: str | None = sized(1, MAX_EXTERNAL_ID, default=None)
 
 
 class PreparedRecipient(NamedTuple):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Sequence
 from functools import partial
-from typing import Final, get_args
+from typing import Final
 
 import attrs
 
 from outreach.errors import NotFound
+from outreach.models.fields import check_field
 from outreach.models.unsubscribe import (
     IMPORT,
+    NewUnsubscribes,
     Unsubscribe,
     UnsubscribeImport,
     UnsubscribeScope,
@@ -24,7 +26,7 @@ from outreach.operations.register.entries import put_on_register, skip_waiting_r
 from outreach.policy.phones import canonical_phone, normalise
 from outreach.policy.spellings import spellings
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_choice, check_text, require_text
+from outreach.services.validation import check_text, require_text
 from outreach.working_set import Transaction
 
 _BATCH: Final = 500
@@ -65,7 +67,7 @@ class UnsubscribeImports:
             NotFound: The workspace does not exist.
             InvalidRequest: The scope or the file's name is invalid.
         """
-        check_choice("scope", scope, get_args(UnsubscribeScope))
+        check_field(NewUnsubscribes, "scope", scope)
         if file_name is not None:
             check_text("file_name", file_name)
             file_name = file_name[:_MAX_FILE_NAME]

@@ -10,6 +10,7 @@ import attrs
 
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, Page
+from outreach.models.fields import check_field
 from outreach.models.unsubscribe import (
     HELD,
     KEYWORD,
@@ -31,7 +32,6 @@ from outreach.services.idempotency import Idempotency, IdempotencyGuard, finishe
 from outreach.services.lists import PageRequest, iterate, moment_place
 from outreach.services.unsubscribe_imports import AT_ONCE, UnsubscribeImports
 from outreach.services.validation import (
-    check_bounds,
     check_choice,
     check_flags,
     phone_problem,
@@ -79,9 +79,8 @@ class Unsubscribes(UnsubscribeImports):
                 nothing was written.
             RequestInProgress: The first call with this key is still running.
         """
-        check_choice("scope", scope, get_args(UnsubscribeScope))
-        if evidence is not None:
-            check_bounds(NewUnsubscribes, {"evidence": evidence})
+        check_field(NewUnsubscribes, "scope", scope)
+        check_field(NewUnsubscribes, "evidence", evidence)
 
         def operation(tx: Transaction) -> Sequence[Unsubscribe]:
             # The time of the commit, so that a campaign that is loading meanwhile excludes the numbers.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.meant import did_you_mean, nearest
 from outreach.models.account import ProviderKind
-from outreach.models.base import Bounds, Length, bounded_fields, optional_fields, set_fields
+from outreach.models.base import set_fields
 from outreach.policy.phones import read_number
 from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters
@@ -41,22 +41,14 @@ def check_name(path: str, name: str, maximum: int, *, minimum: int = 1) -> None:
         raise InvalidRequest.at(path, problem)
 
 
-def validated_fields(change: object, kind: type, *, clearable: Collection[str] = ()) -> dict[str, Any]:
+def changed_fields(change: object, kind: type) -> dict[str, Any]:
     """Return the changed fields of an `*Update` object, by name.
 
     Raises:
-        InvalidRequest: It is an object of another class, or clears a field that cannot be empty.
+        InvalidRequest: It is an object of another class.
     """
     check_kind("change", change, kind)
-    changes = set_fields(change)
-    details = [
-        ErrorDetail(name, "cannot be cleared: give a value, or leave it out (UNSET)")
-        for name, value in changes.items()
-        if value is None and name not in clearable
-    ]
-    if details:
-        raise InvalidRequest(details=details)
-    return changes
+    return set_fields(change)
 
 
 def choice_problem(value: object, choices: Sequence[str]) -> str | None:
@@ -112,46 +104,6 @@ def check_integer(path: str, value: object, least: int, most: int) -> None:
     # bool is a subclass of int.
     if type(value) is not int or not least <= value <= most:
         raise InvalidRequest.at(path, f"must be an integer from {least} to {most}")
-
-
-def bound_problems(model: type[Any], values: Mapping[str, Any]) -> list[ErrorDetail]:
-    """Return what is wrong with values of a model's fields that have bounds.
-
-    Args:
-        model: The model on which the bounds stand.
-        values: Values by the fields' names; others are ignored.
-    """
-    optional = optional_fields(model)
-    given = ((name, values[name], bounds) for name, bounds in bounded_fields(model).items() if name in values)
-    checked = ((name, value, bounds) for name, value, bounds in given if value is not None or name not in optional)
-    problems = ((name, _out_of_bounds(value, bounds)) for name, value, bounds in checked)
-    return [ErrorDetail(name, problem) for name, problem in problems if problem is not None]
-
-
-def check_bounds(model: type[Any], values: Mapping[str, Any]) -> None:
-    """Check values of a model's fields; see `bound_problems`.
-
-    Raises:
-        InvalidRequest: One is out of its bounds; the details name each.
-    """
-    details = bound_problems(model, values)
-    if details:
-        raise InvalidRequest(details=details)
-
-
-def _out_of_bounds(value: object, bounds: Bounds | Length) -> str | None:
-    least, most = bounds
-    if isinstance(bounds, Length):
-        if not isinstance(value, str):
-            return "must be a string"
-        problem = text_problem(value)
-        if problem is None and not least <= len(value) <= most:
-            problem = f"must have {f'{least} to' if least else 'at most'} {most} characters, not {len(value)}"
-        return problem
-    # bool is a subclass of int.
-    if type(value) is int and least <= value <= most:
-        return None
-    return f"must be an integer from {least} to {most}"
 
 
 def check_flags(values: Mapping[str, object], *names: str) -> None:

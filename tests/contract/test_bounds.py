@@ -9,19 +9,33 @@ import click
 import pytest
 
 from outreach import (
+    AgentUpdate,
     BusinessHours,
-    CallSettings,
+    CallSettingsUpdate,
+    CampaignUpdate,
     FlowStep,
+    FlowUpdate,
     NewCallCampaign,
     NewMessage,
     NewSmsCampaign,
-    Number,
-    ReplySettings,
-    SmsSettings,
-    Workspace,
+    NewWorkspace,
+    NumberUpdate,
+    ReplySettingsUpdate,
+    SmsSettingsUpdate,
 )
-from outreach.models import CallerIdAllocation, Length, NewAgent, NewFlow, NewNumber, NewUnsubscribes, bounds_of
-from outreach.models.base import bounded_fields
+from outreach.convert.manage.campaigns import UPDATE_NAMES
+from outreach.models import (
+    CallerIdAllocation,
+    Length,
+    NewAgent,
+    NewFlow,
+    NewFollowUp,
+    NewNumber,
+    NewTestMessage,
+    NewUnsubscribes,
+    bounds_of,
+)
+from outreach.models.fields import bounded_fields
 from outreach_server.cli.root import main
 from tests.contract.document import SCHEMAS as DESCRIBED
 from tests.contract.document import resolve
@@ -34,19 +48,21 @@ SCHEMAS = {
     "CallCampaignCreate": (NewCallCampaign, {}),
     "CliGroupEntry": (CallerIdAllocation, {}),
     "BusinessHours": (BusinessHours, {"batch_concurrency": "batchConcurrency"}),
-    "SmsSettingsUpdate": (SmsSettings, {}),
+    "SmsSettingsUpdate": (SmsSettingsUpdate, {}),
     "SmsSend": (NewMessage, {"body": "body"}),
     "AgentCreate": (NewAgent, {}),
-    "AgentUpdate": (NewAgent, {}),
+    "AgentUpdate": (AgentUpdate, {}),
     "NumberCreate": (NewNumber, {}),
-    "NumberUpdate": (NewNumber, {}),
+    "NumberUpdate": (NumberUpdate, {}),
     "FlowCreate": (NewFlow, {}),
-    "FlowUpdate": (NewFlow, {}),
+    "FlowUpdate": (FlowUpdate, {}),
     "FlowStep": (FlowStep, {}),
-    "CallSettingsUpdate": (CallSettings, {}),
-    "ReplySettingsUpdate": (ReplySettings, {}),
+    "CallSettingsUpdate": (CallSettingsUpdate, {}),
+    "ReplySettingsUpdate": (ReplySettingsUpdate, {}),
     "UnsubscribesCreate": (NewUnsubscribes, {}),
-    "CampaignUpdate": (NewSmsCampaign, {"body": "message_body", "rate_per_minute": "sms_rate_per_minute"}),
+    "CampaignUpdate": (CampaignUpdate, UPDATE_NAMES),
+    "CampaignFollowUp": (NewFollowUp, {"body": "message_body"}),
+    "TestMessage": (NewTestMessage, {}),
 }
 """The schemas of requests, the models behind them, and the fields with another name there."""
 
@@ -69,15 +85,15 @@ OPTIONS = [
     ("campaigns import", "--rate", NewSmsCampaign, "rate_per_minute"),
     ("campaigns import", "--batch-concurrency", NewCallCampaign, "batch_concurrency"),
     ("campaigns update", "--rate", NewSmsCampaign, "rate_per_minute"),
-    ("numbers create", "--rate", Number, "rate_per_minute"),
-    ("numbers update", "--rate", Number, "rate_per_minute"),
-    ("settings set", "--max-segments", SmsSettings, "max_segments"),
-    ("settings set", "--retry-max-attempts", SmsSettings, "retry_max_attempts"),
-    ("settings set", "--retry-delay-minutes", SmsSettings, "retry_delay_minutes"),
-    ("settings set", "--call-retry-max-attempts", CallSettings, "retry_max_attempts"),
-    ("settings set", "--call-retry-delay-minutes", CallSettings, "retry_delay_minutes"),
-    ("workspaces create", "--request-limit", Workspace, "request_limit"),
-    ("workspaces create", "--frequency-cap", Workspace, "frequency_cap"),
+    ("numbers create", "--rate", NewNumber, "rate_per_minute"),
+    ("numbers update", "--rate", NewNumber, "rate_per_minute"),
+    ("settings set", "--max-segments", SmsSettingsUpdate, "max_segments"),
+    ("settings set", "--retry-max-attempts", SmsSettingsUpdate, "retry_max_attempts"),
+    ("settings set", "--retry-delay-minutes", SmsSettingsUpdate, "retry_delay_minutes"),
+    ("settings set", "--call-retry-max-attempts", CallSettingsUpdate, "retry_max_attempts"),
+    ("settings set", "--call-retry-delay-minutes", CallSettingsUpdate, "retry_delay_minutes"),
+    ("workspaces create", "--request-limit", NewWorkspace, "request_limit"),
+    ("workspaces create", "--frequency-cap", NewWorkspace, "frequency_cap"),
 ]
 
 

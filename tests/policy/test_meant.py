@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.convert.business_hours import parse_business_hours
-from outreach.convert.field_rules import OneOf, Refused, timestamp
+from outreach.convert.field_rules import timestamp
 from outreach.convert.holidays import parse_holidays
 from outreach.errors import InvalidRequest
 from outreach.meant import (
@@ -22,6 +22,7 @@ from outreach.meant import (
     time_like,
     zones_like,
 )
+from outreach.models.fields import OneOf, Refused
 
 
 @pytest.mark.parametrize(
