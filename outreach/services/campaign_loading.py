@@ -443,9 +443,7 @@ def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
 
 def _require_sms(workspace: Workspace) -> None:
     if not workspace.sms_campaigns_enabled:
-        raise SmsCampaignsDisabled(
-            "SMS campaigns are not enabled for this workspace. An organization owner can turn them on."
-        )
+        raise SmsCampaignsDisabled
 
 
 def _filled(calendar: HolidayCalendar | None, now: datetime) -> HolidayCalendar | None:
