@@ -56,6 +56,15 @@ def within(prefix: str, details: Iterable[ErrorDetail]) -> list[ErrorDetail]:
     return [ErrorDetail(prefix + detail.path, detail.message) for detail in details]
 
 
+def refusals(path: str, value: object, rule: FieldRule) -> list[ErrorDetail]:
+    """Return why a rule refuses a value, with the places; nothing where it accepts the value."""
+    try:
+        rule(value)
+    except Refused as refused:
+        return within(path, refused.details)
+    return []
+
+
 class Bounds(NamedTuple):
     """The least and the greatest value of an integer."""
 
@@ -142,7 +151,7 @@ class OneOf:
         make: What makes a member of an enumeration of the word.
     """
 
-    words: tuple[str, ...]
+    words: Sequence[str]
     make: Callable[[Any], Any] = str
 
     def __call__(self, value: Any) -> Any:
@@ -390,7 +399,16 @@ def check_field(model: type[Any], name: str, value: Any) -> Any:
     Raises:
         InvalidRequest: It does not; the details name the argument as the field.
     """
+    return check_value(name, value, fields_of(model)[name].check)
+
+
+def check_value(path: str, value: Any, rule: FieldRule) -> Any:
+    """Return an argument that follows a rule, in the form that the models hold.
+
+    Raises:
+        InvalidRequest: It does not; the details name the path.
+    """
     try:
-        return fields_of(model)[name].check(value)
+        return rule(value)
     except Refused as refused:
-        raise InvalidRequest(details=within(name, refused.details)) from None
+        raise InvalidRequest(details=within(path, refused.details)) from None

@@ -9,6 +9,7 @@ import attrs
 
 from outreach.errors import InvalidRequest
 from outreach.models.base import Page
+from outreach.models.fields import OneOf, check_value
 from outreach.models.resources import (
     Agent,
     AgentUpdate,
@@ -22,7 +23,7 @@ from outreach.operations.common import agent_of, record_audit, workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
-from outreach.services.validation import changed_fields, check_choice, check_kind, check_phone
+from outreach.services.validation import changed_fields, check_kind, check_phone
 from outreach.working_set import Transaction
 
 
@@ -50,7 +51,7 @@ class Agents:
             RequestInProgress: The first call with this key is still running.
         """
         check_kind("new", new, NewAgent)
-        check_choice("provider", new.provider, ("simulator", *self._context.adapters.names("voice")))
+        check_value("provider", new.provider, OneOf(("simulator", *self._context.adapters.names("voice"))))
         identifier, now = self._context.ids(), self._context.now()
 
         def operation(tx: Transaction) -> Agent:

@@ -9,6 +9,7 @@ from functools import partial
 from outreach.clock import in_utc
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.models.base import CarrierName, Page
+from outreach.models.fields import Text, check_value
 from outreach.models.message import InboundMessage, Message, NewMessage, NewTestMessage
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import MessageStatus, WorkspaceMode
@@ -31,7 +32,6 @@ from outreach.services.lists import PageRequest, iterate, moment_place
 from outreach.services.validation import (
     check_kind,
     check_provider,
-    check_text,
     require_text,
 )
 from outreach.working_set import Transaction
@@ -228,7 +228,7 @@ class Messages:
             NotFound: The workspace does not exist.
             InvalidRequest: The sender or the carrier is invalid, the text cannot be stored, or the time has no zone.
         """
-        check_text("body", body)
+        check_value("body", body, Text())
         if provider is not None:
             check_provider("provider", provider, "carrier", self._context.adapters)
         require_text("from_number", from_number)

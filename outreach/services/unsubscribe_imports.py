@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from outreach.errors import NotFound
-from outreach.models.fields import check_field
+from outreach.models.fields import Text, check_field, check_value
 from outreach.models.unsubscribe import (
     IMPORT,
     NewUnsubscribes,
@@ -26,7 +26,7 @@ from outreach.operations.register.entries import put_on_register, skip_waiting_r
 from outreach.policy.phones import canonical_phone, normalise
 from outreach.policy.spellings import spellings
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_text, require_text
+from outreach.services.validation import require_text
 from outreach.working_set import Transaction
 
 _BATCH: Final = 500
@@ -69,7 +69,7 @@ class UnsubscribeImports:
         """
         check_field(NewUnsubscribes, "scope", scope)
         if file_name is not None:
-            check_text("file_name", file_name)
+            check_value("file_name", file_name, Text())
             file_name = file_name[:_MAX_FILE_NAME]
         region = (await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))).default_region
         import_id = self._context.ids()
