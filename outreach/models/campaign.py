@@ -304,7 +304,7 @@ class CampaignUpdate(Checked):
         batch_concurrency: Calls at a time, 1 to 40; of calling campaigns only.
     """
 
-    _as_in: ClassVar = (NewSmsCampaign, NewCallCampaign)
+    _rules_from: ClassVar = (NewSmsCampaign, NewCallCampaign)
 
     name: str | Unset = UNSET
     description: str | Unset | None = UNSET
@@ -341,7 +341,7 @@ class NewFollowUp(Checked):
         body: Another text; None for the same text or flow.
     """
 
-    _as_in: ClassVar = (NewSmsCampaign,)
+    _rules_from: ClassVar = (NewSmsCampaign,)
 
     results: Sequence[str] = ruled(ListOf(Text(1, 100), 1, 100))
     include: Collection[FollowUpExclusion] = ruled(ListOf(OneOf(get_args(FollowUpExclusion)), maximum=100), default=())

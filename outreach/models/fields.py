@@ -187,7 +187,7 @@ class Instance:
     def __call__(self, value: Any) -> Any:
         """Return the object."""
         if not isinstance(value, self.kind):
-            raise Refused(f"must be {named(self.kind)}, not {type(value).__name__}")
+            raise Refused(f"must be {_named(self.kind)}, not {type(value).__name__}")
         return value
 
 
@@ -215,7 +215,7 @@ class ListOf:
         """Return the elements; the refusal names each wrong one, up to a limit."""
         # A string is iterable too.
         if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
-            elements = named(self.rule.kind) if isinstance(self.rule, Instance) else "strings"
+            elements = _named(self.rule.kind) if isinstance(self.rule, Instance) else "strings"
             raise Refused(f"must be a list of {elements.removeprefix('an ')}, not {type(value).__name__}")
         given = tuple(value)
         if self.maximum is not None and len(given) > self.maximum:
@@ -236,7 +236,7 @@ class ListOf:
         return tuple(found)
 
 
-def named(kind: type[Any]) -> str:
+def _named(kind: type[Any]) -> str:
     """Return what an error calls an object of a class, such as `an outreach.NewFlow`."""
     return f"an outreach.{kind.__name__}" if attrs.has(kind) else f"a {kind.__name__.lower()}"
 
@@ -310,7 +310,7 @@ def _read_fields(model: type[Any]) -> dict[str, Field]:
 
 
 def _inherited(model: type[Any], name: str) -> FieldRule | None:
-    for other in getattr(model, "_as_in", ()):
+    for other in getattr(model, "_rules_from", ()):
         if name in fields_of(other):
             return fields_of(other)[name].rule
     return None
@@ -371,12 +371,12 @@ class Checked:
     """The base of the models of requests: one that is wrong cannot be constructed.
 
     Attributes:
-        _as_in: The models on which the rules of an update's fields stand.
+        _rules_from: The models on which the rules of an update's fields stand.
     """
 
     __slots__ = ()
 
-    _as_in: ClassVar[tuple[type[Any], ...]] = ()
+    _rules_from: ClassVar[tuple[type[Any], ...]] = ()
 
     def __attrs_post_init__(self) -> None:
         """Check all fields, and then what they say together.

@@ -16,7 +16,9 @@ MAX_EXTERNAL_ID: Final = 255
 
 @attrs.frozen(kw_only=True)
 class NewRecipient:
-    """A contact as supplied (docs/interface.md#2.3), which what reads it checks: there may be hundreds of thousands.
+    """A contact as supplied (docs/interface.md#2.3).
+
+    It does not check itself, because a campaign may have hundreds of thousands: its reader does.
 
     Attributes:
         custom_variables: Any JSON values; the keys are template variables.

@@ -231,7 +231,7 @@ class AgentUpdate(Checked):
     None clears the optional ones; without `placeholders` the agent accepts any variable.
     """
 
-    _as_in: ClassVar = (NewAgent,)
+    _rules_from: ClassVar = (NewAgent,)
 
     name: str | Unset = UNSET
     is_active: bool | Unset = UNSET
@@ -248,7 +248,7 @@ class AgentUpdate(Checked):
 class FlowUpdate(Checked):
     """The fields of a flow to change; `UNSET` leaves a field as it is."""
 
-    _as_in: ClassVar = (NewFlow,)
+    _rules_from: ClassVar = (NewFlow,)
 
     name: str | Unset = UNSET
     steps: Sequence[FlowStep] | Unset = UNSET
@@ -276,7 +276,7 @@ def _step_problems(steps: Sequence[FlowStep]) -> Sequence[ErrorDetail]:
 class NumberUpdate(Checked):
     """The fields of a number to change; `UNSET` leaves a field as it is, None clears it."""
 
-    _as_in: ClassVar = (NewNumber,)
+    _rules_from: ClassVar = (NewNumber,)
 
     carrier: CarrierName | Unset | None = UNSET
     trunk_id: str | Unset | None = UNSET
@@ -287,7 +287,7 @@ class NumberUpdate(Checked):
 class TrunkUpdate(Checked):
     """The fields of a trunk to change; `UNSET` leaves a field as it is, None clears the provider's id."""
 
-    _as_in: ClassVar = (NewTrunk,)
+    _rules_from: ClassVar = (NewTrunk,)
 
     name: str | Unset = UNSET
     address: str | Unset = UNSET

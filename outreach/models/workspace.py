@@ -133,7 +133,7 @@ class WorkspaceUpdate(Checked):
         retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
     """
 
-    _as_in: ClassVar = (NewWorkspace,)
+    _rules_from: ClassVar = (NewWorkspace,)
 
     name: str | Unset = UNSET
     status: WorkspaceStatus | Unset = UNSET

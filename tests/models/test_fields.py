@@ -51,7 +51,7 @@ def paths(model: type[Any], **fields: Any) -> list[str]:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_request_checks_itself(model: type[Any]) -> None:
-    """All but contacts, of which there may be hundreds of thousands: whoever reads them checks them."""
+    """All but contacts, of which a campaign may have hundreds of thousands: their reader checks them."""
     assert issubclass(model, Checked) is (model.__name__ != "NewRecipient")
     assert list(fields_of(model)) == [field.name for field in attrs.fields(model)]
 
@@ -196,7 +196,7 @@ def test_a_field_whose_type_says_too_little_needs_a_rule() -> None:
 
     @attrs.frozen(kw_only=True)
     class Resized(Checked):
-        _as_in: ClassVar = (Sized,)
+        _rules_from: ClassVar = (Sized,)
 
         size: int | Unset = UNSET
 
