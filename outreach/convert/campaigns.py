@@ -19,7 +19,7 @@ from outreach.models.hours import BusinessHours, HolidayCalendar
 from outreach.models.recipient import NewRecipient
 
 _SHARED_NAMES: Final = {"business_hours": "business_hours_config", "holidays": "holidays_config"}
-_SMS_NAMES: Final = _SHARED_NAMES | {
+SMS_NAMES: Final = _SHARED_NAMES | {
     "message_mode": "sms_mode",
     "message_source": "sms_message_source",
     "body": "message_body",
@@ -28,7 +28,7 @@ _SMS_NAMES: Final = _SHARED_NAMES | {
     "from_number": "sms_from_number",
     "rate_per_minute": "sms_rate_per_minute",
 }
-_CALL_NAMES: Final = _SHARED_NAMES | {"trunk_id": "sip_trunk_id", "cli_group": "cli_group_config"}
+CALL_NAMES: Final = _SHARED_NAMES | {"trunk_id": "sip_trunk_id", "cli_group": "cli_group_config"}
 _E164: Final = Text(pattern=re.compile(r"\+[1-9][0-9]{6,14}"), meaning="must be a number in E.164 such as +14155550102")
 
 _read_recipient = make_request_converter(NewRecipient, {"custom_variables": variables})
@@ -65,7 +65,7 @@ def read_call_campaign(data: Any, *, this_year: int) -> tuple[NewCallCampaign, S
 
 def in_json_names(error: InvalidRequest) -> InvalidRequest:
     """Return an error about a new SMS campaign with the JSON names of its fields."""
-    return InvalidRequest(details=with_json_paths(error.details, _SMS_NAMES))
+    return InvalidRequest(details=with_json_paths(error.details, SMS_NAMES))
 
 
 def _read(data: Any, reader: Callable[[Any], Any]) -> tuple[Any, Sequence[NewRecipient]]:
@@ -111,7 +111,7 @@ def _sms_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any], Ne
         "from_number": sending_number,
     }
     return make_request_converter(
-        NewSmsCampaign, rules, renamed=_SMS_NAMES, never_null=("description", "body"), ignored=_unused_start
+        NewSmsCampaign, rules, renamed=SMS_NAMES, never_null=("description", "body"), ignored=_unused_start
     )
 
 
@@ -120,7 +120,7 @@ def _call_reader(this_year: int) -> Callable[[Any], NewCallCampaign]:
     rules = times_rules(this_year) | {"agent_id": uuid, "trunk_id": uuid, "cli_group": Array(nested(_read_cli_entry))}
     never_null = ("description", "batch_concurrency")
     return make_request_converter(
-        NewCallCampaign, rules, renamed=_CALL_NAMES, never_null=never_null, ignored=_unused_start
+        NewCallCampaign, rules, renamed=CALL_NAMES, never_null=never_null, ignored=_unused_start
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from outreach import (
     CampaignUpdate,
     FlowStep,
     FlowUpdate,
+    NewCall,
     NewCallCampaign,
     NewMessage,
     NewSmsCampaign,
@@ -23,10 +25,10 @@ from outreach import (
     ReplySettingsUpdate,
     SmsSettingsUpdate,
 )
+from outreach.convert.campaigns import CALL_NAMES, SMS_NAMES
 from outreach.convert.manage.campaigns import UPDATE_NAMES
 from outreach.models import (
     CallerIdAllocation,
-    Length,
     NewAgent,
     NewFlow,
     NewFollowUp,
@@ -35,21 +37,19 @@ from outreach.models import (
     NewUnsubscribes,
     bounds_of,
 )
-from outreach.models.fields import bounded_fields
+from outreach.models.fields import FieldRule, Integer, ListOf, OneOf, Text, fields_of
 from outreach_server.cli.root import main
 from tests.contract.document import SCHEMAS as DESCRIBED
 from tests.contract.document import resolve
 
-SCHEMAS = {
-    "SmsCampaignCreate": (
-        NewSmsCampaign,
-        {"body": "message_body", "rate_per_minute": "sms_rate_per_minute"},
-    ),
-    "CallCampaignCreate": (NewCallCampaign, {}),
-    "CliGroupEntry": (CallerIdAllocation, {}),
+SCHEMAS: dict[str, tuple[type[Any], Mapping[str, str]]] = {
+    "CallCreate": (NewCall, {}),
+    "SmsCampaignCreate": (NewSmsCampaign, SMS_NAMES),
+    "CallCampaignCreate": (NewCallCampaign, CALL_NAMES),
+    "CliGroupEntry": (CallerIdAllocation, {"number_id": "phoneNumberId", "phone": "phoneE164"}),
     "BusinessHours": (BusinessHours, {"batch_concurrency": "batchConcurrency"}),
     "SmsSettingsUpdate": (SmsSettingsUpdate, {}),
-    "SmsSend": (NewMessage, {"body": "body"}),
+    "SmsSend": (NewMessage, {}),
     "AgentCreate": (NewAgent, {}),
     "AgentUpdate": (AgentUpdate, {}),
     "NumberCreate": (NewNumber, {}),
@@ -66,19 +66,36 @@ SCHEMAS = {
 }
 """The schemas of requests, the models behind them, and the fields with another name there."""
 
-BOUNDED = [(schema, field) for schema, (model, _) in SCHEMAS.items() for field in bounded_fields(model)]
+NOT_IN_BODIES = {("CallCampaignCreate", "retry_voicemail")}
+
+FIELDS = [(schema, field) for schema, (model, _) in SCHEMAS.items() for field in fields_of(model)]
 
 
-@pytest.mark.parametrize(("schema", "field"), BOUNDED)
-def test_the_document_has_the_bounds_of_the_model(schema: str, field: str) -> None:
+@pytest.mark.parametrize(("schema", "field"), [one for one in FIELDS if one not in NOT_IN_BODIES])
+def test_the_document_has_the_bounds_and_choices_of_the_model(schema: str, field: str) -> None:
     """A client that validates refuses what the engine would, and nothing else."""
     model, renamed = SCHEMAS[schema]
-    told = resolve(DESCRIBED[schema]["properties"][renamed.get(field, field)])
-    least, most = bounds = bounds_of(model, field)
-    if isinstance(bounds, Length):
-        assert (told.get("minLength", 0), told["maxLength"]) == (least, most)
-    else:
-        assert (told["minimum"], told["maximum"]) == (least, most)
+    _compare(DESCRIBED[schema]["properties"][renamed.get(field, field)], fields_of(model)[field].rule)
+
+
+def _compare(described: Any, rule: FieldRule) -> None:
+    told = resolve(described)
+    if "anyOf" in told:
+        told = resolve(told["anyOf"][0])
+    match rule:
+        case Integer():
+            assert (told["minimum"], told["maximum"]) == (rule.minimum, rule.maximum)
+        case Text(pattern=re.Pattern() as pattern):
+            assert told["pattern"] == f"^{pattern.pattern}$"
+        case Text(maximum=int()):
+            assert (told.get("minLength", 0), told["maxLength"]) == (rule.minimum, rule.maximum)
+        case OneOf():
+            assert told["enum"] == list(rule.words)
+        case ListOf():
+            assert (told.get("minItems", 0), told.get("maxItems")) == (rule.minimum, rule.maximum)
+            _compare(told["items"], rule.rule)
+        case _:
+            assert told
 
 
 OPTIONS = [
