@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, Protocol, TypeVar
+from zoneinfo import available_timezones
 
 T = TypeVar("T")
 
@@ -136,3 +137,22 @@ def _format_utc(moment: datetime) -> str:
 def parse_timestamp(text: str) -> datetime:
     """Return the time that `format_timestamp` wrote."""
     return datetime.fromisoformat(text)
+
+
+_NOT_ZONES: Final = frozenset({"localtime", "Factory", "posixrules"})
+"""Files that some systems keep among the zones."""
+
+
+@cache
+def zone_names() -> frozenset[str]:
+    """Return the names of all time zones, as spelled in the database."""
+    return frozenset(available_timezones()) - _NOT_ZONES
+
+
+def is_zone(name: str) -> bool:
+    """Return whether a time zone exists.
+
+    The name never reaches the file system, so that neither `../x` nor, where file names ignore case, `europe/berlin`
+    does.
+    """
+    return name in zone_names()

@@ -136,6 +136,12 @@ class SmsCampaignsDisabled(Forbidden):
 
     code = "sms_campaigns_disabled"
 
+    def __init__(
+        self,
+        message: str = "SMS campaigns are not enabled for this workspace. An organization owner can turn them on.",
+    ) -> None:
+        super().__init__(message)
+
 
 class InsufficientScope(Forbidden):
     """The caller has none of the scopes that allow the operation.

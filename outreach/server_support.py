@@ -7,25 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from outreach.clock import is_zone
 from outreach.command_lines import PROGRAM, database_option
 from outreach.config import PUBLIC_URL_VARIABLE
 from outreach.convert.exports.rows import escape_formula
 from outreach.convert.fast_bodies import read_simple_body
 from outreach.logged_errors import described, log_error, masked
-from outreach.policy.column_names import (
-    LAST_NAMES_BESIDE,
-    NAMES,
-    NUMBERS,
-    Field,
-    bare_phone_name,
-    fields_of_headers,
-    plain,
-)
-from outreach.policy.countries import region_of_country
-from outreach.policy.damaged_texts import REPLACED, decoded_once
-from outreach.policy.date_formats import DateFormat, date_format
-from outreach.policy.holidays import holiday_parts
-from outreach.policy.meant import (
+from outreach.meant import (
     dates_like,
     day_like,
     did_you_mean,
@@ -38,8 +26,20 @@ from outreach.policy.meant import (
     time_like,
     zones_like,
 )
+from outreach.meant.countries import region_of_country
+from outreach.meant.date_formats import DateFormat, date_format
+from outreach.policy.column_names import (
+    LAST_NAMES_BESIDE,
+    NAMES,
+    NUMBERS,
+    Field,
+    bare_phone_name,
+    fields_of_headers,
+    plain,
+)
+from outreach.policy.damaged_texts import REPLACED, decoded_once
+from outreach.policy.holidays import holiday_parts
 from outreach.policy.numbering import NumberKind, country_code, country_of, number_kind
-from outreach.policy.opening import is_zone
 from outreach.policy.phones import OWN_NUMBER, SEVERAL_NUMBERS, normalise, read_number
 from outreach.policy.placeholders import PlaceholderTally, expected_names, with_field_names
 from outreach.policy.rendering import moment_name, placeholders_of, recipient_values

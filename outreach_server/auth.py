@@ -101,9 +101,7 @@ def require_sms_campaigns(*, enabled: bool) -> None:
         SmsCampaignsDisabled: They are not.
     """
     if not enabled:
-        raise SmsCampaignsDisabled(
-            "SMS campaigns are not enabled for this workspace. An organization owner can turn them on."
-        )
+        raise SmsCampaignsDisabled
 
 
 def _key(request: Request) -> str:

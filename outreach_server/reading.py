@@ -74,9 +74,7 @@ def _read(data: Any, reading: ParseOptions) -> tuple[NewSmsCampaign | NewCallCam
     if reading.channel_from_body and _channel(data) == "call":
         return read_call_campaign(data, this_year=reading.this_year)
     if not reading.sms_campaigns_enabled:
-        raise SmsCampaignsDisabled(
-            "SMS campaigns are not enabled for this workspace. An organization owner can turn them on."
-        )
+        raise SmsCampaignsDisabled
     return read_sms_campaign(data, this_year=reading.this_year, carriers=reading.carriers)
 
 

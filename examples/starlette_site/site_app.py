@@ -36,10 +36,11 @@ def make_site(directory: Path = Path()) -> Starlette:
 
     async def sign_up(request: Request) -> Response:
         given = await request.json()
-        welcome = NewMessage(to=given["phone"], body=f"Welcome, {given['name']}!", from_number=SENDER, carrier="twilio")
+        body = f"Welcome, {given['name']}!"
         # Once for each number, however often the form is sent.
         key = f"sign-up-{given['phone']}"
         try:
+            welcome = NewMessage(to=given["phone"], body=body, from_number=SENDER, carrier="twilio")
             message = await engine.messages.send(request.app.state.workspace_id, welcome, idempotency_key=key)
         except InvalidRequest as error:
             return JSONResponse({"problems": [detail.message for detail in error.details]}, status_code=422)

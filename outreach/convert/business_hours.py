@@ -20,10 +20,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from outreach.convert.json_reader import JsonReader
-from outreach.models.base import bounds_of
+from outreach.meant import day_like, did_you_mean, time_like
+from outreach.models.fields import Refused, bounds_of, zone
 from outreach.models.hours import DAYS, DEFAULT_CONCURRENCY, MINUTES_A_DAY, BusinessHours, TimeWindow
-from outreach.policy.meant import day_like, did_you_mean, time_like, zones_like
-from outreach.policy.opening import is_zone
 
 MAX_WINDOWS_A_DAY: Final = 48
 
@@ -93,9 +92,11 @@ def _read_zone(reader: JsonReader, config: Mapping[str, object], path: str) -> s
         reader.note(place, "is required: an IANA time zone such as America/New_York")
         return ""
     name = reader.read_text(config["timezone"], place, most=_MAX_ZONE_LENGTH)
-    if name is not None and not is_zone(name):
-        meant = did_you_mean(zones_like(name))
-        reader.note(place, f"is no IANA time zone: use a name such as America/New_York, spelled exactly so{meant}")
+    if name is not None:
+        try:
+            zone(name)
+        except Refused as refused:
+            reader.note(place, refused.details[0].message)
     return name or ""
 
 

@@ -4,36 +4,22 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-import attrs
-
 from outreach.convert.business_hours import parse_business_hours
-from outreach.convert.field_rules import (
-    MAX_DETAILS,
-    Array,
-    FieldRule,
-    OneOf,
-    OrNull,
-    Refused,
-    Text,
-    timestamp,
-    uuid,
-    variables,
-    within,
-    without_fraction,
-)
+from outreach.convert.field_rules import Array, uuid, variables, without_fraction
 from outreach.convert.holidays import parse_holidays
-from outreach.convert.request_converter import make_request_converter
+from outreach.convert.request_converter import make_request_converter, nested, with_json_paths
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.base import CARRIERS
 from outreach.models.campaign import CallerIdAllocation, NewCallCampaign, NewSmsCampaign
+from outreach.models.fields import MAX_DETAILS, FieldRule, OneOf, Refused, Text, within
 from outreach.models.hours import BusinessHours, HolidayCalendar
-from outreach.models.recipient import MAX_EXTERNAL_ID, NewRecipient
+from outreach.models.recipient import NewRecipient
 
 _SHARED_NAMES: Final = {"business_hours": "business_hours_config", "holidays": "holidays_config"}
-_SMS_NAMES: Final = _SHARED_NAMES | {
+SMS_NAMES: Final = _SHARED_NAMES | {
     "message_mode": "sms_mode",
     "message_source": "sms_message_source",
     "body": "message_body",
@@ -42,26 +28,13 @@ _SMS_NAMES: Final = _SHARED_NAMES | {
     "from_number": "sms_from_number",
     "rate_per_minute": "sms_rate_per_minute",
 }
-_CALL_NAMES: Final = _SHARED_NAMES | {"trunk_id": "sip_trunk_id", "cli_group": "cli_group_config"}
+CALL_NAMES: Final = _SHARED_NAMES | {"trunk_id": "sip_trunk_id", "cli_group": "cli_group_config"}
 _E164: Final = Text(pattern=re.compile(r"\+[1-9][0-9]{6,14}"), meaning="must be a number in E.164 such as +14155550102")
 
-_read_recipient = make_request_converter(
-    NewRecipient,
-    {
-        "phone_number": Text(minimum=1),
-        "first_name": OrNull(Text()),
-        "last_name": OrNull(Text()),
-        "email": OrNull(Text()),
-        "company": OrNull(Text()),
-        "custom_variables": variables,
-        "external_id": OrNull(Text(minimum=1, maximum=MAX_EXTERNAL_ID)),
-    },
-)
+_read_recipient = make_request_converter(NewRecipient, {"custom_variables": variables})
 
 _read_cli_entry = make_request_converter(
-    CallerIdAllocation,
-    {"number_id": Text(minimum=1), "phone": _E164},
-    renamed={"number_id": "phoneNumberId", "phone": "phoneE164"},
+    CallerIdAllocation, {"phone": _E164}, renamed={"number_id": "phoneNumberId", "phone": "phoneE164"}
 )
 
 
@@ -78,7 +51,7 @@ def read_sms_campaign(
     Raises:
         InvalidRequest: A rule of docs/interface.md#4.3 is broken; the details name each place.
     """
-    return _read(data, _sms_reader(this_year, tuple(carriers)), _check_sms)
+    return _read(data, _sms_reader(this_year, tuple(carriers)))
 
 
 def read_call_campaign(data: Any, *, this_year: int) -> tuple[NewCallCampaign, Sequence[NewRecipient]]:
@@ -87,37 +60,29 @@ def read_call_campaign(data: Any, *, this_year: int) -> tuple[NewCallCampaign, S
     Raises:
         InvalidRequest: A rule is broken; the details name each place.
     """
-    return _read(data, _call_reader(this_year), _check_call)
+    return _read(data, _call_reader(this_year))
 
 
 def in_json_names(error: InvalidRequest) -> InvalidRequest:
     """Return an error about a new SMS campaign with the JSON names of its fields."""
-    details = [attrs.evolve(detail, path=_SMS_NAMES.get(detail.path, detail.path)) for detail in error.details]
-    return InvalidRequest(details=details)
+    return InvalidRequest(details=with_json_paths(error.details, SMS_NAMES))
 
 
-def _read(
-    data: Any, reader: Callable[[Any], Any], check: Callable[[Any, list[ErrorDetail]], None]
-) -> tuple[Any, Sequence[NewRecipient]]:
+def _read(data: Any, reader: Callable[[Any], Any]) -> tuple[Any, Sequence[NewRecipient]]:
     if type(data) is not dict:
         raise InvalidRequest.at("", "The body must be a JSON object.")
     details: list[ErrorDetail] = []
     campaign: Any = None
-    recipients = None
+    recipients: Sequence[NewRecipient] = ()
     try:
         campaign = reader(data)
     except Refused as refused:
         details += refused.details
-    else:
-        check(campaign, details)
-        if campaign.schedule_type == "immediate":
-            # In the interface a start without a schedule is ignored.
-            campaign = attrs.evolve(campaign, scheduled_start_at=None)
     try:
         recipients = _read_recipients(data)
     except Refused as refused:
         details += within("recipients", refused.details)
-    if details or campaign is None or recipients is None:
+    if details:
         raise InvalidRequest(details=details[:MAX_DETAILS])
     return campaign, recipients
 
@@ -125,50 +90,38 @@ def _read(
 def _read_recipients(data: dict[str, Any]) -> Sequence[NewRecipient]:
     if "recipients" not in data:
         raise Refused("is required")
-    return Array(_in_array(_read_recipient), minimum=1)(data["recipients"])
+    return Array(nested(_read_recipient), minimum=1)(data["recipients"])
 
 
-def _in_array(read: FieldRule) -> FieldRule:
-    """Prefix paths inside an element with its index: `[3].phone_number`."""
-
-    def rule(value: Any) -> Any:
-        try:
-            return read(value)
-        except Refused as refused:
-            dotted = [ErrorDetail(f".{d.path}" if d.path else "", d.message) for d in refused.details]
-            raise Refused.at(dotted) from None
-
-    return rule
+def _unused_start(given: Mapping[str, Any]) -> Collection[str]:
+    """Return the start of a campaign that has no schedule, which the interface ignores."""
+    return ("scheduled_start_at",) if given.get("schedule_type", "immediate") == "immediate" else ()
 
 
-def _shared(this_year: int) -> dict[str, FieldRule]:
-    return {
-        "csv_column_headers": Array(Text()),
-        "scheduled_start_at": OrNull(timestamp),
-        "scheduled_expires_at": OrNull(timestamp),
-        "business_hours": OrNull(business_hours_rule),
-        "holidays": OrNull(functools.partial(holidays_rule, this_year=this_year)),
-    }
+def times_rules(this_year: int) -> dict[str, FieldRule]:
+    """Return the rules of the hours and holidays of a campaign."""
+    return {"business_hours": business_hours_rule, "holidays": functools.partial(holidays_rule, this_year=this_year)}
 
 
 @functools.lru_cache(maxsize=4)
 def _sms_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any], NewSmsCampaign]:
-    rules = _shared(this_year) | {
-        "flow_id": OrNull(uuid),
-        "carrier": OrNull(OneOf((*CARRIERS, *carriers))),
-        "from_number": OrNull(sending_number),
+    rules = times_rules(this_year) | {
+        "flow_id": uuid,
+        "carrier": OneOf((*CARRIERS, *carriers)),
+        "from_number": sending_number,
     }
-    return make_request_converter(NewSmsCampaign, rules, renamed=_SMS_NAMES)
+    return make_request_converter(
+        NewSmsCampaign, rules, renamed=SMS_NAMES, never_null=("description", "body"), ignored=_unused_start
+    )
 
 
 @functools.lru_cache(maxsize=4)
 def _call_reader(this_year: int) -> Callable[[Any], NewCallCampaign]:
-    rules = _shared(this_year) | {
-        "agent_id": uuid,
-        "trunk_id": OrNull(uuid),
-        "cli_group": OrNull(Array(_in_array(_read_cli_entry))),
-    }
-    return make_request_converter(NewCallCampaign, rules, renamed=_CALL_NAMES)
+    rules = times_rules(this_year) | {"agent_id": uuid, "trunk_id": uuid, "cli_group": Array(nested(_read_cli_entry))}
+    never_null = ("description", "batch_concurrency")
+    return make_request_converter(
+        NewCallCampaign, rules, renamed=CALL_NAMES, never_null=never_null, ignored=_unused_start
+    )
 
 
 def sending_number(value: Any) -> str | None:
@@ -200,27 +153,3 @@ def holidays_rule(value: Any, *, this_year: int) -> HolidayCalendar:
         return parse_holidays(value, this_year=this_year, path="")
     except InvalidRequest as error:
         raise Refused.at(error.details) from None
-
-
-def _check_sms(campaign: NewSmsCampaign, details: list[ErrorDetail]) -> None:
-    if campaign.message_source == "custom" and campaign.body is None:
-        details.append(ErrorDetail("message_body", "is required when sms_message_source is custom"))
-    if campaign.message_source == "flow" and campaign.flow_id is None:
-        details.append(ErrorDetail("sms_flow_id", "is required when sms_message_source is flow"))
-    _check_schedule(campaign, details)
-
-
-def _check_call(campaign: NewCallCampaign, details: list[ErrorDetail]) -> None:
-    if campaign.cli_mode == "group" and not campaign.cli_group:
-        details.append(ErrorDetail("cli_group_config", "must have at least 1 element when cli_mode is group"))
-    _check_schedule(campaign, details)
-
-
-def _check_schedule(campaign: NewSmsCampaign | NewCallCampaign, details: list[ErrorDetail]) -> None:
-    if campaign.schedule_type != "scheduled":
-        return
-    start, expiry = campaign.scheduled_start_at, campaign.scheduled_expires_at
-    if start is None:
-        details.append(ErrorDetail("scheduled_start_at", "is required when schedule_type is scheduled"))
-    elif expiry is not None and expiry <= start:
-        details.append(ErrorDetail("scheduled_expires_at", "must be later than scheduled_start_at"))

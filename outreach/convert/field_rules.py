@@ -1,12 +1,12 @@
-"""Rules for single values of a request; a rule accepts a value of exactly its JSON type, or refuses it.
+"""Rules for single values of a request that have another form in JSON than in the models.
 
-Nothing is converted: `"60"`, `60.5` and `true` are not integers, and `1` is not a boolean.
+A value of another JSON type is never converted: `"60"`, `60.5` and `true` are not integers, and `1` is not a boolean.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, Final
@@ -15,95 +15,16 @@ import attrs
 
 from outreach.convert.json_parsing import shown
 from outreach.errors import ErrorDetail
-from outreach.policy.meant import did_you_mean, moment_like, nearest
+from outreach.meant import did_you_mean, moment_like
+from outreach.models.fields import FieldRule, ListOf, Refused, require_storable
 from outreach.policy.texts import RawNumber, as_text
-
-FieldRule = Callable[[Any], Any]
-"""Returns the value in the form that the models hold; raises `Refused`."""
-
-MAX_DETAILS: Final = 50
-"""Problems listed in one response, so that a hostile body cannot make a huge one."""
 
 MAX_DEPTH: Final = 64
 """The deepest nesting of free-form values."""
 
 _MAX_INTEGER_LENGTH: Final = 64
 _MAX_DIGITS: Final = 18
-_UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-
-
-class Refused(ValueError):
-    """A value breaks its rule.
-
-    Args:
-        message: What would be right.
-        path: The place inside the value, appended to the value's own.
-    """
-
-    def __init__(self, message: str, path: str = "") -> None:
-        super().__init__(message)
-        self.details: Sequence[ErrorDetail] = (ErrorDetail(path, message),)
-
-    @classmethod
-    def at(cls, details: Sequence[ErrorDetail]) -> Refused:
-        """Return the refusal of several places."""
-        refused = cls(details[0].message)
-        refused.details = tuple(details)
-        return refused
-
-
-@attrs.frozen(kw_only=True)
-class Text:
-    """A string that every database can store; its length is in code points.
-
-    Attributes:
-        pattern: What the whole string must match; `meaning` is its error message.
-    """
-
-    minimum: int = 0
-    maximum: int | None = None
-    pattern: re.Pattern[str] | None = None
-    meaning: str = ""
-
-    def __call__(self, value: Any) -> str:
-        """Return the string."""
-        if type(value) is not str:
-            raise Refused("must be a string")
-        if self.pattern is not None:
-            if not self.pattern.fullmatch(value):
-                raise Refused(self.meaning)
-            return value
-        if len(value) < self.minimum or (self.maximum is not None and len(value) > self.maximum):
-            raise Refused(f"{self._bounds()}, has {len(value)}")
-        # ASCII strings, the usual ones, need no regular expression.
-        if ("\x00" in value) if value.isascii() else _UNSTORABLE.search(value):
-            raise Refused("must not contain NUL or half of a surrogate pair")
-        return value
-
-    def _bounds(self) -> str:
-        if self.maximum is None:
-            return f"must have at least {self.minimum} character{'s' if self.minimum != 1 else ''}"
-        if self.minimum == 0:
-            return f"must have at most {self.maximum} characters"
-        return f"must have {self.minimum} to {self.maximum} characters"
-
-
-@attrs.frozen
-class Integer:
-    """An integer within bounds. `60.0` is one, as in JSON Schema; `60.5` and `true` are not."""
-
-    minimum: int
-    maximum: int
-
-    def __call__(self, value: Any) -> int:
-        """Return the integer."""
-        value = without_fraction(value)
-        if type(value) is not int:
-            raise Refused(f"must be an integer from {self.minimum} to {self.maximum}")
-        if not self.minimum <= value <= self.maximum:
-            raise Refused(f"must be between {self.minimum} and {self.maximum}")
-        return value
 
 
 def without_fraction(value: Any) -> Any:
@@ -119,26 +40,6 @@ def without_fraction(value: Any) -> Any:
     if number.adjusted() > _MAX_DIGITS or number != number.to_integral_value():
         return value
     return int(number)
-
-
-def boolean(value: Any) -> bool:
-    """Return true or false."""
-    if type(value) is not bool:
-        raise Refused("must be true or false")
-    return value
-
-
-@attrs.frozen
-class OneOf:
-    """One of several words."""
-
-    words: tuple[str, ...]
-
-    def __call__(self, value: Any) -> str:
-        """Return the word."""
-        if type(value) is not str or value not in self.words:
-            raise Refused(f"must be one of {', '.join(self.words)}{did_you_mean(nearest(value, self.words))}")
-        return value
 
 
 def uuid(value: Any) -> str:
@@ -177,29 +78,17 @@ class OrNull:
 
 @attrs.frozen
 class Array:
-    """An array whose elements follow one rule."""
+    """An array whose elements follow one rule; see `ListOf`."""
 
     rule: FieldRule
     minimum: int = 0
+    maximum: int | None = None
 
     def __call__(self, value: Any) -> tuple[Any, ...]:
-        """Return the elements; the refusal names each wrong one, up to a limit."""
+        """Return the elements."""
         if type(value) is not list:
             raise Refused("must be an array")
-        if len(value) < self.minimum:
-            raise Refused(f"must have at least {self.minimum} element{'s' if self.minimum != 1 else ''}")
-        found: list[Any] = []
-        details: list[ErrorDetail] = []
-        for index, item in enumerate(value):
-            try:
-                found.append(self.rule(item))
-            except Refused as refused:
-                details += within(f"[{index}]", refused.details)
-                if len(details) >= MAX_DETAILS:
-                    break
-        if details:
-            raise Refused.at(details[:MAX_DETAILS])
-        return tuple(found)
+        return ListOf(self.rule, self.minimum, self.maximum)(value)
 
 
 def variables(value: Any) -> Mapping[str, Any]:
@@ -211,19 +100,14 @@ def variables(value: Any) -> Mapping[str, Any]:
         raise Refused("must be an object")
     found: dict[str, Any] = {}
     for key, item in value.items():
-        _check_text(key, f".{shown(key)}")
+        require_storable(key, f".{shown(key)}")
         if type(item) is str:
-            _check_text(item, f".{shown(key)}")
+            require_storable(item, f".{shown(key)}")
             found[key] = item
         else:
             has_written_number = _check_free(item, f".{shown(key)}")
             found[key] = as_text(item) if has_written_number else item
     return found
-
-
-def within(prefix: str, details: Sequence[ErrorDetail]) -> list[ErrorDetail]:
-    """Return details with `prefix` before their paths."""
-    return [ErrorDetail(prefix + detail.path, detail.message) for detail in details]
 
 
 def _check_free(value: Any, path: str) -> bool:
@@ -233,7 +117,7 @@ def _check_free(value: Any, path: str) -> bool:
     while waiting:
         item, depth = waiting.pop()
         if type(item) is str:
-            _check_text(item, path)
+            require_storable(item, path)
         elif type(item) is RawNumber:
             written = True
         elif type(item) is dict or type(item) is list:
@@ -241,16 +125,11 @@ def _check_free(value: Any, path: str) -> bool:
                 raise Refused(f"must not be nested more than {MAX_DEPTH} levels deep", path)
             if type(item) is dict:
                 for key in item:
-                    _check_text(key, path)
+                    require_storable(key, path)
                 waiting += ((inner, depth + 1) for inner in item.values())
             else:
                 waiting += ((inner, depth + 1) for inner in item)
     return written
-
-
-def _check_text(text: str, path: str) -> None:
-    if ("\x00" in text) if text.isascii() else _UNSTORABLE.search(text):
-        raise Refused("must not contain NUL or half of a surrogate pair", path)
 
 
 _TIMESTAMP: Final = re.compile(

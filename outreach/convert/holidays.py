@@ -14,6 +14,7 @@ from datetime import date
 from typing import Final
 
 from outreach.convert.json_reader import JsonReader
+from outreach.meant import dates_like, did_you_mean, nearest, regions_like
 from outreach.models.hours import Holiday, HolidayCalendar
 from outreach.policy.holidays import (
     code_of_country,
@@ -23,7 +24,6 @@ from outreach.policy.holidays import (
     names_of_parts,
     public_holidays,
 )
-from outreach.policy.meant import dates_like, did_you_mean, nearest, regions_like
 
 MAX_HOLIDAYS: Final = 1000
 

@@ -3,57 +3,26 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from outreach.convert.field_rules import (
-    Array,
-    OneOf,
-    OrNull,
-    Refused,
-    Text,
-    uuid,
-    variables,
-)
-from outreach.convert.request_converter import make_request_converter
-from outreach.errors import InvalidRequest
+from outreach.convert.field_rules import uuid, variables
+from outreach.convert.request_converter import make_request_converter, read_object
 from outreach.models.base import CARRIERS
-from outreach.models.call import NewCall
+from outreach.models.call import DIALABLE_NUMBER, NewCall
+from outreach.models.fields import OneOf
 from outreach.models.message import NewMessage
-from outreach.models.settings import SmsSettings, SmsSettingsUpdate
+from outreach.models.settings import SmsSettingsUpdate
 
-T = TypeVar("T")
-
-_DIALABLE: Final = Text(
-    pattern=re.compile(r"\+?[1-9][0-9]{6,14}"),
-    meaning="must be 7 to 15 digits with an optional leading +, like +14155550102",
-)
-_VARIABLE_NAME: Final = Text(
-    pattern=re.compile(r"[A-Za-z0-9_]{1,40}"), meaning="must be 1 to 40 letters, digits and underscores"
-)
-
-_read_call = make_request_converter(NewCall, {"agent_id": uuid, "to": _DIALABLE, "variables": variables})
+_read_call: Final = make_request_converter(NewCall, {"agent_id": uuid, "variables": variables})
 
 
 @functools.lru_cache(maxsize=4)
 def _message_reader(carriers: tuple[str, ...]) -> Callable[[Any], NewMessage]:
-    return make_request_converter(
-        NewMessage,
-        {
-            "to": _DIALABLE,
-            "from_number": OrNull(Text()),
-            "carrier": OrNull(OneOf((*CARRIERS, *carriers))),
-        },
-    )
+    return make_request_converter(NewMessage, {"to": DIALABLE_NUMBER, "carrier": OneOf((*CARRIERS, *carriers))})
 
 
-_read_settings = make_request_converter(
-    SmsSettingsUpdate,
-    {"custom_variables": Array(_VARIABLE_NAME)},
-    bounds=SmsSettings,
-    closed="the SMS settings",
-)
+_read_settings: Final = make_request_converter(SmsSettingsUpdate, closed="the SMS settings")
 
 
 def read_new_call(data: Any) -> NewCall:
@@ -62,7 +31,7 @@ def read_new_call(data: Any) -> NewCall:
     Raises:
         InvalidRequest: A rule of docs/interface.md#4.1 is broken; the details name each place.
     """
-    return _read(_read_call, data)
+    return read_object(_read_call, data)
 
 
 def read_new_message(data: Any, *, carriers: Sequence[str] = ()) -> NewMessage:
@@ -75,7 +44,7 @@ def read_new_message(data: Any, *, carriers: Sequence[str] = ()) -> NewMessage:
     Raises:
         InvalidRequest: A rule is broken; the details name each place.
     """
-    return _read(_message_reader(tuple(carriers)), data)
+    return read_object(_message_reader(tuple(carriers)), data)
 
 
 def read_sms_settings_update(data: Any) -> SmsSettingsUpdate:
@@ -84,13 +53,4 @@ def read_sms_settings_update(data: Any) -> SmsSettingsUpdate:
     Raises:
         InvalidRequest: A field is unknown or out of its bounds; the details name each place.
     """
-    return _read(_read_settings, data)
-
-
-def _read(reader: Callable[[Any], T], data: Any) -> T:
-    if type(data) is not dict:
-        raise InvalidRequest.at("", "The body must be a JSON object.")
-    try:
-        return reader(data)
-    except Refused as refused:
-        raise InvalidRequest(details=refused.details) from None
+    return read_object(_read_settings, data)

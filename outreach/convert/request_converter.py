@@ -1,131 +1,131 @@
-"""The strict converter of requests: cattrs builds the models after a rule has checked each value.
+"""The strict converter of requests: it makes a model of a JSON object by the kinds of the model's fields.
 
-cattrs alone turns `123` into `"123"` and `"abc"` into a list of letters, so its conversions are never used: a model
-needs a rule for each field.
+A rule converts what JSON has no form for (times, nested models) and checks each value; the model checks itself as it is
+constructed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 import attrs
-from cattrs import AttributeValidationNote, ClassValidationError, Converter, ForbiddenExtraKeysError
-from cattrs.gen import make_dict_structure_fn, override
 
-from outreach.convert.field_rules import (
-    MAX_DETAILS,
-    FieldRule,
-    Integer,
-    OneOf,
-    OrNull,
-    Refused,
-    Text,
-    boolean,
-    within,
-)
+from outreach.convert.field_rules import Array, OrNull, timestamp, without_fraction
 from outreach.convert.json_parsing import shown
-from outreach.errors import ErrorDetail
-from outreach.models.base import Length, Unset, bounded_fields
+from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.fields import MAX_DETAILS, FieldRule, Integer, ListOf, Refused, fields_of, moment, within
 
 T = TypeVar("T")
+
+_HEAD: Final = re.compile(r"^\w+")
+_NAME: Final = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
+"""A word that is surely the name of a field."""
 
 
 def make_request_converter(
     cls: type[T],
-    rules: Mapping[str, FieldRule],
+    rules: Mapping[str, FieldRule] | None = None,
     *,
-    bounds: type[Any] | None = None,
     renamed: Mapping[str, str] | None = None,
     closed: str | None = None,
+    never_null: Collection[str] = (),
+    ignored: Callable[[Mapping[str, Any]], Collection[str]] = lambda _: (),
 ) -> Callable[[Any], T]:
     """Return a function that makes a model of a JSON object, or refuses it with every wrong place.
 
     Args:
         cls: An attrs class.
-        rules: The rules of fields, by their names in the class. A field without one follows its type and bounds on the
-            model (`rule_of`).
-        bounds: The model on which the bounds of an update's fields stand; None for `cls` itself.
+        rules: Rules of fields, by their names in the class, that take another form in JSON than in the class.
         renamed: JSON names of fields with another name there.
         closed: What to call the object in the error about an unknown field; None to ignore such fields.
+        never_null: Fields that may be None in the class, but not null in JSON.
+        ignored: Returns the names of fields that mean nothing beside the values of the others.
     """
-    fields = {field.name for field in attrs.fields(cls)}  # type: ignore[arg-type]
-    if not rules.keys() <= fields:
+    rules, names = rules or {}, renamed or {}
+    fields = fields_of(cls)
+    if not rules.keys() <= fields.keys():
         raise TypeError(f"{cls.__name__} has the fields {sorted(fields)}, but rules for {sorted(rules)}.")
-    rules = {name: rules.get(name) or rule_of(bounds or cls, name) for name in fields}
-    names = {field: (renamed or {}).get(field, field) for field in fields}
-    # cattrs takes options and overrides by field in one namespace, which its types cannot express.
-    overrides: dict[str, Any] = {
-        field: override(rename=names[field], struct_hook=_hook(rule)) for field, rule in rules.items()
-    }
-    structure = make_dict_structure_fn(
-        cls,
-        Converter(detailed_validation=True),
-        _cattrs_forbid_extra_keys=closed is not None,
-        _cattrs_detailed_validation=True,
-        **overrides,
-    )
+    readers: dict[str, tuple[str, FieldRule]] = {}
+    for name, field in fields.items():
+        rule = rules.get(name) or json_rule(field.rule)
+        nullable = field.optional and name not in never_null
+        readers[names.get(name, name)] = name, OrNull(rule) if nullable else rule
+    required = {field.name for field in attrs.fields(cls) if field.default is attrs.NOTHING}  # type: ignore[arg-type]
+
+    def in_json(name: re.Match[str]) -> str:
+        return names.get(name[0], name[0])
 
     def read(value: Any) -> T:
         if type(value) is not dict:
             raise Refused("must be an object")
+        given: dict[str, Any] = {}
+        details: list[ErrorDetail] = []
+        for place, (name, rule) in readers.items():
+            try:
+                if place in value:
+                    given[name] = rule(value[place])
+                elif name in required:
+                    raise Refused("is required")
+            except Refused as refused:
+                details += within(place, refused.details)
+        if closed is not None:
+            unknown = sorted(value.keys() - readers.keys())
+            details += [ErrorDetail(shown(name), f"is not a field of {closed}") for name in unknown]
+        if details:
+            raise Refused.at(details[:MAX_DETAILS])
+        for name in ignored(given):
+            given.pop(name, None)
         try:
-            return structure(value, cls)
-        except ClassValidationError as error:
-            raise Refused.at(_details(error, names, closed)) from None
+            return cls(**given)
+        except InvalidRequest as error:
+            # What one field says about another names both.
+            told = [attrs.evolve(one, message=_NAME.sub(in_json, one.message)) for one in error.details]
+            raise Refused.at(with_json_paths(told, names)) from None
 
     return read
 
 
-def rule_of(model: type[Any], name: str) -> FieldRule:
-    """Return the rule of a field by its type and its bounds on the model; a field that may be unset follows the rest.
+def read_object(reader: Callable[[Any], T], data: Any) -> T:
+    """Return the model of a body.
 
     Raises:
-        TypeError: Its type tells no rule.
+        InvalidRequest: A rule is broken; the details name each place.
     """
-    bounds = bounded_fields(model).get(name)
-    if isinstance(bounds, Length):
-        return Text(minimum=bounds.minimum, maximum=bounds.maximum)
-    if bounds is not None:
-        return Integer(*bounds)
-    kind = get_type_hints(model)[name]
-    # A literal's union with None is of the older kind.
-    united = get_origin(kind) in {Union, UnionType}
-    kinds = [one for one in get_args(kind) if one not in {Unset, NoneType}] if united else [kind]
-    if kinds == [bool]:
-        return boolean
-    if len(kinds) == 1 and get_origin(kinds[0]) is Literal:
-        return OneOf(get_args(kinds[0]))
-    raise TypeError(f"{model.__name__}.{name} needs a rule: {kind} tells none.")
+    if type(data) is not dict:
+        raise InvalidRequest.at("", "The body must be a JSON object.")
+    try:
+        return reader(data)
+    except Refused as refused:
+        raise InvalidRequest(details=refused.details) from None
 
 
-def rules_or_null(model: type[Any], *names: str) -> dict[str, FieldRule]:
-    """Return the rules of fields (`rule_of`) that null clears."""
-    return {name: OrNull(rule_of(model, name)) for name in names}
+def json_rule(rule: FieldRule) -> FieldRule:
+    """Return the rule of a field for JSON, which has one kind of numbers, arrays, and no times."""
+    if isinstance(rule, Integer):
+        return lambda value: rule(without_fraction(value))
+    if isinstance(rule, ListOf):
+        return Array(json_rule(rule.rule), rule.minimum, rule.maximum)
+    return timestamp if rule is moment else rule
 
 
-def _hook(rule: FieldRule) -> Callable[[Any, Any], Any]:
-    return lambda value, _: rule(value)
+def nested(read: FieldRule) -> FieldRule:
+    """Return a rule for an object inside a value, whose fields are named as `.name`."""
+
+    def rule(value: Any) -> Any:
+        try:
+            return read(value)
+        except Refused as refused:
+            dotted = [ErrorDetail(f".{one.path}" if one.path else "", one.message) for one in refused.details]
+            raise Refused.at(dotted) from None
+
+    return rule
 
 
-def _details(error: ClassValidationError, names: Mapping[str, str], closed: str | None) -> list[ErrorDetail]:
-    details: list[ErrorDetail] = []
-    noted, others = error.group_exceptions()
-    for problem, note in noted:
-        details += _at_field(problem, note, names)
-    for problem in others:
-        if not isinstance(problem, ForbiddenExtraKeysError):
-            raise problem
-        details += [ErrorDetail(shown(name), f"is not a field of {closed}") for name in sorted(problem.extra_fields)]
-    return details[:MAX_DETAILS]
-
-
-def _at_field(problem: Exception, note: AttributeValidationNote, names: Mapping[str, str]) -> list[ErrorDetail]:
-    name = names[note.name]
-    if isinstance(problem, Refused):
-        return within(name, problem.details)
-    if isinstance(problem, KeyError):
-        return [ErrorDetail(name, "is required")]
-    # Any other exception is a bug of the rule, not of the request.
-    raise problem
+def with_json_paths(details: Iterable[ErrorDetail], names: Mapping[str, str]) -> list[ErrorDetail]:
+    """Return details of errors about a model with the JSON names of its fields in their paths."""
+    return [
+        attrs.evolve(one, path=_HEAD.sub(lambda head: names.get(head[0], head[0]), one.path, count=1))
+        for one in details
+    ]

@@ -16,17 +16,14 @@ from outreach.models.archive import PurgeResult, RetentionResult
 from outreach.models.base import (
     CARRIERS,
     UNSET,
-    Bounds,
     CarrierName,
     Channel,
     CliMode,
-    Length,
     Page,
     ScheduleType,
     SmsMessageSource,
     SmsMode,
     Unset,
-    bounds_of,
 )
 from outreach.models.call import Call, CallOutcome, NewCall
 from outreach.models.campaign import (
@@ -57,6 +54,7 @@ from outreach.models.campaign_report import (
 from outreach.models.database import CampaignGroup, EngineFigures
 from outreach.models.diagnosis import DatabaseCode, Diagnosis, DiagnosisFinding, DiagnosisSeverity, EngineCode
 from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, OperatorDecision, UnknownDispatchCount
+from outreach.models.fields import Bounds, Length, bounds_of
 from outreach.models.forecast import (
     BindingRule,
     Forecast,

@@ -1,14 +1,10 @@
-"""What all models share: fixed values of the interface, updates, pages, and the bounds of fields.
-
-Bounds stand once, on the models; validation, JSON, the command line and openapi.yaml follow them.
-"""
+"""What all models share: fixed values of the interface, updates and pages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
-from types import MappingProxyType
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -23,8 +19,6 @@ ScheduleType = Literal["immediate", "scheduled"]
 SmsMode = Literal["one_way", "conversational"]
 SmsMessageSource = Literal["custom", "flow"]
 CliMode = Literal["default", "group"]
-
-_BOUNDS: Final = "outreach.bounds"
 
 
 class Unset(Enum):
@@ -98,44 +92,3 @@ class JsonPage:
     page: int
     page_size: int
     total: int
-
-
-class Bounds(NamedTuple):
-    """The least and the greatest value of an integer."""
-
-    minimum: int
-    maximum: int
-
-
-class Length(NamedTuple):
-    """The fewest and the most characters (code points) of a text."""
-
-    minimum: int
-    maximum: int
-
-
-def bounded(minimum: int, maximum: int, **options: Any) -> Any:
-    """Return an attrs field of a bounded integer; `options` are those of `attrs.field`."""
-    return attrs.field(metadata={_BOUNDS: Bounds(minimum, maximum)}, **options)
-
-
-def sized(minimum: int, maximum: int, **options: Any) -> Any:
-    """Return an attrs field of a text of bounded length; `options` are those of `attrs.field`."""
-    return attrs.field(metadata={_BOUNDS: Length(minimum, maximum)}, **options)
-
-
-def bounded_fields(model: type[Any]) -> Mapping[str, Bounds | Length]:
-    """Return the bounds of a model's fields that have some, by name."""
-    return MappingProxyType(
-        {field.name: field.metadata[_BOUNDS] for field in attrs.fields(model) if _BOUNDS in field.metadata}
-    )
-
-
-def optional_fields(model: type[Any]) -> frozenset[str]:
-    """Return the names of a model's fields that may be None."""
-    return frozenset(field.name for field in attrs.fields(model) if "None" in str(field.type))
-
-
-def bounds_of(model: type[Any], field: str) -> Bounds | Length:
-    """Return the bounds of a model's field; raise `LookupError` if it has none."""
-    return bounded_fields(model)[field]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import attrs
 
+from outreach.models.fields import Checked, Text, ruled
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus
 
 CallOutcome = Literal["positive", "negative", "voicemail", "busy", "no_answer", "declined", "failed"]
@@ -72,8 +74,16 @@ class Call:
         return None if self.duration_ms is None else (self.duration_ms + 500) // 1000
 
 
+DIALABLE: Final = re.compile(r"\+?[1-9][0-9]{6,14}")
+"""What the interface takes as a number."""
+
+DIALABLE_NUMBER: Final = Text(
+    pattern=DIALABLE, meaning="must be 7 to 15 digits with an optional leading +, like +14155550102"
+)
+
+
 @attrs.frozen(kw_only=True)
-class NewCall:
+class NewCall(Checked):
     """A call to create with POST /calls (docs/interface.md#4.1).
 
     Attributes:
@@ -82,5 +92,5 @@ class NewCall:
     """
 
     agent_id: str
-    to: str
+    to: str = ruled(DIALABLE_NUMBER)
     variables: Mapping[str, Any] = attrs.field(factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Literal
+from typing import ClassVar, Literal, get_args
 
 import attrs
 
@@ -19,9 +19,8 @@ from outreach.models.base import (
     SmsMessageSource,
     SmsMode,
     Unset,
-    bounded,
-    sized,
 )
+from outreach.models.fields import Checked, ListOf, OneOf, Text, bounded, ruled, sized
 from outreach.models.hours import DEFAULT_CONCURRENCY, BusinessHours, HolidayCalendar
 from outreach.models.preflight import TextWarning
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, TERMINAL_CAMPAIGN_STATUSES, CampaignStatus, RecipientStatus
@@ -42,7 +41,7 @@ PauseReason = Literal[
 class CallerIdAllocation:
     """One number of a caller-ID group and how many recipients in turn it gets."""
 
-    number_id: str
+    number_id: str = ruled(Text(1))
     phone: str
     count: int = bounded(1, 1_000_000)
 
@@ -195,7 +194,7 @@ class Campaign:
 
 
 @attrs.frozen(kw_only=True)
-class NewSmsCampaign:
+class NewSmsCampaign(Checked):
     """An SMS campaign to create, without its contacts (docs/interface.md#4.3)."""
 
     name: str = sized(1, 100)
@@ -214,9 +213,17 @@ class NewSmsCampaign:
     business_hours: BusinessHours | None = None
     holidays: HolidayCalendar | None = None
 
+    def _problems(self) -> Sequence[ErrorDetail]:
+        details = []
+        if self.message_source == "custom" and self.body is None:
+            details.append(ErrorDetail("body", "is required when message_source is custom"))
+        if self.message_source == "flow" and self.flow_id is None:
+            details.append(ErrorDetail("flow_id", "is required when message_source is flow"))
+        return details + schedule_problems(self)
+
 
 @attrs.frozen(kw_only=True)
-class NewCallCampaign:
+class NewCallCampaign(Checked):
     """A calling campaign to create, without its contacts (docs/interface.md#campaigns).
 
     `retry_voicemail`: whether a voicemail that got the agent's message is called again (docs/rules.md#voicemail).
@@ -240,6 +247,25 @@ class NewCallCampaign:
     double_dial: bool = False
     retry_voicemail: bool = False
 
+    def _problems(self) -> Sequence[ErrorDetail]:
+        details = []
+        if self.cli_mode == "group" and not self.cli_group:
+            details.append(ErrorDetail("cli_group", "must have at least 1 element when cli_mode is group"))
+        return details + schedule_problems(self)
+
+
+def schedule_problems(campaign: NewSmsCampaign | NewCallCampaign | Campaign) -> list[ErrorDetail]:
+    """Return what is wrong with the schedule of a campaign."""
+    start, expiry = campaign.scheduled_start_at, campaign.scheduled_expires_at
+    if campaign.schedule_type == "immediate":
+        words = "has no effect with schedule_type='immediate', the default: set schedule_type='scheduled'"
+        return [] if start is None else [ErrorDetail("scheduled_start_at", words)]
+    if start is None:
+        return [ErrorDetail("scheduled_start_at", "is required when schedule_type is scheduled")]
+    if expiry is not None and expiry <= start:
+        return [ErrorDetail("scheduled_expires_at", "must be later than scheduled_start_at")]
+    return []
+
 
 @attrs.frozen(kw_only=True)
 class CampaignCreated:
@@ -261,7 +287,7 @@ class CampaignCreated:
 
 
 @attrs.frozen(kw_only=True)
-class CampaignUpdate:
+class CampaignUpdate(Checked):
     """The fields of a campaign to change; `UNSET` leaves a field as it is.
 
     None clears description, times, hours and holidays, which a campaign does not need. It also clears the message, the
@@ -278,11 +304,13 @@ class CampaignUpdate:
         batch_concurrency: Calls at a time, 1 to 40; of calling campaigns only.
     """
 
+    _rules_from: ClassVar = (NewSmsCampaign, NewCallCampaign)
+
     name: str | Unset = UNSET
     description: str | Unset | None = UNSET
     body: str | Unset | None = UNSET
     carrier: CarrierName | Unset | None = UNSET
-    from_number: str | Unset | None = UNSET
+    from_number: str | Unset | None = sized(0, 255, default=UNSET)
     rate_per_minute: int | Unset = UNSET
     flow_id: str | Unset | None = UNSET
     agent_id: str | Unset | None = UNSET
@@ -292,13 +320,18 @@ class CampaignUpdate:
     holidays: HolidayCalendar | Unset | None = UNSET
     batch_concurrency: int | Unset = UNSET
 
+    def _problems(self) -> Sequence[ErrorDetail]:
+        if isinstance(self.body, str) and isinstance(self.flow_id, str):
+            return (ErrorDetail("flow_id", "excludes body: a campaign sends a text or runs a flow"),)
+        return ()
+
 
 FollowUpExclusion = Literal["opted_out", "replied", "reached"]
 """Contacts that a follow-up leaves out by itself."""
 
 
 @attrs.frozen(kw_only=True)
-class NewFollowUp:
+class NewFollowUp(Checked):
     """A follow-up to create.
 
     Attributes:
@@ -308,8 +341,10 @@ class NewFollowUp:
         body: Another text; None for the same text or flow.
     """
 
-    results: Sequence[str]
-    include: Collection[FollowUpExclusion] = ()
+    _rules_from: ClassVar = (NewSmsCampaign,)
+
+    results: Sequence[str] = ruled(ListOf(Text(1, 100), 1, 100))
+    include: Collection[FollowUpExclusion] = ruled(ListOf(OneOf(get_args(FollowUpExclusion)), maximum=100), default=())
     name: str | None = None
     body: str | None = None
 

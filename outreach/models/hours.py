@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, time
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import attrs
 
-from outreach.models.base import bounded
+from outreach.errors import ErrorDetail
+from outreach.meant import day_like, did_you_mean
+from outreach.models.fields import Instance, Refused, bounded, ruled, zone
 
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 """In the order of `datetime.weekday()`."""
@@ -61,6 +63,20 @@ class TimeWindow:
         return self.end_minute < self.start_minute
 
 
+def _schedule(value: Any) -> Any:
+    """Return windows by day, as they are."""
+    details = []
+    for day, windows in Instance(Mapping)(value).items():
+        if day not in DAYS:
+            words = f"must be one of {', '.join(DAYS)}{did_you_mean(day_like(day))}"
+            details.append(ErrorDetail(f".{day}", words))
+        if not isinstance(windows, Sequence) or not all(isinstance(one, TimeWindow) for one in windows):
+            details.append(ErrorDetail(f".{day}", f"must be a tuple of outreach.TimeWindow, not {windows!r}"))
+    if details:
+        raise Refused.at(details)
+    return value
+
+
 DEFAULT_CONCURRENCY: Final = 10
 """Recipients in one wave, where nothing else is said."""
 
@@ -80,8 +96,8 @@ class BusinessHours:
     """
 
     enabled: bool = True
-    timezone: str
-    schedule: Mapping[str, tuple[TimeWindow, ...]]
+    timezone: str = ruled(zone)
+    schedule: Mapping[str, tuple[TimeWindow, ...]] = ruled(_schedule)
     batch_concurrency: int = bounded(1, 40, default=DEFAULT_CONCURRENCY)
 
 

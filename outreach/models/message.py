@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
 import attrs
 
-from outreach.models.base import CarrierName, sized
+from outreach.errors import ErrorDetail
+from outreach.models.base import CarrierName
+from outreach.models.fields import Checked, bounded, sized
+from outreach.models.resources import MAX_STEPS
 from outreach.models.states import MessageStatus
 
 Keyword = Literal["stop", "start", "help"]
@@ -88,7 +92,7 @@ class InboundMessage:
 
 
 @attrs.frozen(kw_only=True)
-class NewMessage:
+class NewMessage(Checked):
     """A message to send with POST /sms.
 
     Attributes:
@@ -103,9 +107,12 @@ class NewMessage:
     from_number: str | None = None
     carrier: CarrierName | None = None
 
+    def _problems(self) -> Sequence[ErrorDetail]:
+        return () if self.body.strip() else (ErrorDetail("body", "must not be blank"),)
+
 
 @attrs.frozen(kw_only=True)
-class NewTestMessage:
+class NewTestMessage(Checked):
     """A test message to send: what a contact of a campaign would get, to a number of one's own.
 
     Attributes:
@@ -115,7 +122,7 @@ class NewTestMessage:
         at_any_hour: Whether to send it outside the campaign's hours and the contact hours at `to` too.
     """
 
-    contact: str
-    to: str
-    message: int = 1
+    contact: str = sized(1, 255)
+    to: str = sized(1, 255)
+    message: int = bounded(1, MAX_STEPS, default=1)
     at_any_hour: bool = False

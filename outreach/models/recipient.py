@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 
+from outreach.models.fields import Text, ruled, sized
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
 
 MAX_EXTERNAL_ID: Final = 255
@@ -17,18 +18,20 @@ MAX_EXTERNAL_ID: Final = 255
 class NewRecipient:
     """A contact as supplied (docs/interface.md#2.3).
 
+    It does not check itself, because a campaign may have hundreds of thousands: its reader does.
+
     Attributes:
         custom_variables: Any JSON values; the keys are template variables.
         external_id: The application's own name of the contact, 1 to 255 characters; need not be unique.
     """
 
-    phone_number: str
+    phone_number: str = ruled(Text(1))
     first_name: str | None = None
     last_name: str | None = None
     email: str | None = None
     company: str | None = None
     custom_variables: Mapping[str, Any] = attrs.field(factory=dict)
-    external_id: str | None = None
+    external_id: str | None = sized(1, MAX_EXTERNAL_ID, default=None)
 
 
 class PreparedRecipient(NamedTuple):

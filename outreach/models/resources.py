@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 import attrs
 
-from outreach.models.base import UNSET, CarrierName, Unset, bounded, sized
+from outreach.errors import ErrorDetail
+from outreach.models.base import UNSET, CarrierName, Unset
+from outreach.models.fields import Checked, ListOf, Model, Text, bounded, bounded_fields, ruled, sized
 
 AgentDirection = Literal["outbound", "inbound"]
 VoiceProviderName: TypeAlias = str
@@ -92,7 +94,11 @@ class Number:
     carrier: CarrierName | None
     trunk_id: str | None
     created_at: datetime
-    rate_per_minute: int | None = bounded(1, 600, default=None)
+    rate_per_minute: int | None = None
+
+
+MAX_STEPS: Final = 50
+"""Of one flow."""
 
 
 @attrs.frozen(kw_only=True)
@@ -127,7 +133,7 @@ class Flow:
 
 
 @attrs.frozen(kw_only=True)
-class NewAgent:
+class NewAgent(Checked):
     """An agent to create.
 
     Attributes:
@@ -145,21 +151,33 @@ class NewAgent:
     """
 
     name: str = sized(1, 255)
-    provider: VoiceProviderName = "simulator"
+    provider: VoiceProviderName = sized(1, 255, default="simulator")
     direction: AgentDirection = "outbound"
     allow_outbound: bool = False
     is_active: bool = True
     provider_agent_id: str | None = sized(1, 255, default=None)
-    placeholders: Sequence[str] | None = None
-    from_number: str | None = None
+    placeholders: Sequence[str] | None = ruled(ListOf(Text(1, 255), maximum=1000), default=None)
+    from_number: str | None = sized(1, 64, default=None)
     voicemail: VoicemailPolicy | None = None
     # The narrowest bounds of the providers (Vapi: voicemailMessage, maxDurationSeconds).
     voicemail_message: str | None = sized(1, 1000, default=None)
     max_call_seconds: int | None = bounded(10, 43_200, default=None)
 
+    def _problems(self) -> Sequence[ErrorDetail]:
+        return voicemail_problems(self)
+
+
+def voicemail_problems(agent: Agent | NewAgent) -> Sequence[ErrorDetail]:
+    """Return what is wrong with what an agent says to a machine."""
+    message = agent.voicemail_message
+    if (agent.voicemail == "leave_message") is not (message is not None):
+        return (ErrorDetail("voicemail_message", "goes with voicemail leave_message, which needs it"),)
+    blank = message is not None and not message.strip()
+    return (ErrorDetail("voicemail_message", "must not be blank"),) if blank else ()
+
 
 @attrs.frozen(kw_only=True)
-class NewNumber:
+class NewNumber(Checked):
     """A number to add.
 
     Attributes:
@@ -169,14 +187,14 @@ class NewNumber:
         rate_per_minute: Messages per minute over all campaigns, 1 to 600; None for no limit.
     """
 
-    phone: str
+    phone: str = sized(1, 64)
     carrier: CarrierName | None = None
     trunk_id: str | None = None
     rate_per_minute: int | None = bounded(1, 600, default=None)
 
 
 @attrs.frozen(kw_only=True)
-class NewTrunk:
+class NewTrunk(Checked):
     """A trunk to create.
 
     Attributes:
@@ -191,7 +209,7 @@ class NewTrunk:
 
 
 @attrs.frozen(kw_only=True)
-class NewFlow:
+class NewFlow(Checked):
     """A flow to create.
 
     Attributes:
@@ -200,15 +218,20 @@ class NewFlow:
     """
 
     name: str = sized(1, 255)
-    steps: Sequence[FlowStep]
+    steps: Sequence[FlowStep] = ruled(ListOf(Model(FlowStep), 1, MAX_STEPS))
+
+    def _problems(self) -> Sequence[ErrorDetail]:
+        return _step_problems(self.steps)
 
 
 @attrs.frozen(kw_only=True)
-class AgentUpdate:
+class AgentUpdate(Checked):
     """The fields of an agent to change; `UNSET` leaves a field as it is.
 
     None clears the optional ones; without `placeholders` the agent accepts any variable.
     """
+
+    _rules_from: ClassVar = (NewAgent,)
 
     name: str | Unset = UNSET
     is_active: bool | Unset = UNSET
@@ -222,16 +245,38 @@ class AgentUpdate:
 
 
 @attrs.frozen(kw_only=True)
-class FlowUpdate:
+class FlowUpdate(Checked):
     """The fields of a flow to change; `UNSET` leaves a field as it is."""
+
+    _rules_from: ClassVar = (NewFlow,)
 
     name: str | Unset = UNSET
     steps: Sequence[FlowStep] | Unset = UNSET
 
+    def _problems(self) -> Sequence[ErrorDetail]:
+        return () if self.steps is UNSET else _step_problems(self.steps)
+
+
+def _step_problems(steps: Sequence[FlowStep]) -> Sequence[ErrorDetail]:
+    details: list[ErrorDetail] = []
+    if not any(step.kind == "send" for step in steps):
+        details.append(ErrorDetail("steps", "no step sends anything"))
+    bounds = bounded_fields(FlowStep)
+    for index, step in enumerate(steps):
+        if step.kind == "send" and (step.body is None or not step.body.strip()):
+            words = "a send step needs a text of {} to {} characters".format(*bounds["body"])
+            details.append(ErrorDetail(f"steps[{index}].body", words))
+        if step.kind == "wait" and step.wait_minutes is None:
+            words = "a wait step needs {} to {} minutes".format(*bounds["wait_minutes"])
+            details.append(ErrorDetail(f"steps[{index}].wait_minutes", words))
+    return details
+
 
 @attrs.frozen(kw_only=True)
-class NumberUpdate:
+class NumberUpdate(Checked):
     """The fields of a number to change; `UNSET` leaves a field as it is, None clears it."""
+
+    _rules_from: ClassVar = (NewNumber,)
 
     carrier: CarrierName | Unset | None = UNSET
     trunk_id: str | Unset | None = UNSET
@@ -239,8 +284,10 @@ class NumberUpdate:
 
 
 @attrs.frozen(kw_only=True)
-class TrunkUpdate:
+class TrunkUpdate(Checked):
     """The fields of a trunk to change; `UNSET` leaves a field as it is, None clears the provider's id."""
+
+    _rules_from: ClassVar = (NewTrunk,)
 
     name: str | Unset = UNSET
     address: str | Unset = UNSET

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 import attrs
 
-from outreach.models.base import UNSET, Unset, bounded, set_fields, sized
+from outreach.errors import ErrorDetail
+from outreach.models.base import UNSET, Unset, set_fields
+from outreach.models.fields import Checked, ListOf, Text, bounded, ruled, sized
 from outreach.models.message import ReplyPurpose
+
+MAX_VARIABLES: Final = 1000
+
+_VARIABLE_NAME: Final = Text(
+    pattern=re.compile(r"[A-Za-z0-9_]{1,40}"), meaning="must be 1 to 40 letters, digits and underscores"
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -22,11 +31,11 @@ class SmsSettings:
     """
 
     footer_enabled: bool = True
-    footer_text: str = sized(0, 120, default="Reply STOP to opt out")
-    max_segments: int = bounded(1, 5, default=5)
+    footer_text: str = "Reply STOP to opt out"
+    max_segments: int = 5
     retry_enabled: bool = False
-    retry_max_attempts: int = bounded(1, 3, default=3)
-    retry_delay_minutes: int = bounded(5, 120, default=15)
+    retry_max_attempts: int = 3
+    retry_delay_minutes: int = 15
     custom_variables: tuple[str, ...] = ()
     revision: int = 0
 
@@ -45,16 +54,16 @@ class CallSettings:
         retry_delay_minutes: Wait between attempts.
     """
 
-    retry_max_attempts: int = bounded(1, 10, default=3)
-    retry_delay_minutes: int = bounded(1, 1440, default=30)
+    retry_max_attempts: int = 3
+    retry_delay_minutes: int = 30
 
 
 @attrs.frozen(kw_only=True)
-class CallSettingsUpdate:
+class CallSettingsUpdate(Checked):
     """The fields to change; `UNSET` leaves a field as it is, and none can be cleared."""
 
-    retry_max_attempts: int | Unset = UNSET
-    retry_delay_minutes: int | Unset = UNSET
+    retry_max_attempts: int | Unset = bounded(1, 10, default=UNSET)
+    retry_delay_minutes: int | Unset = bounded(1, 1440, default=UNSET)
 
     def apply(self, settings: CallSettings) -> CallSettings:
         """Return the updated settings."""
@@ -74,21 +83,26 @@ class ReplySettings:
     """
 
     enabled: bool = True
-    stop_text: str = sized(0, 320, default="")
-    start_text: str = sized(0, 320, default="")
-    help_text: str = sized(0, 320, default="")
+    stop_text: str = ""
+    start_text: str = ""
+    help_text: str = ""
     help_when_opted_out: bool = False
 
 
 @attrs.frozen(kw_only=True)
-class ReplySettingsUpdate:
+class ReplySettingsUpdate(Checked):
     """The fields to change; `UNSET` leaves a field as it is; an empty text or None restores the default."""
 
     enabled: bool | Unset = UNSET
-    stop_text: str | Unset | None = UNSET
-    start_text: str | Unset | None = UNSET
-    help_text: str | Unset | None = UNSET
+    stop_text: str | Unset | None = sized(0, 320, default=UNSET)
+    start_text: str | Unset | None = sized(0, 320, default=UNSET)
+    help_text: str | Unset | None = sized(0, 320, default=UNSET)
     help_when_opted_out: bool | Unset = UNSET
+
+    def _problems(self) -> Sequence[ErrorDetail]:
+        problem = "must not be blank; an empty text restores the default"
+        texts = set_fields(self).items()
+        return [ErrorDetail(name, problem) for name, text in texts if isinstance(text, str) and text.isspace()]
 
     def apply(self, settings: ReplySettings) -> ReplySettings:
         """Return the updated settings."""
@@ -97,23 +111,25 @@ class ReplySettingsUpdate:
 
 
 @attrs.frozen(kw_only=True)
-class SmsSettingsUpdate:
+class SmsSettingsUpdate(Checked):
     """The fields to change; `UNSET` leaves a field as it is, and none can be cleared."""
 
     footer_enabled: bool | Unset = UNSET
-    footer_text: str | Unset = UNSET
-    max_segments: int | Unset = UNSET
+    footer_text: str | Unset = sized(0, 120, default=UNSET)
+    max_segments: int | Unset = bounded(1, 5, default=UNSET)
     retry_enabled: bool | Unset = UNSET
-    retry_max_attempts: int | Unset = UNSET
-    retry_delay_minutes: int | Unset = UNSET
-    custom_variables: Sequence[str] | Unset = UNSET
+    retry_max_attempts: int | Unset = bounded(1, 3, default=UNSET)
+    retry_delay_minutes: int | Unset = bounded(5, 120, default=UNSET)
+    custom_variables: Sequence[str] | Unset = ruled(ListOf(_VARIABLE_NAME), default=UNSET)
+
+    def _problems(self) -> Sequence[ErrorDetail]:
+        if self.custom_variables is UNSET or len(self.custom_variables) <= MAX_VARIABLES:
+            return ()
+        return (ErrorDetail("custom_variables", f"must be at most {MAX_VARIABLES} names"),)
 
     def apply(self, settings: SmsSettings) -> SmsSettings:
         """Return the updated settings."""
-        changes = set_fields(self)
-        if "custom_variables" in changes:
-            changes["custom_variables"] = tuple(changes["custom_variables"])
-        return attrs.evolve(settings, **changes, revision=settings.revision + 1)
+        return attrs.evolve(settings, **set_fields(self), revision=settings.revision + 1)
 
 
 SMS_SETTINGS_FIELDS: Final = tuple(field.name for field in attrs.fields(SmsSettingsUpdate))

@@ -9,7 +9,8 @@ from typing import Final, Literal
 
 import attrs
 
-from outreach.models.base import Channel, sized
+from outreach.models.base import Channel
+from outreach.models.fields import Checked, ListOf, Text, ruled, sized
 
 UnsubscribeScope = Literal["all", "sms", "call"]
 RegisterScope = Literal["all", "sms", "call", "held"]
@@ -222,7 +223,7 @@ def _with_imports(entry: Unsubscribe, other: Unsubscribe) -> str | None:
 
 
 @attrs.frozen(kw_only=True)
-class NewUnsubscribes:
+class NewUnsubscribes(Checked):
     """Numbers to unsubscribe.
 
     Attributes:
@@ -231,7 +232,7 @@ class NewUnsubscribes:
         evidence: Free text on why and when; None if none.
     """
 
-    phone_numbers: Sequence[str]
+    phone_numbers: Sequence[str] = ruled(ListOf(Text(1, 64), 1, 1000))
     scope: UnsubscribeScope = "all"
     evidence: str | None = sized(0, 1000, default=None)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Final, Literal, get_args
+from typing import ClassVar, Final, Literal, get_args
 
 import attrs
 
-from outreach.models.base import UNSET, Unset, bounded, sized
+from outreach.models.base import UNSET, Unset
+from outreach.models.fields import Checked, bounded, sized
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 
 DEFAULT_REQUEST_LIMIT: Final = 600
@@ -39,22 +40,22 @@ class Workspace:
     """
 
     id: str
-    name: str = sized(1, 255)
+    name: str
     mode: WorkspaceMode
     status: WorkspaceStatus
     sms_campaigns_enabled: bool
-    request_limit: int | None = bounded(1, 1_000_000)
+    request_limit: int | None
     default_region: str | None
     revision: int
     created_at: datetime
     updated_at: datetime
     contact_hours: bool = False
-    frequency_cap: int | None = bounded(1, 1000, default=None)
-    retention_days: int | None = bounded(1, 36_500, default=None)
+    frequency_cap: int | None = None
+    retention_days: int | None = None
 
 
 @attrs.frozen(kw_only=True)
-class NewWorkspace:
+class NewWorkspace(Checked):
     """A workspace to create.
 
     Attributes:
@@ -69,14 +70,14 @@ class NewWorkspace:
         retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
     """
 
-    name: str
+    name: str = sized(1, 255)
     mode: WorkspaceMode = WorkspaceMode.SANDBOX
     sms_campaigns_enabled: bool = True
-    request_limit: int | None = DEFAULT_REQUEST_LIMIT
+    request_limit: int | None = bounded(1, 1_000_000, default=DEFAULT_REQUEST_LIMIT)
     default_region: str | None = None
     contact_hours: bool | None = None
-    frequency_cap: int | None = None
-    retention_days: int | None = None
+    frequency_cap: int | None = bounded(1, 1000, default=None)
+    retention_days: int | None = bounded(1, 36_500, default=None)
 
 
 @attrs.frozen(kw_only=True)
@@ -121,7 +122,7 @@ class CreatedApiKey:
 
 
 @attrs.frozen(kw_only=True)
-class WorkspaceUpdate:
+class WorkspaceUpdate(Checked):
     """The fields of a workspace to change; `UNSET` leaves a field as it is.
 
     Attributes:
@@ -131,6 +132,8 @@ class WorkspaceUpdate:
         frequency_cap: Dispatches to one number in 24 hours; None for no cap.
         retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
     """
+
+    _rules_from: ClassVar = (NewWorkspace,)
 
     name: str | Unset = UNSET
     status: WorkspaceStatus | Unset = UNSET

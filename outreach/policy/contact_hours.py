@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
+from outreach.clock import is_zone
 from outreach.models.campaign import Campaign
 from outreach.models.hours import DAYS, BusinessHours, TimeWindow
 from outreach.models.plans import Ending, Postponement, WavePlan
@@ -24,7 +25,7 @@ from outreach.models.work import CampaignRunState
 from outreach.models.workspace import Workspace
 from outreach.policy.holidays import closed_dates
 from outreach.policy.number_zones import number_zones
-from outreach.policy.opening import closes_at, is_zone, next_open
+from outreach.policy.opening import closes_at, next_open
 
 FIRST_MINUTE: Final = 8 * 60
 LAST_MINUTE: Final = 21 * 60

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 import attrs
 
+from outreach.clock import is_zone
 from outreach.models.campaign import Campaign
 from outreach.models.hours import DAYS, MINUTES_A_DAY, BusinessHours
 from outreach.models.trail import TrailRule
@@ -244,25 +245,6 @@ def opening_state(campaign: Campaign, now: datetime) -> OpeningState:
 def earliest(*moments: datetime | None) -> datetime | None:
     """Return the earliest of the given times; None if all are None."""
     return min((moment for moment in moments if moment is not None), default=None)
-
-
-_NOT_ZONES: Final = frozenset({"localtime", "Factory", "posixrules"})
-"""Files that some systems keep among the zones."""
-
-
-@functools.cache
-def zone_names() -> frozenset[str]:
-    """Return the names of all time zones, as spelled in the database."""
-    return frozenset(available_timezones()) - _NOT_ZONES
-
-
-def is_zone(name: str) -> bool:
-    """Return whether a time zone exists.
-
-    The name never reaches the file system, so that neither `../x` nor, where file names ignore case, `europe/berlin`
-    does.
-    """
-    return name in zone_names()
 
 
 def local_text(moment: datetime, zone: str) -> str:

@@ -13,13 +13,13 @@ from typing import Final
 
 import attrs
 
+from outreach.models.call import DIALABLE
 from outreach.policy import numbering
 from outreach.policy.whole_numbers import LOST_DIGITS, is_scientific, written_out
 
 _MAX_INPUT_LENGTH: Final = 64
 """The longest possible number, with punctuation and extension."""
 
-_DIALABLE: Final = re.compile(r"\+?[1-9][0-9]{6,14}")
 _E164: Final = re.compile(r"\+[1-9][0-9]{6,14}")
 _DIGITS: Final = re.compile(r"\+?[0-9]{1,20}")
 _EXTENSION: Final = re.compile(r"[\s;,]*(?:extension|extn|ext|x|#)[.:=\s]*[0-9]{1,7}\Z", re.IGNORECASE | re.ASCII)
@@ -173,7 +173,7 @@ def normalise_single(written: str, default_region: str | None) -> str | None:
 
 def is_dialable(to: str) -> bool:
     r"""Return whether a text is what POST /calls accepts: `^\+?[1-9]\d{6,14}$`, ASCII digits, the whole text."""
-    return _DIALABLE.fullmatch(to) is not None
+    return DIALABLE.fullmatch(to) is not None
 
 
 def mask_phone(phone: str) -> str:

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, Literal
 
+from outreach.meant.date_formats import date_format, format_meant, read_date
 from outreach.models.campaign import Campaign
 from outreach.models.preflight import ContactExample, PlaceholderProblem, TextWarning
 from outreach.models.recipient import Recipient
 from outreach.models.resources import Agent
 from outreach.policy.column_names import Field, fields_of_headers, usual_field
 from outreach.policy.damaged_texts import REPLACED, decoded_once
-from outreach.policy.date_formats import date_format, format_meant, read_date
 from outreach.policy.rendering import (
     PLACEHOLDER,
     Placeholder,

@@ -9,10 +9,10 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from outreach.meant.date_formats import date_format, read_date, read_time
 from outreach.models.message import ReplyPurpose
 from outreach.models.recipient import Recipient
 from outreach.models.settings import ReplySettings, ReplyText
-from outreach.policy.date_formats import date_format, read_date, read_time
 from outreach.policy.segments import count_segments
 from outreach.policy.texts import JSON, as_text, composed, is_blank, name_spellings
 

@@ -9,9 +9,9 @@ import attrs
 
 from outreach.errors import ConfigError
 from outreach.models.account import RekeyResult, StoredAccount
+from outreach.models.fields import Integer, check_value
 from outreach.operations.common import record_audit
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_integer
 from outreach.vault import Vault
 from outreach.working_set import Transaction
 
@@ -39,7 +39,7 @@ class AccountRekeying:
             ConfigError: No usable key, or none of the keys opens the credentials of some account: nothing was changed.
             InvalidRequest: `max_slices` is out of its bounds.
         """
-        check_integer("max_slices", max_slices, 1, 1_000_000)
+        check_value("max_slices", max_slices, Integer(1, 1_000_000))
         older, current, unreadable = await self._sort_accounts()
         if unreadable:
             raise ConfigError(_refusal(unreadable))

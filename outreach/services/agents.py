@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Final, get_args
 
 import attrs
 
 from outreach.errors import InvalidRequest
 from outreach.models.base import Page
+from outreach.models.fields import OneOf, check_value
 from outreach.models.resources import (
     Agent,
-    AgentDirection,
     AgentUpdate,
     NewAgent,
-    VoicemailPolicy,
+    voicemail_problems,
 )
 from outreach.models.work import IdempotencyKey
 from outreach.operations.access.usages import require_unused, users_of_agent
@@ -24,20 +23,8 @@ from outreach.operations.common import agent_of, record_audit, workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
-from outreach.services.validation import (
-    check_bounds,
-    check_choice,
-    check_flags,
-    check_kind,
-    check_phone,
-    check_texts,
-    validated_fields,
-)
+from outreach.services.validation import changed_fields, check_kind, check_phone
 from outreach.working_set import Transaction
-
-_CLEARABLE: Final = (
-    "from_number", "provider_agent_id", "placeholders", "voicemail", "voicemail_message", "max_call_seconds",
-)  # fmt: skip
 
 
 class Agents:
@@ -64,11 +51,7 @@ class Agents:
             RequestInProgress: The first call with this key is still running.
         """
         check_kind("new", new, NewAgent)
-        check_bounds(NewAgent, attrs.asdict(new, recurse=False))
-        check_choice("provider", new.provider, ("simulator", *self._context.adapters.names("voice")))
-        check_choice("direction", new.direction, get_args(AgentDirection))
-        flags = {"allow_outbound": new.allow_outbound, "is_active": new.is_active}
-        check_flags(flags, "allow_outbound", "is_active")
+        check_value("provider", new.provider, OneOf(("simulator", *self._context.adapters.names("voice"))))
         identifier, now = self._context.ids(), self._context.now()
 
         def operation(tx: Transaction) -> Agent:
@@ -82,7 +65,7 @@ class Agents:
                 direction=new.direction,
                 allow_outbound=new.allow_outbound,
                 is_active=new.is_active,
-                placeholders=None if new.placeholders is None else check_texts("placeholders", new.placeholders),
+                placeholders=None if new.placeholders is None else tuple(new.placeholders),
                 from_number=check_phone("from_number", new.from_number, workspace.default_region),
                 voicemail=new.voicemail,
                 voicemail_message=new.voicemail_message,
@@ -91,7 +74,6 @@ class Agents:
                 created_at=now,
                 updated_at=now,
             )
-            _check_calls(agent)
             tx.agents.insert(agent)
             record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.create", subject=agent.id)
             return agent
@@ -113,11 +95,7 @@ class Agents:
             NotFound: The workspace has no such agent.
             InvalidRequest: A value is out of its bounds.
         """
-        changes = validated_fields(change, AgentUpdate, clearable=_CLEARABLE)
-        check_bounds(NewAgent, changes)
-        if changes.get("placeholders") is not None:
-            changes["placeholders"] = check_texts("placeholders", changes["placeholders"])
-        check_flags(changes, "is_active", "allow_outbound")
+        changes = changed_fields(change, AgentUpdate)
         if "voicemail" in changes and changes["voicemail"] != "leave_message":
             # The message belongs to the old policy.
             changes.setdefault("voicemail_message", None)
@@ -130,7 +108,9 @@ class Agents:
             if "from_number" in changes:
                 number["from_number"] = check_phone("from_number", changes["from_number"], workspace.default_region)
             after = attrs.evolve(before, **changes | number, revision=before.revision + 1, updated_at=now)
-            _check_calls(after)
+            problems = voicemail_problems(after)
+            if problems:
+                raise InvalidRequest(details=problems)
             tx.agents.update(after)
             if _callable(after) is not _callable(before):
                 sync_setups_of_agent(tx, after, now=now, actor=actor)
@@ -185,13 +165,3 @@ class Agents:
 
 def _callable(agent: Agent) -> bool:
     return agent.is_active and agent.can_place_calls
-
-
-def _check_calls(agent: Agent) -> None:
-    if agent.voicemail is not None:
-        check_choice("voicemail", agent.voicemail, get_args(VoicemailPolicy))
-    message = agent.voicemail_message
-    if (agent.voicemail == "leave_message") is not (message is not None):
-        raise InvalidRequest.at("voicemail_message", "goes with voicemail leave_message, which needs it")
-    if message is not None and not message.strip():
-        raise InvalidRequest.at("voicemail_message", "must not be blank")

@@ -13,6 +13,7 @@ import attrs
 from outreach.clock import Clock
 from outreach.errors import InvalidRequest, NotFound, Unauthorized
 from outreach.models.base import Page
+from outreach.models.fields import ListOf, OneOf, Text, check_value
 from outreach.models.workspace import (
     API_SCOPES,
     DEFAULT_SCOPES,
@@ -25,7 +26,6 @@ from outreach.operations.access import workspaces as operations
 from outreach.operations.common import workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate
-from outreach.services.validation import check_choice, check_name, check_texts
 
 KEY_PREFIX: Final = "outreach_"
 """The prefix of every API key, by which people and secret scanners recognise one."""
@@ -66,7 +66,7 @@ class ApiKeys:
             NotFound: The workspace does not exist.
             InvalidRequest: The name is too long, or the scopes are none.
         """
-        check_name("name", name, 255, minimum=0)
+        check_value("name", name, Text(0, 255))
         allowed = _checked(scopes)
         secret = KEY_PREFIX + secrets.token_urlsafe(_KEY_BYTES)
         key = ApiKey(
@@ -156,11 +156,9 @@ class ApiKeys:
 
 def _checked(scopes: object) -> tuple[ApiScope, ...]:
     """Return scopes, each once, in the order of `API_SCOPES`."""
-    given = check_texts("scopes", scopes)
+    given = check_value("scopes", scopes, ListOf(OneOf(API_SCOPES)))
     if not given:
         raise InvalidRequest.at("scopes", f"must have at least one of {', '.join(API_SCOPES)}")
-    for index, scope in enumerate(given):
-        check_choice(f"scopes[{index}]", scope, API_SCOPES)
     return tuple(scope for scope in API_SCOPES if scope in given)
 
 

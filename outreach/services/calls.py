@@ -19,13 +19,13 @@ from outreach.models.work import IdempotencyKey, WorkUnit
 from outreach.operations.campaigns.setup import require_account
 from outreach.operations.common import agent_of, campaign_of, require_available, workspace_of
 from outreach.operations.waves import singles
-from outreach.policy.phones import canonical_phone, is_dialable
+from outreach.policy.phones import canonical_phone
 from outreach.policy.texts import as_text, text_problem
 from outreach.services.context import ServiceContext
 from outreach.services.failures import call_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.services.lists import PageRequest, iterate
-from outreach.services.validation import check_kind, require_text
+from outreach.services.validation import check_kind
 from outreach.working_set import Transaction
 
 _POLL_SECONDS: Final = 0.02
@@ -61,8 +61,7 @@ class Calls:
 
         Raises:
             NotFound: The workspace has no such agent.
-            InvalidRequest: The number breaks the interface's pattern, a variable is unknown to the agent, or the key
-                was used with other content.
+            InvalidRequest: A variable is unknown to the agent, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
             Conflict: The agent is inactive or may not place calls, a live workspace has no account at its provider, the
                 number is unsubscribed, or the agent is already calling it.
@@ -79,8 +78,6 @@ class Calls:
 
     async def _create(self, workspace_id: str, new: NewCall, once: IdempotencyGuard[Call]) -> Call:
         check_kind("new", new, NewCall)
-        if not is_dialable(require_text("to", new.to)):
-            raise InvalidRequest.at("to", "must be 7 to 15 digits with an optional leading +, like +14155550102")
         context = self._context
         call_id = context.ids()
         here = context.dispatching()
@@ -201,9 +198,6 @@ class Calls:
 
 
 def _texts_of(new: NewCall, placeholders: tuple[str, ...] | None) -> Mapping[str, str]:
-    given: object = new.variables
-    if not isinstance(given, Mapping):
-        raise InvalidRequest.at("variables", f"must be a mapping of values by name, not {type(given).__name__}")
     unknown = [key for key in new.variables if placeholders is not None and key not in placeholders]
     if unknown:
         expected = ", ".join(placeholders or ()) or "none"

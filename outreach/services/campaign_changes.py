@@ -7,9 +7,8 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from outreach.clock import in_utc
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest
-from outreach.models.campaign import Campaign, CampaignUpdate, NewCallCampaign, NewSmsCampaign
+from outreach.models.campaign import Campaign, CampaignUpdate, schedule_problems
 from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey
 from outreach.operations.campaigns import transitions as moves
@@ -17,19 +16,16 @@ from outreach.operations.common import agent_of, campaign_of, campaign_unit, flo
 from outreach.operations.waves.clock_steps import note_new_hours
 from outreach.policy.holidays import extend_calendar
 from outreach.policy.texts import composed
-from outreach.providers.registry import Adapters
-from outreach.services.campaign_validation import check_times
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
 from outreach.services.start_checks import MAX_LOOKED_AT, check_contacts, texts_of
-from outreach.services.validation import check_bounds, check_name, check_provider, validated_fields
+from outreach.services.validation import changed_fields, check_provider
 from outreach.working_set import Transaction
 
 _WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
 _HOURS: Final = frozenset({"business_hours", "holidays"})
 _SMS_FIELDS: Final = frozenset({"body", "message_source", "flow_id", "carrier", "from_number", "rate_per_minute"})
 _CALL_FIELDS: Final = frozenset({"agent_id", "batch_concurrency"})
-_CLEARABLE: Final = ("description", "body", "carrier", "from_number", "flow_id", "agent_id", *_WHEN)
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 _SETTLED_BY_THE_START: Final = {
@@ -57,11 +53,12 @@ class CampaignChanges:
 
         Raises:
             NotFound: The workspace has no such campaign, flow or agent.
-            InvalidRequest: A value is out of its bounds, or a campaign under way would lack what it needs.
+            InvalidRequest: The carrier is unknown, or a campaign under way would lack what it needs.
             Conflict: The campaign has ended, or has begun to send and keeps this field.
         """
-        changes = validated_fields(change, CampaignUpdate, clearable=_CLEARABLE)
-        _check_update(changes, self._context.adapters)
+        changes = changed_fields(change, CampaignUpdate)
+        if change.carrier:
+            check_provider("carrier", change.carrier, "carrier", self._context.adapters)
         now = self._context.now()
         if "body" in changes:
             await self._require_text(workspace_id, campaign_id, changes)
@@ -232,7 +229,7 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
         flow_of(tx, workspace_id, flow_id)
     if agent_id is not None:
         agent_of(tx, workspace_id, agent_id)
-    given = {name: in_utc(value) for name, value in changes.items()}
+    given = dict(changes)
     if given.get("body") is not None:
         given["body"] = composed(given["body"])
         given["message_source"] = "custom"
@@ -250,20 +247,11 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
         )
     after = attrs.evolve(before, **given)
     if not given.keys().isdisjoint(_WHEN):
-        check_times(after)
+        problems = schedule_problems(after)
+        if problems:
+            raise InvalidRequest(details=problems)
     if "batch_concurrency" in given and after.business_hours is not None:
         # The hours have the same number (docs/interface.md#business-hours).
         hours = attrs.evolve(after.business_hours, batch_concurrency=given["batch_concurrency"])
         after = attrs.evolve(after, business_hours=hours)
     return after
-
-
-def _check_update(changes: Mapping[str, Any], adapters: Adapters) -> None:
-    check_bounds(NewSmsCampaign, changes)
-    check_bounds(NewCallCampaign, changes)
-    if changes.get("body") is not None and changes.get("flow_id") is not None:
-        raise InvalidRequest.at("flow_id", "excludes body: a campaign sends a text or runs a flow")
-    if changes.get("from_number") is not None:
-        check_name("from_number", changes["from_number"], 255, minimum=0)
-    if changes.get("carrier") is not None:
-        check_provider("carrier", changes["carrier"], "carrier", adapters)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from functools import partial
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import attrs
 
@@ -14,11 +14,11 @@ from outreach.models.campaign import (
     Campaign,
     CampaignCreated,
     FollowUpCreated,
-    FollowUpExclusion,
     NewCallCampaign,
     NewFollowUp,
     NewSmsCampaign,
 )
+from outreach.models.fields import check_field
 from outreach.models.recipient import NewRecipient, Recipient
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import IdempotencyKey
@@ -27,10 +27,9 @@ from outreach.policy.explanations import ended_reasons
 from outreach.policy.phones import is_pseudonym
 from outreach.services.campaign_loading import CampaignCreation, stored_campaign
 from outreach.services.idempotency import IdempotencyGuard
-from outreach.services.validation import check_choice, check_kind, check_name, check_texts
+from outreach.services.validation import check_kind
 from outreach.working_set import Transaction
 
-_LEFT_OUT: Final = get_args(FollowUpExclusion)
 _BATCH: Final = 500
 _MAX_NAME: Final = 100
 _SPOKEN_TO: Final = frozenset({"positive", "negative"})
@@ -114,7 +113,7 @@ class CampaignCopies(CampaignCreation):
         """
         check_kind("new", new, NewFollowUp)
         # Neither their order nor a repetition makes it another follow-up.
-        wanted, included = sorted(_checked_results(new.results)), sorted(_checked_include(new.include))
+        wanted, included = sorted(_known_results(new.results)), sorted(set(new.include))
         content = [campaign_id, wanted, included, new.name, new.body]
 
         def remember(made: FollowUpCreated) -> bytes:
@@ -155,7 +154,7 @@ class CampaignCopies(CampaignCreation):
         once: IdempotencyGuard[FollowUpCreated],
     ) -> FollowUpCreated:
         check_kind("new", new, NewFollowUp)
-        wanted, included = _checked_results(new.results), _checked_include(new.include)
+        wanted, included = _known_results(new.results), frozenset(new.include)
         campaign = await self._source(workspace_id, campaign_id)
         if new.body is not None and campaign.channel != "sms":
             raise InvalidRequest.at("body", "does not apply to a campaign of channel call")
@@ -339,31 +338,20 @@ def _fields(campaign: Campaign, kind: type) -> dict[str, Any]:
 
 def _named(name: str | None, campaign: Campaign, addition: str) -> str:
     if name is not None:
-        check_name("name", name, _MAX_NAME)
-        return name
+        checked: str = check_field(NewFollowUp, "name", name)
+        return checked
     return f"{campaign.name[: _MAX_NAME - len(addition) - 1]} {addition}"
 
 
-def _checked_include(include: Collection[str]) -> frozenset[str]:
-    if isinstance(include, str):
-        raise InvalidRequest.at("include", "must be a list of texts")
-    for one in include:
-        check_choice("include", one, _LEFT_OUT)
-    return frozenset(include)
-
-
-def _checked_results(results: Sequence[str]) -> frozenset[str]:
-    wanted = check_texts("results", results)
-    if not wanted:
-        raise InvalidRequest.at("results", "must name at least one result, such as failed or no_answer")
+def _known_results(results: Sequence[str]) -> frozenset[str]:
     known = {*_ENDED, *ended_reasons()}
-    for index, one in enumerate(wanted):
+    for index, one in enumerate(results):
         if one not in known:
             raise InvalidRequest.at(
                 f"results[{index}]",
                 f"{one[:40]!r} is no result; use a state ({', '.join(_ENDED)}) or a reason such as no_answer",
             )
-    return frozenset(wanted)
+    return frozenset(results)
 
 
 def _no_contacts_message(wanted: frozenset[str], left_out: Counter[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 from outreach.convert.exports import export_bytes
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import CampaignReport, ExportedContact, ExportedReply, ExportFormat
+from outreach.models.fields import OneOf, check_value
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.operations.campaigns.reporting import event_window, report_of
@@ -17,7 +18,6 @@ from outreach.operations.common import campaign_of
 from outreach.policy.explanations import describe_reason
 from outreach.services.context import ServiceContext
 from outreach.services.failures import last_failure
-from outreach.services.validation import check_choice
 from outreach.working_set import Transaction
 
 _BATCH: Final = 500
@@ -68,7 +68,7 @@ class CampaignExports:
             InvalidRequest: The format is unknown.
             ConfigError: A library for XLSX is not installed.
         """
-        check_choice("kind", kind, FORMATS)
+        check_value("kind", kind, OneOf(FORMATS))
         campaign = await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, campaign_id))
         contacts = self.iter_export(workspace_id, campaign_id)
         parts = export_bytes(

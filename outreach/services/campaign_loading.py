@@ -12,7 +12,6 @@ import anyio
 import attrs
 import orjson
 
-from outreach.clock import in_utc
 from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
 from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
 from outreach.models.hours import DEFAULT_CONCURRENCY, HolidayCalendar
@@ -27,11 +26,10 @@ from outreach.operations.campaigns.transitions import missing_setup, setup_statu
 from outreach.operations.common import agent_of, campaign_of, flow_of, trunk_of, workspace_of
 from outreach.policy.holidays import extend_calendar
 from outreach.policy.texts import composed, composed_or_none
-from outreach.services.campaign_validation import check_new_call_campaign, check_new_sms_campaign
 from outreach.services.contacts import HashedContacts, RecipientSource, VariableNameCollector, chunks, run_concurrently
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.validation import check_kind
+from outreach.services.validation import check_kind, check_provider
 from outreach.working_set import Transaction
 
 Make = Callable[[RecipientSource, IdempotencyGuard[CampaignCreated]], Awaitable[CampaignCreated]]
@@ -102,11 +100,12 @@ class CampaignCreation:
     def _draft_of(
         self, workspace_id: str, campaign: NewSmsCampaign | NewCallCampaign
     ) -> Callable[[Transaction], Campaign]:
-        """Return what makes a draft of a campaign, having checked its fields; it checks what the draft refers to."""
+        """Return what makes a draft of a campaign, having checked its carrier; it checks what the draft refers to."""
         if isinstance(campaign, NewCallCampaign):
-            check_new_call_campaign(campaign)
             return partial(self._new_call_draft, workspace_id, campaign)
-        check_new_sms_campaign(campaign, self._context.adapters)
+        check_kind("campaign", campaign, NewSmsCampaign)
+        if campaign.carrier is not None:
+            check_provider("carrier", campaign.carrier, "carrier", self._context.adapters)
         return partial(self._new_sms_draft, workspace_id, campaign)
 
     def _new_sms_draft(self, workspace_id: str, campaign: NewSmsCampaign, tx: Transaction) -> Campaign:
@@ -402,8 +401,8 @@ class CampaignCreation:
         stored = attrs.fields_dict(Campaign).keys()
         fields = {name: value for name, value in attrs.asdict(new, recurse=False).items() if name in stored}
         fields |= {
-            "scheduled_start_at": in_utc(new.scheduled_start_at) if new.schedule_type == "scheduled" else None,
-            "scheduled_expires_at": in_utc(new.scheduled_expires_at),
+            "scheduled_start_at": new.scheduled_start_at if new.schedule_type == "scheduled" else None,
+            "scheduled_expires_at": new.scheduled_expires_at,
             "holidays": _filled(new.holidays, now),
             "csv_column_headers": tuple(map(composed, new.csv_column_headers)),
         }
@@ -446,9 +445,7 @@ def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
 
 def _require_sms(workspace: Workspace) -> None:
     if not workspace.sms_campaigns_enabled:
-        raise SmsCampaignsDisabled(
-            "SMS campaigns are not enabled for this workspace. An organization owner can turn them on."
-        )
+        raise SmsCampaignsDisabled
 
 
 def _filled(calendar: HolidayCalendar | None, now: datetime) -> HolidayCalendar | None:

@@ -9,14 +9,15 @@ from typing import Final
 from outreach.errors import InvalidRequest, NotFound
 from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch
-from outreach.models.recipient import MAX_EXTERNAL_ID, Recipient, RecipientCount
+from outreach.models.fields import Integer, OneOf, Text, check_field, check_value
+from outreach.models.recipient import MAX_EXTERNAL_ID, NewRecipient, Recipient, RecipientCount
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import ContactHistory
 from outreach.operations.campaigns.histories import histories, histories_of_external_id, history_at, with_phone
 from outreach.operations.common import campaign_of, workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate, moment_cursor
-from outreach.services.validation import check_choice, check_integer, check_name, require_text
+from outreach.services.validation import require_text
 from outreach.working_set import Transaction
 
 _MAX_POSITION: Final = 2**63 - 1
@@ -57,13 +58,12 @@ class CampaignRecipients:
             InvalidRequest: An argument is invalid.
         """
         if status is not None:
-            check_choice("status", status, tuple(RecipientStatus))
-        if reason is not None and not isinstance(reason, str):
-            raise InvalidRequest.at("reason", f"must be a text, not {type(reason).__name__}")
+            check_value("status", status, OneOf(tuple(RecipientStatus)))
+        if reason is not None:
+            check_value("reason", reason, Text())
         if phone is not None:
             require_text("phone", phone)
-        if external_id is not None:
-            check_name("external_id", external_id, MAX_EXTERNAL_ID)
+        check_field(NewRecipient, "external_id", external_id)
         page_request = PageRequest("recipients", workspace_id, campaign_id, after=after, limit=limit)
         cursor = page_request.number()
         begin = -1 if cursor is None else cursor
@@ -126,7 +126,7 @@ class CampaignRecipients:
             campaign_of(tx, workspace_id, campaign_id)
             return tx.recipients.get(workspace_id, campaign_id, position)
 
-        check_integer("position", position, 0, _MAX_POSITION)
+        check_value("position", position, Integer(0, _MAX_POSITION))
         recipient = await self._context.storage.read_ledger(workspace_id, campaign_id, operation)
         if recipient is None:
             raise NotFound("recipient", str(position))
@@ -143,7 +143,7 @@ class CampaignRecipients:
             NotFound: The workspace does not exist.
             InvalidRequest: The id is no text of 1 to 255 characters, or `after` or `limit` is invalid.
         """
-        check_name("external_id", external_id, MAX_EXTERNAL_ID)
+        check_value("external_id", external_id, Text(1, MAX_EXTERNAL_ID))
         page_request = PageRequest("appearances", workspace_id, external_id, after=after, limit=limit)
         begin = None
         if (cursor := page_request.moment()) is not None:
@@ -188,7 +188,7 @@ class CampaignRecipients:
             NotFound: The workspace has no such campaign.
             InvalidRequest: `position`, `after` or `limit` is invalid.
         """
-        check_integer("position", position, 0, _MAX_POSITION)
+        check_value("position", position, Integer(0, _MAX_POSITION))
         page_request = PageRequest("dispatches", workspace_id, campaign_id, position, after=after, limit=limit)
         found = await self._context.storage.read_ledger(
             workspace_id,
@@ -209,7 +209,7 @@ class CampaignRecipients:
         Raises:
             NotFound: The workspace has no such campaign, or the campaign no such recipient.
         """
-        check_integer("position", position, 0, _MAX_POSITION)
+        check_value("position", position, Integer(0, _MAX_POSITION))
         return await self._context.storage.read_ledger(
             workspace_id, campaign_id, lambda tx: history_at(tx, workspace_id, campaign_id, position)
         )
@@ -237,8 +237,8 @@ class CampaignRecipients:
         """
         if (phone is None) == (external_id is None):
             raise InvalidRequest.at("phone", "name the contact, either by its phone number or by its external_id")
+        check_field(NewRecipient, "external_id", external_id)
         if external_id is not None:
-            check_name("external_id", external_id, MAX_EXTERNAL_ID)
             return await self._context.storage.read_ledger(
                 workspace_id,
                 campaign_id,

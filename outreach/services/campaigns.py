@@ -12,6 +12,7 @@ import attrs
 from outreach.errors import ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, Page
 from outreach.models.campaign import Campaign, Counters
+from outreach.models.fields import OneOf, Text, boolean, check_value
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.status import StartCheck
 from outreach.models.work import IdempotencyKey
@@ -37,11 +38,6 @@ from outreach.services.start_checks import (
     find_misread_numbers,
     find_start_warnings,
     find_unsendable_text,
-)
-from outreach.services.validation import (
-    check_choice,
-    check_flags,
-    check_text,
 )
 from outreach.vault import Vault
 from outreach.working_set import Transaction
@@ -165,7 +161,7 @@ class Campaigns(
         page_request = PageRequest("campaigns", workspace_id, after=after, limit=limit)
         wanted = _check_filters(channel, status, search)
         if archived is not None:
-            check_flags({"archived": archived}, "archived")
+            check_value("archived", archived, boolean)
         begin = page_request.moment()
 
         def operation(tx: Transaction) -> tuple[Sequence[StoredCampaign], int]:
@@ -418,13 +414,10 @@ def numbered_page(
 def _check_filters(channel: Channel | None, status: CampaignStatus | None, search: object) -> CampaignStatus | None:
     """Check what a list is filtered by; return the status, which may be given as text."""
     if channel is not None:
-        check_choice("channel", channel, _CHANNELS)
+        check_value("channel", channel, OneOf(_CHANNELS))
     if search is not None:
-        check_text("search", search)
-    if status is None or type(status) is CampaignStatus:
-        return status
-    check_choice("status", status, tuple(CampaignStatus))
-    return CampaignStatus(status)
+        check_value("search", search, Text())
+    return None if status is None else check_value("status", status, OneOf(tuple(CampaignStatus), CampaignStatus))
 
 
 def _reason(found: StartCheck | None) -> ErrorDetail | None:

@@ -13,6 +13,7 @@ from anyio import to_thread
 from outreach.errors import ArchiveUnavailable, Conflict, InvalidRequest
 from outreach.models.archive import Archive, PurgeResult, RetentionResult
 from outreach.models.campaign import Campaign
+from outreach.models.fields import Integer, check_value
 from outreach.operations.archives.reading import list_archives
 from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.common import campaign_of, workspace_of
@@ -27,7 +28,7 @@ from outreach.operations.erasure.campaigns import (
 from outreach.operations.erasure.people import purge_person
 from outreach.policy.phones import PSEUDONYM_PREFIX, canonical_phone
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_integer, require_text
+from outreach.services.validation import require_text
 from outreach.storage.archives import erase_person, require_writable
 from outreach.working_set import Transaction
 from outreach.working_set.tables.erasures import PersonRows
@@ -179,7 +180,7 @@ class Erasure:
             NotFound: The workspace does not exist.
             InvalidRequest: `max_slices` is out of its bounds.
         """
-        check_integer("max_slices", max_slices, 1, 1_000_000)
+        check_value("max_slices", max_slices, Integer(1, 1_000_000))
         storage = self._context.storage
         if workspace_id is not None:
             await storage.read(lambda tx: workspace_of(tx, workspace_id))

@@ -12,6 +12,7 @@ import anyio
 from outreach.errors import Conflict, InvalidRequest, StorageError
 from outreach.models.base import MAX_PAGE_ITEMS, Page
 from outreach.models.events import Event, EventPage
+from outreach.models.fields import Integer, Text, check_value
 from outreach.models.subscription import Subscription
 from outreach.operations import subscriptions
 from outreach.operations.common import workspace_of
@@ -19,7 +20,6 @@ from outreach.operations.subscriptions import events_between
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.named_streams import NamedStream, lease_of
-from outreach.services.validation import check_integer, check_name
 from outreach.working_set import Transaction
 
 E = TypeVar("E", bound=Event, covariant=True)
@@ -285,7 +285,7 @@ class Events:
         _check_kinds(kinds)
         _check_since(since)
         if name is not None:
-            check_name("name", name, _MAX_NAME_LENGTH)
+            check_value("name", name, Text(1, _MAX_NAME_LENGTH))
         if self._closing is None:
             self._closing = anyio.Event()
         if name is None:
@@ -322,7 +322,7 @@ class Events:
         """
         _check_kinds(kinds)
         _check_since(since)
-        check_integer("limit", limit, 1, MAX_PAGE_ITEMS)
+        check_value("limit", limit, Integer(1, MAX_PAGE_ITEMS))
         wanted = kinds or (Event,)
 
         def operation(tx: Transaction) -> EventPage:

@@ -7,15 +7,15 @@ from typing import Final
 
 from outreach.models.call import Call
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchCount
+from outreach.models.fields import check_field
 from outreach.models.message import Message
-from outreach.models.recipient import MAX_EXTERNAL_ID, Recipient
+from outreach.models.recipient import NewRecipient, Recipient
 from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.operations.common import campaign_of
 from outreach.policy.explanations import FAULT_WITHOUT_ANSWER
 from outreach.providers.registry import explain
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_name
 from outreach.working_set import Transaction
 
 _BATCH: Final = 500
@@ -120,8 +120,7 @@ class CampaignResults:
             NotFound: The workspace has no such campaign.
             InvalidRequest: The id is no text of 1 to 255 characters.
         """
-        if external_id is not None:
-            check_name("external_id", external_id, MAX_EXTERNAL_ID)
+        check_field(NewRecipient, "external_id", external_id)
         after = -1
         while True:
 

@@ -7,18 +7,16 @@ from functools import partial
 
 import attrs
 
-from outreach.errors import InvalidRequest
 from outreach.models.base import Page
 from outreach.models.resources import Flow, FlowStep, FlowUpdate, NewFlow
 from outreach.models.work import IdempotencyKey
 from outreach.operations.access.usages import STARTED, require_unused, users_of_flow
 from outreach.operations.common import flow_of, record_audit, workspace_of
-from outreach.policy.flows import check_steps
 from outreach.policy.texts import composed_or_none
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
-from outreach.services.validation import check_bounds, check_kind, validated_fields
+from outreach.services.validation import changed_fields, check_kind
 from outreach.working_set import Transaction
 
 
@@ -42,13 +40,10 @@ class Flows:
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A step is invalid, no step sends anything, or the key was used with other content.
+            InvalidRequest: The key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
         check_kind("new", new, NewFlow)
-        check_bounds(NewFlow, {"name": new.name})
-        _check_kinds(new.steps)
-        check_steps(new.steps)
         identifier, now = self._context.ids(), self._context.now()
         flow = Flow(id=identifier, workspace_id=workspace_id, name=new.name, steps=_composed(new.steps), created_at=now)
 
@@ -81,14 +76,10 @@ class Flows:
 
         Raises:
             NotFound: The workspace has no such flow.
-            InvalidRequest: A step is invalid, or no step sends anything.
             Conflict: Its steps are to change while a started campaign that has not ended uses it.
         """
-        changes = validated_fields(change, FlowUpdate)
-        check_bounds(NewFlow, changes)
+        changes = changed_fields(change, FlowUpdate)
         if "steps" in changes:
-            _check_kinds(changes["steps"])
-            check_steps(changes["steps"])
             changes["steps"] = _composed(changes["steps"])
         now = self._context.now()
 
@@ -146,10 +137,3 @@ class Flows:
 def _composed(steps: Sequence[FlowStep]) -> tuple[FlowStep, ...]:
     """Return steps with their texts in NFC."""
     return tuple(attrs.evolve(step, body=composed_or_none(step.body)) for step in steps)
-
-
-def _check_kinds(steps: object) -> None:
-    if isinstance(steps, str) or not isinstance(steps, Sequence):
-        raise InvalidRequest.at("steps", f"must be a list of outreach.FlowStep, not {type(steps).__name__}")
-    for index, step in enumerate(steps):
-        check_kind(f"steps[{index}]", step, FlowStep)

@@ -20,7 +20,7 @@ from typing import Final, Protocol, TypeVar
 from outreach.clock import format_timestamp, parse_timestamp
 from outreach.errors import InvalidRequest
 from outreach.models.base import MAX_PAGE_ITEMS, Page
-from outreach.services.validation import check_integer
+from outreach.models.fields import Integer, check_value
 
 _AT_ONCE: Final = 500
 """Items that an iterator reads in one transaction."""
@@ -79,7 +79,7 @@ class PageRequest:
     """
 
     def __init__(self, *listed: str | int | None, after: object, limit: int) -> None:
-        check_integer("limit", limit, 1, MAX_PAGE_ITEMS)
+        check_value("limit", limit, Integer(1, MAX_PAGE_ITEMS))
         self._key = hashlib.sha256(repr(listed).encode("utf-8", "backslashreplace")).digest()
         self.limit = limit
         self.cursor = None if after is None else self._read(after)

@@ -9,6 +9,7 @@ from functools import partial
 from outreach.clock import in_utc
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.models.base import CarrierName, Page
+from outreach.models.fields import Text, check_value
 from outreach.models.message import InboundMessage, Message, NewMessage, NewTestMessage
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import MessageStatus, WorkspaceMode
@@ -19,7 +20,6 @@ from outreach.operations.campaigns.trial_texts import require_open, text_for_con
 from outreach.operations.common import campaign_of, record_audit, require_available, workspace_of
 from outreach.operations.register import inbound
 from outreach.operations.waves import singles
-from outreach.policy.flows import MAX_STEPS
 from outreach.policy.phones import canonical_phone, normalise_single
 from outreach.policy.segments import count_segments
 from outreach.policy.senders import parse_inbound_sender
@@ -30,11 +30,8 @@ from outreach.services.failures import message_failure
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.validation import (
-    check_bounds,
-    check_integer,
     check_kind,
     check_provider,
-    check_text,
     require_text,
 )
 from outreach.working_set import Transaction
@@ -81,11 +78,7 @@ class Messages:
 
     async def _send(self, workspace_id: str, new: NewMessage, once: IdempotencyGuard[Message]) -> Message:
         check_kind("new", new, NewMessage)
-        _check_body(new.body)
         body = composed(new.body)
-        require_text("to", new.to)
-        if new.from_number is not None:
-            require_text("from_number", new.from_number)
         if new.carrier is not None:
             check_provider("carrier", new.carrier, "carrier", self._context.adapters)
         context = self._context
@@ -98,7 +91,7 @@ class Messages:
             to = canonical_phone(new.to, workspace.default_region)
             if to is None:
                 raise InvalidRequest.at("to", "is not a phone number; write it like +14155550102")
-            from_number, carrier = _route(tx, workspace, new)
+            from_number, carrier = _route(tx, workspace, new.from_number, new.carrier)
             require_account(tx, workspace, carrier, context.adapters)
             message = Message(
                 id=message_id,
@@ -164,9 +157,6 @@ class Messages:
         self, workspace_id: str, campaign_id: str, new: NewTestMessage, actor: str, once: IdempotencyGuard[Message]
     ) -> Message:
         check_kind("new", new, NewTestMessage)
-        require_text("contact", new.contact)
-        require_text("to", new.to)
-        check_integer("message", new.message, 1, MAX_STEPS)
         context = self._context
         message_id = context.ids()
 
@@ -181,8 +171,7 @@ class Messages:
             if not new.at_any_hour:
                 require_open(workspace, campaign, phone, now)
             text = text_for_contact(tx, workspace, campaign, new.contact, new.message)
-            route = NewMessage(to=phone, body=text.body, from_number=campaign.from_number, carrier=campaign.carrier)
-            from_number, carrier = _route(tx, workspace, route)
+            from_number, carrier = _route(tx, workspace, campaign.from_number, campaign.carrier)
             require_account(tx, workspace, carrier, context.adapters)
             sent = Message(
                 id=message_id,
@@ -239,7 +228,7 @@ class Messages:
             NotFound: The workspace does not exist.
             InvalidRequest: The sender or the carrier is invalid, the text cannot be stored, or the time has no zone.
         """
-        check_text("body", body)
+        check_value("body", body, Text())
         if provider is not None:
             check_provider("provider", provider, "carrier", self._context.adapters)
         require_text("from_number", from_number)
@@ -348,27 +337,23 @@ class Messages:
         return await message_failure(self._context, message)
 
 
-def _check_body(body: str) -> None:
-    check_bounds(NewMessage, {"body": body})
-    if not body.strip():
-        raise InvalidRequest.at("body", "must not be blank")
-
-
-def _route(tx: Transaction, workspace: Workspace, new: NewMessage) -> tuple[str | None, CarrierName]:
+def _route(
+    tx: Transaction, workspace: Workspace, from_number: str | None, carrier: CarrierName | None
+) -> tuple[str | None, CarrierName]:
     """Return the sending number and carrier: as requested, else from the workspace's numbers.
 
     A sandbox needs neither: the simulator sends there, under the name `twilio`.
     """
     numbers = [number for number in tx.numbers.list(workspace.id) if number.carrier is not None]
-    sender = new.from_number or None
+    sender = from_number or None
     if sender is not None:
         sender = normalise_single(sender, workspace.default_region) or sender
         known = tx.numbers.of_line(workspace.id, sender)
-        carrier = new.carrier or (known.carrier if known else None)
+        carrier = carrier or (known.carrier if known else None)
     else:
-        chosen = next((n for n in numbers if new.carrier in {None, n.carrier}), None)
+        chosen = next((n for n in numbers if carrier in {None, n.carrier}), None)
         sender = chosen.phone if chosen else None
-        carrier = new.carrier or (chosen.carrier if chosen else None)
+        carrier = carrier or (chosen.carrier if chosen else None)
     if workspace.mode is WorkspaceMode.SANDBOX:
         return sender, carrier or "twilio"
     if carrier is None:

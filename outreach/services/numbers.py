@@ -13,16 +13,14 @@ from outreach.models.resources import NewNumber, Number, NumberUpdate
 from outreach.models.work import IdempotencyKey
 from outreach.operations.access.usages import require_unused, users_of_number
 from outreach.operations.common import record_audit, trunk_of, wake_running_campaigns, workspace_of
-from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import (
-    check_bounds,
+    changed_fields,
     check_kind,
     check_phone,
     check_provider,
-    validated_fields,
 )
 from outreach.working_set import AlreadyExists, Transaction
 
@@ -52,12 +50,12 @@ class Numbers:
 
         Raises:
             NotFound: The workspace or the trunk does not exist.
-            InvalidRequest: The number is invalid, or the key was used with other content.
+            InvalidRequest: The number is invalid, the carrier is unknown, or the key was used with other content.
             Conflict: The workspace has the number already.
             RequestInProgress: The first call with this key is still running.
         """
         check_kind("new", new, NewNumber)
-        _check(new.carrier, new.rate_per_minute, self._context.adapters)
+        self._check_carrier(new.carrier)
         identifier, now = self._context.ids(), self._context.now()
 
         def operation(tx: Transaction) -> Number:
@@ -107,10 +105,10 @@ class Numbers:
 
         Raises:
             NotFound: The workspace has no such number or trunk.
-            InvalidRequest: A value is out of its bounds.
+            InvalidRequest: The carrier is unknown.
         """
-        changes = validated_fields(change, NumberUpdate, clearable=("carrier", "trunk_id", "rate_per_minute"))
-        _check(changes.get("carrier"), changes.get("rate_per_minute"), self._context.adapters)
+        changes = changed_fields(change, NumberUpdate)
+        self._check_carrier(changes.get("carrier"))
         now = self._context.now()
 
         def operation(tx: Transaction) -> Number:
@@ -159,15 +157,13 @@ class Numbers:
         """Iterate over a workspace's numbers, oldest first; see `list`."""
         return iterate(partial(self.list, workspace_id))
 
+    def _check_carrier(self, carrier: object) -> None:
+        if carrier is not None:
+            check_provider("carrier", carrier, "carrier", self._context.adapters)
+
 
 def _number_of(tx: Transaction, workspace_id: str, number_id: str) -> Number:
     number = tx.numbers.get(workspace_id, number_id)
     if number is None:
         raise NotFound("number", number_id)
     return number
-
-
-def _check(carrier: object, rate_per_minute: object, adapters: Adapters) -> None:
-    if carrier is not None:
-        check_provider("carrier", carrier, "carrier", adapters)
-    check_bounds(Number, {"rate_per_minute": rate_per_minute})

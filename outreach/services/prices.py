@@ -7,13 +7,14 @@ from decimal import Decimal
 from typing import Final, get_args
 
 from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.meant import currency_like, did_you_mean, regions_like
+from outreach.models.fields import OneOf, refusals
 from outreach.models.prices import Price, PriceKind, PriceTable
 from outreach.operations.common import record_audit, workspace_of
-from outreach.policy.meant import currency_like, did_you_mean, regions_like
 from outreach.policy.numbering import is_region
 from outreach.providers.registry import Adapters
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_kind, choice_problem
+from outreach.services.validation import check_kind
 from outreach.working_set import Transaction
 
 MAX_PRICES: Final = 2000
@@ -99,14 +100,12 @@ def _check(table: PriceTable, adapters: Adapters) -> None:
 
 
 def _problems(path: str, price: Price, adapters: Adapters) -> list[ErrorDetail]:
-    details = []
-    problem = choice_problem(price.kind, get_args(PriceKind))
-    if problem is not None:
-        return [ErrorDetail(f"{path}.kind", problem)]
+    details = refusals(f"{path}.kind", price.kind, OneOf(get_args(PriceKind)))
+    if details:
+        return details
     if price.provider is not None:
         names = (*adapters.names("carrier" if price.kind == "sms" else "voice"), "simulator")
-        problem = choice_problem(price.provider, names)
-        details += [] if problem is None else [ErrorDetail(f"{path}.provider", problem)]
+        details += refusals(f"{path}.provider", price.provider, OneOf(names))
     country: object = price.country
     if country is not None and not (isinstance(country, str) and is_region(country)):
         meant = did_you_mean(regions_like(country))

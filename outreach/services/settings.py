@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Final, get_args
+from typing import get_args
 
-from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.message import ReplyPurpose
 from outreach.models.settings import (
     CallSettings,
@@ -27,11 +25,8 @@ from outreach.operations.common import (
 )
 from outreach.policy.rendering import reply_text
 from outreach.services.context import ServiceContext
-from outreach.services.validation import bound_problems, check_bounds, check_flags, check_texts, validated_fields
+from outreach.services.validation import check_kind
 from outreach.working_set import Transaction
-
-MAX_VARIABLES: Final = 1000
-VARIABLE_NAME: Final = re.compile(r"[A-Za-z0-9_]{1,40}")
 
 
 class Settings:
@@ -53,9 +48,8 @@ class Settings:
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A value is out of its bounds; nothing was changed.
         """
-        _check(change)
+        check_kind("change", change, SmsSettingsUpdate)
         now = self._context.now()
 
         def operation(tx: Transaction) -> SmsSettings:
@@ -90,9 +84,8 @@ class CallingSettings:
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A value is out of its bounds; nothing was changed.
         """
-        check_bounds(CallSettings, validated_fields(change, CallSettingsUpdate))
+        check_kind("change", change, CallSettingsUpdate)
         now = self._context.now()
 
         def operation(tx: Transaction) -> CallSettings:
@@ -110,23 +103,6 @@ class CallingSettings:
             return after
 
         return await self._context.storage.write(operation)
-
-
-def _check(change: SmsSettingsUpdate) -> None:
-    changes = validated_fields(change, SmsSettingsUpdate)
-    check_flags(changes, "footer_enabled", "retry_enabled")
-    details = bound_problems(SmsSettings, changes)
-    for index, name in enumerate(check_texts("custom_variables", changes.get("custom_variables", ()))):
-        if index >= MAX_VARIABLES:
-            details.append(ErrorDetail("custom_variables", f"must be at most {MAX_VARIABLES} names"))
-            break
-        if not VARIABLE_NAME.fullmatch(name):
-            details.append(ErrorDetail(f"custom_variables[{index}]", "must be 1 to 40 letters, digits and underscores"))
-    if details:
-        raise InvalidRequest(details=details)
-
-
-_TEXTS: Final = ("stop_text", "start_text", "help_text")
 
 
 class Replies:
@@ -161,17 +137,8 @@ class Replies:
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A text is too long, blank or cannot be stored everywhere; nothing was changed.
         """
-        changes = validated_fields(change, ReplySettingsUpdate, clearable=_TEXTS)
-        check_flags(changes, "enabled", "help_when_opted_out")
-        texts = {name: changes[name] for name in _TEXTS if changes.get(name) is not None}
-        details = bound_problems(ReplySettings, texts)
-        if not details:
-            problem = "must not be blank; an empty text restores the default"
-            details = [ErrorDetail(name, problem) for name, text in texts.items() if text and not text.strip()]
-        if details:
-            raise InvalidRequest(details=details)
+        check_kind("change", change, ReplySettingsUpdate)
 
         def operation(tx: Transaction) -> ReplySettings:
             workspace_of(tx, workspace_id)

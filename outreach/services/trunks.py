@@ -14,7 +14,7 @@ from outreach.operations.common import record_audit, trunk_of, workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
-from outreach.services.validation import check_bounds, check_kind, validated_fields
+from outreach.services.validation import changed_fields, check_kind
 from outreach.working_set import Transaction
 
 
@@ -38,11 +38,10 @@ class Trunks:
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A value is out of its bounds, or the key was used with other content.
+            InvalidRequest: The key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
         check_kind("new", new, NewTrunk)
-        check_bounds(NewTrunk, attrs.asdict(new, recurse=False))
         trunk = Trunk(
             id=self._context.ids(),
             workspace_id=workspace_id,
@@ -88,10 +87,8 @@ class Trunks:
 
         Raises:
             NotFound: The workspace has no such trunk.
-            InvalidRequest: A value is out of its bounds.
         """
-        changes = validated_fields(change, TrunkUpdate, clearable=("provider_trunk_id",))
-        check_bounds(NewTrunk, changes)
+        changes = changed_fields(change, TrunkUpdate)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Trunk:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Sequence
 from functools import partial
-from typing import Final, get_args
+from typing import Final
 
 import attrs
 
 from outreach.errors import NotFound
+from outreach.models.fields import Text, check_field, check_value
 from outreach.models.unsubscribe import (
     IMPORT,
+    NewUnsubscribes,
     Unsubscribe,
     UnsubscribeImport,
     UnsubscribeScope,
@@ -25,7 +27,7 @@ from outreach.policy.phones import normalise
 from outreach.policy.senders import number_of_channel, parse_inbound_sender
 from outreach.policy.spellings import spellings
 from outreach.services.context import ServiceContext
-from outreach.services.validation import check_choice, check_text, require_text
+from outreach.services.validation import require_text
 from outreach.working_set import Transaction
 
 _BATCH: Final = 500
@@ -66,9 +68,9 @@ class UnsubscribeImports:
             NotFound: The workspace does not exist.
             InvalidRequest: The scope or the file's name is invalid.
         """
-        check_choice("scope", scope, get_args(UnsubscribeScope))
+        check_field(NewUnsubscribes, "scope", scope)
         if file_name is not None:
-            check_text("file_name", file_name)
+            check_value("file_name", file_name, Text())
             file_name = file_name[:_MAX_FILE_NAME]
         region = (await self._context.storage.read(lambda tx: workspace_of(tx, workspace_id))).default_region
         import_id = self._context.ids()

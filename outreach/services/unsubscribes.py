@@ -10,6 +10,7 @@ import attrs
 
 from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
 from outreach.models.base import Channel, Page
+from outreach.models.fields import OneOf, boolean, check_field, check_value
 from outreach.models.unsubscribe import (
     HELD,
     KEYWORD,
@@ -33,9 +34,6 @@ from outreach.services.idempotency import Idempotency, IdempotencyGuard, finishe
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.unsubscribe_imports import AT_ONCE, UnsubscribeImports
 from outreach.services.validation import (
-    check_bounds,
-    check_choice,
-    check_flags,
     phone_problem,
     require_text,
 )
@@ -82,9 +80,8 @@ class Unsubscribes(UnsubscribeImports):
                 was used with other content; nothing was written.
             RequestInProgress: The first call with this key is still running.
         """
-        check_choice("scope", scope, get_args(UnsubscribeScope))
-        if evidence is not None:
-            check_bounds(NewUnsubscribes, {"evidence": evidence})
+        check_field(NewUnsubscribes, "scope", scope)
+        check_field(NewUnsubscribes, "evidence", evidence)
 
         def operation(tx: Transaction) -> Sequence[Unsubscribe]:
             # The time of the commit, so that a campaign that is loading meanwhile excludes the numbers.
@@ -213,7 +210,7 @@ class Unsubscribes(UnsubscribeImports):
             Conflict: The number is not held.
             RequestInProgress: The first call with this key is still running.
         """
-        check_flags({"opted_out": opted_out}, "opted_out")
+        check_value("opted_out", opted_out, boolean)
 
         def operation(tx: Transaction) -> Unsubscribe:
             now = self._context.now()
@@ -297,7 +294,7 @@ class Unsubscribes(UnsubscribeImports):
             NotFound: The workspace does not exist.
             InvalidRequest: The channel is unknown.
         """
-        check_choice("channel", channel, get_args(Channel))
+        check_value("channel", channel, OneOf(get_args(Channel)))
         return await self._context.storage.read(
             lambda tx: tx.register.stopped(workspace_of(tx, workspace_id).id, channel, tuple(phones))
         )

@@ -2,77 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.errors import InvalidRequest
 from outreach.models.account import ProviderKind
-from outreach.models.base import Bounds, Length, bounded_fields, optional_fields, set_fields
-from outreach.policy.meant import did_you_mean, nearest
+from outreach.models.base import set_fields
+from outreach.models.fields import OneOf, check_value
 from outreach.policy.phones import read_number
-from outreach.policy.texts import text_problem
 from outreach.providers.registry import Adapters
 
 _SHOWN: Final = 40
 """How many characters of a text that is no number are quoted."""
 
 
-def check_text(path: str, text: object) -> None:
-    """Check that a value is a text that every storage accepts.
-
-    Raises:
-        InvalidRequest: It is not a text, or holds NUL or a lone surrogate.
-    """
-    problem = text_problem(text)
-    if problem is not None:
-        raise InvalidRequest.at(path, problem)
-
-
-def check_name(path: str, name: str, maximum: int, *, minimum: int = 1) -> None:
-    """Check a text's length in code points and its characters.
-
-    Raises:
-        InvalidRequest: It is too short or too long, or holds NUL or a lone surrogate.
-    """
-    problem = text_problem(name)
-    if problem is None and not minimum <= len(name) <= maximum:
-        problem = f"must have {minimum} to {maximum} characters, not {len(name)}"
-    if problem is not None:
-        raise InvalidRequest.at(path, problem)
-
-
-def validated_fields(change: object, kind: type, *, clearable: Collection[str] = ()) -> dict[str, Any]:
+def changed_fields(change: object, kind: type) -> dict[str, Any]:
     """Return the changed fields of an `*Update` object, by name.
 
     Raises:
-        InvalidRequest: It is an object of another class, or clears a field that cannot be empty.
+        InvalidRequest: It is an object of another class.
     """
     check_kind("change", change, kind)
-    changes = set_fields(change)
-    details = [
-        ErrorDetail(name, "cannot be cleared: give a value, or leave it out (UNSET)")
-        for name, value in changes.items()
-        if value is None and name not in clearable
-    ]
-    if details:
-        raise InvalidRequest(details=details)
-    return changes
-
-
-def choice_problem(value: object, choices: Sequence[str]) -> str | None:
-    """Return why a value is not one of `choices`; None if it is."""
-    return None if value in choices else f"must be one of {', '.join(choices)}{did_you_mean(nearest(value, choices))}"
-
-
-def check_choice(path: str, value: object, choices: Sequence[str]) -> None:
-    """Check that a value is one of `choices`.
-
-    Raises:
-        InvalidRequest: It is not.
-    """
-    problem = choice_problem(value, choices)
-    if problem is not None:
-        raise InvalidRequest.at(path, problem)
+    return set_fields(change)
 
 
 def check_provider(path: str, value: object, kind: ProviderKind, adapters: Adapters) -> None:
@@ -81,16 +31,8 @@ def check_provider(path: str, value: object, kind: ProviderKind, adapters: Adapt
     Raises:
         InvalidRequest: It is none; the message names those that there are.
     """
-    problem = provider_problem(value, kind, adapters)
-    if problem is not None:
-        raise InvalidRequest.at(path, problem)
-
-
-def provider_problem(value: object, kind: ProviderKind, adapters: Adapters) -> str | None:
-    """Return why a value is not the name of a provider of a kind; None when it is."""
-    if isinstance(value, str) and adapters.kind(value) == kind:
-        return None
-    return choice_problem(value, adapters.names(kind))
+    if not isinstance(value, str) or adapters.kind(value) != kind:
+        check_value(path, value, OneOf(adapters.names(kind)))
 
 
 def check_kind(path: str, value: object, kind: type) -> None:
@@ -101,86 +43,6 @@ def check_kind(path: str, value: object, kind: type) -> None:
     """
     if not isinstance(value, kind):
         raise InvalidRequest.at(path, f"must be an outreach.{kind.__name__}, not {type(value).__name__}")
-
-
-def check_integer(path: str, value: object, least: int, most: int) -> None:
-    """Check that a value is an integer within bounds.
-
-    Raises:
-        InvalidRequest: It is not.
-    """
-    # bool is a subclass of int.
-    if type(value) is not int or not least <= value <= most:
-        raise InvalidRequest.at(path, f"must be an integer from {least} to {most}")
-
-
-def bound_problems(model: type[Any], values: Mapping[str, Any]) -> list[ErrorDetail]:
-    """Return what is wrong with values of a model's fields that have bounds.
-
-    Args:
-        model: The model on which the bounds stand.
-        values: Values by the fields' names; others are ignored.
-    """
-    optional = optional_fields(model)
-    given = ((name, values[name], bounds) for name, bounds in bounded_fields(model).items() if name in values)
-    checked = ((name, value, bounds) for name, value, bounds in given if value is not None or name not in optional)
-    problems = ((name, _out_of_bounds(value, bounds)) for name, value, bounds in checked)
-    return [ErrorDetail(name, problem) for name, problem in problems if problem is not None]
-
-
-def check_bounds(model: type[Any], values: Mapping[str, Any]) -> None:
-    """Check values of a model's fields; see `bound_problems`.
-
-    Raises:
-        InvalidRequest: One is out of its bounds; the details name each.
-    """
-    details = bound_problems(model, values)
-    if details:
-        raise InvalidRequest(details=details)
-
-
-def _out_of_bounds(value: object, bounds: Bounds | Length) -> str | None:
-    least, most = bounds
-    if isinstance(bounds, Length):
-        if not isinstance(value, str):
-            return "must be a string"
-        problem = text_problem(value)
-        if problem is None and not least <= len(value) <= most:
-            problem = f"must have {f'{least} to' if least else 'at most'} {most} characters, not {len(value)}"
-        return problem
-    # bool is a subclass of int.
-    if type(value) is int and least <= value <= most:
-        return None
-    return f"must be an integer from {least} to {most}"
-
-
-def check_flags(values: Mapping[str, object], *names: str) -> None:
-    """Check that the given ones of these values are booleans.
-
-    Raises:
-        InvalidRequest: One is not.
-    """
-    details = [
-        ErrorDetail(name, f"must be True or False, not {values[name]!r}")
-        for name in names
-        if name in values and not isinstance(values[name], bool)
-    ]
-    if details:
-        raise InvalidRequest(details=details)
-
-
-def check_texts(path: str, values: object) -> tuple[str, ...]:
-    """Return a sequence of strings as a tuple.
-
-    Raises:
-        InvalidRequest: It is a single string, or not a sequence of strings.
-    """
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InvalidRequest.at(path, f"must be a list of strings, not {type(values).__name__}")
-    texts = tuple(values)
-    for index, text in enumerate(texts):
-        check_text(f"{path}[{index}]", text)
-    return texts
 
 
 def require_text(path: str, raw: object) -> str:

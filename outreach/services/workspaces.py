@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-import attrs
-
 from outreach.errors import InvalidRequest
-from outreach.models.base import Page
+from outreach.meant import did_you_mean, regions_like
+from outreach.models.base import Page, Unset
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.workspace import NewWorkspace, Workspace, WorkspaceUpdate
 from outreach.operations.access import workspaces as operations
 from outreach.operations.common import workspace_of
-from outreach.policy.meant import did_you_mean, regions_like
 from outreach.policy.numbering import is_region
 from outreach.services.api_keys import ApiKeyCache
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate
-from outreach.services.validation import (
-    check_bounds,
-    check_choice,
-    check_flags,
-    check_kind,
-    validated_fields,
-)
+from outreach.services.validation import check_kind
 
 
 class Workspaces:
@@ -41,22 +33,15 @@ class Workspaces:
             actor: Recorded in the audit trail.
 
         Raises:
-            InvalidRequest: A value is out of its bounds.
+            InvalidRequest: The region is unknown.
         """
         check_kind("new", new, NewWorkspace)
-        given = attrs.asdict(new, recurse=False)
-        check_bounds(Workspace, given)
-        check_choice("mode", new.mode, tuple(WorkspaceMode))
-        check_flags(given, "sms_campaigns_enabled")
-        if new.contact_hours is not None:
-            check_flags(given, "contact_hours")
         _check_region(new.default_region)
-        mode = WorkspaceMode(new.mode)
         now = self._context.now()
         workspace = Workspace(
             id=self._context.ids(),
             name=new.name,
-            mode=mode,
+            mode=new.mode,
             status=WorkspaceStatus.ACTIVE,
             sms_campaigns_enabled=new.sms_campaigns_enabled,
             request_limit=new.request_limit,
@@ -64,7 +49,7 @@ class Workspaces:
             revision=0,
             created_at=now,
             updated_at=now,
-            contact_hours=mode is WorkspaceMode.LIVE if new.contact_hours is None else new.contact_hours,
+            contact_hours=new.mode is WorkspaceMode.LIVE if new.contact_hours is None else new.contact_hours,
             frequency_cap=new.frequency_cap,
             retention_days=new.retention_days,
         )
@@ -75,17 +60,10 @@ class Workspaces:
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A value is out of its bounds.
+            InvalidRequest: The region is unknown.
         """
-        changes = validated_fields(
-            change, WorkspaceUpdate, clearable=("request_limit", "default_region", "frequency_cap", "retention_days")
-        )
-        check_bounds(Workspace, changes)
-        if "status" in changes:
-            check_choice("status", changes["status"], tuple(WorkspaceStatus))
-            change = attrs.evolve(change, status=WorkspaceStatus(changes["status"]))
-        check_flags(changes, "sms_campaigns_enabled", "contact_hours")
-        _check_region(changes.get("default_region"))
+        check_kind("change", change, WorkspaceUpdate)
+        _check_region(change.default_region)
         clock = self._context.clock
         try:
             return await self._context.storage.write(
@@ -116,7 +94,7 @@ class Workspaces:
         return iterate(self.list)
 
 
-def _check_region(region: object) -> None:
-    if region is not None and not (isinstance(region, str) and is_region(region)):
+def _check_region(region: str | Unset | None) -> None:
+    if isinstance(region, str) and not is_region(region):
         meant = did_you_mean(regions_like(region)) or "; use two capital letters such as US"
         raise InvalidRequest.at("default_region", f"{region!r} is not a region{meant}")

@@ -185,7 +185,7 @@ class Workspaces(Service[AsyncWorkspaces]):
             actor: Recorded in the audit trail.
 
         Raises:
-            InvalidRequest: A value is out of its bounds.
+            InvalidRequest: The region is unknown.
         """
         return self._call(lambda service: service.create(new, actor=actor))
 
@@ -194,7 +194,7 @@ class Workspaces(Service[AsyncWorkspaces]):
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A value is out of its bounds.
+            InvalidRequest: The region is unknown.
         """
         return self._call(lambda service: service.update(workspace_id, change, actor=actor))
 
@@ -392,7 +392,7 @@ class Trunks(Service[AsyncTrunks]):
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A value is out of its bounds, or the key was used with other content.
+            InvalidRequest: The key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
@@ -412,7 +412,6 @@ class Trunks(Service[AsyncTrunks]):
 
         Raises:
             NotFound: The workspace has no such trunk.
-            InvalidRequest: A value is out of its bounds.
         """
         return self._call(lambda service: service.update(workspace_id, trunk_id, change, actor=actor))
 
@@ -460,7 +459,7 @@ class Numbers(Service[AsyncNumbers]):
 
         Raises:
             NotFound: The workspace or the trunk does not exist.
-            InvalidRequest: The number is invalid, or the key was used with other content.
+            InvalidRequest: The number is invalid, the carrier is unknown, or the key was used with other content.
             Conflict: The workspace has the number already.
             RequestInProgress: The first call with this key is still running.
         """
@@ -481,7 +480,7 @@ class Numbers(Service[AsyncNumbers]):
 
         Raises:
             NotFound: The workspace has no such number or trunk.
-            InvalidRequest: A value is out of its bounds.
+            InvalidRequest: The carrier is unknown.
         """
         return self._call(lambda service: service.update(workspace_id, number_id, change, actor=actor))
 
@@ -524,7 +523,7 @@ class Flows(Service[AsyncFlows]):
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A step is invalid, no step sends anything, or the key was used with other content.
+            InvalidRequest: The key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
@@ -544,7 +543,6 @@ class Flows(Service[AsyncFlows]):
 
         Raises:
             NotFound: The workspace has no such flow.
-            InvalidRequest: A step is invalid, or no step sends anything.
             Conflict: Its steps are to change while a started campaign that has not ended uses it.
         """
         return self._call(lambda service: service.update(workspace_id, flow_id, change, actor=actor))
@@ -588,7 +586,6 @@ class Settings(Service[AsyncSettings]):
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A value is out of its bounds; nothing was changed.
         """
         return self._call(lambda service: service.update(workspace_id, change, actor=actor))
 
@@ -609,7 +606,6 @@ class CallingSettings(Service[AsyncCallingSettings]):
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A value is out of its bounds; nothing was changed.
         """
         return self._call(lambda service: service.update(workspace_id, change, actor=actor))
 
@@ -638,7 +634,6 @@ class Replies(Service[AsyncReplies]):
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A text is too long, blank or cannot be stored everywhere; nothing was changed.
         """
         return self._call(lambda service: service.update(workspace_id, change, actor=actor))
 
@@ -1579,7 +1574,7 @@ class Campaigns(Service[AsyncCampaigns]):
 
         Raises:
             NotFound: The workspace has no such campaign, flow or agent.
-            InvalidRequest: A value is out of its bounds, or a campaign under way would lack what it needs.
+            InvalidRequest: The carrier is unknown, or a campaign under way would lack what it needs.
             Conflict: The campaign has ended, or has begun to send and keeps this field.
         """
         return self._call(lambda service: service.update(workspace_id, campaign_id, change, actor=actor))
@@ -1661,8 +1656,7 @@ class Calls(Service[AsyncCalls]):
 
         Raises:
             NotFound: The workspace has no such agent.
-            InvalidRequest: The number breaks the interface's pattern, a variable is unknown to the agent, or the key
-                was used with other content.
+            InvalidRequest: A variable is unknown to the agent, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
             Conflict: The agent is inactive or may not place calls, a live workspace has no account at its provider, the
                 number is unsubscribed, or the agent is already calling it.

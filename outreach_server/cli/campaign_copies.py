@@ -12,7 +12,7 @@ from outreach.models import CampaignCreated, FollowUpCreated, NewFollowUp
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.output import amount, echo_json, note
-from outreach_server.cli.values import CAMPAIGN, OneOf, Text
+from outreach_server.cli.values import CAMPAIGN, OneOf, text_of
 
 
 class Results(click.ParamType[Sequence[str]]):
@@ -30,7 +30,7 @@ class Results(click.ParamType[Sequence[str]]):
 
 @click.command("clone", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
-@click.option("--name", type=Text(1, 100), help='The new name; by default the old one with "(copy)".')
+@click.option("--name", type=text_of(NewFollowUp, "name"), help='The new name; by default the old one with "(copy)".')
 def clone_(campaign_id: str, name: str | None) -> None:
     """Create a campaign like another one, with its contacts; start and expiry are not copied. Nothing is sent."""
 
@@ -55,8 +55,10 @@ def clone_(campaign_id: str, name: str | None) -> None:
     multiple=True,
     help="Whom not to leave out; may be repeated. Numbers on the register are never taken.",
 )
-@click.option("--name", type=Text(1, 100), help='The new name; by default the old one with "(follow-up)".')
-@click.option("--message", "body", type=Text(0, 1600), help="Another text, instead of the same one.")
+@click.option(
+    "--name", type=text_of(NewFollowUp, "name"), help='The new name; by default the old one with "(follow-up)".'
+)
+@click.option("--message", "body", type=text_of(NewFollowUp, "body"), help="Another text, instead of the same one.")
 def follow_up_(
     campaign_id: str, results: Sequence[str], include: Sequence[Any], name: str | None, body: str | None
 ) -> None:

@@ -14,7 +14,7 @@ from outreach_server.cli.base import Command, actor, with_engine
 from outreach_server.cli.sandboxed import note_sandbox
 from outreach_server.cli.test_send import message_document, watch
 from outreach_server.cli.throttles import QUEUED, throttled_until
-from outreach_server.cli.values import CAMPAIGN
+from outreach_server.cli.values import CAMPAIGN, integer_of
 from outreach_server.cli.verdicts import succeeded
 
 
@@ -22,7 +22,13 @@ from outreach_server.cli.verdicts import succeeded
 @click.argument("campaign_id", type=CAMPAIGN)
 @click.option("--contact", required=True, metavar="PHONE", help="The contact whose text to send.")
 @click.option("--to", required=True, metavar="PHONE", help="The number to reach: your own.")
-@click.option("--message", type=click.IntRange(1, 50), default=1, show_default=True, help="Which message of a flow.")
+@click.option(
+    "--message",
+    type=integer_of(NewTestMessage, "message"),
+    default=1,
+    show_default=True,
+    help="Which message of a flow.",
+)
 @click.option("--at-any-hour", is_flag=True, help="Send it outside the campaign's hours and contact hours too.")
 @click.option(
     "--wait",

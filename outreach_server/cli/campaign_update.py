@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from outreach import Campaign, CampaignStatus, CampaignUpdate, NewCallCampaign, NewSmsCampaign, Outreach
+from outreach import Campaign, CampaignStatus, CampaignUpdate, Outreach
 from outreach.errors import ErrorDetail
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, with_engine
@@ -29,19 +29,19 @@ from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, changed, 
 
 @click.command("update", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
-@click.option("--name", type=text_of(NewSmsCampaign, "name"), help="A new name.")
-@click.option("--message", "body", type=text_of(NewSmsCampaign, "body"), help="The message template.")
+@click.option("--name", type=text_of(CampaignUpdate, "name"), help="A new name.")
+@click.option("--message", "body", type=text_of(CampaignUpdate, "body"), help="The message template.")
 @click.option("--from", "from_number", metavar="NUMBER", help="The sending number.")
 @click.option(
     "--carrier", "carrier", type=CARRIER, help="The carrier that sends; by default that of a new sending number."
 )
 @click.option(
-    "--rate", "rate_per_minute", type=integer_of(NewSmsCampaign, "rate_per_minute"), help="Messages a minute."
+    "--rate", "rate_per_minute", type=integer_of(CampaignUpdate, "rate_per_minute"), help="Messages a minute."
 )
 @click.option("--flow", "flow_id", type=FLOW, help="The automation flow that drives it.")
 @click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
-@click.option("--batch-concurrency", type=integer_of(NewCallCampaign, "batch_concurrency"), help="Calls at a time.")
-@click.option("--description", type=text_of(NewSmsCampaign, "description"), help="For people.")
+@click.option("--batch-concurrency", type=integer_of(CampaignUpdate, "batch_concurrency"), help="Calls at a time.")
+@click.option("--description", type=text_of(CampaignUpdate, "description"), help="For people.")
 @time_options
 @click.option("--no-schedule-at", is_flag=True, help="Begin at once after the start.")
 @click.option("--no-expires-at", is_flag=True, help="Never expire.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from outreach import NewNumber, Number, NumberUpdate
+from outreach import NewNumber, NumberUpdate
 from outreach.models import CarrierName
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, with_engine
@@ -24,7 +24,7 @@ def numbers() -> None:
 @click.option("--trunk", "trunk_id", type=TRUNK, help="Its trunk.")
 @click.option(
     "--rate",
-    type=integer_of(Number, "rate_per_minute"),
+    type=integer_of(NewNumber, "rate_per_minute"),
     metavar="N",
     help="At most N messages a minute, over all campaigns.",
 )
@@ -61,7 +61,7 @@ def list_numbers(workspace_id: str) -> None:
 @click.option("--no-carrier", is_flag=True, help="Use it for calls only.")
 @click.option("--trunk", "trunk_id", type=TRUNK, help="Its trunk.")
 @click.option("--no-trunk", is_flag=True, help="Use no trunk.")
-@click.option("--rate", type=integer_of(Number, "rate_per_minute"), metavar="N", help="At most N messages a minute.")
+@click.option("--rate", type=integer_of(NewNumber, "rate_per_minute"), metavar="N", help="At most N messages a minute.")
 @click.option("--no-rate", is_flag=True, help="Remove its own rate.")
 def update_number(
     workspace_id: str,

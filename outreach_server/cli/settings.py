@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from outreach import CallSettings, CallSettingsUpdate, Outreach, ReplySettingsUpdate, SmsSettings, SmsSettingsUpdate
+from outreach import CallSettingsUpdate, Outreach, ReplySettingsUpdate, SmsSettingsUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.output import show
 from outreach_server.cli.prices import prices
-from outreach_server.cli.values import WORKSPACE, Text, changed, integer_of, text_of
+from outreach_server.cli.values import WORKSPACE, changed, integer_of, text_of
 
 
 @click.group(cls=Group)
@@ -32,35 +32,47 @@ def show_(workspace_id: str) -> None:
 @settings.command("set")
 @click.argument("workspace_id", type=WORKSPACE)
 @click.option("--footer/--no-footer", "footer_enabled", default=None, help="Whether campaign messages end with it.")
-@click.option("--footer-text", type=text_of(SmsSettings, "footer_text"), help="The opt-out message.")
+@click.option("--footer-text", type=text_of(SmsSettingsUpdate, "footer_text"), help="The opt-out message.")
 @click.option(
-    "--max-segments", type=integer_of(SmsSettings, "max_segments"), help="The longest campaign message, in segments."
+    "--max-segments",
+    type=integer_of(SmsSettingsUpdate, "max_segments"),
+    help="The longest campaign message, in segments.",
 )
 @click.option("--retry/--no-retry", "retry_enabled", default=None, help="Whether failed messages are sent again.")
 @click.option(
     "--retry-max-attempts",
-    type=integer_of(SmsSettings, "retry_max_attempts"),
+    type=integer_of(SmsSettingsUpdate, "retry_max_attempts"),
     help="Attempts in all, the first included.",
 )
 @click.option(
-    "--retry-delay-minutes", type=integer_of(SmsSettings, "retry_delay_minutes"), help="Minutes between attempts."
+    "--retry-delay-minutes", type=integer_of(SmsSettingsUpdate, "retry_delay_minutes"), help="Minutes between attempts."
 )
 @click.option(
     "--call-retry-max-attempts",
-    type=integer_of(CallSettings, "retry_max_attempts"),
+    type=integer_of(CallSettingsUpdate, "retry_max_attempts"),
     help="Calls in all to one contact.",
 )
 @click.option(
     "--call-retry-delay-minutes",
-    type=integer_of(CallSettings, "retry_delay_minutes"),
+    type=integer_of(CallSettingsUpdate, "retry_delay_minutes"),
     help="Minutes between calls to one contact.",
 )
 @click.option("--variable", "variables", multiple=True, metavar="NAME", help="A declared variable; repeat for all.")
 @click.option("--no-variables", is_flag=True, help="Declare no variables.")
 @click.option("--replies/--no-replies", "enabled", default=None, help="Whether STOP, START and HELP are answered.")
-@click.option("--stop-text", type=Text(0, 320), help="The confirmation of an opt-out; empty for the default.")
-@click.option("--start-text", type=Text(0, 320), help="The confirmation of an opt-in; empty for the default.")
-@click.option("--help-text", type=Text(0, 320), help="The answer to HELP; empty for the default.")
+@click.option(
+    "--stop-text",
+    type=text_of(ReplySettingsUpdate, "stop_text"),
+    help="The confirmation of an opt-out; empty for the default.",
+)
+@click.option(
+    "--start-text",
+    type=text_of(ReplySettingsUpdate, "start_text"),
+    help="The confirmation of an opt-in; empty for the default.",
+)
+@click.option(
+    "--help-text", type=text_of(ReplySettingsUpdate, "help_text"), help="The answer to HELP; empty for the default."
+)
 @click.option(
     "--help-when-opted-out/--no-help-when-opted-out",
     "help_when_opted_out",

@@ -9,12 +9,12 @@ import attrs
 import click
 
 from outreach import InvalidRequest, Outreach
-from outreach.models import UnsubscribeScope
+from outreach.models import NewUnsubscribes, UnsubscribeScope
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, collect, state, with_engine
 from outreach_server.cli.output import amount, echo_json, note, show_list, stream_array, stream_lines
 from outreach_server.cli.unsubscribe_import import import_
-from outreach_server.cli.values import SCOPE, WORKSPACE, Text
+from outreach_server.cli.values import SCOPE, WORKSPACE, text_of
 
 _COLUMNS = ("phone", "scope", "source", "evidence", "created_at")
 _WIDTHS = {"phone": 16, "scope": 5, "source": 10, "created_at": 27, "evidence": 0}
@@ -29,7 +29,9 @@ def unsubscribes() -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("phones", metavar="PHONE...", nargs=-1, required=True)
 @click.option("--scope", type=SCOPE, default="all", show_default=True, help="Which channels are stopped.")
-@click.option("--evidence", type=Text(0, 1000), help="Why: free text that is kept with the numbers.")
+@click.option(
+    "--evidence", type=text_of(NewUnsubscribes, "evidence"), help="Why: free text that is kept with the numbers."
+)
 def add(workspace_id: str, phones: tuple[str, ...], scope: UnsubscribeScope, evidence: str | None) -> None:
     """Unsubscribe numbers, with immediate effect in every campaign."""
     with _numbers_named():

@@ -11,8 +11,8 @@ from outreach_server.cli.database_place import place_of
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.values import NAME, WORKSPACE, OneOf, Region, changed, clear, integer_of
 
-_LIMIT = integer_of(Workspace, "request_limit")
-_CAP = integer_of(Workspace, "frequency_cap")
+_LIMIT = integer_of(NewWorkspace, "request_limit")
+_CAP = integer_of(NewWorkspace, "frequency_cap")
 _COLUMNS = ("id", "name", "mode", "status", "sms_campaigns_enabled", "request_limit", "default_region", "created_at")
 
 
@@ -104,7 +104,7 @@ def create(
 @click.option("--no-frequency-cap", is_flag=True, help="Remove the frequency cap.")
 @click.option(
     "--retention-days",
-    type=click.IntRange(1, 36_500),
+    type=integer_of(NewWorkspace, "retention_days"),
     metavar="DAYS",
     help="Erase contacts and texts so many days after their end.",
 )

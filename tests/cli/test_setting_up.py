@@ -237,7 +237,7 @@ def test_what_is_not_there_is_named(cli: Cli, workspace_id: str, args: str, kind
         ('[{"kind": 7}]', "steps[0].kind must be text"),
         ('[{"body": "Hi"}]', "steps[0].kind must be"),
         ('[{"kind": "wait", "wait_minutes": 5}]', "no step sends anything"),
-        ('[{"kind": "dance"}, {"kind": "wait"}]', "3 problems"),
+        ('[{"kind": "wait"}, {"kind": "wait"}]', "3 problems"),
         (" " * 1_000_001, "larger than a flow can be"),
     ],
 )

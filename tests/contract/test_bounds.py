@@ -2,82 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 import pytest
 
 from outreach import (
+    AgentUpdate,
     BusinessHours,
-    CallSettings,
+    CallSettingsUpdate,
+    CampaignUpdate,
     FlowStep,
+    FlowUpdate,
+    NewCall,
     NewCallCampaign,
     NewMessage,
     NewSmsCampaign,
-    Number,
-    ReplySettings,
-    SmsSettings,
-    Workspace,
+    NewWorkspace,
+    NumberUpdate,
+    ReplySettingsUpdate,
+    SmsSettingsUpdate,
 )
-from outreach.models import CallerIdAllocation, Length, NewAgent, NewFlow, NewNumber, NewUnsubscribes, bounds_of
-from outreach.models.base import bounded_fields
+from outreach.convert.campaigns import CALL_NAMES, SMS_NAMES
+from outreach.convert.manage.campaigns import UPDATE_NAMES
+from outreach.models import (
+    CallerIdAllocation,
+    NewAgent,
+    NewFlow,
+    NewFollowUp,
+    NewNumber,
+    NewTestMessage,
+    NewUnsubscribes,
+    bounds_of,
+)
+from outreach.models.fields import FieldRule, Integer, ListOf, OneOf, Text, fields_of
 from outreach_server.cli.root import main
 from tests.contract.document import SCHEMAS as DESCRIBED
 from tests.contract.document import resolve
 
-SCHEMAS = {
-    "SmsCampaignCreate": (
-        NewSmsCampaign,
-        {"body": "message_body", "rate_per_minute": "sms_rate_per_minute"},
-    ),
-    "CallCampaignCreate": (NewCallCampaign, {}),
-    "CliGroupEntry": (CallerIdAllocation, {}),
+SCHEMAS: dict[str, tuple[type[Any], Mapping[str, str]]] = {
+    "CallCreate": (NewCall, {}),
+    "SmsCampaignCreate": (NewSmsCampaign, SMS_NAMES),
+    "CallCampaignCreate": (NewCallCampaign, CALL_NAMES),
+    "CliGroupEntry": (CallerIdAllocation, {"number_id": "phoneNumberId", "phone": "phoneE164"}),
     "BusinessHours": (BusinessHours, {"batch_concurrency": "batchConcurrency"}),
-    "SmsSettingsUpdate": (SmsSettings, {}),
-    "SmsSend": (NewMessage, {"body": "body"}),
+    "SmsSettingsUpdate": (SmsSettingsUpdate, {}),
+    "SmsSend": (NewMessage, {}),
     "AgentCreate": (NewAgent, {}),
-    "AgentUpdate": (NewAgent, {}),
+    "AgentUpdate": (AgentUpdate, {}),
     "NumberCreate": (NewNumber, {}),
-    "NumberUpdate": (NewNumber, {}),
+    "NumberUpdate": (NumberUpdate, {}),
     "FlowCreate": (NewFlow, {}),
-    "FlowUpdate": (NewFlow, {}),
+    "FlowUpdate": (FlowUpdate, {}),
     "FlowStep": (FlowStep, {}),
-    "CallSettingsUpdate": (CallSettings, {}),
-    "ReplySettingsUpdate": (ReplySettings, {}),
+    "CallSettingsUpdate": (CallSettingsUpdate, {}),
+    "ReplySettingsUpdate": (ReplySettingsUpdate, {}),
     "UnsubscribesCreate": (NewUnsubscribes, {}),
-    "CampaignUpdate": (NewSmsCampaign, {"body": "message_body", "rate_per_minute": "sms_rate_per_minute"}),
+    "CampaignUpdate": (CampaignUpdate, UPDATE_NAMES),
+    "CampaignFollowUp": (NewFollowUp, {"body": "message_body"}),
+    "TestMessage": (NewTestMessage, {}),
 }
 """The schemas of requests, the models behind them, and the fields with another name there."""
 
-BOUNDED = [(schema, field) for schema, (model, _) in SCHEMAS.items() for field in bounded_fields(model)]
+FIELDS = [(schema, field) for schema, (model, _) in SCHEMAS.items() for field in fields_of(model)]
 
 
-@pytest.mark.parametrize(("schema", "field"), BOUNDED)
-def test_the_document_has_the_bounds_of_the_model(schema: str, field: str) -> None:
+@pytest.mark.parametrize(("schema", "field"), FIELDS)
+def test_the_document_has_the_bounds_and_choices_of_the_model(schema: str, field: str) -> None:
     """A client that validates refuses what the engine would, and nothing else."""
     model, renamed = SCHEMAS[schema]
-    told = resolve(DESCRIBED[schema]["properties"][renamed.get(field, field)])
-    least, most = bounds = bounds_of(model, field)
-    if isinstance(bounds, Length):
-        assert (told.get("minLength", 0), told["maxLength"]) == (least, most)
-    else:
-        assert (told["minimum"], told["maximum"]) == (least, most)
+    _compare(DESCRIBED[schema]["properties"][renamed.get(field, field)], fields_of(model)[field].rule)
+
+
+def _compare(described: Any, rule: FieldRule) -> None:
+    told = resolve(described)
+    if "anyOf" in told:
+        told = resolve(told["anyOf"][0])
+    match rule:
+        case Integer():
+            assert (told["minimum"], told["maximum"]) == (rule.minimum, rule.maximum)
+        case Text(pattern=re.Pattern() as pattern):
+            assert told["pattern"] == f"^{pattern.pattern}$"
+        case Text(maximum=int()):
+            assert (told.get("minLength", 0), told["maxLength"]) == (rule.minimum, rule.maximum)
+        case OneOf():
+            assert told["enum"] == list(rule.words)
+        case ListOf():
+            assert (told.get("minItems", 0), told.get("maxItems")) == (rule.minimum, rule.maximum)
+            _compare(told["items"], rule.rule)
+        case _:
+            assert told
 
 
 OPTIONS = [
     ("campaigns import", "--rate", NewSmsCampaign, "rate_per_minute"),
     ("campaigns import", "--batch-concurrency", NewCallCampaign, "batch_concurrency"),
     ("campaigns update", "--rate", NewSmsCampaign, "rate_per_minute"),
-    ("numbers create", "--rate", Number, "rate_per_minute"),
-    ("numbers update", "--rate", Number, "rate_per_minute"),
-    ("settings set", "--max-segments", SmsSettings, "max_segments"),
-    ("settings set", "--retry-max-attempts", SmsSettings, "retry_max_attempts"),
-    ("settings set", "--retry-delay-minutes", SmsSettings, "retry_delay_minutes"),
-    ("settings set", "--call-retry-max-attempts", CallSettings, "retry_max_attempts"),
-    ("settings set", "--call-retry-delay-minutes", CallSettings, "retry_delay_minutes"),
-    ("workspaces create", "--request-limit", Workspace, "request_limit"),
-    ("workspaces create", "--frequency-cap", Workspace, "frequency_cap"),
+    ("numbers create", "--rate", NewNumber, "rate_per_minute"),
+    ("numbers update", "--rate", NewNumber, "rate_per_minute"),
+    ("settings set", "--max-segments", SmsSettingsUpdate, "max_segments"),
+    ("settings set", "--retry-max-attempts", SmsSettingsUpdate, "retry_max_attempts"),
+    ("settings set", "--retry-delay-minutes", SmsSettingsUpdate, "retry_delay_minutes"),
+    ("settings set", "--call-retry-max-attempts", CallSettingsUpdate, "retry_max_attempts"),
+    ("settings set", "--call-retry-delay-minutes", CallSettingsUpdate, "retry_delay_minutes"),
+    ("workspaces create", "--request-limit", NewWorkspace, "request_limit"),
+    ("workspaces create", "--frequency-cap", NewWorkspace, "frequency_cap"),
 ]
 
 

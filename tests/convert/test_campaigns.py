@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from outreach import InvalidRequest
-from outreach.convert.field_rules import MAX_DEPTH, MAX_DETAILS
+from outreach.convert.field_rules import MAX_DEPTH
 from outreach.http import parse_json, read_call_campaign, read_sms_campaign
+from outreach.models.fields import MAX_DETAILS
 
 UUID = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 NUL = "a\x00b"

@@ -408,8 +408,6 @@ async def test_a_follow_up_takes_those_with_the_results_and_leaves_others_alone(
         (["completed"], "1 reached"),
         (["expired"], "Nobody has the result expired"),
         (["nonsense"], "is no result"),
-        ([], "at least one"),
-        ("failed", "list"),
         (["waiting"], "is no result"),
     ],
 )

@@ -53,32 +53,26 @@ async def all_wait(rig: Rig, campaign: Campaign) -> None:
         [HELLO, FlowStep(kind="wait")],
     ],
 )
-async def test_a_flow_is_checked_when_it_is_made(engine: Outreach, steps: list[FlowStep]) -> None:
-    """What could not be run is refused, and nothing is stored."""
-    workspace = await given_workspace(engine)
+def test_a_flow_is_checked_when_it_is_made(steps: list[FlowStep]) -> None:
+    """What could not be run is refused."""
     with pytest.raises(InvalidRequest):
-        await engine.flows.create(workspace.id, NewFlow(name="Reminder", steps=steps))
-    assert list(await engine.flows.list(workspace.id)) == []
+        NewFlow(name="Reminder", steps=steps)
 
 
 @pytest.mark.parametrize(
-    ("step", "place", "problem"),
+    ("step", "problem"),
     [
-        (FlowStep(kind="send", body="Hi\x00"), "steps[1].body", "must not contain NUL (U+0000)"),
-        (FlowStep(kind="send", body="\ud800"), "steps[1].body", "must not contain lone surrogates"),
-        (FlowStep(kind="wait", wait_minutes=5, body="\x00"), "steps[1].body", "must not contain NUL (U+0000)"),
-        (FlowStep(kind="send", body="x" * 1601), "steps[1].body", "a send step needs a text of 1 to 1600 characters"),
+        (FlowStep(kind="send", body="Hi\x00"), "must not contain NUL or half of a surrogate pair"),
+        (FlowStep(kind="send", body="\ud800"), "must not contain NUL or half of a surrogate pair"),
+        (FlowStep(kind="wait", wait_minutes=5, body="\x00"), "must not contain NUL or half of a surrogate pair"),
+        (FlowStep(kind="send", body="x" * 1601), "must have 1 to 1600 characters, has 1601"),
     ],
 )
-async def test_a_text_that_cannot_be_kept_is_named_with_its_step(
-    engine: Outreach, step: FlowStep, place: str, problem: str
-) -> None:
+def test_a_text_that_cannot_be_kept_is_named_with_its_step(step: FlowStep, problem: str) -> None:
     """docs/interface.md#text: what cannot be stored everywhere is refused where it comes in."""
-    workspace = await given_workspace(engine)
     with pytest.raises(InvalidRequest) as raised:
-        await engine.flows.create(workspace.id, NewFlow(name="Reminder", steps=[HELLO, step]))
-    assert [(detail.path, detail.message) for detail in raised.value.details] == [(place, problem)]
-    assert list(await engine.flows.list(workspace.id)) == []
+        NewFlow(name="Reminder", steps=[HELLO, step])
+    assert [(detail.path, detail.message) for detail in raised.value.details] == [("steps[1].body", problem)]
 
 
 async def test_a_flow_is_not_in_use_by_a_campaign_that_got_a_text_instead(engine: Outreach) -> None:

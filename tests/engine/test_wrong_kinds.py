@@ -115,8 +115,8 @@ WRONG: list[tuple[str, Wrong]] = [
     ("holidays", lambda e, w: e.campaigns.create_sms(w, attrs.evolve(SPRING, holidays=DICT), [])),
     ("scheduled_start_at", lambda e, w: e.campaigns.create_sms(w, attrs.evolve(SPRING, scheduled_start_at=TEXT), [])),
     ("csv_column_headers", lambda e, w: e.campaigns.create_sms(w, attrs.evolve(SPRING, csv_column_headers=TEXT), [])),
-    ("cli_group_config", lambda e, w: e.campaigns.create_call(w, attrs.evolve(CALLS, cli_group=TEXT), [])),
-    ("cli_group_config[0]", lambda e, w: e.campaigns.create_call(w, attrs.evolve(CALLS, cli_group=[DICT]), [])),
+    ("cli_group", lambda e, w: e.campaigns.create_call(w, attrs.evolve(CALLS, cli_group=TEXT), [])),
+    ("cli_group[0]", lambda e, w: e.campaigns.create_call(w, attrs.evolve(CALLS, cli_group=[DICT]), [])),
     ("search", lambda e, w: e.campaigns.list(w, search=NUMBER)),
     ("limit", lambda e, w: e.messages.list_inbound(w, limit=TEXT)),
     ("limit", lambda e, w: e.audit.list(w, limit=TEXT)),
@@ -147,28 +147,26 @@ async def test_what_is_of_another_kind_is_refused_by_its_place(engine: Outreach,
 @pytest.mark.parametrize(
     ("path", "change"),
     [
-        ("rate_per_minute", CampaignUpdate(rate_per_minute=TEXT)),
-        ("from_number", CampaignUpdate(from_number=NUMBER)),
-        ("carrier", CampaignUpdate(carrier=FAX)),
-        ("name", CampaignUpdate(name=NUMBER)),
+        ("rate_per_minute", {"rate_per_minute": TEXT}),
+        ("from_number", {"from_number": NUMBER}),
+        ("carrier", {"carrier": FAX}),
+        ("name", {"name": NUMBER}),
     ],
 )
-async def test_a_changed_campaign_is_checked_too(engine: Outreach, path: str, change: CampaignUpdate) -> None:
+async def test_a_changed_campaign_is_checked_too(engine: Outreach, path: str, change: dict[str, Any]) -> None:
     """As a new one is."""
     workspace = await given_workspace(engine)
     campaign = await given_campaign(engine, workspace)
     with pytest.raises(InvalidRequest) as caught:
-        await engine.campaigns.update(workspace.id, campaign.id, change)
+        await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(**change))
     assert [detail.path for detail in caught.value.details] == [path]
 
 
-async def test_a_changed_agent_is_checked_too(engine: Outreach) -> None:
+@pytest.mark.parametrize("change", [{"placeholders": "name"}, {"is_active": YES}, {"from_number": NUMBER}])
+def test_a_changed_agent_is_checked_too(change: dict[str, Any]) -> None:
     """A text is no list of texts, and a word no truth."""
-    workspace = await given_workspace(engine)
-    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
-    for change in (AgentUpdate(placeholders="name"), AgentUpdate(is_active=YES), AgentUpdate(from_number=NUMBER)):
-        with pytest.raises(InvalidRequest):
-            await engine.agents.update(workspace.id, agent.id, change)
+    with pytest.raises(InvalidRequest):
+        AgentUpdate(**change)
 
 
 async def test_contacts_may_be_mappings(engine: Outreach) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import phonenumbers
 import pytest
 
-from outreach.policy.countries import region_of_country
+from outreach.meant.countries import region_of_country
 
 
 @pytest.mark.parametrize(

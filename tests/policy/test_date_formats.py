@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.policy.date_formats import DATE_NAMES, date_format, read_date
+from outreach.meant.date_formats import DATE_NAMES, date_format, read_date
 
 # A date of a spreadsheet has no zone.
 EIGHTH = datetime.fromisoformat("2026-12-08T08:05:09")

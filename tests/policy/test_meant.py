@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.convert.business_hours import parse_business_hours
-from outreach.convert.field_rules import OneOf, Refused, timestamp
+from outreach.convert.field_rules import timestamp
 from outreach.convert.holidays import parse_holidays
 from outreach.errors import InvalidRequest
-from outreach.policy.meant import (
+from outreach.meant import (
     currency_like,
     dates_like,
     day_like,
@@ -23,6 +23,7 @@ from outreach.policy.meant import (
     time_like,
     zones_like,
 )
+from outreach.models.fields import OneOf, Refused
 
 
 @pytest.mark.parametrize(

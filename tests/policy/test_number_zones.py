@@ -9,8 +9,8 @@ from importlib import resources
 import phonenumbers
 import pytest
 
+from outreach.clock import is_zone
 from outreach.policy.number_zones import look_up_zones, number_zones
-from outreach.policy.opening import is_zone
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from outreach.clock import is_zone
 from outreach.convert.columns import json_text
 from outreach.models.base import Channel
 from outreach.models.call import Call
 from outreach.models.campaign_report import ExportedContact
 from outreach.models.dispatch import Dispatch
-from outreach.policy.opening import is_zone, load_zone
+from outreach.policy.opening import load_zone
 
 Cell = str | int | bool | None
 

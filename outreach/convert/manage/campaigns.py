@@ -11,14 +11,14 @@ from typing import Any, Final
 import attrs
 
 from outreach.clock import format_timestamp
-from outreach.convert.campaigns import business_hours_rule, holidays_rule, sending_number
-from outreach.convert.field_rules import OneOf, OrNull, timestamp, uuid
+from outreach.convert.campaigns import sending_number, times_rules
+from outreach.convert.field_rules import uuid
 from outreach.convert.json_responses import write_campaign
-from outreach.convert.manage.bodies import Document, document_of, read_object
-from outreach.convert.request_converter import make_request_converter, rule_of, rules_or_null
+from outreach.convert.manage.bodies import Document, document_of
+from outreach.convert.request_converter import make_request_converter, read_object, with_json_paths
 from outreach.errors import ErrorDetail
 from outreach.models.base import CARRIERS, Channel
-from outreach.models.campaign import Campaign, CampaignUpdate, NewCallCampaign, NewSmsCampaign
+from outreach.models.campaign import Campaign, CampaignUpdate
 from outreach.models.events import (
     CallEnded,
     CampaignStatusChanged,
@@ -29,6 +29,7 @@ from outreach.models.events import (
     OptedOut,
     RecipientEnded,
 )
+from outreach.models.fields import OneOf
 from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus
@@ -62,7 +63,7 @@ class CampaignStart:
     allow_unknown_placeholders: bool = False
 
 
-_read_start: Final = make_request_converter(CampaignStart, {}, closed="the start of a campaign")
+_read_start: Final = make_request_converter(CampaignStart, closed="the start of a campaign")
 
 
 def read_campaign_update(data: Any, *, this_year: int, carriers: Sequence[str] = ()) -> CampaignUpdate:
@@ -90,7 +91,7 @@ def read_campaign_start(data: Any) -> bool:
 
 def in_update_names(details: Iterable[ErrorDetail]) -> list[ErrorDetail]:
     """Return details of errors about a campaign with the JSON names of its fields."""
-    return [attrs.evolve(one, path=_renamed(one.path)) for one in details]
+    return with_json_paths(details, UPDATE_NAMES)
 
 
 def write_managed_campaign(
@@ -118,28 +119,17 @@ def _blocker(one: CampaignBlocker) -> Document:
     return document_of(one)
 
 
-def _renamed(path: str) -> str:
-    head, dot, rest = path.partition(".")
-    return UPDATE_NAMES.get(head, head) + dot + rest
-
-
 @functools.lru_cache(maxsize=4)
 def _update_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any], CampaignUpdate]:
     return make_request_converter(
         CampaignUpdate,
         {
-            **rules_or_null(NewSmsCampaign, "description", "body"),
-            "carrier": OrNull(OneOf((*CARRIERS, *carriers))),
-            "from_number": OrNull(sending_number),
-            "batch_concurrency": rule_of(NewCallCampaign, "batch_concurrency"),
-            "flow_id": OrNull(uuid),
-            "agent_id": OrNull(uuid),
-            "scheduled_start_at": OrNull(timestamp),
-            "scheduled_expires_at": OrNull(timestamp),
-            "business_hours": OrNull(business_hours_rule),
-            "holidays": OrNull(functools.partial(holidays_rule, this_year=this_year)),
+            **times_rules(this_year),
+            "carrier": OneOf((*CARRIERS, *carriers)),
+            "from_number": sending_number,
+            "flow_id": uuid,
+            "agent_id": uuid,
         },
-        bounds=NewSmsCampaign,
         renamed=UPDATE_NAMES,
         closed="a campaign's update",
     )

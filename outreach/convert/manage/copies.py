@@ -7,17 +7,12 @@ from typing import Any, Final, get_args
 
 import attrs
 
-from outreach.convert.field_rules import Array, FieldRule, Integer, OneOf, OrNull, Refused, Text, boolean
-from outreach.convert.manage.bodies import document_of, read_object
+from outreach.convert.manage.bodies import document_of
 from outreach.convert.manage.campaigns import in_update_names, write_managed_campaign
-from outreach.convert.request_converter import make_request_converter
+from outreach.convert.request_converter import make_request_converter, read_object
 from outreach.models.campaign import CampaignCreated, FollowUpCreated, FollowUpExclusion, NewFollowUp
+from outreach.models.fields import sized
 from outreach.models.message import NewTestMessage
-
-_MAX_RESULTS: Final = 100
-_LEFT_OUT: Final = get_args(FollowUpExclusion)
-_NAME: Final = OrNull(Text(minimum=1, maximum=100))
-_PHONE: Final = Text(minimum=1, maximum=255)
 
 
 @attrs.frozen(kw_only=True)
@@ -28,35 +23,12 @@ class CampaignClone:
         name: The new name; None for the earlier one with "(copy)".
     """
 
-    name: str | None = None
+    name: str | None = sized(1, 100, default=None)
 
 
-def _at_most(most: int, rule: FieldRule) -> FieldRule:
-    def read(value: Any) -> Any:
-        if type(value) is list and len(value) > most:
-            raise Refused(f"must have at most {most} elements, has {len(value)}")
-        return rule(value)
-
-    return read
-
-
-_read_clone: Final = make_request_converter(CampaignClone, {"name": _NAME}, closed="a clone")
-_read_follow_up: Final = make_request_converter(
-    NewFollowUp,
-    {
-        "results": _at_most(_MAX_RESULTS, Array(Text(minimum=1, maximum=100), minimum=1)),
-        "include": _at_most(_MAX_RESULTS, Array(OneOf(_LEFT_OUT))),
-        "name": _NAME,
-        "body": OrNull(Text(maximum=1600)),
-    },
-    renamed={"body": "message_body"},
-    closed="a follow-up",
-)
-_read_test: Final = make_request_converter(
-    NewTestMessage,
-    {"contact": _PHONE, "to": _PHONE, "message": Integer(1, 50), "at_any_hour": boolean},
-    closed="a test message",
-)
+_read_clone: Final = make_request_converter(CampaignClone, closed="a clone")
+_read_follow_up: Final = make_request_converter(NewFollowUp, renamed={"body": "message_body"}, closed="a follow-up")
+_read_test: Final = make_request_converter(NewTestMessage, closed="a test message")
 
 
 def read_campaign_clone(data: Any) -> str | None:
@@ -102,5 +74,5 @@ def write_follow_up(found: FollowUpCreated, *, now: datetime) -> dict[str, Any]:
     return {
         **write_campaign_copy(found.created, now=now),
         "selected": found.selected,
-        "left_out": {cause: found.left_out.get(cause, 0) for cause in _LEFT_OUT},
+        "left_out": {cause: found.left_out.get(cause, 0) for cause in get_args(FollowUpExclusion)},
     }

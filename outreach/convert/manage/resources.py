@@ -8,16 +8,18 @@ from typing import Any, Final
 
 import attrs
 
-from outreach.convert.field_rules import Array, FieldRule, OneOf, OrNull, Refused, Text, uuid
+from outreach.convert.field_rules import Array, uuid
 from outreach.convert.json_responses import write_sms_settings
-from outreach.convert.manage.bodies import document_of, in_array, read_object
+from outreach.convert.manage.bodies import document_of
 from outreach.convert.manage.campaigns import write_failure
-from outreach.convert.request_converter import make_request_converter, rules_or_null
+from outreach.convert.request_converter import make_request_converter, nested, read_object
 from outreach.models.account import Account
 from outreach.models.base import CARRIERS
+from outreach.models.fields import FieldRule, OneOf
 from outreach.models.message import InboundMessage, Message, ReplyPurpose
 from outreach.models.reports import ProviderFailure
 from outreach.models.resources import (
+    MAX_STEPS,
     Agent,
     AgentUpdate,
     Flow,
@@ -39,49 +41,23 @@ from outreach.models.settings import (
 )
 from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe
 from outreach.models.workspace import Workspace
-from outreach.policy.flows import MAX_STEPS
 
-_PHONE: Final = Text(minimum=1, maximum=64)
-_MAX_PLACEHOLDERS: Final = 1000
+_read_new_agent: Final = make_request_converter(NewAgent, closed="an agent")
+_read_agent_update: Final = make_request_converter(AgentUpdate, closed="an agent's update")
 
-_AGENT: Final[dict[str, FieldRule]] = {
-    **rules_or_null(NewAgent, "provider_agent_id", "voicemail", "voicemail_message", "max_call_seconds"),
-    "placeholders": OrNull(lambda value: _at_most(_MAX_PLACEHOLDERS, Array(Text(minimum=1, maximum=255)), value)),
-    "from_number": OrNull(_PHONE),
+_STEPS: Final = {
+    "steps": Array(nested(make_request_converter(FlowStep, closed="a step")), 1, MAX_STEPS),
 }
-
-_read_new_agent: Final = make_request_converter(
-    NewAgent, _AGENT | {"provider": Text(minimum=1, maximum=255)}, closed="an agent"
-)
-_read_agent_update: Final = make_request_converter(AgentUpdate, _AGENT, bounds=NewAgent, closed="an agent's update")
-
-_read_step: Final = make_request_converter(FlowStep, rules_or_null(FlowStep, "body", "wait_minutes"), closed="a step")
+_read_new_flow: Final = make_request_converter(NewFlow, _STEPS, closed="a flow")
+_read_flow_update: Final = make_request_converter(FlowUpdate, _STEPS, closed="a flow's update")
 
 _REPLIES: Final[dict[ReplyPurpose, str]] = {
     "opt_out_confirmation": "stop",
     "opt_in_confirmation": "start",
     "help": "help",
 }
-_read_calls: Final = make_request_converter(CallSettingsUpdate, {}, bounds=CallSettings, closed="the settings of calls")
-
-_read_replies: Final = make_request_converter(
-    ReplySettingsUpdate,
-    rules_or_null(ReplySettings, "stop_text", "start_text", "help_text"),
-    bounds=ReplySettings,
-    closed="the settings of replies",
-)
-_MAX_NUMBERS: Final = 1000
-_MAX_NUMBER_LENGTH: Final = 64
-
-
-def _steps(value: Any) -> tuple[FlowStep, ...]:
-    return _at_most(MAX_STEPS, Array(in_array(_read_step), minimum=1), value)
-
-
-_read_new_flow: Final = make_request_converter(NewFlow, {"steps": _steps}, closed="a flow")
-_read_flow_update: Final = make_request_converter(
-    FlowUpdate, {"steps": _steps}, bounds=NewFlow, closed="a flow's update"
-)
+_read_calls: Final = make_request_converter(CallSettingsUpdate, closed="the settings of calls")
+_read_replies: Final = make_request_converter(ReplySettingsUpdate, closed="the settings of replies")
 
 
 def read_new_agent(data: Any) -> NewAgent:
@@ -167,20 +143,13 @@ def _number_readers(
     carriers: tuple[str, ...],
 ) -> tuple[Callable[[Any], NewNumber], Callable[[Any], NumberUpdate]]:
     rules: dict[str, FieldRule] = {
-        "carrier": OrNull(OneOf((*CARRIERS, *carriers))),
-        "trunk_id": OrNull(uuid),
-        **rules_or_null(Number, "rate_per_minute"),
+        "carrier": OneOf((*CARRIERS, *carriers)),
+        "trunk_id": uuid,
     }
     return (
-        make_request_converter(NewNumber, {"phone": _PHONE, **rules}, closed="a number"),
+        make_request_converter(NewNumber, rules, closed="a number"),
         make_request_converter(NumberUpdate, rules, closed="a number's update"),
     )
-
-
-def _at_most(most: int, rule: Array, value: Any) -> tuple[Any, ...]:
-    if type(value) is list and len(value) > most:
-        raise Refused(f"must have at most {most} elements, has {len(value)}")
-    return rule(value)
 
 
 def write_sms(message: Message, failure: ProviderFailure | None) -> dict[str, Any]:
@@ -252,18 +221,8 @@ class Decision:
     opted_out: bool
 
 
-def _numbers(value: Any) -> tuple[str, ...]:
-    if type(value) is list and len(value) > _MAX_NUMBERS:
-        raise Refused(f"must have at most {_MAX_NUMBERS} elements, has {len(value)}")
-    return Array(Text(minimum=1, maximum=_MAX_NUMBER_LENGTH), minimum=1)(value)
-
-
-_read_new: Final = make_request_converter(
-    NewUnsubscribes,
-    {"phone_numbers": _numbers, **rules_or_null(NewUnsubscribes, "evidence")},
-    closed="an addition to the register",
-)
-_read_decision: Final = make_request_converter(Decision, {}, closed="a decision")
+_read_new: Final = make_request_converter(NewUnsubscribes, closed="an addition to the register")
+_read_decision: Final = make_request_converter(Decision, closed="a decision")
 
 
 def read_new_unsubscribes(data: Any) -> NewUnsubscribes:

@@ -13,6 +13,7 @@ from typing import Final
 import attrs
 import orjson
 
+from outreach.clock import is_zone
 from outreach.convert.json_reports import read_campaign_report
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import (
@@ -29,7 +30,6 @@ from outreach.models.reports import ProviderFailure
 from outreach.models.states import ENDED_CALL_STATUSES, DispatchState, MessageStatus, RecipientStatus
 from outreach.policy.explanations import FAULT_WITHOUT_ANSWER, describe_reason
 from outreach.policy.number_zones import country_of_phone
-from outreach.policy.opening import is_zone
 from outreach.policy.report_figures import bounds, cost_of, depends_on_country
 from outreach.providers.registry import explain
 from outreach.working_set import Transaction

@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from outreach.clock import is_zone
 from outreach.errors import CannotStart, ErrorDetail, IllegalTransition
 from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.hours import BusinessHours, HolidayCalendar
@@ -33,7 +34,7 @@ from outreach.operations.common import (
     workspace_of,
 )
 from outreach.policy.holidays import closed_dates, extend_calendar
-from outreach.policy.opening import is_zone, next_open
+from outreach.policy.opening import next_open
 from outreach.policy.readiness import missing_requirements
 from outreach.working_set import Transaction
 

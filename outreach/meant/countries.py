@@ -55,7 +55,7 @@ def _names() -> Mapping[str, str]:
 
 def _lines() -> Iterator[tuple[str, str, Sequence[str]]]:
     """Yield each region with its alpha-3 code and its names."""
-    text = resources.files("outreach.policy").joinpath("countries.txt").read_text("utf-8")
+    text = resources.files("outreach.meant").joinpath("countries.txt").read_text("utf-8")
     for line in text.splitlines():
         if not line.startswith("#"):
             region, alpha_3, names = line.split(" ", 2)

@@ -8,10 +8,9 @@ from datetime import date
 from difflib import get_close_matches
 from typing import Final
 
-from outreach.models.hours import DAYS
-from outreach.policy.countries import countries_like, region_of_country
-from outreach.policy.date_formats import DATE_NAMES
-from outreach.policy.opening import zone_names
+from outreach.clock import zone_names
+from outreach.meant.countries import countries_like, region_of_country
+from outreach.meant.date_formats import DATE_NAMES
 
 _MAX_LENGTH: Final = 64
 """Longer values are no slips, and would take long to compare."""
@@ -19,6 +18,8 @@ _MAX_LENGTH: Final = 64
 _MAX_MEANT: Final = 3
 _NEAR: Final = 0.7
 _NEAR_ZONE: Final = 0.8
+
+_DAYS: Final = tuple(day.lower() for day in DATE_NAMES["en"].days)
 
 _ABBREVIATED: Final = {
     "PST": "America/Los_Angeles",
@@ -118,12 +119,12 @@ def day_like(written: object) -> str | None:
         day
         for names in DATE_NAMES.values()
         for words in (names.days, names.short_days)
-        for day, word in zip(DAYS, words, strict=True)
+        for day, word in zip(_DAYS, words, strict=True)
         if word.casefold() == text
     }
-    found |= {day for day in DAYS if day.startswith(text)}
+    found |= {day for day in _DAYS if day.startswith(text)}
     if not found:
-        return nearest(text, DAYS)
+        return nearest(text, _DAYS)
     return found.pop() if len(found) == 1 else None
 
 
