@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
 
-from outreach import NewAgent, NewRecipient, Outreach
+from outreach import EngineConfig, NewAgent, NewRecipient, Outreach
+from outreach.clock import Clock
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, NewCallCampaign
 from outreach.models.dispatch import Dispatch
@@ -15,10 +18,11 @@ from outreach.models.reports import CallReport
 from outreach.models.settings import CallSettings
 from outreach.models.states import CallStatus
 from outreach.models.workspace import Workspace
+from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
 from outreach.testing.scripted import ScriptedVoice
 from outreach.testing.virtual_time import clock_of_loop
-from tests.engine.rig import QUICK, Rig, contacts
+from tests.engine.rig import QUICK, Rig, contacts, dispatching, given_workspace
 
 CALLS = attrs.evolve(QUICK, call_poll_seconds=0.05, call_status_seconds=0.2)
 """Polls quickly; nothing of the rules is different."""
@@ -57,6 +61,33 @@ async def given_call_settings(rig: Rig, workspace: Workspace, attempts: int, min
     """Write call settings that try again at once: the bounds are the service's, not the rules'."""
     settings = CallSettings(retry_max_attempts=attempts, retry_delay_minutes=minutes)
     await rig.storage.write(lambda tx: tx.call_settings.put(workspace.id, settings))
+
+
+async def start_calls(engine: Outreach, workspace: Workspace, *args: Any, **changes: Any) -> Campaign:
+    """Make a calling campaign, as `given_calls` does, and start it."""
+    campaign = await given_calls(engine, workspace, *args, **changes)
+    return await engine.campaigns.start(workspace.id, campaign.id)
+
+
+@asynccontextmanager
+async def calling(
+    storage: Storage,
+    recipients: int | Sequence[NewRecipient] = 3,
+    *,
+    voice: ScriptedVoice | None = None,
+    config: EngineConfig = CALLS,
+    clock: Clock | None = None,
+    attempts: int | None = None,
+    minutes: int = 0,
+    workspace: Mapping[str, Any] = MappingProxyType({}),
+    **changes: Any,
+) -> AsyncIterator[tuple[Rig, Campaign]]:
+    """Dispatch from a storage, in which a calling campaign of a new workspace has just been started."""
+    async with dispatching(storage, voice=voice, config=config, clock=clock) as rig:
+        owner = await given_workspace(rig.engine, **workspace)
+        if attempts is not None:
+            await given_call_settings(rig, owner, attempts, minutes)
+        yield rig, await start_calls(rig.engine, owner, recipients, **changes)
 
 
 async def dispatches_of(rig: Rig, campaign: Campaign, position: int = 0) -> Sequence[Dispatch]:

@@ -19,14 +19,26 @@ from outreach.models.plans import (
     WaveResult,
 )
 from outreach.models.recipient import Recipient
+from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.settings import SmsSettings
-from outreach.models.states import CampaignStatus, DispatchState
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus
 from outreach.operations.common import settings_of
 from outreach.operations.settling import ledger
 from outreach.operations.waves import committing, planning
+from outreach.operations.waves.singles import IntentTerms
+from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.policy.settlement import Backoff
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_campaign, make_lease, make_prepared, make_worker, new_id
+from outreach.testing.builders import (
+    NOW,
+    make_call_report,
+    make_campaign,
+    make_lease,
+    make_message_report,
+    make_prepared,
+    make_worker,
+    new_id,
+)
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
 from outreach.working_set import Transaction
 
@@ -165,3 +177,34 @@ async def settle(storage: Storage, dispatch: Dispatch, outcome: DispatchOutcome,
     )
     assert settled is not None
     return settled
+
+
+def receipt(dispatch: Dispatch, status: MessageStatus = MessageStatus.DELIVERED, **changes: Any) -> MessageReport:
+    """Return what a carrier reports of a message."""
+    told = {"workspace_id": dispatch.workspace_id, "provider": dispatch.provider, "provider_id": dispatch.provider_id}
+    return make_message_report(**{**told, "dispatch_id": dispatch.id, "status": status, **changes})
+
+
+def call_event(dispatch: Dispatch, status: CallStatus = CallStatus.COMPLETED, **changes: Any) -> CallReport:
+    """Return what a voice provider reports of a call."""
+    told = {"workspace_id": dispatch.workspace_id, "provider": dispatch.provider, "provider_id": dispatch.provider_id}
+    return make_call_report(**{**told, "dispatch_id": dispatch.id, "status": status, **changes})
+
+
+async def report(storage: Storage, event: Report, *, now: datetime = NOW) -> bool:
+    """Merge a report, and return whether it has changed anything."""
+    analyser = ProviderAnalyser()
+    return await storage.write(lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=analyser, now=now))
+
+
+def intent_terms(now: datetime = NOW, **changes: Any) -> IntentTerms:
+    """Return the terms of the intent of a single message or call."""
+    terms = IntentTerms(
+        dispatch_id=new_id(),
+        epoch=EPOCH,
+        latest=now + timedelta(hours=1),
+        lifetime=5 * SECOND,
+        stale_after=timedelta(minutes=10),
+        backoff=BACKOFF,
+    )
+    return attrs.evolve(terms, **changes)

@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
 
 import anyio
 import attrs
 
-from outreach import EngineConfig, NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach, WorkspaceMode
+from outreach import (
+    EngineConfig,
+    NewNumber,
+    NewRecipient,
+    NewSmsCampaign,
+    NewWorkspace,
+    Outreach,
+    SmsSettingsUpdate,
+    WorkspaceMode,
+)
 from outreach.clock import Clock
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.ids import UuidV7Source
 from outreach.models.account import Account, StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
+from outreach.models.reports import MessageReport
+from outreach.models.states import MessageStatus
 from outreach.models.workspace import Workspace
 from outreach.policy.call_settlement import ProviderAnalyser
+from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.storage import DispatchLock, Operation, Storage
 from outreach.runners.runner import Runner
 from outreach.runners.worker import Worker
+from outreach.testing.builders import make_message_report
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.testing.virtual_time import clock_of_loop
@@ -208,6 +221,32 @@ async def given_campaign(
     return (await engine.campaigns.create_sms(workspace.id, NewSmsCampaign(**fields), people)).campaign
 
 
+async def start_campaign(engine: Outreach, workspace: Workspace, *args: Any, **changes: Any) -> Campaign:
+    """Make a campaign, as `given_campaign` does, and start it."""
+    campaign = await given_campaign(engine, workspace, *args, **changes)
+    return await engine.campaigns.start(workspace.id, campaign.id)
+
+
+@asynccontextmanager
+async def sending(
+    storage: Storage,
+    recipients: int | Sequence[NewRecipient] = 3,
+    *,
+    carrier: ScriptedCarrier | None = None,
+    config: EngineConfig = QUICK,
+    clock: Clock | None = None,
+    settings: SmsSettingsUpdate | None = None,
+    workspace: Mapping[str, Any] = MappingProxyType({}),
+    **changes: Any,
+) -> AsyncIterator[tuple[Rig, Campaign]]:
+    """Dispatch from a storage, in which a campaign of a new workspace has just been started."""
+    async with dispatching(storage, carrier=carrier, config=config, clock=clock) as rig:
+        owner = await given_workspace(rig.engine, **workspace)
+        if settings is not None:
+            await rig.engine.sms_settings.update(owner.id, settings)
+        yield rig, await start_campaign(rig.engine, owner, recipients, **changes)
+
+
 async def reaches(engine: Outreach, campaign: Campaign, status: str) -> Campaign:
     """Wait until a campaign has a status, with counters that equal a recount, and return it."""
 
@@ -231,6 +270,14 @@ async def reaches(engine: Outreach, campaign: Campaign, status: str) -> Campaign
 async def people(engine: Outreach, campaign: Campaign) -> list[Recipient]:
     """Return a campaign's recipients."""
     return [one async for one in engine.campaigns.iter_recipients(campaign.workspace_id, campaign.id)]
+
+
+def reported(
+    request: OutboundMessage, status: MessageStatus = MessageStatus.DELIVERED, **changes: Any
+) -> MessageReport:
+    """Return what a carrier reports of a request, by our identifier, now."""
+    told = {"workspace_id": request.workspace_id, "dispatch_id": request.dispatch_id, "provider_id": None}
+    return make_message_report(**{**told, "status": status, "at": clock_of_loop().now(), **changes})
 
 
 async def time_passes(rig: Rig, clock: ShiftedClock, **delta: float) -> None:

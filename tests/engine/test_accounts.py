@@ -23,7 +23,7 @@ from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches, stored_account, until
+from tests.engine.rig import QUICK, given_workspace, reaches, start_campaign, stored_account, until
 from tests.fake_provider import CREDENTIALS, FakeAdapter
 
 pytestmark = pytest.mark.virtual_time
@@ -47,8 +47,7 @@ async def test_a_live_campaign_goes_to_the_account_of_its_workspace(
     """docs/rules.md#sandbox: a live workspace sends to the real provider, with the credentials that were given."""
     async with live(open_storage) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
-        campaign = await given_campaign(engine, await engine.workspaces.get(workspace_id), 3)
-        await engine.campaigns.start(workspace_id, campaign.id)
+        campaign = await start_campaign(engine, await engine.workspaces.get(workspace_id), 3)
         await reaches(engine, campaign, "completed")
         assert len(fake.carrier.requests) == 3
         assert {connection.account_id for connection in fake.connections} == {account.id}
@@ -105,8 +104,7 @@ async def test_a_campaign_whose_account_was_removed_is_paused_and_nobody_is_lost
     async with live(open_storage) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
         workspace = await engine.workspaces.get(workspace_id)
-        campaign = await given_campaign(engine, workspace, 3, rate_per_minute=120)
-        await engine.campaigns.start(workspace_id, campaign.id)
+        campaign = await start_campaign(engine, workspace, 3, rate_per_minute=120)
         await fake.carrier.wait_for_requests(1)
         await engine.accounts.remove(workspace_id, account.id)
         assert (await reaches(engine, campaign, "paused")).pause_reason == "provider_auth"
@@ -131,8 +129,7 @@ async def test_what_another_account_does_not_find_was_perhaps_sent_by_the_one_be
     waits = {"reconcile_delay_seconds": 60.0, "reconcile_retry_seconds": 20.0, "reconcile_deadline_seconds": 90.0}
     async with live(open_storage, **seldom, **waits) as (engine, workspace):
         account = await engine.accounts.connect(workspace, "twilio", CREDENTIALS)
-        campaign = await given_campaign(engine, await engine.workspaces.get(workspace), 1)
-        await engine.campaigns.start(workspace, campaign.id)
+        campaign = await start_campaign(engine, await engine.workspaces.get(workspace), 1)
 
         async def state_of_first() -> DispatchState:
             first, *_ = await engine.campaigns.list_dispatches(workspace, campaign.id, 0)
@@ -238,8 +235,7 @@ async def test_connecting_an_account_ends_the_throttle_of_the_one_before(
         (shown,) = await engine.accounts.list(workspace_id)
         ends = await engine.accounts.throttled_until(workspace_id, "twilio")
         assert (shown.throttled_by, shown.throttled_until) == ("provider_throttle", ends)
-        campaign = await given_campaign(engine, await engine.workspaces.get(workspace_id), 2)
-        await engine.campaigns.start(workspace_id, campaign.id)
+        campaign = await start_campaign(engine, await engine.workspaces.get(workspace_id), 2)
         assert (await engine.accounts.check(workspace_id, account.id)).ok
         assert await is_held()
         if anew:
@@ -313,38 +309,6 @@ async def test_the_file_holds_no_credentials_and_the_key_is_the_owners(tmp_path:
     key.unlink()
     key.mkdir()
     assert f"{key} cannot be read" in await problem_of(url, workspace.id)
-
-
-async def test_a_key_from_the_environment_beats_the_file(
-    tmp_path: Path, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`OUTREACH_SECRET_KEY`: the first of several encrypts, all decrypt, and no file is made."""
-    old, new = "A" * 43 + "=", "B" * 43 + "="
-    url = f"sqlite:///{tmp_path / 'o.db'}"
-    monkeypatch.setenv("OUTREACH_SECRET_KEY", old)
-    async with Outreach.open(url, clock=clock_of_loop()) as engine:
-        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
-        await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
-    monkeypatch.setenv("OUTREACH_SECRET_KEY", f"{new},{old}")
-    async with Outreach.open(url, clock=clock_of_loop()) as engine:
-        assert len(await engine.accounts.list(workspace.id)) == 1
-    monkeypatch.setenv("OUTREACH_SECRET_KEY", new)
-    assert "another key" in await problem_of(url, workspace.id)
-    for no_key in ("short", "schlüssel"):
-        monkeypatch.setenv("OUTREACH_SECRET_KEY", no_key)
-        assert "OUTREACH_SECRET_KEY holds no key" in await problem_of(url, workspace.id)
-    assert not (tmp_path / "o.db.key").exists()
-
-
-async def test_a_key_file_that_others_may_read_is_refused(tmp_path: Path, fake: FakeAdapter) -> None:
-    """It says what to do."""
-    async with Outreach.open(f"sqlite:///{tmp_path / 'o.db'}", clock=clock_of_loop()) as engine:
-        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))
-        key = tmp_path / "o.db.key"
-        key.write_text("A" * 43 + "=")
-        key.chmod(0o644)
-        with pytest.raises(ConfigError, match="chmod 600"):
-            await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
 
 
 async def test_credentials_open_for_their_own_account_alone(open_storage: OpenStorage, fake: FakeAdapter) -> None:

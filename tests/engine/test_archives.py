@@ -190,18 +190,12 @@ async def test_everything_of_an_archived_campaign_is_read_as_before(place: Place
     assert place.archive().campaigns == 0
 
 
-@pytest.mark.parametrize("after_commit", [True, False])
-async def test_a_crash_at_any_step_loses_nothing(
-    place: Place, monkeypatch: pytest.MonkeyPatch, after_commit: bool
-) -> None:
-    """Killed before or after each transaction: each row is in a file, all is told as before, and it goes on."""
-    async with place.engine() as engine:
-        campaigns = await given_campaigns(engine)
-        before = [await told(engine, campaign) for campaign in campaigns]
-    kept, real, left = ledger(place.path), archive_file.transaction, 0
+def killed_at(monkeypatch: pytest.MonkeyPatch, step: int, *, after_commit: bool = True) -> None:
+    """Kill the run at so many of its transactions, after the commit or before it."""
+    real, left = archive_file.transaction, step
 
     @contextmanager
-    def killed(raw: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    def counting(raw: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
         nonlocal left
         left -= 1
         with real(raw, begin):
@@ -211,58 +205,24 @@ async def test_a_crash_at_any_step_loses_nothing(
         if left == 0:
             raise KeyboardInterrupt
 
-    steps = 0
-    while True:
-        steps += 1
-        with monkeypatch.context() as patch:
-            patch.setattr(mover, "transaction", killed)
-            # Each run comes a few steps farther than the one before, and not always as many.
-            left = 1 + steps % 7
-            try:
-                place.archive()
-            except KeyboardInterrupt:
-                pass
-            else:
-                break
-        here, there = ledger(place.path), ledger(place.file)
-        for key, expected in kept.items():
-            assert {*here[key], *there[key]} >= {*expected}, key
-        async with place.engine() as engine:
-            for campaign, known in zip(campaigns, before, strict=True):
-                assert (await told(engine, campaign)) == known
-        if steps > 6:
-            break
-    assert steps > 5
-    place.archive()
-    assert not any(ledger(place.path).values())
-    assert ledger(place.file) == kept
-    async with place.engine() as engine:
-        for campaign, known in zip(campaigns, before, strict=True):
-            assert (await told(engine, campaign)) == known
-
-
-def killed_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """Kill the run after so many of its transactions."""
-    real, left = archive_file.transaction, step
-
-    @contextmanager
-    def counting(raw: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-        nonlocal left
-        with real(raw, begin):
-            yield
-        left -= 1
-        if left == 0:
-            raise KeyboardInterrupt
-
     monkeypatch.setattr(mover, "transaction", counting)
 
 
-async def test_every_single_step_can_be_the_last_of_a_run(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a fresh start, killed after the first transaction, the second, and so on, then run to the end."""
+@pytest.mark.parametrize("after_commit", [True, False])
+async def test_a_crash_at_any_step_loses_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch, after_commit: bool
+) -> None:
+    """Killed at the first transaction, the second, and so on: each row is in a file, all is told as before."""
     async with place.engine() as engine:
-        await given_campaigns(engine)
+        campaigns = await given_campaigns(engine)
+        before = [await told(engine, campaign) for campaign in campaigns]
     monkeypatch.setattr(mover, "_SLICE", 16)
     kept, image = ledger(place.path), place.path.read_bytes()
+
+    async def assert_told() -> None:
+        async with place.engine() as engine:
+            assert [await told(engine, campaign) for campaign in campaigns] == before
+
     step = 0
     while True:
         step += 1
@@ -270,7 +230,7 @@ async def test_every_single_step_can_be_the_last_of_a_run(place: Place, monkeypa
             path.unlink()
         place.path.write_bytes(image)
         with monkeypatch.context() as patch:
-            killed_at(patch, step)
+            killed_at(patch, step, after_commit=after_commit)
             try:
                 place.archive()
                 break
@@ -278,9 +238,11 @@ async def test_every_single_step_can_be_the_last_of_a_run(place: Place, monkeypa
                 pass
         here, there = ledger(place.path), ledger(place.file)
         assert all({*here[key], *there[key]} >= {*expected} for key, expected in kept.items()), step
+        await assert_told()
         place.archive()
         assert not any(ledger(place.path).values()), step
         assert ledger(place.file) == kept, step
+    await assert_told()
     assert step > 15
 
 

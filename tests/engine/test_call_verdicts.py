@@ -18,13 +18,14 @@ from outreach.testing.scripted import ScriptedVoice
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.calling import (
     CALLS,
+    calling,
     calls_of,
     dispatches_of,
     ends,
     event,
-    given_call_settings,
     given_calls,
     hear,
+    start_calls,
 )
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_workspace, people, reaches, until
@@ -45,10 +46,7 @@ async def test_a_verdict_counts_whether_it_comes_with_the_end_or_after_it(
     docs/delivery-contract.md#rule-8 and #rule-9.
     """
     voice = ScriptedVoice(look_up="none")
-    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(open_storage(clock_of_loop()), 1, voice=voice) as (rig, campaign):
         await voice.wait_for_requests(1)
         for ending in order:
             hear(voice, voice.requests[0], **ending)
@@ -68,10 +66,7 @@ async def test_a_verdict_counts_whether_it_comes_with_the_end_or_after_it(
 async def test_a_verdict_that_is_known_is_not_changed_by_a_later_one(open_storage: OpenStorage) -> None:
     """The first verdict stands; a second one, and one of another kind of end, change nothing."""
     voice = ScriptedVoice(look_up="none")
-    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(open_storage(clock_of_loop()), 1, voice=voice) as (rig, campaign):
         await voice.wait_for_requests(1)
         request = voice.requests[0]
         hear(voice, request, **ENDED)
@@ -108,11 +103,7 @@ async def test_a_call_that_failed_is_made_again_only_when_it_reached_nobody_and_
     docs/delivery-contract.md#rule-2.
     """
     voice = ScriptedVoice(look_up="none")
-    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
-        workspace = await given_workspace(rig.engine)
-        await given_call_settings(rig, workspace, attempts=2)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(open_storage(clock_of_loop()), 1, voice=voice, attempts=2) as (rig, campaign):
         for number in range(calls):
             await voice.wait_for_requests(number + 1)
             if answers:
@@ -135,8 +126,7 @@ async def test_calls_that_break_at_the_provider_spend_the_error_budget(open_stor
     async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         ends(voice, breaks)
         workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 12, batch_concurrency=1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_calls(rig.engine, workspace, 12, batch_concurrency=1)
         paused = await reaches(rig.engine, campaign, "paused")
         assert paused.pause_reason == "error_budget"
         assert len(voice.requests) < 12
@@ -180,10 +170,7 @@ class _FailsAtFirst:
 async def test_a_call_ends_also_where_its_summary_cannot_be_stored(open_storage: OpenStorage) -> None:
     """A provider that cuts texts cuts emoji too; refused, its report would come again for ever."""
     voice = ScriptedVoice(look_up="none")
-    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(open_storage(clock_of_loop()), 1, voice=voice) as (rig, campaign):
         await voice.wait_for_requests(1)
         hear(voice, voice.requests[0], **{**JUDGED, "summary": "Bye \ud83d\x00"})
         assert (await reaches(rig.engine, campaign, "completed")).counters.successful == 1
@@ -204,18 +191,24 @@ class _Says:
 async def test_a_call_ends_also_where_the_analyser_fails(
     open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody can tell what came of it then; a later event of its end has the analyser asked again."""
+    """Nobody can tell what came of it then; what later events tell is taken, and has the analyser asked again."""
     voice = ScriptedVoice(look_up="none")
     async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
-        rig.worker.analyser = _FailsAtFirst(1)
+        rig.worker.analyser = _FailsAtFirst(2)
         workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_calls(rig.engine, workspace, 1)
         await voice.wait_for_requests(1)
         hear(voice, voice.requests[0], **ENDED)
         done = await reaches(rig.engine, campaign, "completed")
         assert done.counters == Counters(total=1, completed=1)
         assert [(one.status, one.outcome) for one in await calls_of(rig, campaign)] == [(CallStatus.COMPLETED, None)]
+        hear(voice, voice.requests[0], **JUDGED)
+
+        async def heard() -> bool:
+            return (await calls_of(rig, campaign))[0].summary == "Will come."
+
+        await until(heard)
+        assert [one.outcome for one in await calls_of(rig, campaign)] == [None]
         hear(voice, voice.requests[0], **ENDED)
 
         async def judged() -> bool:
@@ -224,9 +217,9 @@ async def test_a_call_ends_also_where_the_analyser_fails(
         await until(judged)
         assert (await reaches(rig.engine, campaign, "completed")).counters.successful == 1
         failures = [one for one in caplog.records if getattr(one, "action", None) == "analyser_failed"]
-        assert [one.getMessage() for one in failures] == [
+        assert {one.getMessage() for one in failures} == {
             "The call analyser failed with LookupError: the outcome of a call stays open."
-        ]
+        }
         told = {name: getattr(failures[0], name, None) for name in ("dispatch_id", "workspace_id", "provider")}
         request = voice.requests[0]
         assert told == {"dispatch_id": request.dispatch_id, "workspace_id": workspace.id, "provider": "simulator"}
@@ -242,8 +235,7 @@ async def test_a_verdict_that_is_no_outcome_is_not_stored(
     async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         rig.worker.analyser = _Says(verdict)
         workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_calls(rig.engine, workspace, 1)
         await voice.wait_for_requests(1)
         hear(voice, voice.requests[0], **ENDED)
         await reaches(rig.engine, campaign, "completed")
@@ -252,26 +244,6 @@ async def test_a_verdict_that_is_no_outcome_is_not_stored(
     assert told.getMessage() == (
         f"The call analyser returned a {type(verdict).__name__} that is no outcome: the outcome of a call stays open."
     )
-
-
-async def test_what_a_later_event_tells_is_taken_also_where_the_analyser_fails_again(open_storage: OpenStorage) -> None:
-    """The event is merged without a verdict: the summary that it brings is not lost."""
-    voice = ScriptedVoice(look_up="none")
-    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
-        rig.worker.analyser = _FailsAtFirst(2)
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await voice.wait_for_requests(1)
-        hear(voice, voice.requests[0], **ENDED)
-        await reaches(rig.engine, campaign, "completed")
-        hear(voice, voice.requests[0], **JUDGED)
-
-        async def heard() -> bool:
-            return (await calls_of(rig, campaign))[0].summary == "Will come."
-
-        await until(heard)
-        assert [one.outcome for one in await calls_of(rig, campaign)] == [None]
 
 
 @pytest.mark.parametrize("ahead", [timedelta(), timedelta(seconds=0.5), timedelta(hours=1), timedelta(hours=-1)])
@@ -294,14 +266,11 @@ async def test_a_verdict_of_which_no_event_comes_is_asked_for(
 
     voice.status = status  # type: ignore[method-assign]
     config = attrs.evolve(CALLS, call_analysis_wait_seconds=1.0)
-    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=config) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(open_storage(clock_of_loop()), 1, voice=voice, config=config) as (rig, campaign):
         await reaches(rig.engine, campaign, "completed")
 
         async def over() -> bool:
-            unit = WorkUnit("call", workspace.id, (await calls_of(rig, campaign))[0].id)
+            unit = WorkUnit("call", campaign.workspace_id, (await calls_of(rig, campaign))[0].id)
             work = await rig.storage.read(lambda tx: tx.work.get(unit))
             return work is None or work.due_at is None
 
@@ -309,7 +278,7 @@ async def test_a_verdict_of_which_no_event_comes_is_asked_for(
         call = (await calls_of(rig, campaign))[0]
         outcomes = {"verdict": "positive", "no_more": "negative", "nothing": None}
         assert call.outcome == outcomes[word]
-        entries = [entry async for entry in rig.engine.unsubscribes.iter_all(workspace.id)]
+        entries = [entry async for entry in rig.engine.unsubscribes.iter_all(campaign.workspace_id)]
         assert [entry.phone for entry in entries] == ([call.to] if word == "no_more" else [])
         # The end itself, and a few times more at the most.
         assert asked <= 6

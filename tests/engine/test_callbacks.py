@@ -98,17 +98,6 @@ async def test_a_receipt_moves_its_message_once(open_storage: OpenStorage, fake:
                 await engine.callbacks.get(elsewhere, first.account_id, event_id)
 
 
-@pytest.mark.field(11)
-async def test_a_callback_before_the_answer_is_the_answer(open_storage: OpenStorage, fake: FakeAdapter) -> None:
-    """Field, test 11 (Chatwoot PR #14149): a receipt that carries our id is evidence before the request is answered."""
-    fake.carrier = ScriptedCarrier(lambda _: hang())
-    async with live(open_storage) as (engine, workspace_id):
-        caller, message_id, dispatch_id = await _given(engine, workspace_id)
-        sent = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "message": "SM1", "status": "sent"}
-        assert await caller.call(sent) == ["merged"]
-        assert await _status(engine, workspace_id, message_id) is MessageStatus.SENT
-
-
 @pytest.mark.parametrize(
     ("event", "result"),
     [
@@ -230,17 +219,6 @@ async def test_a_workspace_learns_nothing_from_anothers_account(open_storage: Op
         assert await _status(engine, workspace_id, message_id) is not MessageStatus.DELIVERED
 
 
-async def test_what_people_write_is_taken_in(open_storage: OpenStorage, fake: FakeAdapter) -> None:
-    """An inbound message is stored once, under its sender's number."""
-    async with live(open_storage) as (engine, workspace_id):
-        caller, _, _ = await _given(engine, workspace_id)
-        text = {"kind": "text", "id": "in1", "from": "+14155550101", "body": "Is it you?"}
-        assert await caller.call(text) == ["received"]
-        assert await caller.call(text) == []
-        (message,) = await engine.messages.list_inbound(workspace_id)
-        assert (message.from_number, message.body) == ("+14155550101", "Is it you?")
-
-
 async def test_the_log_tells_once_of_a_message_that_cannot_be_read(
     open_storage: OpenStorage, fake: FakeAdapter, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -315,6 +293,9 @@ async def test_a_stop_by_callback_is_in_force_and_answered_by_one_of_us(
         asked = sorted((request.to, request.from_number) for request in fake.carrier.requests)
         confirmation = [] if carrier_answers else [("+14155550101", "+14155550100")]
         assert asked == [*confirmation, ("+14155550102", asked[-1][1])]
+        # A confirmation is of no use after five minutes, which the carrier is told.
+        ends = {request.to: request.not_after is not None for request in fake.carrier.requests}
+        assert ends == {**{to: True for to, _ in confirmation}, "+14155550102": False}
 
 
 @pytest.mark.parametrize("carrier_answers", [False, True])

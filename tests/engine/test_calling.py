@@ -13,7 +13,6 @@ from outreach.errors import CannotStart
 from outreach.models.campaign import CallerIdAllocation, Counters
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, RecipientStatus
-from outreach.protocols.voice import CallRequest
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import (
@@ -21,7 +20,6 @@ from outreach.testing.scripted import (
     Step,
     accept,
     hang,
-    not_sent,
     refuse,
 )
 from outreach.testing.virtual_time import clock_of_loop
@@ -34,14 +32,15 @@ from tests.engine.calling import (
     NO_ANSWER,
     POSITIVE,
     VOICEMAIL,
+    calling,
     calls_of,
     dispatches_of,
     ends,
     event,
     given_agent,
     given_call_settings,
-    given_calls,
     hear,
+    start_calls,
 )
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import Rig, dispatching, given_workspace, people, reaches, until
@@ -58,14 +57,11 @@ async def test_no_more_calls_are_in_flight_than_the_campaign_allows(open_storage
     """docs/interface.md#2.2, batch_concurrency: a call that has ended frees its place, and the next one starts."""
     voice = ScriptedVoice(look_up="none")
     most, ended = 0, 0
-    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 9, batch_concurrency=3)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(open_storage(clock_of_loop()), 9, voice=voice, batch_concurrency=3) as (rig, campaign):
         for number in range(9):
             await voice.wait_for_requests(min(number + 3, 9))
             most = max(most, len(voice.requests) - ended)
-            in_flight = await rig.storage.read(lambda tx: tx.recipients.in_flight(workspace.id, campaign.id))
+            in_flight = await rig.storage.read(lambda tx: tx.recipients.in_flight(campaign.workspace_id, campaign.id))
             assert in_flight <= 3
             hear(voice, voice.requests[number], **POSITIVE)
             ended += 1
@@ -81,8 +77,7 @@ async def test_a_place_freed_by_a_refusal_is_taken(open_storage: OpenStorage) ->
     async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         ends(voice, lambda request, _: NEGATIVE)
         workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 4, batch_concurrency=1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_calls(rig.engine, workspace, 4, batch_concurrency=1)
         await reaches(rig.engine, campaign, "completed")
         assert [(one.status, one.reason) for one in await people(rig.engine, campaign)] == [
             (R.FAILED, "invalid_number"),
@@ -101,21 +96,22 @@ async def test_busy_no_answer_and_voicemail_share_one_budget(open_storage: OpenS
         "1": [DECLINED, POSITIVE],
         "2": [FAILED],
         "3": [NEGATIVE],
+        "4": [{"status": CallStatus.CANCELED}],
     }
     async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
         ends(voice, lambda request, count: courses[request.to[-1]][count])
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=3)
-        campaign = await given_calls(rig.engine, workspace, 4)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_calls(rig.engine, workspace, 5)
         done = await reaches(rig.engine, campaign, "completed")
         assert [(one.status, one.reason, one.attempts) for one in await people(rig.engine, campaign)] == [
             (R.FAILED, "voicemail", 3),
             (R.COMPLETED, None, 2),
             (R.FAILED, "failed", 1),
             (R.COMPLETED, "negative", 1),
+            (R.FAILED, "canceled_at_provider", 1),
         ]
-        assert done.counters == Counters(total=4, completed=4, successful=1, failed=2)
+        assert done.counters == Counters(total=5, completed=5, successful=1, failed=3)
         assert [call.attempt for call in await calls_of(rig, campaign)] == [1, 2, 3]
         assert [call.outcome for call in await calls_of(rig, campaign)] == ["busy", "no_answer", "voicemail"]
 
@@ -129,26 +125,11 @@ async def test_a_double_dial_calls_twice_within_one_attempt(open_storage: OpenSt
         ends(voice, lambda request, count: courses[request.to[-1]][count])
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=2)
-        campaign = await given_calls(rig.engine, workspace, 3, double_dial=True)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_calls(rig.engine, workspace, 3, double_dial=True)
         await reaches(rig.engine, campaign, "completed")
         legs = [[(one.attempt, one.leg) for one in await dispatches_of(rig, campaign, n)] for n in range(3)]
         assert legs == [[(1, 1), (1, 2)], [(1, 1), (1, 2), (2, 1), (2, 2)], [(1, 1), (2, 1)]]
         assert [one.attempts for one in await people(rig.engine, campaign)] == [1, 2, 2]
-
-
-async def test_a_second_leg_that_cannot_be_placed_is_not_made_up_for(open_storage: OpenStorage) -> None:
-    """docs/rules.md#double-dial: a double dial's second call is made at once or not at all."""
-    voice = ScriptedVoice([accept(), not_sent(), accept()])
-    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
-        ends(voice, lambda _, count: (NO_ANSWER, POSITIVE)[count])
-        workspace = await given_workspace(rig.engine)
-        await given_call_settings(rig, workspace, attempts=2)
-        campaign = await given_calls(rig.engine, workspace, 1, double_dial=True)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await reaches(rig.engine, campaign, "completed")
-        made = [(one.attempt, one.leg, one.state) for one in await dispatches_of(rig, campaign)]
-        assert made == [(1, 1, "accepted"), (1, 2, "not_sent"), (2, 1, "accepted")]
 
 
 async def test_each_number_of_a_group_gets_its_recipients_and_a_retry_keeps_its_number(
@@ -165,8 +146,7 @@ async def test_each_number_of_a_group_gets_its_recipients_and_a_retry_keeps_its_
             CallerIdAllocation(number_id=number.id, phone=number.phone, count=count)
             for number, count in zip(numbers, (2, 1), strict=True)
         )
-        campaign = await given_calls(rig.engine, workspace, 5, cli_mode="group", cli_group=group, batch_concurrency=2)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_calls(rig.engine, workspace, 5, cli_mode="group", cli_group=group, batch_concurrency=2)
         await reaches(rig.engine, campaign, "completed")
         senders = [[one.from_number for one in await dispatches_of(rig, campaign, n)] for n in range(5)]
         first, second = numbers[0].phone, numbers[1].phone
@@ -191,7 +171,7 @@ async def test_everything_that_the_campaign_says_reaches_the_provider(open_stora
         person = NewRecipient(
             phone_number="(415) 555-0102", first_name="Ann", last_name="Lee", custom_variables={"plan": "gold", "n": 3}
         )
-        campaign = await given_calls(
+        campaign = await start_calls(
             rig.engine,
             workspace,
             [person],
@@ -200,7 +180,6 @@ async def test_everything_that_the_campaign_says_reaches_the_provider(open_stora
             ivr_enabled=True,
             call_screen_enabled=True,
         )
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
         await rig.voice.wait_for_requests(1)
         (request,) = rig.voice.requests
         assert (request.to, request.from_number, request.provider_agent_id) == (
@@ -227,109 +206,9 @@ async def test_everything_that_the_campaign_says_reaches_the_provider(open_stora
         assert None not in {call.provider_call_id, call.dialed_at, call.ended_at}
 
 
-async def test_counters_equal_a_recount_at_every_step(open_storage: OpenStorage) -> None:
-    """Field, test 16; docs/interface.md#counters: pending is never attempted, completed has ended after a dispatch."""
-    async with dispatching(open_storage(clock_of_loop()), config=CALLS) as rig:
-        workspace = await given_workspace(rig.engine)
-        await given_call_settings(rig, workspace, attempts=1)
-        campaign = await given_calls(rig.engine, workspace, 4, batch_concurrency=1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        seen = []
-        for number, ending in enumerate((POSITIVE, NEGATIVE, BUSY, FAILED)):
-            await rig.voice.wait_for_requests(number + 1)
-            now = await rig.engine.campaigns.get(workspace.id, campaign.id)
-            assert now.counters == await rig.engine.campaigns.recount(workspace.id, campaign.id)
-            seen.append((now.counters.pending, now.counters.completed, now.counters.successful, now.counters.failed))
-            hear(rig.voice, rig.voice.requests[number], **ending)
-        done = await reaches(rig.engine, campaign, "completed")
-        assert seen == [(3, 0, 0, 0), (2, 1, 1, 0), (1, 2, 1, 0), (0, 3, 1, 1)]
-        assert (done.counters.completed, done.counters.successful, done.counters.failed) == (4, 1, 2)
-
-
-@pytest.mark.parametrize("ending", [POSITIVE, NO_ANSWER, BUSY])
-async def test_cancel_keeps_the_true_outcome_of_what_is_in_flight_and_retries_nothing(
-    open_storage: OpenStorage, ending: dict[str, Any]
-) -> None:
-    """docs/states.md#recipients: what is in flight keeps its outcome; the others are canceled."""
-    async with dispatching(open_storage(clock_of_loop()), config=CALLS) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 3, batch_concurrency=1, double_dial=True)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await rig.voice.wait_for_requests(1)
-        await _in_progress(rig, campaign.id, workspace.id)
-        await rig.engine.campaigns.cancel(workspace.id, campaign.id)
-        hear(rig.voice, rig.voice.requests[0], **ending)
-
-        async def closed() -> bool:
-            return all(not one.is_open for one in await people(rig.engine, campaign))
-
-        await until(closed)
-        statuses = [one.status for one in await people(rig.engine, campaign)]
-        assert statuses == [R.COMPLETED if ending is POSITIVE else R.FAILED, R.CANCELED, R.CANCELED]
-        await reaches(rig.engine, campaign, "cancelled")
-        assert len(rig.voice.requests) == 1
-
-
-async def test_pause_lets_calls_end_and_starts_none_until_resumed(open_storage: OpenStorage) -> None:
-    """docs/states.md#campaigns: a pause that has committed lets no later intent commit; calls end as they do."""
-    async with dispatching(open_storage(clock_of_loop()), config=CALLS) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 2, batch_concurrency=1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await rig.voice.wait_for_requests(1)
-        await _in_progress(rig, campaign.id, workspace.id)
-        await rig.engine.campaigns.pause(workspace.id, campaign.id)
-        hear(rig.voice, rig.voice.requests[0], **POSITIVE)
-
-        async def first_ended() -> bool:
-            return (await people(rig.engine, campaign))[0].status is R.COMPLETED
-
-        await until(first_ended)
-        await _rests(rig)
-        assert len(rig.voice.requests) == 1
-        await rig.engine.campaigns.resume(workspace.id, campaign.id)
-        await rig.voice.wait_for_requests(2)
-        hear(rig.voice, rig.voice.requests[1], **POSITIVE)
-        await reaches(rig.engine, campaign, "completed")
-
-
-@pytest.mark.field(11)
-async def test_reports_out_of_order_twice_and_before_the_answer(open_storage: OpenStorage) -> None:
-    """Field, test 11 (twilio-csharp #633, Chatwoot PR #14149): a status only goes up, and a call counts once."""
-    answered = anyio.Event()
-
-    async def place(request: CallRequest) -> object:
-        voice.report(event(request, CallStatus.RINGING, provider_id="early"))
-        voice.report(event(request, CallStatus.COMPLETED, outcome="positive"))
-        voice.report(event(request, CallStatus.RINGING))
-        voice.report(event(request, CallStatus.NO_ANSWER))
-        voice.report(event(request, CallStatus.COMPLETED, outcome="positive"))
-        outcome = await scripted(request)
-        await answered.wait()
-        return outcome
-
-    voice = ScriptedVoice([accept("late")])
-    scripted, voice.place_call = voice.place_call, place  # type: ignore[method-assign,assignment]
-    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        done = await reaches(rig.engine, campaign, "completed")
-        answered.set()
-        assert done.counters == Counters(total=1, completed=1, successful=1)
-        await _rests(rig)
-        (call,) = await calls_of(rig, campaign)
-        assert (call.status, call.outcome, call.provider_call_id) == (CallStatus.COMPLETED, "positive", "early")
-        assert (await reaches(rig.engine, campaign, "completed")).counters == done.counters
-
-
 async def test_who_answered_is_known_at_the_end_from_an_earlier_event(open_storage: OpenStorage) -> None:
     """A machine that answered is a voicemail, also when the last event does not say so again."""
-    async with dispatching(open_storage(clock_of_loop()), config=CALLS) as rig:
-        workspace = await given_workspace(rig.engine)
-        await given_call_settings(rig, workspace, attempts=1)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(open_storage(clock_of_loop()), 1, attempts=1) as (rig, campaign):
         await rig.voice.wait_for_requests(1)
         (request,) = rig.voice.requests
         rig.voice.report(event(request, CallStatus.IN_PROGRESS, answered_by="machine"))
@@ -358,10 +237,7 @@ async def test_a_call_of_which_nothing_is_heard_ends_as_unconfirmed(open_storage
     voice = ScriptedVoice()
     voice.status = status  # type: ignore[assignment, method-assign]
     config = attrs.evolve(CALLS, call_timeout_seconds=0.5, call_status_seconds=0.1)
-    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=config) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(open_storage(clock_of_loop()), 1, voice=voice, config=config) as (rig, campaign):
         await reaches(rig.engine, campaign, "completed")
         (one,) = await people(rig.engine, campaign)
         assert (one.status, one.reason) == (R.UNCONFIRMED, "no_news")
@@ -388,8 +264,7 @@ async def test_a_call_may_last_as_long_as_its_agent_allows(open_storage: OpenSto
     async with dispatching(open_storage(clock_of_loop()), voice=voice, config=config) as rig:
         workspace = await given_workspace(rig.engine)
         agent = await given_agent(rig.engine, workspace, max_call_seconds=600)
-        campaign = await given_calls(rig.engine, workspace, 1, agent_id=agent)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_calls(rig.engine, workspace, 1, agent_id=agent)
         await voice.wait_for_requests(1)
         await anyio.sleep(14 * 60)
         assert [one.status for one in await people(rig.engine, campaign)] == [R.IN_PROGRESS]
@@ -407,10 +282,7 @@ async def test_a_call_that_its_provider_says_goes_on_is_not_ended() -> None:
 
     voice.status = status  # type: ignore[method-assign]
     config = attrs.evolve(SLOW, call_poll_seconds=60.0)
-    async with dispatching(MemoryStorage(clock=clock_of_loop()), voice=voice, config=config) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(MemoryStorage(clock=clock_of_loop()), 1, voice=voice, config=config) as (rig, campaign):
         await voice.wait_for_requests(1)
         await anyio.sleep(12 * 3600)
         assert [one.status for one in await people(rig.engine, campaign)] == [R.IN_PROGRESS]
@@ -446,10 +318,7 @@ async def test_time_that_a_clock_jumps_over_does_not_end_a_call(open_storage: Op
     """The provider has just said that it is in progress, and what it says then still counts."""
     clock = ShiftedClock()
     voice = ScriptedVoice()
-    async with dispatching(open_storage(clock), voice=voice, config=CALLS, clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(open_storage(clock), 1, voice=voice, clock=clock) as (rig, campaign):
         await voice.wait_for_requests(1)
         (request,) = voice.requests
         asked = 0
@@ -480,10 +349,7 @@ async def test_a_call_that_a_provider_never_ends_is_given_up_after_a_clock_step_
     clock = ShiftedClock()
     voice = ScriptedVoice()
     config = attrs.evolve(SLOW, call_poll_seconds=60.0)
-    async with dispatching(MemoryStorage(clock=clock), voice=voice, config=config, clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(MemoryStorage(clock=clock), 1, voice=voice, config=config, clock=clock) as (rig, campaign):
         await voice.wait_for_requests(1)
         (request,) = voice.requests
 
@@ -515,10 +381,7 @@ async def test_stopping_does_not_wait_for_a_provider_that_does_not_tell(open_sto
     voice = ScriptedVoice()
     voice.status = status  # type: ignore[method-assign]
     with anyio.fail_after(20):
-        async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
-            workspace = await given_workspace(rig.engine)
-            campaign = await given_calls(rig.engine, workspace, 1)
-            await rig.engine.campaigns.start(workspace.id, campaign.id)
+        async with calling(open_storage(clock_of_loop()), 1, voice=voice):
             await asked.wait()
 
 
@@ -527,8 +390,7 @@ async def test_an_agent_that_is_switched_off_pauses_its_campaign(open_storage: O
     async with dispatching(open_storage(clock_of_loop()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)
         agent_id = await given_agent(rig.engine, workspace)
-        campaign = await given_calls(rig.engine, workspace, 3, agent_id=agent_id, batch_concurrency=1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_calls(rig.engine, workspace, 3, agent_id=agent_id, batch_concurrency=1)
         await rig.voice.wait_for_requests(1)
         await rig.engine.agents.update(workspace.id, agent_id, AgentUpdate(is_active=False))
         hear(rig.voice, rig.voice.requests[0], **POSITIVE)
@@ -548,10 +410,10 @@ async def test_a_request_without_an_answer_keeps_its_place(open_storage: OpenSto
     config = attrs.evolve(CALLS, provider_timeout_seconds=0.1)
     steps: list[Step] = [hang()]
     voice = ScriptedVoice(steps)
-    async with dispatching(open_storage(clock_of_loop()), voice=voice, config=config) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 2, batch_concurrency=1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(open_storage(clock_of_loop()), 2, voice=voice, config=config, batch_concurrency=1) as (
+        rig,
+        campaign,
+    ):
 
         async def unknown() -> bool:
             return (await people(rig.engine, campaign))[0].status is R.UNKNOWN
@@ -561,14 +423,6 @@ async def test_a_request_without_an_answer_keeps_its_place(open_storage: OpenSto
         assert len(voice.requests) == 1
 
 
-async def _in_progress(rig: Rig, campaign_id: str, workspace_id: str) -> None:
-    async def accepted() -> bool:
-        one = await rig.storage.read(lambda tx: tx.recipients.get(workspace_id, campaign_id, 0))
-        return one is not None and one.status is R.IN_PROGRESS
-
-    await until(accepted)
-
-
 async def _rests(rig: Rig) -> None:
     """Wait until the dispatcher has looked around several times, and check that it does not spin."""
     failures, before, began = rig.dispatcher.health().failures, rig.storage.writes, anyio.current_time()
@@ -576,17 +430,3 @@ async def _rests(rig: Rig) -> None:
     await anyio.sleep(25 * CALLS.change_poll_seconds)
     assert rig.storage.writes - before < 20 + (anyio.current_time() - began) / CALLS.heartbeat_interval_seconds
     assert rig.dispatcher.health().failures == failures
-
-
-async def test_a_call_that_is_canceled_at_the_provider_fails_with_that_reason(open_storage: OpenStorage) -> None:
-    """It came to nobody: no success, and no end without a reason."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await rig.voice.wait_for_requests(1)
-        rig.voice.report(event(rig.voice.requests[0], CallStatus.CANCELED))
-        done = await reaches(rig.engine, campaign, "completed")
-        [contact] = await people(rig.engine, campaign)
-    assert (contact.status, contact.reason) == (RecipientStatus.FAILED, "canceled_at_provider")
-    assert (done.counters.failed, done.counters.successful) == (1, 0)

@@ -14,8 +14,6 @@ from outreach import (
     InvalidRequest,
     NewRecipient,
     NewSmsCampaign,
-    NewWorkspace,
-    NotFound,
     Outreach,
     RecipientStatus,
 )
@@ -39,13 +37,12 @@ from outreach.testing.builders import (
     make_unsubscribe,
 )
 from outreach.testing.clock import ManualClock
-from outreach.testing.scripted import ScriptedCarrier
-from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.testing.waiting import until
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage, given_workspaces
-from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, start_campaign
 
 pytestmark = pytest.mark.virtual_time
 
@@ -200,38 +197,12 @@ async def test_the_calls_at_a_time_are_those_of_the_hours(writing: Outreach, sto
         await writing.campaigns.update(THIS_WORKSPACE, sms.id, CampaignUpdate(batch_concurrency=3))
 
 
-async def test_the_rest_of_a_campaign_gets_the_new_text(open_storage: OpenStorage) -> None:
-    """Paused, edited, resumed: who had the old text has it once, the others the new one."""
-    carrier = ScriptedCarrier()
-    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
-        engine = rig.engine
-        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
-        new = NewSmsCampaign(name="C", body="old", carrier="twilio", from_number="+14155550100", rate_per_minute=1)
-        contacts = [NewRecipient(phone_number=f"+141555501{n:02}") for n in range(6)]
-        campaign = (await engine.campaigns.create_sms(workspace.id, new, contacts)).campaign
-        await engine.campaigns.start(workspace.id, campaign.id)
-
-        async def sent(count: int) -> bool:
-            return (await engine.campaigns.get(workspace.id, campaign.id)).counters.completed >= count
-
-        await until(lambda: sent(2))
-        await engine.campaigns.pause(workspace.id, campaign.id)
-        await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(body="new", rate_per_minute=600))
-        await engine.campaigns.resume(workspace.id, campaign.id)
-        await until(lambda: sent(6))
-        texts = [one.texts[0].splitlines()[0] async for one in engine.campaigns.iter_export(workspace.id, campaign.id)]
-    assert sorted(texts) == texts[::-1]
-    assert set(texts) == {"old", "new"}
-    assert len(texts) == 6
-
-
 async def test_what_waits_for_its_slot_gets_the_new_text_too(open_storage: OpenStorage) -> None:
     """After the answer nobody gets the old text, nor is skipped or attempted twice: docs/rules.md#changes-under-way."""
     async with dispatching(open_storage(clock_of_loop())) as rig:
         engine, carrier = rig.engine, rig.carrier
         workspace = await given_workspace(engine)
-        campaign = await given_campaign(engine, workspace, 30)
-        await engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_campaign(engine, workspace, 30)
         await carrier.wait_for_requests(5)
         await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(body="New {{first_name}}"))
         sent = len(carrier.requests)
@@ -476,16 +447,3 @@ async def test_who_spoke_in_an_earlier_call_was_reached(writing: Outreach, stora
     assert await contacts_of(writing, made.created.campaign) == [machine.phone]
     with pytest.raises(InvalidRequest, match="channel call"):
         await writing.campaigns.follow_up(THIS_WORKSPACE, campaign.id, NewFollowUp(results=["no_answer"], body="x"))
-
-
-async def test_campaigns_of_other_workspaces_are_not_found(writing: Outreach, storage: Storage) -> None:
-    """By none of these."""
-    campaign = await given(storage, S.COMPLETED)
-    for asked in (
-        writing.campaigns.archive(OTHER_WORKSPACE, campaign.id),
-        writing.campaigns.unarchive(OTHER_WORKSPACE, campaign.id),
-        writing.campaigns.clone(OTHER_WORKSPACE, campaign.id),
-        writing.campaigns.follow_up(OTHER_WORKSPACE, campaign.id, NewFollowUp(results=["failed"])),
-    ):
-        with pytest.raises(NotFound):
-            await asked

@@ -13,7 +13,7 @@ import attrs
 import pytest
 from openpyxl import load_workbook
 
-from outreach import NewRecipient, NewSmsCampaign, Outreach
+from outreach import InvalidRequest, NewRecipient, NewSmsCampaign, Outreach
 from outreach.convert.exports import workbook
 from outreach.convert.exports.columns import Table
 from outreach.http import EXPORT_CONTENT_TYPES
@@ -70,6 +70,8 @@ async def test_all_formats_hold_the_same(reading: Outreach, storage: Storage, ch
     assert sheet is not None
     cells = [list(row) for row in sheet.iter_rows(values_only=True)]
     assert tuple(cells[0]) == table.header
+    with pytest.raises(InvalidRequest):
+        await file_of(reading, campaign, "pdf")  # type: ignore[arg-type]
     for contact, row, found in zip(contacts, rows, cells[1:], strict=True):
         expected = table.row(contact)
         # An empty text is an empty cell.

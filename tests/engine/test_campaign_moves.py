@@ -155,16 +155,6 @@ async def test_start_schedules_while_the_start_is_ahead(storage: Storage, start_
         assert work.due_at == start_at
 
 
-@pytest.mark.parametrize("status", [s for s in S if s not in {S.READY, S.DRAFT}])
-async def test_only_a_ready_campaign_is_started_by_hand(storage: Storage, status: S) -> None:
-    """Starting what is not ready is illegal; the error names the moves that an operator has from there."""
-    campaign = await given_campaign(storage, campaign=make_campaign(status=status))
-    with pytest.raises(IllegalTransition) as caught:
-        await _do(storage, moves.start, campaign)
-    assert (caught.value.state, caught.value.move) == (status, M.START)
-    assert caught.value.allowed == to_ask_for(status)
-
-
 async def test_a_draft_says_by_field_what_it_lacks(storage: Storage) -> None:
     """Not a move that nobody can ask for; what else is in the way of the start is named too."""
     draft = make_campaign(status=S.DRAFT, body=" ", from_number=None, carrier=None, scheduled_expires_at=NOW)
@@ -332,16 +322,6 @@ async def test_a_calling_campaign_does_not_start_without_an_agent_that_may_call_
     assert (await reread(storage, campaign)).status is status
 
 
-@pytest.mark.parametrize("changes", [{}, {"direction": "inbound", "allow_outbound": True}])
-async def test_a_calling_campaign_starts_with_an_agent_that_may_call_out(
-    storage: Storage, changes: dict[str, Any]
-) -> None:
-    """An outbound agent may, and an inbound one that is allowed to."""
-    agent_id = await _given_agent(storage, **changes)
-    campaign = await given_campaign(storage, campaign=make_call_campaign(agent_id=agent_id))
-    assert (await _do(storage, moves.start, campaign)).status is S.ACTIVE
-
-
 @pytest.mark.parametrize("status", [S.SCHEDULED, S.ACTIVE, S.PAUSED])
 @pytest.mark.parametrize(("expiry", "expired"), [(NOW, True), (NOW - HOUR, True), (NOW + SECOND, False)])
 async def test_the_clock_expires_what_runs_waits_or_is_paused(
@@ -414,8 +394,9 @@ async def test_nothing_starts_while_its_workspace_may_not_work(
     assert (moved.status, moved.pause_reason) == (status, reason)
 
 
-async def test_a_campaign_expires_also_while_its_workspace_may_not_work(storage: Storage) -> None:
-    """Nobody is reached by that, and what is over is over."""
+@pytest.mark.parametrize("status", WorkspaceStatus)
+async def test_expiry_goes_before_a_start_that_is_due(storage: Storage, status: WorkspaceStatus) -> None:
+    """Both have passed: it does not start for a moment, and expires also while its workspace may not work."""
     campaign = await given_campaign(
         storage,
         campaign=make_campaign(
@@ -425,21 +406,7 @@ async def test_a_campaign_expires_also_while_its_workspace_may_not_work(storage:
             scheduled_expires_at=NOW - SECOND,
         ),
     )
-    await storage.write(lambda tx: tx.workspaces.update(make_workspace(status=WorkspaceStatus.SUSPENDED)))
-    assert (await _advance(storage, campaign)).status is S.EXPIRED
-
-
-async def test_expiry_goes_before_a_start_that_is_due(storage: Storage) -> None:
-    """A campaign whose start and expiry have both passed expires; it does not start for a moment."""
-    campaign = await given_campaign(
-        storage,
-        campaign=make_campaign(
-            status=S.SCHEDULED,
-            schedule_type="scheduled",
-            scheduled_start_at=NOW - 2 * SECOND,
-            scheduled_expires_at=NOW - SECOND,
-        ),
-    )
+    await storage.write(lambda tx: tx.workspaces.update(make_workspace(status=status)))
     assert (await _advance(storage, campaign)).status is S.EXPIRED
 
 

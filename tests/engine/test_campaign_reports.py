@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import InvalidRequest, NotFound, Outreach
+from outreach import Outreach
 from outreach.http import write_campaign_report
 from outreach.models.base import Channel
 from outreach.models.campaign import Campaign
@@ -23,7 +23,7 @@ from outreach.policy.report_figures import MAX_STEPS, bounds, find_price
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_campaign, make_dispatch, make_inbound, make_prepared, make_unsubscribe
 from outreach.testing.clock import ManualClock
-from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
 from outreach.working_set import Transaction
 from tests.engine.all_endings import given_endings
 from tests.engine.conftest import OpenStorage, given_workspaces
@@ -263,19 +263,6 @@ async def test_a_report_says_of_the_completed_what_the_carrier_has_confirmed(
     await storage.write(write)
     [result] = (await reading.campaigns.report(THIS_WORKSPACE, campaign.id)).results
     assert (result.status, result.contacts, result.meaning) == (RecipientStatus.COMPLETED, 2, meaning)
-
-
-async def test_reports_and_exports_of_other_workspaces_are_not_found(reading: Outreach, storage: Storage) -> None:
-    """Every query carries its workspace."""
-    campaign = await given_endings(storage, 1, count=3)
-    with pytest.raises(NotFound):
-        await reading.campaigns.report(OTHER_WORKSPACE, campaign.id)
-    with pytest.raises(NotFound):
-        [one async for one in reading.campaigns.iter_export(OTHER_WORKSPACE, campaign.id)]
-    with pytest.raises(NotFound):
-        [part async for part in reading.campaigns.export(OTHER_WORKSPACE, campaign.id, "csv")]
-    with pytest.raises(InvalidRequest):
-        [part async for part in reading.campaigns.export(THIS_WORKSPACE, campaign.id, "pdf")]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("days", [0, 1, 3, 4, 30, 119, 121, 900, 5000, 60_000])

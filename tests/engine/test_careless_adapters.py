@@ -28,7 +28,7 @@ from outreach.protocols.voice import CallRequest
 from outreach.runners.adapter_answers import recordable_event
 from outreach.testing.scripted import ScriptedVoice, accept
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import given_campaign, reaches, until
+from tests.engine.rig import reaches, start_campaign, until
 from tests.engine.test_own_adapters import live
 from tests.fake_provider import CREDENTIALS
 from tests.own_adapter import OwnAdapter, OwnVoiceAdapter
@@ -112,8 +112,7 @@ async def test_what_can_be_read_all_the_same_is_taken(open_storage: OpenStorage)
     own = Careless()
     async with live(open_storage, [own]) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "mycarrier", CREDENTIALS)
-        campaign = await given_campaign(engine, await engine.workspaces.get(workspace_id), 1, carrier="mycarrier")
-        await engine.campaigns.start(workspace_id, campaign.id)
+        campaign = await start_campaign(engine, await engine.workspaces.get(workspace_id), 1, carrier="mycarrier")
         await reaches(engine, campaign, "completed")
         (dispatch,) = await engine.campaigns.list_dispatches(workspace_id, campaign.id, 0)
         # An old event would be recorded alone.

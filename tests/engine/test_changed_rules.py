@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import CampaignUpdate, NewRecipient, WorkspaceUpdate
+from outreach import CampaignUpdate, WorkspaceUpdate
 from outreach.models.hours import DAYS, BusinessHours, TimeWindow
 from outreach.models.plans import Postponement
 from outreach.models.recipient import Recipient
@@ -22,7 +22,7 @@ from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active, plan_wave, recipient
-from tests.engine.rig import Rig, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.rig import Rig, contacts, people, sending, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -42,19 +42,6 @@ async def given_held(rig: Rig, campaign: Any, reason: str) -> None:
     await until(held)
 
 
-async def test_who_was_put_off_by_contact_hours_is_contacted_once_they_are_off(open_storage: OpenStorage) -> None:
-    """A looser rule holds at once, not from the morning on that the old one had chosen."""
-    clock = ShiftedClock(NIGHT)
-    async with dispatching(open_storage(clock), clock=clock) as rig:
-        workspace = await given_workspace(rig.engine, contact_hours=True)
-        campaign = await given_campaign(rig.engine, workspace, 3)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await given_held(rig, campaign, "contact_hours")
-        await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(contact_hours=False))
-        await reaches(rig.engine, campaign, "completed")
-        assert len(rig.carrier.requests) == 3
-
-
 async def test_who_waits_for_the_hours_of_campaign_and_contact_does_so_by_the_new_ones(
     open_storage: OpenStorage,
 ) -> None:
@@ -63,13 +50,12 @@ async def test_who_waits_for_the_hours_of_campaign_and_contact_does_so_by_the_ne
     noon = TimeWindow(start_minute=12 * 60, end_minute=13 * 60)
     at_noon = dict.fromkeys(DAYS, (noon,)) | {"friday": (attrs.evolve(noon, end_minute=23 * 60),)}
     hours = BusinessHours(timezone="Asia/Kolkata", schedule=at_noon)
-    async with dispatching(open_storage(clock), clock=clock) as rig:
-        workspace = await given_workspace(rig.engine, contact_hours=True)
-        campaign = await given_campaign(rig.engine, workspace, 2, business_hours=hours)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(
+        open_storage(clock), 2, clock=clock, workspace={"contact_hours": True}, business_hours=hours
+    ) as (rig, campaign):
         await given_held(rig, campaign, "contact_hours")
         assert {one.due_at for one in await people(rig.engine, campaign)} == {datetime(2026, 3, 6, 16, tzinfo=UTC)}
-        await rig.engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(business_hours=None))
+        await rig.engine.campaigns.update(campaign.workspace_id, campaign.id, CampaignUpdate(business_hours=None))
 
         async def sooner() -> bool:
             due = {one.due_at for one in await people(rig.engine, campaign)}
@@ -78,38 +64,19 @@ async def test_who_waits_for_the_hours_of_campaign_and_contact_does_so_by_the_ne
         await until(sooner)
 
 
-async def test_who_was_put_off_by_the_cap_is_contacted_under_a_looser_one(open_storage: OpenStorage) -> None:
-    """Also in a campaign that was paused when the cap changed: its next wave decides by the rules of now."""
-    clock = ShiftedClock()
-    person = [NewRecipient(phone_number="+14155550123")]
-    async with dispatching(open_storage(clock), clock=clock) as rig:
-        workspace = await given_workspace(rig.engine, frequency_cap=1)
-        first = await given_campaign(rig.engine, workspace, person)
-        await rig.engine.campaigns.start(workspace.id, first.id)
-        await rig.carrier.wait_for_requests(1)
-        campaign = await given_campaign(rig.engine, workspace, person)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await given_held(rig, campaign, "frequency_cap")
-        await rig.engine.campaigns.pause(workspace.id, campaign.id)
-        await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(frequency_cap=2))
-        await rig.engine.campaigns.resume(workspace.id, campaign.id)
-        await reaches(rig.engine, campaign, "completed")
-        assert len(rig.carrier.requests) == 2
-
-
 async def test_who_is_released_is_put_off_again_where_the_new_rule_says_so(open_storage: OpenStorage) -> None:
     """Night is night under another cap, too; and one rule more puts off who is not contacted yet."""
     clock = ShiftedClock(NIGHT)
-    async with dispatching(open_storage(clock), clock=clock) as rig:
-        workspace = await given_workspace(rig.engine, contact_hours=True)
-        campaign = await given_campaign(rig.engine, workspace, contacts(2))
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock), contacts(2), clock=clock, workspace={"contact_hours": True}) as (
+        rig,
+        campaign,
+    ):
         await given_held(rig, campaign, "contact_hours")
         before = [one.due_at for one in await people(rig.engine, campaign)]
-        after = await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(frequency_cap=5))
+        after = await rig.engine.workspaces.update(campaign.workspace_id, WorkspaceUpdate(frequency_cap=5))
 
         async def decided_again() -> bool:
-            run = await rig.storage.read(lambda tx: tx.runs.get(workspace.id, campaign.id))
+            run = await rig.storage.read(lambda tx: tx.runs.get(campaign.workspace_id, campaign.id))
             return run is not None and run.postponed_under == contact_rules_key(after)
 
         await until(decided_again)

@@ -10,7 +10,7 @@ import anyio
 import attrs
 import pytest
 
-from outreach import BusinessHours, NewRecipient, Outreach, TimeWindow
+from outreach import BusinessHours, NewRecipient, TimeWindow
 from outreach.clock import Clock, StepWatch
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
@@ -47,7 +47,17 @@ from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
 from tests.engine.given import SECOND, commit, commit_wave, given_active, given_settings, recipient, reread
-from tests.engine.rig import QUICK, WatchedStorage, dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.rig import (
+    QUICK,
+    WatchedStorage,
+    dispatching,
+    given_workspace,
+    people,
+    reaches,
+    sending,
+    start_campaign,
+    until,
+)
 from tests.engine.writing import entry, write
 
 pytestmark = pytest.mark.virtual_time
@@ -131,30 +141,16 @@ async def test_a_server_that_starts_again_after_the_clock_was_set_sends_at_once(
     """The slots, the due times and the lease of the wrong time are all ahead of now."""
     clock = ShiftedClock()
     clock.shift(step)
-    async with dispatching(_file(tmp_path, clock), carrier=ScriptedCarrier(), clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 100, rate_per_minute=120)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(_file(tmp_path, clock), 100, carrier=ScriptedCarrier(), clock=clock, rate_per_minute=120) as (
+        rig,
+        _,
+    ):
         await rig.carrier.wait_for_requests(2)
     clock.shift(-step)
     carrier = ScriptedCarrier()
     async with dispatching(_file(tmp_path, clock), carrier=carrier, clock=clock) as rig:
         await carrier.wait_for_requests(2)
         await rig.engine.campaigns.pause_all()
-
-
-async def test_what_was_started_by_a_wrong_clock_is_sent_when_a_server_starts(tmp_path: Path) -> None:
-    """By the command line, which dispatches nothing: no heartbeat tells of the wrong time."""
-    clock = ShiftedClock()
-    clock.shift(HOUR)
-    async with Outreach(_file(tmp_path, clock), clock=clock) as engine:
-        workspace = await given_workspace(engine)
-        campaign = await given_campaign(engine, workspace, 1)
-        await engine.campaigns.start(workspace.id, campaign.id)
-    clock.shift(-HOUR)
-    carrier = ScriptedCarrier()
-    async with dispatching(_file(tmp_path, clock), carrier=carrier, clock=clock):
-        await carrier.wait_for_requests(1)
 
 
 async def test_a_campaign_that_is_resumed_before_its_start_is_scheduled_again(storage: Storage) -> None:
@@ -180,10 +176,10 @@ async def test_an_intent_from_before_the_clock_was_set_back_is_withdrawn_and_dec
     clock = ShiftedClock()
     carrier = ScriptedCarrier()
     config = attrs.evolve(QUICK, sparse_look_ahead_seconds=1.5, look_ahead_seconds=1.5)
-    async with dispatching(open_storage(clock), carrier=carrier, clock=clock, config=config) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 20, rate_per_minute=60)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock), 20, carrier=carrier, clock=clock, config=config, rate_per_minute=60) as (
+        rig,
+        campaign,
+    ):
         await carrier.wait_for_requests(1)
 
         async def ahead() -> list[int]:
@@ -194,7 +190,9 @@ async def test_an_intent_from_before_the_clock_was_set_back_is_withdrawn_and_dec
         clock.shift(-HOUR)
         await carrier.wait_for_requests(4)
         await rig.engine.campaigns.pause_all()
-        tried = await rig.storage.read(lambda tx: tx.dispatches.of_recipient(workspace.id, campaign.id, position))
+        tried = await rig.storage.read(
+            lambda tx: tx.dispatches.of_recipient(campaign.workspace_id, campaign.id, position)
+        )
     assert (DispatchState.WITHDRAWN, "clock_set_back") in {(one.state, one.reason) for one in tried}
 
 
@@ -225,10 +223,10 @@ async def test_hours_that_were_open_before_the_clock_was_set_back_are_looked_at_
             return await super().send(message)
 
     monkeypatch.setattr(Outbox, "reserve", wait_and_reserve)
-    async with dispatching(open_storage(clock), carrier=NotingCarrier(), clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 2, business_hours=hours)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock), 2, carrier=NotingCarrier(), clock=clock, business_hours=hours) as (
+        rig,
+        campaign,
+    ):
         await reaches(rig.engine, campaign, "completed")
     assert waited
     assert min(began) >= opening
@@ -266,8 +264,7 @@ async def test_contact_hours_that_were_open_before_the_clock_was_set_back_are_lo
     async with dispatching(open_storage(clock), carrier=NotingCarrier(), clock=clock) as rig:
         workspace = await given_workspace(rig.engine, contact_hours=True)
         contacts = [NewRecipient(phone_number=phone) for phone in (*awake, asleep)]
-        campaign = await given_campaign(rig.engine, workspace, contacts, body="Hello")
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_campaign(rig.engine, workspace, contacts, body="Hello")
         await reaches(rig.engine, campaign, "completed")
     assert is_set_back
     assert began[asleep] >= opening

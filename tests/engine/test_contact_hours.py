@@ -17,7 +17,7 @@ from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
 from tests.engine.given import recipient, reread
-from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, start_campaign, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -156,8 +156,7 @@ async def test_a_whole_campaign_is_put_off_in_few_writes(open_storage: OpenStora
 
         await until(all_wait)
         assert rig.storage.writes - before < 100
-        awake = await given_campaign(rig.engine, workspace, INDIA, body="Hi")
-        await rig.engine.campaigns.start(workspace.id, awake.id)
+        awake = await start_campaign(rig.engine, workspace, INDIA, body="Hi")
         await reaches(rig.engine, awake, "completed")
         assert [message.to for message in rig.carrier.requests] == ["+919876543210"]
 

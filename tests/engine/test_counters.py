@@ -18,7 +18,6 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.plans import Ending
 from outreach.models.recipient import Recipient
-from outreach.models.reports import MessageReport
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.trail import TrailRule
@@ -34,6 +33,7 @@ from outreach.testing.builders import (
     NOW,
     make_campaign,
     make_lease,
+    make_message_report,
     make_prepared,
     make_unsubscribe,
     make_worker,
@@ -146,15 +146,9 @@ class CountersMachine(RuleBasedStateMachine):
         """Merge a receipt of one of the latest dispatches."""
         if not self._sent:
             return
-        event = MessageReport(
-            workspace_id=THIS_WORKSPACE,
-            provider="twilio",
-            dispatch_id=self._sent[-1 - which % len(self._sent)],
-            provider_id=None,
-            status=status,
-            at=self._now,
-            reason="unreachable" if status is MessageStatus.FAILED else None,
-        )
+        told = {"dispatch_id": self._sent[-1 - which % len(self._sent)], "provider_id": None, "at": self._now}
+        reason = "unreachable" if status is MessageStatus.FAILED else None
+        event = make_message_report(status=status, reason=reason, **told)
         self._both(
             lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=self._now)
         )

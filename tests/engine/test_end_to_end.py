@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,11 @@ from outreach.config import EngineConfig
 from outreach.models import MessageStatus
 from outreach.policy.deciding import spacing
 from outreach.storage.sqlite.memory import MemoryStorage
-from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, hang
 from outreach.testing.virtual_time import clock_of_loop
 from tests import postgres
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, until
+from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, start_campaign, until
 from tests.pace import assert_pace
 
 pytestmark = pytest.mark.virtual_time
@@ -62,8 +61,7 @@ async def test_starts_are_a_spacing_apart_over_pauses_and_never_more_than_the_ra
     log = tmp_path / "carrier.jsonl"
     async with _engine(open_storage, log) as engine:
         workspace = await given_workspace(engine)
-        campaign = await given_campaign(engine, workspace, 7, rate_per_minute=rate)
-        await engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_campaign(engine, workspace, 7, rate_per_minute=rate)
         for heard in (2, 4):
             await until(lambda heard=heard: _logged(log, heard))  # type: ignore[misc]
             await engine.campaigns.pause(workspace.id, campaign.id)
@@ -72,28 +70,13 @@ async def test_starts_are_a_spacing_apart_over_pauses_and_never_more_than_the_ra
     _check_pace(log, rate, 7)
 
 
-async def test_the_pace_holds_over_a_restart(tmp_path: Path) -> None:
-    """docs/rules.md#pace: over restarts: the first start of the new worker is a spacing after the old one's."""
-    log, url = tmp_path / "carrier.jsonl", f"sqlite:///{tmp_path / 'pace.db'}"
-    simulator = SimulatorConfig(log_file=log, latency_ms=1.0)
-    async with Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator, clock=clock_of_loop()) as engine:
-        workspace = await given_workspace(engine)
-        campaign = await given_campaign(engine, workspace, 5, rate_per_minute=120)
-        await engine.campaigns.start(workspace.id, campaign.id)
-        await until(lambda: _logged(log, 2))
-    async with Outreach.open(url, dispatch=True, config=QUICK, simulator=simulator, clock=clock_of_loop()) as engine:
-        await reaches(engine, campaign, "completed")
-    _check_pace(log, 120, 5)
-
-
 async def test_a_sandbox_takes_every_carrier_to_the_simulator(open_storage: OpenStorage, tmp_path: Path) -> None:
     """docs/rules.md#sandbox: a sandbox sends everything to the simulators, whatever carrier is named."""
     log = tmp_path / "carrier.jsonl"
     async with _engine(open_storage, log) as engine:
         workspace = await given_workspace(engine)
         for n, carrier in enumerate(("twilio", "telnyx", "vonage")):
-            campaign = await given_campaign(engine, workspace, contacts(1, first=n), carrier=carrier)
-            await engine.campaigns.start(workspace.id, campaign.id)
+            campaign = await start_campaign(engine, workspace, contacts(1, first=n), carrier=carrier)
             await reaches(engine, campaign, "completed")
             (dispatch,) = await engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
             assert dispatch.provider == carrier
@@ -127,8 +110,7 @@ async def test_without_dispatch_nothing_is_sent(open_storage: OpenStorage) -> No
     """docs/rules.md#dispatching: an engine does not dispatch unless asked."""
     async with Outreach(open_storage(clock_of_loop()), config=QUICK, clock=clock_of_loop()) as engine:
         workspace = await given_workspace(engine)
-        campaign = await given_campaign(engine, workspace, 2)
-        await engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_campaign(engine, workspace, 2)
         message = await engine.messages.send(workspace.id, NewMessage(to="+14155550100", body="x"))
         await anyio.sleep(0.2)
         assert not engine.health().dispatching
@@ -175,34 +157,6 @@ async def test_two_engines_on_one_database_one_dispatches_and_the_other_takes_ov
             await second.campaigns.start(workspace.id, later.id)
             await reaches(second, later, "completed")
     assert sorted(entry["to"] for entry in _entries(log)) == [f"+1415555{n:04d}" for n in (0, 1, 2, 50, 51)]
-
-
-async def test_two_workers_share_a_server_and_nobody_is_reached_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Both dispatch, each its own campaigns; when one ends, the other has all."""
-    log = tmp_path / "carrier.jsonl"
-    url, config = postgres.empty_database(), attrs.evolve(QUICK, max_workers=2)
-    postgres.tell_time_by(clock_of_loop(), monkeypatch)
-    simulator = SimulatorConfig(log_file=log, latency_ms=1.0)
-    first, second = (
-        Outreach.open(url, dispatch=True, config=config, simulator=simulator, clock=clock_of_loop()) for _ in range(2)
-    )
-    async with first:
-        async with second:
-            assert (first.health().dispatching, second.health().dispatching) == (True, True)
-            assert first.health().epoch != second.health().epoch
-            workspace = await given_workspace(second)
-            campaigns = [await given_campaign(second, workspace, contacts(2, first=10 * n)) for n in range(1, 5)]
-            for campaign in campaigns:
-                await second.campaigns.start(workspace.id, campaign.id)
-            for campaign in campaigns:
-                await reaches(second, campaign, "completed")
-        later = await given_campaign(first, workspace, contacts(2, first=50))
-        await first.campaigns.start(workspace.id, later.id)
-        await reaches(first, later, "completed")
-    reached = [10 * n + one for n in range(1, 6) for one in range(2)]
-    assert sorted(entry["to"] for entry in _entries(log)) == [f"+1415555{n:04d}" for n in reached]
 
 
 async def test_an_engine_may_be_opened_again_and_leaves_no_tasks_behind(open_storage: OpenStorage) -> None:
@@ -310,26 +264,6 @@ async def test_a_closing_that_is_cancelled_leaves_nothing_at_work(
         found = await engine.messages.get(workspace.id, message.id)
         assert (found.status, found.reason) == (MessageStatus.UNKNOWN, "interrupted")
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
-
-
-async def test_a_wall_clock_that_is_put_back_does_not_send_twice(open_storage: OpenStorage, tmp_path: Path) -> None:
-    """The operating system may set the wall clock at any time; each contact is reached once all the same."""
-    clock, log = ShiftedClock(), tmp_path / "carrier.jsonl"
-    config = attrs.evolve(QUICK, max_intent_age_seconds=5.0)
-    async with Outreach(
-        open_storage(clock),
-        dispatch=True,
-        clock=clock,
-        config=config,
-        simulator=SimulatorConfig(log_file=log, latency_ms=1.0),
-    ) as engine:
-        workspace = await given_workspace(engine)
-        campaign = await given_campaign(engine, workspace, 6)
-        await engine.campaigns.start(workspace.id, campaign.id)
-        await until(lambda: _logged(log, 2))
-        clock.shift(timedelta(seconds=-2))
-        await reaches(engine, campaign, "completed")
-    assert sorted(entry["to"] for entry in _entries(log)) == [f"+1415555{n:04d}" for n in range(6)]
 
 
 def test_another_event_loop_is_told_so() -> None:

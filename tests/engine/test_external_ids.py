@@ -9,14 +9,12 @@ from outreach import InvalidRequest, NewRecipient, NewSmsCampaign, NotFound, Out
 from outreach.convert.events import event_from_entry
 from outreach.events import CallEnded, MessageStatusChanged, RecipientEnded
 from outreach.http import parse_json, read_sms_campaign
-from outreach.models.reports import MessageReport
-from outreach.models.states import MessageStatus
 from outreach.models.trail import TrailStepKind
 from outreach.server_support import prepare_recipient, read_simple_body
 from outreach.testing.builders import make_trail_entry, new_id
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import dispatching, given_campaign, given_workspace
+from tests.engine.rig import dispatching, given_campaign, given_workspace, reported
 
 pytestmark = pytest.mark.virtual_time
 
@@ -43,18 +41,6 @@ async def test_a_contact_is_found_by_the_id_of_the_application(engine: Outreach)
         await engine.campaigns.list_recipients(other.id, older.id, external_id="crm-7")
 
 
-async def test_a_recipient_is_read_by_its_place(engine: Outreach) -> None:
-    """A place that is not there, and one that is no place."""
-    workspace = await given_workspace(engine)
-    campaign = await given_campaign(engine, workspace, [NewRecipient(phone_number=ANN, external_id="a")])
-    found = await engine.campaigns.get_recipient(workspace.id, campaign.id, 0)
-    assert (found.phone, found.external_id) == (ANN, "a")
-    with pytest.raises(NotFound, match="recipient"):
-        await engine.campaigns.get_recipient(workspace.id, campaign.id, 1)
-    with pytest.raises(InvalidRequest):
-        await engine.campaigns.get_recipient(workspace.id, campaign.id, -1)
-
-
 @pytest.mark.parametrize("wrong", ["", "x" * 256, "a\x00b", 7])
 async def test_an_id_that_cannot_be_kept_is_named_with_its_contact(engine: Outreach, wrong: object) -> None:
     """It is 1 to 255 characters of text."""
@@ -78,7 +64,7 @@ async def test_events_name_the_contact_by_its_id(open_storage: OpenStorage) -> N
             await engine.campaigns.start(workspace.id, campaign.id)
             await rig.carrier.wait_for_requests(2)
             for request in rig.carrier.requests:
-                rig.carrier.report(_delivered(workspace.id, request.dispatch_id))
+                rig.carrier.report(reported(request))
             with anyio.fail_after(3600):
                 told = [await anext(stream) for _ in range(4)]
     assert {(type(event), event.position, event.external_id) for event in told} == {
@@ -87,17 +73,6 @@ async def test_events_name_the_contact_by_its_id(open_storage: OpenStorage) -> N
         (RecipientEnded, 1, None),
         (MessageStatusChanged, 1, None),
     }
-
-
-def _delivered(workspace_id: str, dispatch_id: str) -> MessageReport:
-    return MessageReport(
-        workspace_id=workspace_id,
-        provider="twilio",
-        dispatch_id=dispatch_id,
-        provider_id=None,
-        status=MessageStatus.DELIVERED,
-        at=clock_of_loop().now(),
-    )
 
 
 async def test_the_history_of_a_contact_is_found_by_its_id(engine: Outreach) -> None:

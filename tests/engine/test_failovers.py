@@ -10,7 +10,7 @@ import pytest
 from outreach import Outreach
 from outreach.storage.postgres import pool
 from tests import postgres
-from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, until
+from tests.engine.rig import QUICK, contacts, given_workspace, start_campaign, until
 
 pytestmark = pytest.mark.anyio
 
@@ -30,8 +30,7 @@ async def test_an_outcome_that_was_lost_with_the_old_server_is_looked_for(monkey
 
         async with Outreach.open(postgres.server().url(name), dispatch=True, config=QUICK) as engine:
             workspace = await given_workspace(engine)
-            campaign = await given_campaign(engine, workspace, contacts(2), rate_per_minute=1)
-            await engine.campaigns.start(workspace.id, campaign.id)
+            await start_campaign(engine, workspace, contacts(2), rate_per_minute=1)
             await until(has_delivered)
             monkeypatch.setattr(
                 pool,

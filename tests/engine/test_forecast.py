@@ -31,7 +31,7 @@ from outreach.protocols.voice import CallRequest
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, Step, accept, refuse
-from tests.engine.rig import dispatching, given_campaign, given_workspace, people
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people, start_campaign
 from tests.engine.test_preflight import SLOW
 
 CALLS = attrs.evolve(SLOW, change_poll_seconds=3.0)
@@ -106,9 +106,7 @@ def assert_close(told: Forecast, done: Campaign, share: float, seconds: float) -
 async def test_messages_end_when_it_was_told(seed: int) -> None:
     """Within 2 %: pace, turns at a number, hours, contact hours, retries and flows, all drawn."""
     drawn = random.Random(seed)
-    clock = ShiftedClock(
-        datetime(2026, drawn.randrange(1, 13), drawn.randrange(1, 28), drawn.randrange(24), 11, tzinfo=UTC)
-    )
+    clock = ShiftedClock(drawn_moment(drawn))
     share = drawn.choice((0.0, 0.1, 0.25))
     # For each campaign by itself, which the thousands of its contacts' numbers tell.
     failing = defaultdict[str, Evenly](lambda: Evenly(share))
@@ -161,9 +159,7 @@ async def test_messages_end_when_it_was_told(seed: int) -> None:
 async def test_calls_end_about_when_it_was_told(seed: int) -> None:
     """Within 10 %: places, lengths that differ from call to call, hours, retries and double dials, all drawn."""
     drawn = random.Random(seed)
-    clock = ShiftedClock(
-        datetime(2026, drawn.randrange(1, 13), drawn.randrange(1, 28), drawn.randrange(24), 11, tzinfo=UTC)
-    )
+    clock = ShiftedClock(drawn_moment(drawn))
     share, talk, ring = drawn.choice((0.3, 0.5, 0.8)), drawn.choice((120.0, 300.0)), drawn.choice((40.0, 60.0))
     answering = Evenly(share)
 
@@ -236,8 +232,7 @@ async def test_a_campaign_that_was_paused_before_its_start_waits_for_it(engine: 
     """Resumed it is scheduled again, and so the forecast and the preflight say."""
     workspace = await given_workspace(engine)
     start = engine.now() + timedelta(days=3)
-    campaign = await given_campaign(engine, workspace, schedule_type="scheduled", scheduled_start_at=start)
-    await engine.campaigns.start(workspace.id, campaign.id)
+    campaign = await start_campaign(engine, workspace, schedule_type="scheduled", scheduled_start_at=start)
     await engine.campaigns.pause(workspace.id, campaign.id)
     told = await engine.campaigns.forecast(workspace.id, campaign.id)
     assert told.starts_at == start

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -29,6 +30,25 @@ MORNINGS = BusinessHours(
 TODAY = HolidayCalendar(country=None, holidays=(Holiday(date=NOON.date(), name="", enabled=True),))
 
 
+@pytest.fixture
+def clock() -> ManualClock:
+    """Noon of a Wednesday, until the test moves it."""
+    return ManualClock(NOON)
+
+
+@pytest.fixture
+def storage(open_storage: OpenStorage, clock: ManualClock) -> Storage:
+    """The database of the engine."""
+    return open_storage(clock)
+
+
+@pytest.fixture
+async def engine(storage: Storage, clock: ManualClock) -> AsyncIterator[Outreach]:
+    """An engine that does not dispatch."""
+    async with Outreach(storage, clock=clock) as engine:
+        yield engine
+
+
 async def started(engine: Outreach, **changes: Any) -> Campaign:
     """Start a campaign of three."""
     workspace = await given_workspace(engine)
@@ -49,83 +69,71 @@ async def holds(engine: Outreach, campaign: Campaign) -> list[tuple[str, datetim
     return [(hold.by, hold.until) for hold in found]
 
 
-async def test_what_keeps_a_campaign_from_going_on_is_reported(open_storage: OpenStorage) -> None:
+async def test_what_keeps_a_campaign_from_going_on_is_reported(engine: Outreach, storage: Storage) -> None:
     """What has to be done by somebody first; nothing of what would not go on anyway."""
-    clock = ManualClock(NOON)
-    storage = open_storage(clock)
-    async with Outreach(storage, clock=clock) as engine:
-        campaign = await started(engine)
-        assert await holds(engine, campaign) == [("no_dispatcher", None)]
-        await beat(storage, NOON - timedelta(seconds=10))
-        assert await holds(engine, campaign) == []
-        await beat(storage, NOON - timedelta(minutes=1))
-        hold = make_provider_throttle(workspace_id=campaign.workspace_id, provider="twilio", until=NOON + HOUR)
-        await storage.write(lambda tx: tx.provider_throttles.put(hold))
-        suspended = WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED)
-        await engine.workspaces.update(campaign.workspace_id, suspended)
-        assert await holds(engine, campaign) == [
-            ("workspace_suspended", None),
-            ("no_dispatcher", None),
-            ("provider_throttle", NOON + HOUR),
-        ]
-        await engine.campaigns.pause(campaign.workspace_id, campaign.id)
-        assert await holds(engine, campaign) == []
+    campaign = await started(engine)
+    assert await holds(engine, campaign) == [("no_dispatcher", None)]
+    await beat(storage, NOON - timedelta(seconds=10))
+    assert await holds(engine, campaign) == []
+    await beat(storage, NOON - timedelta(minutes=1))
+    hold = make_provider_throttle(workspace_id=campaign.workspace_id, provider="twilio", until=NOON + HOUR)
+    await storage.write(lambda tx: tx.provider_throttles.put(hold))
+    suspended = WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED)
+    await engine.workspaces.update(campaign.workspace_id, suspended)
+    assert await holds(engine, campaign) == [
+        ("workspace_suspended", None),
+        ("no_dispatcher", None),
+        ("provider_throttle", NOON + HOUR),
+    ]
+    await engine.campaigns.pause(campaign.workspace_id, campaign.id)
+    assert await holds(engine, campaign) == []
 
 
-async def test_closed_hours_are_reported_with_the_next_opening(open_storage: OpenStorage) -> None:
+async def test_closed_hours_are_reported_with_the_next_opening(engine: Outreach, storage: Storage) -> None:
     """Business hours, and a holiday."""
-    clock = ManualClock(NOON)
-    storage = open_storage(clock)
-    async with Outreach(storage, clock=clock) as engine:
-        await beat(storage, NOON)
-        mornings = await started(engine, business_hours=MORNINGS)
-        assert await holds(engine, mornings) == [("business_hours", NOON + timedelta(days=7, hours=-3))]
-        holiday = await started(engine, holidays=TODAY)
-        assert await holds(engine, holiday) == [("holidays", NOON + timedelta(hours=12))]
+    await beat(storage, NOON)
+    mornings = await started(engine, business_hours=MORNINGS)
+    assert await holds(engine, mornings) == [("business_hours", NOON + timedelta(days=7, hours=-3))]
+    holiday = await started(engine, holidays=TODAY)
+    assert await holds(engine, holiday) == [("holidays", NOON + timedelta(hours=12))]
 
 
-async def test_who_waits_waits_until_a_moment(open_storage: OpenStorage) -> None:
+async def test_who_waits_waits_until_a_moment(engine: Outreach, storage: Storage) -> None:
     """The first of each reason."""
-    clock = ManualClock(NOON)
-    storage = open_storage(clock)
-    async with Outreach(storage, clock=clock) as engine:
-        campaign = await started(engine)
+    campaign = await started(engine)
 
-        def wait(tx: Any) -> None:
-            for position, hours in ((0, 3), (1, 2)):
-                recipient = tx.recipients.get(campaign.workspace_id, campaign.id, position)
-                later = attrs.evolve(
-                    recipient, status=RecipientStatus.WAITING, reason="contact_hours", due_at=NOON + hours * HOUR
-                )
-                tx.recipients.put(campaign.workspace_id, later)
+    def wait(tx: Any) -> None:
+        for position, hours in ((0, 3), (1, 2)):
+            recipient = tx.recipients.get(campaign.workspace_id, campaign.id, position)
+            later = attrs.evolve(
+                recipient, status=RecipientStatus.WAITING, reason="contact_hours", due_at=NOON + hours * HOUR
+            )
+            tx.recipients.put(campaign.workspace_id, later)
 
-        await storage.write(wait)
-        waits = await engine.campaigns.next_due_times(campaign.workspace_id, campaign.id)
-        assert dict(waits) == {("waiting", "contact_hours"): NOON + 2 * HOUR}
+    await storage.write(wait)
+    waits = await engine.campaigns.next_due_times(campaign.workspace_id, campaign.id)
+    assert dict(waits) == {("waiting", "contact_hours"): NOON + 2 * HOUR}
 
 
-async def test_who_is_unknown_is_given_up_at_a_moment(open_storage: OpenStorage) -> None:
+async def test_who_is_unknown_is_given_up_at_a_moment(engine: Outreach, storage: Storage) -> None:
     """An hour after the first request of each reason; other campaigns' do not count."""
-    clock = ManualClock(NOON)
-    storage = open_storage(clock)
-    async with Outreach(storage, clock=clock) as engine:
-        campaign, other = await started(engine), await started(engine)
+    campaign, other = await started(engine), await started(engine)
 
-        def lose(tx: Any) -> None:
-            for one, position, minutes in ((other, 0, 9), (campaign, 0, 5), (campaign, 1, 7)):
-                recipient = tx.recipients.get(one.workspace_id, one.id, position)
-                lost = attrs.evolve(recipient, status=RecipientStatus.UNKNOWN, reason="worker_lost", dispatched=True)
-                tx.recipients.put(one.workspace_id, lost)
-                dispatch = make_dispatch(
-                    workspace_id=one.workspace_id,
-                    campaign_id=one.id,
-                    position=position,
-                    state=DispatchState.UNKNOWN,
-                    reason="worker_lost",
-                    created_at=NOON - timedelta(minutes=minutes),
-                )
-                tx.dispatches.insert(dispatch)
+    def lose(tx: Any) -> None:
+        for one, position, minutes in ((other, 0, 9), (campaign, 0, 5), (campaign, 1, 7)):
+            recipient = tx.recipients.get(one.workspace_id, one.id, position)
+            lost = attrs.evolve(recipient, status=RecipientStatus.UNKNOWN, reason="worker_lost", dispatched=True)
+            tx.recipients.put(one.workspace_id, lost)
+            dispatch = make_dispatch(
+                workspace_id=one.workspace_id,
+                campaign_id=one.id,
+                position=position,
+                state=DispatchState.UNKNOWN,
+                reason="worker_lost",
+                created_at=NOON - timedelta(minutes=minutes),
+            )
+            tx.dispatches.insert(dispatch)
 
-        await storage.write(lose)
-        waits = await engine.campaigns.next_due_times(campaign.workspace_id, campaign.id)
-        assert dict(waits) == {("unknown", "worker_lost"): NOON + timedelta(minutes=53)}
+    await storage.write(lose)
+    waits = await engine.campaigns.next_due_times(campaign.workspace_id, campaign.id)
+    assert dict(waits) == {("unknown", "worker_lost"): NOON + timedelta(minutes=53)}

@@ -16,7 +16,6 @@ from outreach.models.states import MessageStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.unsubscribe import UnsubscribeScope
 from outreach.operations.waves import singles
 from outreach.operations.waves.intents import withdrawal_reason
-from outreach.operations.waves.singles import IntentTerms
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.memory import empty_database, open_image, write_now
@@ -28,11 +27,10 @@ from outreach.testing.builders import (
     make_unsubscribe,
     make_worker,
     make_workspace,
-    new_id,
 )
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from outreach.working_set import Transaction
-from tests.engine.given import BACKOFF, EPOCH
+from tests.engine.given import EPOCH, intent_terms
 from tests.engine.writing import OURS, PERSON, answers, entry, make_text, messages_of, take_in, write
 
 pytestmark = pytest.mark.virtual_time
@@ -48,14 +46,7 @@ async def commit_at(storage: Storage, message: Message, now: datetime) -> Any:
         if tx.leases.current() is None:
             tx.leases.put(make_lease(epoch=EPOCH))
             tx.workers.put(make_worker(epoch=EPOCH))
-        terms = IntentTerms(
-            dispatch_id=new_id(),
-            epoch=EPOCH,
-            latest=now + timedelta(hours=1),
-            lifetime=timedelta(seconds=5),
-            stale_after=timedelta(minutes=10),
-            backoff=BACKOFF,
-        )
+        terms = intent_terms(now)
         return singles.commit_message(tx, message.workspace_id, message.id, terms, clock_now=lambda: now)
 
     return await storage.write(operation)

@@ -2,28 +2,21 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 import pytest
 
-from outreach import NewMessage, NewNumber
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import Message
-from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.states import DispatchState as S
 from outreach.models.work import WorkUnit
-from outreach.models.workspace import Workspace
 from outreach.operations.campaigns import transitions
-from outreach.operations.settling import ledger
 from outreach.operations.waves import singles
 from outreach.operations.waves.pace import CAP_RECHECK_AFTER
-from outreach.operations.waves.singles import IntentTerms
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import OneQuery, Operation, Storage
-from outreach.runners.outbox import Outbox
 from outreach.testing.builders import (
     NOW,
     make_account,
@@ -36,29 +29,30 @@ from outreach.testing.builders import (
     make_number,
     make_prepared,
     make_workspace,
-    new_id,
 )
 from outreach.testing.clock import ManualClock
-from outreach.testing.scripted import ScriptedCarrier, Step, accept
+from outreach.testing.scripted import ScriptedCarrier, accept
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, pending, publish
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import (
     ACCEPTED,
-    BACKOFF,
-    EPOCH,
     SECOND,
+    call_event,
     commit,
     given_active,
     given_dispatch,
+    intent_terms,
     plan_wave,
+    receipt,
     recipient,
     refused,
+    report,
     reread,
     settle,
 )
-from tests.engine.rig import WatchedStorage, dispatching, given_campaign, given_workspace, reaches
+from tests.engine.rig import WatchedStorage, reaches, sending
 
 pytestmark = pytest.mark.virtual_time
 
@@ -184,15 +178,7 @@ async def test_a_single_message_takes_a_slot_of_its_number(storage: Storage) -> 
         lifetime: timedelta = 5 * SECOND,
         latest: datetime | None = None,
     ) -> datetime | None:
-        terms = IntentTerms(
-            dispatch_id=new_id(),
-            epoch=EPOCH,
-            latest=latest or now + 15 * SECOND,
-            lifetime=lifetime,
-            stale_after=timedelta(minutes=10),
-            backoff=BACKOFF,
-            not_before=not_before,
-        )
+        terms = intent_terms(now, latest=latest or now + 15 * SECOND, lifetime=lifetime, not_before=not_before)
         made = await storage.write(
             lambda tx: singles.commit_message(tx, THIS_WORKSPACE, message.id, terms, clock_now=lambda: now)
         )
@@ -232,60 +218,11 @@ async def test_an_answer_to_a_keyword_takes_no_slot_at_the_moment_when_it_is_non
     answer = make_message(from_number=SENDER, purpose="help", send_until=NOW + until)
     await storage.write(lambda tx: singles.create_message(tx, answer, now=NOW))
     await storage.write(lambda tx: tx.runs.put_sender_slot(THIS_WORKSPACE, SENDER, NOW + SECOND))
-    terms = IntentTerms(
-        dispatch_id=new_id(),
-        epoch=EPOCH,
-        latest=NOW + 15 * SECOND,
-        lifetime=5 * SECOND,
-        stale_after=timedelta(minutes=10),
-        backoff=BACKOFF,
-    )
+    terms = intent_terms(latest=NOW + 15 * SECOND)
     made = await storage.write(
         lambda tx: singles.commit_message(tx, THIS_WORKSPACE, answer.id, terms, clock_now=lambda: NOW)
     )
     assert (made is not None) == sent
-
-
-async def test_the_rate_of_a_number_holds_over_campaigns_and_single_messages(open_storage: OpenStorage) -> None:
-    """Every request starts a spacing or more after the one before, whichever of them it is of."""
-    turns: list[datetime] = []
-    outboxes: list[Outbox] = []
-    workspaces: list[Workspace] = []
-
-    def answer(_: object) -> Step:
-        # The moment of its turn by the outbox's own account, and not by that of this test, which may be late.
-        following = outboxes[0].earliest_start(f"{workspaces[0].id}/{SENDER}")
-        assert following is not None
-        turns.append(following)
-        return accept()
-
-    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier(answer)) as rig:
-        runner: Any = rig.dispatcher._runner
-        outboxes.append(runner._outbox)
-        workspace = await given_workspace(rig.engine)
-        workspaces.append(workspace)
-        await rig.engine.numbers.create(workspace.id, NewNumber(phone=SENDER, carrier="twilio", rate_per_minute=600))
-        campaign = await given_campaign(rig.engine, workspace, 6, from_number=SENDER)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        singles_sent = [
-            await rig.engine.messages.send(
-                workspace.id, NewMessage(to=PHONE, body="Hi", from_number=SENDER, carrier="twilio")
-            )
-            for _ in range(6)
-        ]
-        await reaches(rig.engine, campaign, "completed")
-        await rig.carrier.wait_for_requests(12)
-        found = [
-            one for n in range(6) for one in await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, n)
-        ]
-        for message in singles_sent:
-            found += await rig.storage.read(lambda tx, it=message: tx.dispatches.of_message(workspace.id, it.id))  # type: ignore[misc]
-    slots = sorted(one.slot_at for one in found)
-    spacing = timedelta(seconds=0.1)
-    assert len(slots) == len(turns) == 12
-    assert all(later - earlier >= spacing for earlier, later in pairwise(slots))
-    # Turns go by the monotonic clock, and are told by the other one.
-    assert all(later - earlier >= spacing - timedelta(milliseconds=1) for earlier, later in pairwise(turns))
 
 
 class _SlowChecks(WatchedStorage):
@@ -301,13 +238,12 @@ class _SlowChecks(WatchedStorage):
 async def test_slots_follow_starts_that_are_late(open_storage: OpenStorage) -> None:
     """docs/rules.md#pace: a campaign whose every start is a little late does not fall behind by ever more."""
     storage = _SlowChecks(open_storage(clock_of_loop()))
-    async with dispatching(storage, carrier=ScriptedCarrier(lambda _: accept())) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 80)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(storage, 80, carrier=ScriptedCarrier(lambda _: accept())) as (rig, campaign):
         await reaches(rig.engine, campaign, "completed")
         sent = [
-            one for n in range(80) for one in await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, n)
+            one
+            for n in range(80)
+            for one in await rig.engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, n)
         ]
     assert len(sent) == 80
     assert max(one.settled_at - one.slot_at for one in sent if one.settled_at is not None) < timedelta(seconds=1.5)
@@ -324,18 +260,38 @@ async def test_a_slow_number_does_not_hold_up_another(storage: Storage) -> None:
 
 
 @pytest.mark.parametrize("reason", ["provider_auth", "provider_funds"])
-async def test_trouble_with_the_account_pauses_every_campaign_of_it(storage: Storage, reason: str) -> None:
-    """docs/rules.md#error-budget: all of that carrier, with the reason; another carrier's goes on."""
+@pytest.mark.parametrize("told_by", ["answer", "receipt"])
+@pytest.mark.parametrize("single", [False, True])
+async def test_trouble_with_the_account_pauses_every_campaign_of_it(
+    storage: Storage, reason: str, told_by: str, single: bool
+) -> None:
+    """docs/rules.md#error-budget: active and scheduled, with the reason, however it became known; others' go on."""
+    scheduled = {"status": CampaignStatus.SCHEDULED, "schedule_type": "scheduled", "scheduled_start_at": NOW + DAY}
     first, second = await given_active(storage, 2), await given_active(storage, 2)
+    ahead = await given_active(storage, 2, started_at=None, **scheduled)
     other = await given_active(storage, 2, carrier="telnyx")
-    await settle(storage, await given_dispatch(storage, first), refused(reason))
-    for campaign in (first, second):
+    other_ahead = await given_active(storage, 2, carrier="telnyx", started_at=None, **scheduled)
+    if single:
+        message = make_message(status=MessageStatus.DISPATCHING, tries=1)
+        dispatch = make_dispatch(message_id=message.id, provider="twilio")
+        await storage.write(lambda tx: (tx.messages.insert(message), tx.dispatches.insert(dispatch)))
+    else:
+        dispatch = await given_dispatch(storage, first)
+    if told_by == "answer":
+        await settle(storage, dispatch, refused(reason))
+    else:
+        await settle(storage, dispatch, ACCEPTED)
+        await _receipt(storage, dispatch, MessageStatus.FAILED, reason)
+    for campaign in (first, second, ahead):
         paused = await reread(storage, campaign)
         assert (paused.status, paused.pause_reason) == ("paused", reason)
-    assert (await reread(storage, other)).status == "active"
-    # It was no fault of the contact's: it has its turn when the account is in order.
-    contact = await recipient(storage, first)
-    assert (contact.status, contact.reason, contact.attempts) == ("waiting", "deferred", 0)
+    assert [(await reread(storage, one)).status for one in (other, other_ahead)] == ["active", "scheduled"]
+    resumed = await storage.write(lambda tx: transitions.resume(tx, THIS_WORKSPACE, ahead.id, now=NOW, actor="test"))
+    assert resumed.status == "scheduled"
+    if told_by == "answer" and not single:
+        # It was no fault of the contact's: it has its turn when the account is in order.
+        contact = await recipient(storage, first)
+        assert (contact.status, contact.reason, contact.attempts) == ("waiting", "deferred", 0)
 
 
 @pytest.mark.parametrize("reason", ["provider_auth", "provider_funds"])
@@ -389,32 +345,6 @@ async def test_a_single_request_that_earlier_credentials_were_refused_for_goes_o
     assert [work is not None and work.due_at is not None for work in due] == [waits, waits]
 
 
-async def test_trouble_with_the_account_pauses_what_is_scheduled_too(storage: Storage) -> None:
-    """docs/states.md#campaigns: active and scheduled become paused by the engine; resumed, it is scheduled again."""
-    failing = await given_active(storage, 2)
-    changes = {"schedule_type": "scheduled", "scheduled_start_at": NOW + DAY, "started_at": None}
-    ahead = await given_active(storage, 2, status=CampaignStatus.SCHEDULED, **changes)
-    other = await given_active(storage, 2, status=CampaignStatus.SCHEDULED, carrier="telnyx", **changes)
-    await settle(storage, await given_dispatch(storage, failing), refused("provider_funds"))
-    paused = await reread(storage, ahead)
-    assert (paused.status, paused.pause_reason) == ("paused", "provider_funds")
-    assert (await reread(storage, other)).status == "scheduled"
-    resumed = await storage.write(lambda tx: transitions.resume(tx, THIS_WORKSPACE, ahead.id, now=NOW, actor="test"))
-    assert resumed.status == "scheduled"
-
-
-async def test_a_single_message_tells_of_the_account_too(storage: Storage) -> None:
-    """docs/rules.md#error-budget: every campaign of that account, however its trouble became known."""
-    campaign, other = await given_active(storage, 2), await given_active(storage, 2, carrier="telnyx")
-    message = make_message(status=MessageStatus.DISPATCHING, tries=1)
-    single = make_dispatch(message_id=message.id, provider="twilio")
-    await storage.write(lambda tx: (tx.messages.insert(message), tx.dispatches.insert(single)))
-    await settle(storage, single, refused("provider_auth"))
-    paused = await reread(storage, campaign)
-    assert (paused.status, paused.pause_reason) == ("paused", "provider_auth")
-    assert (await reread(storage, other)).status == "active"
-
-
 async def test_five_in_a_row_pause_a_campaign_and_a_resume_begins_anew(storage: Storage) -> None:
     """docs/rules.md#error-budget: the campaign alone; what failed before the resume is forgiven."""
     campaign, other = await given_active(storage, 20), await given_active(storage, 2)
@@ -459,19 +389,7 @@ async def _taken(storage: Storage, campaign: Campaign, position: int) -> Dispatc
 
 
 async def _receipt(storage: Storage, dispatch: Dispatch, status: MessageStatus, reason: str | None = None) -> None:
-    event = MessageReport(
-        workspace_id=THIS_WORKSPACE,
-        provider=dispatch.provider,
-        dispatch_id=dispatch.id,
-        provider_id=None,
-        status=status,
-        reason=reason,
-        at=NOW,
-    )
-    now = NOW + 60 * SECOND
-    await storage.write(
-        lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=now)
-    )
+    await report(storage, receipt(dispatch, status, reason=reason), now=NOW + 60 * SECOND)
 
 
 async def test_messages_that_fail_after_their_acceptance_spend_the_budget_each_once(storage: Storage) -> None:
@@ -505,38 +423,6 @@ async def test_a_message_that_is_delivered_in_the_end_was_in_no_trouble(storage:
     assert (await reread(storage, campaign)).status == "active"
 
 
-@pytest.mark.parametrize(
-    "reason", ["invalid_number", "opted_out", "unreachable", "filtered", "bad_body", "temporary", None]
-)
-async def test_a_receipt_that_speaks_of_the_contact_pauses_nothing(storage: Storage, reason: str | None) -> None:
-    """docs/rules.md#error-budget: contact-class failures do not count, nor does one of which nobody says why."""
-    campaign = await given_active(storage, 30)
-    for position in range(25):
-        await _receipt(storage, await _taken(storage, campaign, position), MessageStatus.FAILED, reason)
-    assert (await reread(storage, campaign)).status == "active"
-
-
-@pytest.mark.parametrize("reason", ["provider_auth", "provider_funds"])
-@pytest.mark.parametrize("single", [False, True])
-async def test_a_receipt_that_speaks_of_the_account_pauses_all_its_campaigns(
-    storage: Storage, reason: str, single: bool
-) -> None:
-    """docs/rules.md#error-budget: auth and funds, however they became known; another account's go on."""
-    campaign, beside = await given_active(storage, 2), await given_active(storage, 2)
-    other = await given_active(storage, 2, carrier="telnyx")
-    if single:
-        message = make_message(status=MessageStatus.ACCEPTED, tries=1)
-        dispatch = make_dispatch(message_id=message.id, provider="twilio", state=DispatchState.ACCEPTED)
-        await storage.write(lambda tx: (tx.messages.insert(message), tx.dispatches.insert(dispatch)))
-    else:
-        dispatch = await _taken(storage, campaign, 0)
-    await _receipt(storage, dispatch, MessageStatus.FAILED, reason)
-    for one in (campaign, beside):
-        paused = await reread(storage, one)
-        assert (paused.status, paused.pause_reason) == ("paused", reason)
-    assert (await reread(storage, other)).status == "active"
-
-
 async def test_a_single_call_that_ends_for_lack_of_credit_pauses_the_campaigns_of_the_account(storage: Storage) -> None:
     """docs/rules.md#error-budget: a call that was placed and then failed tells of the account too."""
     agent = make_agent(provider="vapi", direction="outbound")
@@ -544,43 +430,16 @@ async def test_a_single_call_that_ends_for_lack_of_credit_pauses_the_campaigns_o
     campaign = make_call_campaign(agent_id=agent.id, status=CampaignStatus.ACTIVE, started_at=NOW)
     call = make_call(agent_id=agent.id, provider="vapi", status=CallStatus.INITIATED, tries=1)
     dispatch = make_dispatch(call_id=call.id, channel="call", provider="vapi", state=DispatchState.ACCEPTED)
-    event = CallReport(
-        workspace_id=THIS_WORKSPACE,
-        provider="vapi",
-        dispatch_id=dispatch.id,
-        provider_id=None,
-        status=CallStatus.FAILED,
-        reason="provider_funds",
-        at=NOW,
-    )
 
-    def operation(tx: Transaction) -> bool:
+    def operation(tx: Transaction) -> None:
         publish(tx, campaign, pending(make_prepared()))
         tx.calls.insert(call)
         tx.dispatches.insert(dispatch)
-        return ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=NOW)
 
-    assert await storage.write(operation)
+    await storage.write(operation)
+    assert await report(storage, call_event(dispatch, CallStatus.FAILED, reason="provider_funds"))
     paused = await reread(storage, campaign)
     assert (paused.status, paused.pause_reason) == ("paused", "provider_funds")
-
-
-@pytest.mark.parametrize(
-    "outcome",
-    [
-        refused("invalid_number"),
-        refused("temporary"),
-        DispatchOutcome(state=S.UNKNOWN, reason="worker_lost"),
-        DispatchOutcome(state=S.DEFERRED),
-    ],
-)
-async def test_trouble_that_is_not_the_providers_pauses_nothing(storage: Storage, outcome: DispatchOutcome) -> None:
-    """Field, test 7; contacts that cannot be reached, our own death and a full provider are not in the budget."""
-    campaign = await given_active(storage, 30)
-    for position in range(25):
-        moment = NOW + position * SECOND
-        await settle(storage, await given_dispatch(storage, campaign, position, now=moment), outcome, now=moment)
-    assert (await reread(storage, campaign)).status == "active"
 
 
 async def test_who_was_lost_with_a_worker_does_not_count_when_the_deadline_has_passed(storage: Storage) -> None:

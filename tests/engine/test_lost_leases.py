@@ -27,7 +27,17 @@ from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.calling import CALLS, POSITIVE, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.provider_pool import provider_pool_of
-from tests.engine.rig import QUICK, WatchedStorage, dispatching, given_campaign, given_workspace, people, until
+from tests.engine.rig import (
+    QUICK,
+    WatchedStorage,
+    dispatching,
+    given_campaign,
+    given_workspace,
+    people,
+    sending,
+    start_campaign,
+    until,
+)
 
 pytestmark = pytest.mark.virtual_time
 
@@ -243,10 +253,7 @@ async def test_outcomes_that_nobody_could_record_are_recorded_under_the_next_lea
     # All answer at the same time.
     carrier = ScriptedCarrier([accept(seconds=1.0 - 0.1 * number) for number in range(6)])
     config = attrs.evolve(QUICK, stop_grace_seconds=0.2)
-    async with dispatching(open_storage(clock_of_loop()), carrier=carrier, config=config) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 30)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 30, carrier=carrier, config=config) as (rig, campaign):
         await until(is_away)
         epoch = rig.dispatcher.health().epoch
         assert epoch is not None
@@ -268,8 +275,7 @@ async def test_what_providers_answered_while_the_database_was_away_is_recorded_w
         raise StorageUnreachable("It is away.")
 
     async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
-        campaign = await given_campaign(rig.engine, await given_workspace(rig.engine), 3)
-        await rig.engine.campaigns.start(campaign.workspace_id, campaign.id)
+        campaign = await start_campaign(rig.engine, await given_workspace(rig.engine), 3)
         await carrier.wait_for_requests(3)
         rig.storage.before_write = be_away
         rig.worker.doubt()
@@ -291,8 +297,7 @@ async def test_a_loss_that_is_found_as_the_lease_is_taken_pauses_what_runs(open_
     """The transaction that takes it may be the first one that finds that the database was set back."""
     storage = WatchedStorage(open_storage(clock_of_loop()))
     async with Outreach(storage, clock=clock_of_loop()) as engine:
-        campaign = await given_campaign(engine, await given_workspace(engine), 3)
-        await engine.campaigns.start(campaign.workspace_id, campaign.id)
+        campaign = await start_campaign(engine, await given_workspace(engine), 3)
         worker = Worker(storage=storage, clock=clock_of_loop(), config=CALLS, analyser=ProviderAnalyser())
         await worker.acquire()
         await worker.release()
@@ -402,7 +407,6 @@ async def test_a_lease_that_cannot_be_given_back_does_not_end_the_dispatcher(
             return failed > 0
 
         await until(tried)
-        campaign = await given_campaign(rig.engine, await given_workspace(rig.engine), 1)
-        await rig.engine.campaigns.start(campaign.workspace_id, campaign.id)
+        await start_campaign(rig.engine, await given_workspace(rig.engine), 1)
         await rig.carrier.wait_for_requests(1)
         assert "OSError" in (rig.dispatcher.health().last_error or "")

@@ -97,13 +97,6 @@ def test_a_window_that_cannot_be_says_which(window: Any, told: str) -> None:
         window()
 
 
-async def test_the_name_of_an_event_is_no_event(engine: Outreach) -> None:
-    """The words name the module where the classes really are."""
-    wrong: Any = "RecipientEnded"
-    with pytest.raises(InvalidRequest, match=r"a class of outreach\.events such as RecipientEnded"):
-        engine.events.subscribe(wrong)
-
-
 class SlowAnalyser:
     """Asks a language model."""
 

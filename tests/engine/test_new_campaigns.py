@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -216,18 +216,3 @@ async def test_the_next_contacts_are_fetched_while_those_before_are_written(engi
         patched.setattr(engine._storage, "write", waiting)
         made = await engine.campaigns.create_sms(workspace.id, NewSmsCampaign(name="Many", body="x"), source())
     assert made.campaign.counters.total == 2 * CHUNK
-
-
-async def test_a_source_that_breaks_while_contacts_are_written_leaves_nothing(engine: Outreach) -> None:
-    """Its error comes as it is."""
-    workspace = await given_workspace(engine)
-
-    async def source() -> AsyncIterator[NewRecipient]:
-        for contact in contacts(CHUNK):
-            yield contact
-        raise LookupError("The file has been taken away.")
-
-    with pytest.raises(LookupError, match="taken away"):
-        await engine.campaigns.create_sms(workspace.id, NewSmsCampaign(name="Many", body="x"), source())
-    assert (await engine.campaigns.list(workspace.id)).total == 0
-    assert await engine._storage.read(lambda tx: tx.campaigns.leftovers(NOW + timedelta(days=36_500))) == []

@@ -13,7 +13,7 @@ import pytest
 from outreach import Campaign, Outreach, WorkspaceMode
 from outreach.models.call import CallOutcome
 from outreach.models.dispatch import Dispatch, DispatchOutcome
-from outreach.models.reports import CallReport, MessageReport
+from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.operations.settling import ledger
 from outreach.protocols import AccountCheck, Connection
@@ -22,9 +22,20 @@ from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, dr
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.vault import Vault
 from outreach.wire.call_plugin import Aborted, call_plugin
-from tests.engine.calling import CALLS, calls_of, given_calls
+from tests.engine.calling import CALLS, calling, calls_of, start_calls
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.rig import (
+    QUICK,
+    contacts,
+    dispatching,
+    given_workspace,
+    people,
+    reaches,
+    reported,
+    sending,
+    start_campaign,
+    until,
+)
 from tests.fake_provider import CREDENTIALS
 from tests.own_adapter import OwnAdapter
 
@@ -85,10 +96,7 @@ async def test_what_is_no_error_of_a_request_ends_that_request_alone(
 ) -> None:
     """A task group takes a cancellation for its own: all other requests would end with it, and none begin any more."""
     carrier = OddCarrier(odd)
-    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 3)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 3, carrier=carrier) as (rig, campaign):
 
         async def all_asked() -> bool:
             return {one.status for one in await people(rig.engine, campaign)} == {
@@ -102,7 +110,7 @@ async def test_what_is_no_error_of_a_request_ends_that_request_alone(
             RecipientStatus.UNKNOWN,
             RecipientStatus.COMPLETED,
         ]
-        (dispatch,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 1)
+        (dispatch,) = await rig.engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, 1)
         assert (dispatch.state, dispatch.reason) == (DispatchState.UNKNOWN, "adapter_error")
         assert rig.engine.health().dispatching
 
@@ -121,10 +129,7 @@ async def test_a_look_up_that_is_cancelled_ends_no_others(open_storage: OpenStor
     """The others of its round are settled by it."""
     carrier = OddLookUps(then=drop(), look_up="evidence")
     config = attrs.evolve(QUICK, reconcile_delay_seconds=1.0, reconcile_interval_seconds=1.0)
-    async with dispatching(open_storage(clock_of_loop()), carrier=carrier, config=config) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 3)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 3, carrier=carrier, config=config) as (rig, campaign):
 
         async def others_settled() -> bool:
             return [one.status for one in await people(rig.engine, campaign)] == [
@@ -154,14 +159,11 @@ class OddListener(ScriptedCarrier):
 async def test_a_source_that_is_cancelled_is_listened_to_again(open_storage: OpenStorage) -> None:
     """The dispatcher would end with it, and nobody would hear of that."""
     carrier = OddListener(then=accept().delivered())
-    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 2)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 2, carrier=carrier) as (rig, campaign):
         await reaches(rig.engine, campaign, "completed")
 
         async def delivered() -> bool:
-            (found,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
+            (found,) = await rig.engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, 0)
             return found.report == "delivered"
 
         await until(delivered)
@@ -179,10 +181,7 @@ class OddVoice(ScriptedVoice):
 async def test_a_status_that_is_no_report_lets_no_call_stay_open(open_storage: OpenStorage) -> None:
     """It ends by its silence, as where the provider cannot be asked."""
     config = attrs.evolve(CALLS, call_timeout_seconds=5.0)
-    async with dispatching(open_storage(clock_of_loop()), voice=OddVoice(), config=config) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_calls(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(open_storage(clock_of_loop()), 1, voice=OddVoice(), config=config) as (rig, campaign):
 
         async def over() -> bool:
             calls = await calls_of(rig, campaign)
@@ -206,30 +205,17 @@ class Words(ScriptedCarrier):
 async def test_words_count_as_the_states_that_they_are(open_storage: OpenStorage) -> None:
     """The carrier's word that somebody has opted out would be passed over."""
     carrier = Words()
-    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 1, carrier=carrier) as (rig, campaign):
         await reaches(rig.engine, campaign, "completed")
         (message,) = carrier.requests
         status: Any = "failed"
-        carrier.report(
-            MessageReport(
-                workspace_id=workspace.id,
-                provider="twilio",
-                dispatch_id=message.dispatch_id,
-                provider_id=None,
-                status=status,
-                at=clock_of_loop().now(),
-                reason="opted_out",
-            )
-        )
+        carrier.report(reported(message, status, reason="opted_out"))
 
         async def opted_out() -> bool:
-            return [one.phone async for one in rig.engine.unsubscribes.iter_all(workspace.id)] == [message.to]
+            return [one.phone async for one in rig.engine.unsubscribes.iter_all(campaign.workspace_id)] == [message.to]
 
         await until(opted_out)
-        (dispatch,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
+        (dispatch,) = await rig.engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, 0)
         assert dispatch.reason == "opted_out"
 
 
@@ -243,16 +229,13 @@ class OneIdentifier(ScriptedCarrier):
 
 async def test_an_acceptance_with_the_identifier_of_another_request_is_unknown(open_storage: OpenStorage) -> None:
     """It is the answer to that one: nobody can tell what became of this one; and so much trouble pauses a campaign."""
-    async with dispatching(open_storage(clock_of_loop()), carrier=OneIdentifier()) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 20)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 20, carrier=OneIdentifier()) as (rig, campaign):
         paused = await reaches(rig.engine, campaign, "paused")
         assert paused.pause_reason == "error_budget"
         found = [
             one
             for position in range(20)
-            for one in await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, position)
+            for one in await rig.engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, position)
         ]
         accepted = [one for one in found if one.state is DispatchState.ACCEPTED]
         assert [one.provider_id for one in accepted] == ["SM-of-the-first"]
@@ -270,8 +253,7 @@ async def test_an_acceptance_with_the_identifier_of_another_workspace_s_request_
         made: list[Dispatch] = []
         for _ in range(2):
             workspace = await given_workspace(rig.engine)
-            campaign = await given_campaign(rig.engine, workspace, 1)
-            await rig.engine.campaigns.start(workspace.id, campaign.id)
+            campaign = await start_campaign(rig.engine, workspace, 1)
 
             async def settled(campaign: Campaign = campaign) -> bool:
                 found = await rig.engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, 0)
@@ -315,8 +297,7 @@ async def test_an_analyser_that_raises_what_is_no_error_leaves_the_outcome_open(
         open_storage(clock), clock=clock, config=CALLS, analyser=OddAnalyser(error), dispatch=True
     ) as engine:
         workspace = await given_workspace(engine)
-        campaign = await given_calls(engine, workspace, 3)
-        await engine.campaigns.start(workspace.id, campaign.id)
+        await start_calls(engine, workspace, 3)
 
         async def over() -> bool:
             calls = (await engine.calls.list(workspace.id)).items
@@ -348,8 +329,7 @@ async def test_an_adapter_that_cannot_open_its_account_stops_its_own_requests_al
     ) as engine:
         odd = await given_workspace(engine, mode=WorkspaceMode.LIVE, contact_hours=False)
         await engine.accounts.connect(odd.id, "mycarrier", CREDENTIALS)
-        asking = await given_campaign(engine, odd, 1, carrier="mycarrier")
-        await engine.campaigns.start(odd.id, asking.id)
+        asking = await start_campaign(engine, odd, 1, carrier="mycarrier")
 
         async def not_asked() -> bool:
             found = await engine.campaigns.list_dispatches(odd.id, asking.id, 0)
@@ -357,8 +337,7 @@ async def test_an_adapter_that_cannot_open_its_account_stops_its_own_requests_al
 
         await until(not_asked)
         workspace = await given_workspace(engine)
-        campaign = await given_campaign(engine, workspace, 3)
-        await engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_campaign(engine, workspace, 3)
         await reaches(engine, campaign, "completed")
         assert engine.health().dispatching
 

@@ -37,7 +37,6 @@ from outreach import (
     Workspace,
 )
 from outreach.errors import RequestInProgress, StorageBusy, StorageError
-from outreach.http import AnswerReplayed, IdempotentRequest, StoredAnswer
 from outreach.models import FollowUpCreated, NewFollowUp, NewTestMessage, PreparedRecipient
 from outreach.operations.access import idempotency
 from outreach.server_support import prepare_recipient
@@ -579,28 +578,3 @@ async def test_a_second_request_that_waits_too_long_is_told_to_come_again(engine
         return "made"
 
     assert await once(Idempotency(context), workspace.id, "k", first) == "made"
-
-
-async def test_a_server_gets_the_first_answer_again(engine: Outreach) -> None:
-    """Its form brings the digest of a raw body and makes answers; eight at once make one campaign."""
-    workspace = await given_workspace(engine)
-    answers: list[StoredAnswer] = []
-    rendered = 0
-
-    def render(created: CampaignCreated) -> StoredAnswer:
-        nonlocal rendered
-        rendered += 1
-        return StoredAnswer(body=f"{created.campaign.id} {rendered}".encode())
-
-    async def ask() -> None:
-        request = IdempotentRequest(operation="createSmsCampaign", key="one", digest="body", render=render)
-        with suppress(AnswerReplayed):
-            await engine.campaigns.create_sms(workspace.id, SPRING, contacts(50), idempotency_key=request)
-        answers.append(request.answer)
-
-    async with anyio.create_task_group() as tasks:
-        for _ in range(8):
-            tasks.start_soon(ask)
-    page = await engine.campaigns.list(workspace.id)
-    assert page.total == 1
-    assert answers == [StoredAnswer(body=f"{page.items[0].id} 1".encode())] * 8

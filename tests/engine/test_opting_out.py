@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from outreach import InvalidRequest, MessageStatus, NewMessage, NotFound, Outreach
-from outreach.errors import RecipientUnsubscribed
+from outreach import InvalidRequest, MessageStatus, NotFound, Outreach
 from outreach.models.campaign import Campaign
 from outreach.models.plans import WaveResult
 from outreach.models.resources import FlowStep
@@ -101,34 +100,6 @@ async def test_a_stop_between_the_commit_and_the_request_of_a_call_is_heard(open
         await reaches(rig.engine, campaign, "completed")
         assert await states(rig.engine, campaign) == [(RecipientStatus.SKIPPED, "opted_out")]
         assert rig.voice.requests == []
-
-
-@pytest.mark.field(10)
-async def test_the_confirmation_goes_out_once_though_the_webhook_comes_five_times(open_storage: OpenStorage) -> None:
-    """Field, test 10 (in GSA #659 nobody opts in again): by the way that the message came, within five minutes."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        taken = [
-            await say(rig.engine, workspace.id, 0, "STOP", provider_id="SM1", written_at=clock_of_loop().now())
-            for _ in range(5)
-        ]
-        assert [one is not None for one in taken] == [True, False, False, False, False]
-        await all_answered(rig, 1)
-        await say(rig.engine, workspace.id, 0, "thanks", provider_id="SM2")
-        with pytest.raises(RecipientUnsubscribed):
-            await rig.engine.messages.send(workspace.id, NewMessage(to=number(0), body="x"))
-        await say(rig.engine, workspace.id, 0, "START", provider_id="SM3")
-        await all_answered(rig, 2)
-        await rig.engine.messages.send(workspace.id, NewMessage(to=number(0), body="x"))
-        await rig.carrier.wait_for_requests(3)
-        sent = [
-            (request.from_number, request.to, request.not_after is not None) for request in rig.carrier.requests[:2]
-        ]
-        assert sent == [(OURS, number(0), True)] * 2
-        assert [request.body for request in rig.carrier.requests[::2]] == [CONFIRMED, "x"]
-        assert rig.carrier.requests[2].not_after is None
-        inbound = await rig.engine.messages.list_inbound(workspace.id)
-        assert [(one.body, one.keyword) for one in inbound] == [("START", "start"), ("thanks", None), ("STOP", "stop")]
 
 
 async def test_a_stop_in_the_middle_stops_everything_that_is_not_on_its_way(open_storage: OpenStorage) -> None:

@@ -13,6 +13,7 @@ from anyio.lowlevel import checkpoint
 from outreach import Outreach
 from outreach.clock import Clock
 from outreach.errors import StorageError
+from outreach.models.account import StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState, WorkspaceMode
@@ -45,87 +46,54 @@ class _Unreserved:
         await anyio.sleep(seconds)
 
 
-async def test_a_stop_that_comes_while_a_request_waits_for_its_turn_is_heard(open_storage: OpenStorage) -> None:
-    """The stops are checked immediately before the request, not before the waiting.
-
-    docs/delivery-contract.md#rule-4.
-    """
-    async with _served(open_storage) as (storage, outbox, campaign):
-        first, second = await _intents(storage, campaign, 2)
-        asked: list[str] = []
-
-        async def pause() -> None:
-            # From within the first request: the second has its turn 3 s later, and not before this has begun.
-            await storage.write(
-                lambda tx: moves.pause(tx, THIS_WORKSPACE, campaign.id, now=clock_of_loop().now(), actor="test")
-            )
-
-        await _send(outbox, first, asked, spacing=timedelta(seconds=3), meanwhile=pause)
-        await _send(outbox, second, asked, spacing=timedelta(seconds=3), meanwhile=pause)
-        await outbox.drain(grace_seconds=30)
-        assert asked in ([first.id], [second.id])
-        (other,) = {first.id, second.id} - set(asked)
-        settled = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, other))
-        assert settled is not None
-        assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "campaign_stopped")
+def _pause(tx: Transaction, now: datetime, campaign: Campaign) -> None:
+    moves.pause(tx, THIS_WORKSPACE, campaign.id, now=now, actor="test")
 
 
-async def test_a_provider_that_asks_us_to_wait_is_not_asked_for_what_was_committed_before(
-    open_storage: OpenStorage,
-) -> None:
-    """docs/delivery-contract.md#rule-7: what has not been asked yet when it says so is withdrawn."""
-    async with _served(open_storage) as (storage, outbox, campaign):
-        first, second = await _intents(storage, campaign, 2)
-        asked: list[str] = []
-
-        async def hold() -> None:
-            now = clock_of_loop().now()
-            hold = make_provider_throttle(since=now, until=now + timedelta(minutes=1), provider=first.provider)
-            await storage.write(lambda tx: tx.provider_throttles.put(hold))
-
-        await _send(outbox, first, asked, spacing=timedelta(seconds=3), meanwhile=hold)
-        await _send(outbox, second, asked, spacing=timedelta(seconds=3), meanwhile=hold)
-        await outbox.drain(grace_seconds=30)
-        (other,) = {first.id, second.id} - set(asked)
-        settled = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, other))
-        assert settled is not None
-        assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "provider_throttle")
+def _throttle(tx: Transaction, now: datetime, _: Campaign) -> None:
+    tx.provider_throttles.put(make_provider_throttle(since=now, until=now + timedelta(minutes=1), provider="twilio"))
 
 
-def _replace_account(tx: Transaction, now: datetime) -> None:
+def _account(tx: Transaction) -> StoredAccount:
     account = tx.accounts.of_provider(THIS_WORKSPACE, "twilio")
     assert account is not None
-    tx.accounts.update(attrs.evolve(account, revision=1, updated_at=now))
+    return account
 
 
-def _remove_account(tx: Transaction, now: datetime) -> None:
-    account = tx.accounts.of_provider(THIS_WORKSPACE, "twilio")
-    assert account is not None
-    tx.accounts.delete(THIS_WORKSPACE, account.id)
+def _replace_account(tx: Transaction, now: datetime, _: Campaign) -> None:
+    tx.accounts.update(attrs.evolve(_account(tx), revision=1, updated_at=now))
 
 
-def _rekey_account(tx: Transaction, now: datetime) -> None:
-    account = tx.accounts.of_provider(THIS_WORKSPACE, "twilio")
-    assert account is not None
-    tx.accounts.reseal(attrs.evolve(account, sealed="other"))
+def _remove_account(tx: Transaction, _: datetime, __: Campaign) -> None:
+    tx.accounts.delete(THIS_WORKSPACE, _account(tx).id)
+
+
+def _rekey_account(tx: Transaction, _: datetime, __: Campaign) -> None:
+    tx.accounts.reseal(attrs.evolve(_account(tx), sealed="other"))
 
 
 @pytest.mark.parametrize(
-    ("change", "mode", "goes_out"),
+    ("change", "mode", "withdrawn"),
     [
-        (_replace_account, WorkspaceMode.LIVE, False),
-        (_remove_account, WorkspaceMode.LIVE, False),
-        (_rekey_account, WorkspaceMode.LIVE, True),
-        (_replace_account, WorkspaceMode.SANDBOX, True),
-        (_remove_account, WorkspaceMode.SANDBOX, True),
+        (_pause, WorkspaceMode.LIVE, "campaign_stopped"),
+        (_throttle, WorkspaceMode.LIVE, "provider_throttle"),
+        (_replace_account, WorkspaceMode.LIVE, "account_changed"),
+        (_remove_account, WorkspaceMode.LIVE, "account_changed"),
+        (_rekey_account, WorkspaceMode.LIVE, None),
+        (_replace_account, WorkspaceMode.SANDBOX, None),
+        (_remove_account, WorkspaceMode.SANDBOX, None),
     ],
 )
-async def test_nothing_is_sent_by_an_account_that_was_replaced_or_removed_before_its_turn(
-    open_storage: OpenStorage, change: Callable[[Transaction, datetime], None], mode: WorkspaceMode, goes_out: bool
+async def test_a_stop_that_comes_while_a_request_waits_for_its_turn_is_heard(
+    open_storage: OpenStorage,
+    change: Callable[[Transaction, datetime, Campaign], None],
+    mode: WorkspaceMode,
+    withdrawn: str | None,
 ) -> None:
-    """A changed account is a stop; the same credentials under another key are none, and a sandbox needs no account.
+    """The stops are checked immediately before the request, not before the waiting.
 
-    docs/delivery-contract.md#rule-4.
+    A changed account is a stop; the same credentials under another key are none, and a sandbox needs no account.
+    docs/delivery-contract.md#rule-4, #rule-7.
     """
     async with _served(open_storage) as (storage, outbox, campaign):
         account = make_account(provider="twilio", updated_at=clock_of_loop().now())
@@ -137,26 +105,23 @@ async def test_nothing_is_sent_by_an_account_that_was_replaced_or_removed_before
             tx.accounts.insert(account)
 
         await storage.write(given)
-        first, second = await _intents(storage, campaign, 2)
+        both = await _intents(storage, campaign, 2)
         asked: list[str] = []
 
-        async def change_account() -> None:
+        async def meanwhile() -> None:
             if len(asked) == 1:
                 # While the other one waits for its turn.
                 await anyio.sleep(1)
                 now = clock_of_loop().now()
-                await storage.write(lambda tx: change(tx, now))
+                await storage.write(lambda tx: change(tx, now, campaign))
 
-        await _send(outbox, first, asked, spacing=timedelta(seconds=3), meanwhile=change_account)
-        await _send(outbox, second, asked, spacing=timedelta(seconds=3), meanwhile=change_account)
+        for one in both:
+            await _send(outbox, one, asked, spacing=timedelta(seconds=3), meanwhile=meanwhile)
         await outbox.drain(grace_seconds=30)
-        assert len(asked) == 1 + goes_out
-        states = []
-        for one in (first, second):
-            settled = await storage.read(lambda tx, one=one: tx.dispatches.get(THIS_WORKSPACE, one.id))  # type: ignore[misc]
-            states.append((settled.state, settled.reason))
-        withdrawn = (DispatchState.WITHDRAWN, "account_changed")
-        assert states.count(withdrawn) == 1 - goes_out
+        other = next(one for one in both if one.id != asked[0])
+        assert asked[1:] == ([] if withdrawn else [other.id])
+        ending = (DispatchState.WITHDRAWN, withdrawn) if withdrawn else (DispatchState.ACCEPTED, None)
+        assert await _ending(storage, other) == ending
 
 
 async def test_starts_of_one_pace_are_a_spacing_apart_even_when_their_slots_have_passed(
@@ -218,31 +183,39 @@ async def test_no_request_starts_after_it_is_valid(open_storage: OpenStorage) ->
         asked: list[str] = []
         await _send(outbox, dispatch, asked)
         await outbox.drain(grace_seconds=10)
-        settled = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, dispatch.id))
         assert asked == []
-        assert settled is not None
-        assert (settled.state, settled.reason) == (DispatchState.WITHDRAWN, "too_late")
+        assert await _ending(storage, dispatch) == (DispatchState.WITHDRAWN, "too_late")
+
+
+async def _connect(
+    outbox: Outbox, dispatch: Dispatch, meanwhile: Callable[[], Awaitable[None]], *, reason: str | None = None
+) -> None:
+    answers: list[bool] = []
+
+    async def ask() -> DispatchOutcome:
+        may_start = current_gate()
+        assert may_start is not None
+        answers.append(await may_start())
+        await meanwhile()
+        answers.append(await may_start())
+        return DispatchOutcome(state=DispatchState.NOT_SENT, reason=reason)
+
+    assert await outbox.reserve("account", _Unreserved())
+    outbox.send(ProviderRequest(dispatch=dispatch, resolve_provider=_asking(ask), account="account"))
+    await outbox.drain(grace_seconds=30)
+    assert answers == [True, False]
+    assert current_gate() is None
 
 
 async def test_a_request_asks_once_more_when_its_connection_is_there(open_storage: OpenStorage) -> None:
     """Whether its intent is still valid: connecting may have taken long; docs/delivery-contract.md#rule-4."""
     async with _served(open_storage) as (storage, outbox, campaign):
         (dispatch,) = await _intents(storage, campaign, 1)
-        answers: list[bool] = []
 
-        async def connect() -> DispatchOutcome:
-            may_start = current_gate()
-            assert may_start is not None
-            answers.append(await may_start())
+        async def wait() -> None:
             await anyio.sleep((dispatch.valid_until - clock_of_loop().now()).total_seconds() + 0.001)
-            answers.append(await may_start())
-            return DispatchOutcome(state=DispatchState.NOT_SENT)
 
-        assert await outbox.reserve("account", _Unreserved())
-        outbox.send(ProviderRequest(dispatch=dispatch, resolve_provider=_asking(connect), account="account"))
-        await outbox.drain(grace_seconds=30)
-        assert answers == [True, False]
-        assert current_gate() is None
+        await _connect(outbox, dispatch, wait)
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -256,29 +229,17 @@ async def test_a_stop_that_comes_while_a_request_waits_for_a_connection_is_heard
 
     async with _served(open_storage) as (storage, outbox, campaign):
         (dispatch,) = await _intents(storage, campaign, 1)
-        answers: list[bool] = []
+        read = storage.read
 
-        async def connect() -> DispatchOutcome:
-            may_start = current_gate()
-            assert may_start is not None
-            answers.append(await may_start())
-            await storage.write(
-                lambda tx: moves.pause(tx, THIS_WORKSPACE, campaign.id, now=clock_of_loop().now(), actor="test")
-            )
+        async def pause() -> None:
+            await storage.write(lambda tx: _pause(tx, clock_of_loop().now(), campaign))
             await anyio.sleep(1)
-            with monkeypatch.context() as database:
-                if broken:
-                    database.setattr(storage, "read", fail)
-                answers.append(await may_start())
-            return DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_connected")
+            if broken:
+                monkeypatch.setattr(storage, "read", fail)
 
-        assert await outbox.reserve("account", _Unreserved())
-        outbox.send(ProviderRequest(dispatch=dispatch, resolve_provider=_asking(connect), account="account"))
-        await outbox.drain(grace_seconds=30)
-        assert answers == [True, False]
-        settled = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, dispatch.id))
-        assert settled is not None
-        assert (settled.state, settled.reason) == (
+        await _connect(outbox, dispatch, pause, reason="not_connected")
+        monkeypatch.setattr(storage, "read", read)
+        assert await _ending(storage, dispatch) == (
             (DispatchState.NOT_SENT, "not_connected") if broken else (DispatchState.WITHDRAWN, "campaign_stopped")
         )
 
@@ -288,20 +249,11 @@ async def test_a_request_whose_clock_is_set_back_while_it_connects_does_not_star
     clock = ShiftedClock()
     async with _served(open_storage, clock=clock) as (storage, outbox, campaign):
         (dispatch,) = await _intents(storage, campaign, 1, now=clock.now())
-        answers: list[bool] = []
 
-        async def connect() -> DispatchOutcome:
-            may_start = current_gate()
-            assert may_start is not None
-            answers.append(await may_start())
+        async def set_back() -> None:
             clock.shift(timedelta(seconds=-2))
-            answers.append(await may_start())
-            return DispatchOutcome(state=DispatchState.NOT_SENT)
 
-        assert await outbox.reserve("account", _Unreserved())
-        outbox.send(ProviderRequest(dispatch=dispatch, resolve_provider=_asking(connect), account="account"))
-        await outbox.drain(grace_seconds=30)
-        assert answers == [True, False]
+        await _connect(outbox, dispatch, set_back)
 
 
 async def test_without_a_lease_no_request_starts(open_storage: OpenStorage) -> None:
@@ -382,6 +334,12 @@ async def _served(
 async def _intents(storage: Storage, campaign: Campaign, count: int, *, now: datetime | None = None) -> list[Dispatch]:
     committed = await commit(storage, campaign, *range(count), now=now or clock_of_loop().now(), spacing=timedelta())
     return list(committed.dispatches)
+
+
+async def _ending(storage: Storage, dispatch: Dispatch) -> tuple[DispatchState, str | None]:
+    settled = await storage.read(lambda tx: tx.dispatches.get(THIS_WORKSPACE, dispatch.id))
+    assert settled is not None
+    return settled.state, settled.reason
 
 
 async def _send(

@@ -32,7 +32,16 @@ from outreach.protocols.storage import Storage
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.vault import Vault
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, stored_account, until
+from tests.engine.rig import (
+    QUICK,
+    contacts,
+    given_campaign,
+    given_workspace,
+    reaches,
+    start_campaign,
+    stored_account,
+    until,
+)
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
 from tests.own_adapter import OwnAdapter, OwnVoiceAdapter, package
 
@@ -76,8 +85,7 @@ async def test_a_campaign_goes_to_a_carrier_of_ones_own(open_storage: OpenStorag
         assert (shown.provider, shown.kind, shown.problem) == ("mycarrier", "carrier", None)
         assert (await engine.accounts.check(workspace_id, account.id)).ok
         workspace = await engine.workspaces.get(workspace_id)
-        campaign = await given_campaign(engine, workspace, 3, carrier="mycarrier")
-        await engine.campaigns.start(workspace_id, campaign.id)
+        campaign = await start_campaign(engine, workspace, 3, carrier="mycarrier")
         await reaches(engine, campaign, "completed")
         assert len(own.carrier.requests) == 3
         url = f"https://o.example/webhooks/{account.id}"
@@ -113,8 +121,7 @@ async def test_a_receipt_is_merged_whatever_texts_it_brings(open_storage: OpenSt
     """Refused, it would come again and again, and be lost in the end."""
     async with live(open_storage, [_CutShort()]) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "mycarrier", CREDENTIALS)
-        campaign = await given_campaign(engine, await engine.workspaces.get(workspace_id), 1, carrier="mycarrier")
-        await engine.campaigns.start(workspace_id, campaign.id)
+        campaign = await start_campaign(engine, await engine.workspaces.get(workspace_id), 1, carrier="mycarrier")
         await reaches(engine, campaign, "completed")
         (dispatch,) = await engine.campaigns.list_dispatches(workspace_id, campaign.id, 0)
         for results in (["merged"], []):
@@ -322,8 +329,7 @@ async def test_open_takes_what_the_engine_takes(tmp_path: Path) -> None:
         vault=Vault(keys="A" * 43 + "="),
     ) as engine:
         workspace = await given_workspace(engine, sms_campaigns_enabled=True, contact_hours=False)
-        campaign = await given_campaign(engine, workspace, 1, carrier="mycarrier")
-        await engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_campaign(engine, workspace, 1, carrier="mycarrier")
         await reaches(engine, campaign, "completed")
         assert len(sandbox.requests) == 1
         account = await engine.accounts.connect(workspace.id, "mycarrier", CREDENTIALS)

@@ -9,7 +9,7 @@ from outreach.testing.scripted import ScriptedCarrier, accept, hang
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.wire.fair_limiter import FairLimiter
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, reaches
+from tests.engine.rig import QUICK, contacts, dispatching, given_workspace, reaches, start_campaign
 
 pytestmark = pytest.mark.virtual_time
 
@@ -187,15 +187,13 @@ async def test_a_provider_that_does_not_answer_delays_no_campaign_of_another(ope
     async with dispatching(open_storage(clock_of_loop()), carrier=carrier, config=config) as rig:
         workspace = await given_workspace(rig.engine)
         for number in range(10):
-            silent = await given_campaign(
+            await start_campaign(
                 rig.engine,
                 workspace,
                 contacts(5, first=100 + 10 * number),
                 carrier="telnyx",
                 from_number="+14155550198",
             )
-            await rig.engine.campaigns.start(workspace.id, silent.id)
         await rig.carrier.wait_for_requests(6)
-        well = await given_campaign(rig.engine, workspace, 5)
-        await rig.engine.campaigns.start(workspace.id, well.id)
+        well = await start_campaign(rig.engine, workspace, 5)
         await reaches(rig.engine, well, "completed")

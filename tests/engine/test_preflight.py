@@ -33,7 +33,7 @@ from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, accept
 from outreach.testing.virtual_time import clock_of_loop
-from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, start_campaign
 
 SLOW = EngineConfig(change_poll_seconds=60.0, heartbeat_interval_seconds=600.0, lease_seconds=3600.0)
 """Looks around once a minute: a week has ten thousand of them."""
@@ -222,8 +222,7 @@ async def test_the_frequency_cap_holds_back_and_does_not_leave_out(engine: Outre
     async with dispatching(MemoryStorage(clock=clock)) as rig:
         workspace = await given_workspace(rig.engine)
         await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(frequency_cap=1))
-        first = await given_campaign(rig.engine, workspace, 2)
-        await rig.engine.campaigns.start(workspace.id, first.id)
+        first = await start_campaign(rig.engine, workspace, 2)
         await reaches(rig.engine, first, "completed")
         second = await given_campaign(rig.engine, workspace, 3)
         told = await rig.engine.campaigns.preflight(workspace.id, second.id)

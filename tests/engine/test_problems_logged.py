@@ -31,7 +31,16 @@ from outreach.testing.scripted import (
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import WatchedStorage, dispatching, given_campaign, given_workspace, reaches, until
+from tests.engine.rig import (
+    WatchedStorage,
+    dispatching,
+    given_campaign,
+    given_workspace,
+    reaches,
+    sending,
+    start_campaign,
+    until,
+)
 
 pytestmark = pytest.mark.virtual_time
 
@@ -46,10 +55,7 @@ async def test_a_pause_by_the_engine_and_an_accounts_first_trouble_are_one_line_
 ) -> None:
     """Five requests get no answer: the account's trouble is told once, the pause once, with why and where."""
     carrier = ScriptedCarrier(lambda _: drop("dropped"))
-    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 20)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 20, carrier=carrier) as (rig, campaign):
         await reaches(rig.engine, campaign, "paused")
 
         async def pause_logged() -> object:
@@ -57,10 +63,10 @@ async def test_a_pause_by_the_engine_and_an_accounts_first_trouble_are_one_line_
 
         (pause,) = await until(pause_logged)
         assert campaign.id in pause
-        assert workspace.id in pause
+        assert campaign.workspace_id in pause
         assert "error_budget" in pause
         (trouble,) = told(caplog, "account_in_trouble")
-        assert trouble == f"twilio drops connections, for workspace {workspace.id}."
+        assert trouble == f"twilio drops connections, for workspace {campaign.workspace_id}."
         levels = {one.levelno for one in caplog.records if getattr(one, "action", None) == "campaign_paused"}
         assert levels == {logging.WARNING}
 
@@ -139,8 +145,7 @@ async def test_a_database_that_was_moved_names_each_campaign_that_it_has_paused(
     here, there = tmp_path / "here.db", tmp_path / "there.db"
     async with Outreach.open(f"sqlite:///{here}", dispatch=True, clock=clock_of_loop()) as engine:
         workspace = await given_workspace(engine)
-        campaign = await given_campaign(engine, workspace, 3, rate_per_minute=1)
-        await engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_campaign(engine, workspace, 3, rate_per_minute=1)
     shutil.copy(here, there)
     async with Outreach.open(f"sqlite:///{there}", dispatch=True, clock=clock_of_loop()) as engine:
 
@@ -157,16 +162,13 @@ async def test_an_account_that_works_again_says_so_once(
 ) -> None:
     """Two refusals of one class are one line, and what is accepted afterwards ends it."""
     carrier = ScriptedCarrier([accept(), refuse("bad_sender", error_code="21606"), refuse("bad_sender"), accept()])
-    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 5)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 5, carrier=carrier) as (rig, campaign):
         await reaches(rig.engine, campaign, "completed")
     assert told(caplog, "account_in_trouble") == [
-        f"twilio rejects the sending number (21606), for workspace {workspace.id}."
+        f"twilio rejects the sending number (21606), for workspace {campaign.workspace_id}."
     ]
     assert told(caplog, "account_again") == [
-        f"twilio accepts requests of workspace {workspace.id} again. It occurred 2 times."
+        f"twilio accepts requests of workspace {campaign.workspace_id} again. It occurred 2 times."
     ]
 
 
@@ -174,10 +176,7 @@ async def test_a_full_disk_is_one_line_and_its_end_another(
     open_storage: OpenStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever fails meanwhile, and however often: outcomes, slices, heartbeats."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 10)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 10) as (rig, campaign):
 
         async def something_is_sent() -> object:
             return rig.carrier.requests

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Final
 
 import attrs
@@ -16,11 +15,9 @@ from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import WorkUnit
 from outreach.operations.waves import provider_throttles, singles
-from outreach.operations.waves.singles import IntentTerms
 from outreach.policy.settlement import Backoff
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.storage import Storage
-from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import (
     NOW,
     make_account,
@@ -43,7 +40,7 @@ from outreach.testing.scripted import (
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
-from tests.engine.given import SECOND, commit, given_active, plan_wave, recipient, reread, settle
+from tests.engine.given import SECOND, commit, given_active, intent_terms, plan_wave, recipient, reread, settle
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
 from tests.engine.trail import lines
 
@@ -222,13 +219,6 @@ async def test_an_intent_that_was_committed_before_is_withdrawn(storage: Storage
     assert (await reread(storage, campaign)).status is CampaignStatus.ACTIVE
 
 
-async def test_what_was_asked_with_other_credentials_says_nothing_of_these(storage: Storage) -> None:
-    """An answer that comes after the account was connected again, to a request from before it, holds nothing."""
-    await storage.write(lambda tx: tx.accounts.insert(make_account(updated_at=NOW)))
-    assert await hears(storage, throttling(30), at=NOW + SECOND, asked_at=NOW - TICK) is None
-    assert await hears(storage, throttling(30), at=NOW + SECOND, asked_at=NOW) is not None
-
-
 async def test_what_waits_is_looked_at_when_its_hold_is_lifted(storage: Storage) -> None:
     """What is queued for this provider, of this workspace; what polls, and what waits for others, is left as it is."""
     later = NOW + DAY
@@ -274,14 +264,7 @@ async def test_single_messages_and_calls_wait_too(storage: Storage) -> None:
     for provider, seconds in ((call.provider, 30), (message.carrier, 900)):
         throttle = make_provider_throttle(provider=provider, until=NOW + timedelta(seconds=seconds))
         await storage.write(lambda tx, throttle=throttle: tx.provider_throttles.put(throttle))  # type: ignore[misc]
-    terms = IntentTerms(
-        dispatch_id=new_id(),
-        epoch=1,
-        latest=NOW + DAY,
-        lifetime=5 * SECOND,
-        stale_after=timedelta(minutes=10),
-        backoff=BACKOFF,
-    )
+    terms = intent_terms()
     clock = {"clock_now": lambda: NOW}
     assert (
         await storage.write(lambda tx: singles.commit_message(tx, THIS_WORKSPACE, message.id, terms, **clock)) is None
@@ -361,35 +344,6 @@ async def test_a_throttle_holds_for_its_workspace_alone(
         holds = [record for record in caplog.records if getattr(record, "action", None) == "provider_throttle"]
         assert [(one.provider, one.workspace_id) for one in holds] == [("twilio", here.id)]  # type: ignore[attr-defined]
         assert (await told()).count("held active by provider_throttle") == 1
-
-
-async def test_a_hold_outlives_the_process(tmp_path: Path) -> None:
-    """docs/delivery-contract.md#rule-7: who takes over asks nothing either, until it is over."""
-    clock = ShiftedClock()
-    first, second = ScriptedCarrier(lambda _: defer(3600)), ScriptedCarrier()
-    path = tmp_path / "engine.db"
-    async with dispatching(SqliteStorage(path, clock=clock), carrier=first, config=FEW, clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 5)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        engine = rig.engine
-
-        async def is_held() -> datetime | None:
-            return await engine.campaigns.throttled_until(workspace.id, campaign.id)
-
-        ends = await until(is_held)
-    assert 1 <= len(first.requests) <= MAX_ON_THEIR_WAY
-    async with dispatching(SqliteStorage(path, clock=clock), carrier=second, config=FEW, clock=clock) as rig:
-        # What is not held goes at once: when this has gone, the campaign would have too.
-        other = await given_campaign(rig.engine, workspace, contacts(1, first=50), carrier="telnyx")
-        await rig.engine.campaigns.start(workspace.id, other.id)
-        await reaches(rig.engine, other, "completed")
-        assert [one.to for one in second.requests] == ["+14155550050"]
-        assert await rig.engine.campaigns.throttled_until(workspace.id, campaign.id) == ends
-        clock.shift(timedelta(seconds=3601))
-        done = await reaches(rig.engine, campaign, "completed")
-        assert done.counters.successful == 5
-        assert len({one.to for one in second.requests}) == len(second.requests) == 6
 
 
 async def test_only_what_runs_is_held(open_storage: OpenStorage) -> None:

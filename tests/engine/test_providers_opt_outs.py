@@ -3,7 +3,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import attrs
 import pytest
 
 from outreach.models.dispatch import Dispatch, DispatchOutcome
@@ -11,12 +10,10 @@ from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
 from outreach.operations.register.entries import put_on_register
-from outreach.operations.settling import ledger
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, make_unsubscribe
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
-from tests.engine.given import BACKOFF, given_active, given_dispatch, reread, settle
+from tests.engine.given import call_event, given_active, given_dispatch, receipt, report, reread, settle
 from tests.engine.writing import PERSON, answers, entry, write
 
 pytestmark = pytest.mark.virtual_time
@@ -49,40 +46,21 @@ async def given_call_dispatch(storage: Storage) -> Dispatch:
     return dispatch
 
 
-async def report(storage: Storage, event: Any) -> bool:
-    """Merge a report."""
-    return await storage.write(
-        lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=NOW + SECOND)
-    )
+async def tell(storage: Storage, event: Any) -> bool:
+    """Merge a report a second later."""
+    return await report(storage, event, now=NOW + SECOND)
 
 
-def receipt(dispatch: Dispatch, **changes: Any) -> MessageReport:
+def opted_out(dispatch: Dispatch, **changes: Any) -> MessageReport:
     """Return a receipt that says that the carrier knows of an opt-out."""
-    event = MessageReport(
-        workspace_id=THIS_WORKSPACE,
-        provider="twilio",
-        dispatch_id=dispatch.id,
-        provider_id="SM1",
-        status=MessageStatus.FAILED,
-        at=NOW,
-        reason="opted_out",
-        error_code="30004",
+    return receipt(
+        dispatch, **{"status": MessageStatus.FAILED, "reason": "opted_out", "error_code": "30004", **changes}
     )
-    return attrs.evolve(event, **changes)
 
 
 def said_no(dispatch: Dispatch, **changes: Any) -> CallReport:
     """Return the event of a call in which somebody asked for no more."""
-    event = CallReport(
-        workspace_id=THIS_WORKSPACE,
-        provider="simulator",
-        dispatch_id=dispatch.id,
-        provider_id="pc-1",
-        status=CallStatus.COMPLETED,
-        at=NOW,
-        do_not_call=True,
-    )
-    return attrs.evolve(event, **changes)
+    return call_event(dispatch, **{"do_not_call": True, **changes})
 
 
 async def test_a_refusal_as_opted_out_puts_the_number_on_the_register(storage: Storage) -> None:
@@ -121,13 +99,13 @@ async def test_an_opt_out_that_is_settled_twice_is_taken_over_once(storage: Stor
 async def test_a_receipt_as_opted_out_puts_the_number_on_the_register_once(storage: Storage) -> None:
     """Its code is the evidence; the same receipt again, or a delivery before it, changes nothing."""
     dispatch = await given_message_dispatch(storage)
-    assert await report(storage, receipt(dispatch))
+    assert await tell(storage, opted_out(dispatch))
     found = await entry(storage)
     assert found is not None
     assert found.source == "carrier"
     assert "(30004)" in (found.evidence or "")
     assert await storage.write(lambda tx: tx.register.delete(THIS_WORKSPACE, PERSON))
-    assert not await report(storage, receipt(dispatch))
+    assert not await tell(storage, opted_out(dispatch))
     assert await entry(storage) is None
 
 
@@ -135,7 +113,7 @@ async def test_a_receipt_as_opted_out_puts_the_number_on_the_register_once(stora
 async def test_other_receipts_put_nobody_on_the_register(storage: Storage, changes: dict[str, Any]) -> None:
     """Only a failure, and only of this class."""
     dispatch = await given_message_dispatch(storage)
-    assert await report(storage, receipt(dispatch, **changes))
+    assert await tell(storage, opted_out(dispatch, **changes))
     assert await entry(storage) is None
 
 
@@ -144,11 +122,11 @@ async def test_who_asks_for_no_more_in_a_call_is_on_the_register(storage: Storag
     """Providers, F.1: a spoken opt-out counts equally; some providers tell it after the end of the call."""
     dispatch = await given_call_dispatch(storage)
     if first is not None:
-        await report(storage, said_no(dispatch, status=first, do_not_call=False))
+        await tell(storage, said_no(dispatch, status=first, do_not_call=False))
         assert await entry(storage) is None
     # Told with the end of the call, or after it: it changes something, once.
-    assert await report(storage, said_no(dispatch))
-    assert not await report(storage, said_no(dispatch))
+    assert await tell(storage, said_no(dispatch))
+    assert not await tell(storage, said_no(dispatch))
     found = await entry(storage)
     assert found is not None
     assert (found.scope, found.source, found.created_at) == ("all", "call", NOW + SECOND)
@@ -172,7 +150,7 @@ async def test_what_is_said_in_a_call_takes_the_place_of_a_keyword(storage: Stor
     """A START takes back what was written, not what was said."""
     dispatch = await given_call_dispatch(storage)
     await write(storage, "STOP")
-    await report(storage, said_no(dispatch))
+    await tell(storage, said_no(dispatch))
     await write(storage, "START", now=NOW + 2 * SECOND)
     found = await entry(storage)
     assert found is not None
@@ -257,6 +235,6 @@ async def test_a_refusal_of_a_request_from_before_a_start_puts_nobody_on_the_reg
     if how == "refusal":
         await settle(storage, dispatch, OPTED_OUT, now=NOW + SECOND)
     else:
-        await report(storage, receipt(dispatch))
+        await tell(storage, opted_out(dispatch))
     found = await entry(storage)
     assert (None if found is None else found.source) == source

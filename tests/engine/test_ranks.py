@@ -17,7 +17,7 @@ from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.working_set import Transaction
-from tests.engine.given import BACKOFF
+from tests.engine.given import BACKOFF, call_event, receipt
 
 pytestmark = pytest.mark.virtual_time
 
@@ -76,14 +76,7 @@ async def test_a_report_moves_a_call_up_or_not_at_all(storage: Storage, known: C
         answered = NOW if known is C.COMPLETED else None
         call = make_call(agent_id=agent.id, status=known, outcome=outcome, answered_at=answered, tries=1)
         dispatch = make_dispatch(channel="call", call_id=call.id, state=DispatchState.ACCEPTED, provider_id=call.id)
-        event = CallReport(
-            workspace_id=THIS_WORKSPACE,
-            provider="simulator",
-            dispatch_id=dispatch.id,
-            provider_id=None,
-            status=reported,
-            at=NOW,
-        )
+        event = call_event(dispatch, reported)
 
         def operation(
             tx: Transaction, call: Call = call, dispatch: Dispatch = dispatch, event: CallReport = event
@@ -105,14 +98,7 @@ async def test_a_receipt_moves_a_message_up_or_not_at_all(storage: Storage, know
         shown = known or M.ACCEPTED
         message = make_message(status=shown, tries=1)
         dispatch = make_dispatch(message_id=message.id, state=DispatchState.ACCEPTED, report=known)
-        event = MessageReport(
-            workspace_id=THIS_WORKSPACE,
-            provider="twilio",
-            dispatch_id=dispatch.id,
-            provider_id=None,
-            status=reported,
-            at=NOW,
-        )
+        event = receipt(dispatch, reported)
 
         def operation(
             tx: Transaction, message: Any = message, dispatch: Dispatch = dispatch, event: MessageReport = event

@@ -16,10 +16,12 @@ from outreach.models.states import MessageStatus
 from outreach.operations.settling import callbacks
 from outreach.operations.settling.callbacks import merge_report
 from outreach.simulator import ReportScheduler
+from outreach.testing.builders import make_message_report
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import Rig, dispatching, given_campaign, given_workspace, reaches
+from tests.engine.given import receipt
+from tests.engine.rig import Rig, dispatching, given_workspace, reaches, start_campaign
 from tests.engine.test_accounts import live
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
 
@@ -33,8 +35,7 @@ AT_MOST: Final = 5
 async def _sent(rig: Rig) -> list[Dispatch]:
     """Send a campaign; return its requests."""
     workspace = await given_workspace(rig.engine)
-    campaign = await given_campaign(rig.engine, workspace, COUNT)
-    await rig.engine.campaigns.start(workspace.id, campaign.id)
+    campaign = await start_campaign(rig.engine, workspace, COUNT)
     await reaches(rig.engine, campaign, "completed")
 
     def sent(tx: Transaction) -> list[Dispatch]:
@@ -45,14 +46,7 @@ async def _sent(rig: Rig) -> list[Dispatch]:
 
 
 def _receipt(dispatch: Dispatch) -> MessageReport:
-    return MessageReport(
-        workspace_id=dispatch.workspace_id,
-        provider=dispatch.provider,
-        dispatch_id=dispatch.id,
-        provider_id=dispatch.provider_id,
-        status=MessageStatus.DELIVERED,
-        at=clock_of_loop().now(),
-    )
+    return receipt(dispatch, at=clock_of_loop().now())
 
 
 async def test_receipts_that_come_together_share_a_transaction(open_storage: OpenStorage) -> None:
@@ -143,14 +137,7 @@ async def test_the_simulator_hands_in_together_what_is_due_together() -> None:
     refused = {"r3"}
 
     def report(number: int) -> MessageReport:
-        return MessageReport(
-            workspace_id="w",
-            provider="simulator",
-            dispatch_id=f"r{number}",
-            provider_id=None,
-            status=MessageStatus.SENT,
-            at=clock.now(),
-        )
+        return make_message_report(dispatch_id=f"r{number}", at=clock.now())
 
     async def sink(event: Report) -> None:
         taken.append(event.dispatch_id or "")

@@ -16,10 +16,8 @@ from outreach import (
 from outreach.models.hours import DAYS
 from outreach.models.states import MessageStatus, RecipientStatus
 from outreach.models.work import WorkUnit
-from outreach.operations.settling import ledger
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
-from outreach.testing.builders import NOW, make_message_report
+from outreach.testing.builders import NOW
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, accept
 from outreach.testing.storage_tables.base_contract import TICK
@@ -30,11 +28,21 @@ from tests.engine.given import (
     given_active,
     given_dispatch,
     given_settings,
+    receipt,
     recipient,
+    report,
     reread,
     settle,
 )
-from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.rig import (
+    dispatching,
+    given_workspace,
+    people,
+    reaches,
+    sending,
+    start_campaign,
+    until,
+)
 
 pytestmark = pytest.mark.virtual_time
 
@@ -63,8 +71,7 @@ async def test_a_wait_for_a_receipt_ends_also_while_nobody_is_contacted(
         workspace = await given_workspace(rig.engine)
         await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(retry_enabled=True))
         changes: dict[str, Any] = {"business_hours": HOURS, "rate_per_minute": 1}
-        campaign = await given_campaign(rig.engine, workspace, contacts, **changes)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_campaign(rig.engine, workspace, contacts, **changes)
 
         async def first() -> tuple[str, str | None]:
             one = (await people(rig.engine, campaign))[0]
@@ -99,13 +106,16 @@ async def test_a_wait_for_a_receipt_ends_also_while_its_campaign_is_paused(open_
     """
     clock = ShiftedClock(AFTERNOON)
     carrier = ScriptedCarrier([accept(), accept(seconds=1)])
-    async with dispatching(open_storage(clock), carrier=carrier, clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(retry_enabled=True))
-        campaign = await given_campaign(rig.engine, workspace, 3, rate_per_minute=60)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(
+        open_storage(clock),
+        3,
+        carrier=carrier,
+        clock=clock,
+        settings=SmsSettingsUpdate(retry_enabled=True),
+        rate_per_minute=60,
+    ) as (rig, campaign):
         await carrier.wait_for_requests(2)
-        await rig.engine.campaigns.pause(workspace.id, campaign.id)
+        await rig.engine.campaigns.pause(campaign.workspace_id, campaign.id)
 
         async def reasons() -> list[str | None]:
             return [one.reason for one in await people(rig.engine, campaign)][:2]
@@ -127,7 +137,7 @@ async def test_a_wait_for_a_receipt_ends_also_while_its_campaign_is_paused(open_
 
         await until(due_later)
         assert len(carrier.requests) == 2
-        assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "paused"
+        assert (await rig.engine.campaigns.get(campaign.workspace_id, campaign.id)).status == "paused"
 
 
 @pytest.mark.parametrize(("late", "status"), [(-TICK, R.WAITING), (timedelta(), R.FAILED)])
@@ -139,13 +149,7 @@ async def test_a_receipt_after_the_wait_opens_nothing(storage: Storage, late: ti
     await given_settings(storage, retry_enabled=True)
     campaign = await given_active(storage)
     dispatch = await settle(storage, await given_dispatch(storage, campaign), ACCEPTED)
-    receipt = make_message_report(
-        dispatch_id=dispatch.id, provider_id="p1", status=MessageStatus.FAILED, reason="temporary"
-    )
-    await storage.write(
-        lambda tx: ledger.apply_report(
-            tx, receipt, backoff=BACKOFF, analyser=ProviderAnalyser(), now=NOW + BACKOFF.receipt + late
-        )
-    )
+    failed = receipt(dispatch, MessageStatus.FAILED, reason="temporary")
+    await report(storage, failed, now=NOW + BACKOFF.receipt + late)
     assert (await recipient(storage, campaign)).status is status
     await reread(storage, campaign)

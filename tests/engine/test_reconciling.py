@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import anyio
@@ -11,9 +10,9 @@ import attrs
 import pytest
 
 from outreach import Conflict, EngineConfig, InvalidRequest, NewCall, NewMessage, NotFound
+from outreach.clock import Clock
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
-from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.settling.callbacks import merge_event
 from outreach.policy.call_settlement import ProviderAnalyser
@@ -23,7 +22,6 @@ from outreach.protocols.voice import CallRequest
 from outreach.runners import reconciler as reconciler_module
 from outreach.runners.reconciler import Reconciler
 from outreach.runners.worker import Worker
-from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -45,7 +43,6 @@ from outreach.testing.scripted import (
     not_sent,
     refuse,
 )
-from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.calling import CALLS, POSITIVE, calls_of, event, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
@@ -59,6 +56,7 @@ from tests.engine.rig import (
     given_workspace,
     people,
     reaches,
+    reported,
     time_passes,
     until,
 )
@@ -68,7 +66,6 @@ pytestmark = pytest.mark.virtual_time
 R: TypeAlias = RecipientStatus
 D: TypeAlias = DispatchState
 TO = "+14155550123"
-HOUR = timedelta(hours=1)
 
 
 @attrs.frozen(kw_only=True)
@@ -96,6 +93,14 @@ class Doubt:
         """Return status and reason of the one contact."""
         (one,) = await people(self.rig.engine, self.campaign)
         return one.status, one.reason
+
+    async def becomes(self, status: RecipientStatus, reason: str | None = None) -> None:
+        """Wait until the one contact stands so."""
+
+        async def stands() -> bool:
+            return await self.contact() == (status, reason)
+
+        await until(stands)
 
     async def later(self, **delta: float) -> None:
         """Let time pass and look at what is unknown once."""
@@ -133,20 +138,19 @@ async def in_doubt(
         campaign = await given(rig.engine, workspace, 1)
         await rig.engine.campaigns.start(workspace.id, campaign.id)
         # A reconciler of the test's own, whose rounds the test makes; the engine's own pauses for seconds.
-        reconciler = Reconciler(
-            storage=rig.storage,
-            clock=clock,
-            config=config,
-            provider_pool=provider_pool_of(carrier, voice),
-            worker=rig.worker,
-        )
-        doubt = Doubt(rig=rig, clock=clock, campaign=campaign, reconciler=reconciler)
+        doubt = Doubt(rig=rig, clock=clock, campaign=campaign, reconciler=reconciler_of(rig, clock, config))
 
         async def unknown() -> bool:
             return (await doubt.contact())[0] is R.UNKNOWN
 
         await until(unknown)
         yield doubt
+
+
+def reconciler_of(rig: Rig, clock: Clock, config: EngineConfig) -> Reconciler:
+    """Return one beside that of an engine."""
+    provider_pool = provider_pool_of(rig.carrier, rig.voice)
+    return Reconciler(storage=rig.storage, clock=clock, config=config, provider_pool=provider_pool, worker=rig.worker)
 
 
 channels = pytest.mark.parametrize("channel", ["sms", "call"])
@@ -389,11 +393,7 @@ async def many_in_doubt(
             await rig.engine.messages.send(workspace.id, message)
         await _unknown_count(rig, workspace.id, count)
         await time_passes(rig, clock, hours=2)
-        provider_pool = provider_pool_of(carrier, rig.voice)
-        reconciler = Reconciler(
-            storage=rig.storage, clock=clock, config=UNHURRIED, provider_pool=provider_pool, worker=rig.worker
-        )
-        yield reconciler, lambda left: _unknown_count(rig, workspace.id, left)
+        yield reconciler_of(rig, clock, UNHURRIED), lambda left: _unknown_count(rig, workspace.id, left)
 
 
 async def test_a_provider_that_hangs_keeps_no_others_waiting(
@@ -581,24 +581,10 @@ async def test_evidence_after_the_deadline_is_kept_and_opens_nothing(open_storag
         await doubt.later(hours=1, minutes=1)
         await reaches(doubt.rig.engine, doubt.campaign, "completed")
         _hear(doubt)
-
-        async def told() -> bool:
-            return await doubt.contact() == (R.COMPLETED, None)
-
-        await until(told)
+        await doubt.becomes(R.COMPLETED)
         done = await reaches(doubt.rig.engine, doubt.campaign, "completed")
         assert (done.counters.successful, done.counters.open) == (1, 0)
         assert (await doubt.first()).state is D.ACCEPTED
-        assert len(await doubt.dispatches()) == 1
-
-
-@channels
-async def test_a_callback_with_our_id_settles_it(open_storage: OpenStorage, channel: str) -> None:
-    """docs/delivery-contract.md#rule-6: a callback that carries the dispatch id is evidence."""
-    async with in_doubt(open_storage, channel=channel) as doubt:
-        _hear(doubt)
-        done = await reaches(doubt.rig.engine, doubt.campaign, "completed")
-        assert done.counters.successful == 1
         assert len(await doubt.dispatches()) == 1
 
 
@@ -628,22 +614,13 @@ async def test_an_operator_may_assume_that_it_was_sent(open_storage: OpenStorage
 
 
 @channels
-async def test_a_retry_is_refused_while_the_request_may_be_on_its_way(open_storage: OpenStorage, channel: str) -> None:
-    """Until provider time-out, lease and grace have passed; the error says how long.
-
-    docs/delivery-contract.md#rule-6.
-    """
-    async with in_doubt(open_storage, channel=channel) as doubt:
-        with pytest.raises(Conflict, match=r"may still be on its way\. Try again in \d+ s"):
-            await doubt.decide("retry")
-        assert (await doubt.contact())[0] is R.UNKNOWN
-
-
-@channels
 async def test_a_clock_that_is_set_forth_does_not_make_a_request_arrive_sooner(
     open_storage: OpenStorage, channel: str
 ) -> None:
-    """Neither its provider is believed that it has nothing of it, nor may an operator have it tried again."""
+    """Neither its provider is believed that it has nothing of it, nor may an operator have it tried again.
+
+    docs/delivery-contract.md#rule-6.
+    """
     quick = {"reconcile_delay_seconds": 1.0, "reconcile_retry_seconds": 1.0}
     async with in_doubt(open_storage, channel=channel, look_up="authoritative", **quick) as doubt:
         _answer(doubt, DispatchOutcome(state=D.NOT_SENT, reason="not_found"))
@@ -651,7 +628,7 @@ async def test_a_clock_that_is_set_forth_does_not_make_a_request_arrive_sooner(
         # Before the step is noted by a heartbeat, and after it.
         for _ in range(2):
             await doubt.reconciler.round()
-            with pytest.raises(Conflict, match="may still be on its way"):
+            with pytest.raises(Conflict, match=r"may still be on its way\. Try again in \d+ s"):
                 await doubt.decide("retry")
             await time_passes(doubt.rig, doubt.clock, seconds=20)
         assert [one.state for one in await doubt.dispatches()] == [D.UNKNOWN]
@@ -693,11 +670,7 @@ async def test_evidence_before_the_second_request_cancels_it(open_storage: OpenS
         await doubt.decide("retry")
         assert await doubt.contact() == (R.WAITING, "operator_retry")
         _hear(doubt)
-
-        async def told() -> bool:
-            return await doubt.contact() == (R.COMPLETED, None)
-
-        await until(told)
+        await doubt.becomes(R.COMPLETED)
         await doubt.rig.engine.campaigns.resume(doubt.campaign.workspace_id, doubt.campaign.id)
         await reaches(doubt.rig.engine, doubt.campaign, "completed")
         assert [one.state for one in await doubt.dispatches()] == [D.ACCEPTED]
@@ -787,10 +760,7 @@ async def test_single_messages_and_calls_follow_the_same_rules(
         wanted = {"sms": "accepted", "call": "initiated"}[channel]
         if decision == "deadline":
             await time_passes(rig, clock, hours=1)
-            provider_pool = provider_pool_of(carrier, voice)
-            await Reconciler(
-                storage=rig.storage, clock=clock, config=CALLS, provider_pool=provider_pool, worker=rig.worker
-            ).round()
+            await reconciler_of(rig, clock, CALLS).round()
             assert await status() == "unconfirmed"
         elif decision == "assume_sent":
             await rig.engine.dispatches.resolve(workspace.id, dispatch.id, "assume_sent")
@@ -813,81 +783,6 @@ async def test_single_messages_and_calls_follow_the_same_rules(
             await until(first_known)
         expected = 2 if "retry" in decision else 1
         assert len(provider.requests) == expected
-
-
-@channels
-async def test_what_a_killed_worker_left_is_unknown_and_is_not_reached_again(tmp_path: Path, channel: str) -> None:
-    """Field, tests 1 to 3: killed after the provider's yes and before the commit, then settled by its look-up."""
-    clock = ShiftedClock()
-    first_carrier, first_voice = ScriptedCarrier([hang()]), ScriptedVoice([hang()])
-    # Both ends of a crash in one process: the first engine is stopped without a grace, and cannot write any more.
-    config = attrs.evolve(CALLS, stop_grace_seconds=0.0)
-    path = tmp_path / "engine.db"
-    async with dispatching(
-        SqliteStorage(path, clock=clock), carrier=first_carrier, voice=first_voice, config=config, clock=clock
-    ) as rig:
-        workspace = await given_workspace(rig.engine)
-        given = given_campaign if channel == "sms" else given_calls
-        campaign = await given(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        provider: Any = first_carrier if channel == "sms" else first_voice
-        await provider.wait_for_requests(1)
-
-        def dead() -> None:
-            raise OSError("Killed.")
-
-        rig.storage.before_write = dead
-    carrier = ScriptedCarrier(look_up="evidence")
-    voice = ScriptedVoice(look_up="evidence")
-    (carrier if channel == "sms" else voice)._known.update(provider._known)
-    async with dispatching(
-        SqliteStorage(path, clock=clock), carrier=carrier, voice=voice, config=CALLS, clock=clock
-    ) as rig:
-        (one,) = await people(rig.engine, campaign)
-        assert (one.status, one.reason) == (R.UNKNOWN, "worker_lost")
-        provider_pool = provider_pool_of(carrier, voice)
-        reconciler = Reconciler(
-            storage=rig.storage, clock=clock, config=CALLS, provider_pool=provider_pool, worker=rig.worker
-        )
-        await time_passes(rig, clock, minutes=2)
-        await reconciler.round()
-        if channel == "call":
-            voice.report(event(first_voice.requests[0], **POSITIVE))
-        done = await reaches(rig.engine, campaign, "completed")
-        assert done.counters.successful == 1
-        assert (carrier.requests, voice.requests) == ([], [])
-
-
-async def test_a_worker_killed_before_the_request_leaves_a_dispatch_that_is_sent_exactly_once_more(
-    tmp_path: Path,
-) -> None:
-    """Field, test 1: an authoritative look-up does not find it, so it goes out once the lease has ended."""
-    clock = ShiftedClock()
-    config = attrs.evolve(CALLS, stop_grace_seconds=0.0)
-    path = tmp_path / "engine.db"
-    # The request is written nowhere: to the provider this is the same as a kill just before it.
-    lost = ScriptedCarrier([attrs.evolve(hang(), reaches_contact=False)])
-    async with dispatching(SqliteStorage(path, clock=clock), carrier=lost, config=config, clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await lost.wait_for_requests(1)
-
-        def dead() -> None:
-            raise OSError("Killed.")
-
-        rig.storage.before_write = dead
-    carrier = ScriptedCarrier(look_up="authoritative")
-    async with dispatching(SqliteStorage(path, clock=clock), carrier=carrier, config=CALLS, clock=clock) as rig:
-        provider_pool = provider_pool_of(carrier, rig.voice)
-        reconciler = Reconciler(
-            storage=rig.storage, clock=clock, config=CALLS, provider_pool=provider_pool, worker=rig.worker
-        )
-        await time_passes(rig, clock, minutes=2)
-        await reconciler.round()
-        done = await reaches(rig.engine, campaign, "completed")
-        assert done.counters.successful == 1
-        assert len(carrier.requests) == 1
 
 
 async def _given_taken(doubt: Doubt, **changes: Any) -> Dispatch:
@@ -931,16 +826,7 @@ def _report(provider: Any, request: CallRequest | OutboundMessage) -> None:
     if isinstance(request, CallRequest):
         provider.report(event(request, **POSITIVE))
         return
-    provider.report(
-        MessageReport(
-            workspace_id=request.workspace_id,
-            provider="twilio",
-            dispatch_id=request.dispatch_id,
-            provider_id="late",
-            status=MessageStatus.DELIVERED,
-            at=clock_of_loop().now(),
-        )
-    )
+    provider.report(reported(request, provider_id="late"))
 
 
 async def _single(rig: Rig, workspace_id: str, channel: str) -> str:

@@ -143,40 +143,31 @@ async def test_an_opt_out_of_long_ago_counts(storage: Storage, body: str) -> Non
     assert await storage.read(lambda tx: tx.register.get(THIS_WORKSPACE, PHONE)) is not None
 
 
-@pytest.mark.parametrize(("age", "status"), [(MAX_EVENT_AGE, "delivered"), (OLD, "accepted")])
-async def test_a_receipt_of_long_ago_changes_nothing(storage: Storage, age: timedelta, status: str) -> None:
-    """It is kept as it came."""
+@pytest.mark.parametrize(
+    ("age", "reason", "result"),
+    [
+        (MAX_EVENT_AGE, None, "merged"),
+        (OLD, None, "outdated"),
+        (OLD, "rejected", "outdated"),
+        (OLD, "opted_out", "merged"),
+    ],
+)
+async def test_of_a_receipt_of_long_ago_counts_an_opt_out_alone(
+    storage: Storage, age: timedelta, reason: str | None, result: str
+) -> None:
+    """It is kept as it came; the message itself stays what it was."""
     message = make_message(to=PHONE, status=MessageStatus.ACCEPTED)
     dispatch = make_dispatch(message_id=message.id, to=PHONE, provider_id="SM1")
-
-    def given(tx: Transaction) -> None:
-        tx.messages.insert(message)
-        tx.dispatches.insert(dispatch)
-
-    await storage.write(given)
-    report = make_message_report(provider_id="SM1", status=MessageStatus.DELIVERED, at=NOW - age)
-    assert await called_back(storage, report) == ("merged" if status == "delivered" else "outdated")
+    await storage.write(lambda tx: (tx.messages.insert(message), tx.dispatches.insert(dispatch)))
+    status = MessageStatus.FAILED if reason else MessageStatus.DELIVERED
+    report = make_message_report(provider_id="SM1", status=status, reason=reason, at=NOW - age)
+    assert await called_back(storage, report) == result
     found = await storage.read(lambda tx: tx.messages.get(THIS_WORKSPACE, message.id))
     assert found is not None
-    assert found.status == status
-
-
-@pytest.mark.parametrize("reason", ["opted_out", "rejected"])
-async def test_a_receipt_of_long_ago_that_tells_of_an_opt_out_counts(storage: Storage, reason: str) -> None:
-    """The message itself stays what it was."""
-    message = make_message(to=PHONE, status=MessageStatus.ACCEPTED)
-    dispatch = make_dispatch(message_id=message.id, to=PHONE, provider_id="SM1")
-
-    def given(tx: Transaction) -> None:
-        tx.messages.insert(message)
-        tx.dispatches.insert(dispatch)
-
-    await storage.write(given)
-    report = make_message_report(provider_id="SM1", status=MessageStatus.FAILED, reason=reason, at=NOW - OLD)
-    assert await called_back(storage, report) == ("merged" if reason == "opted_out" else "outdated")
+    assert (found == message) is (age == OLD)
+    assert found.status == ("accepted" if age == OLD else "delivered")
     entry = await storage.read(lambda tx: tx.register.get(THIS_WORKSPACE, PHONE))
     assert (entry is not None) is (reason == "opted_out")
-    assert await storage.read(lambda tx: tx.messages.get(THIS_WORKSPACE, message.id)) == message
 
 
 async def test_an_opt_out_in_a_call_of_long_ago_counts_and_nothing_else(storage: Storage) -> None:

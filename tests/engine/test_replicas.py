@@ -13,7 +13,7 @@ from psycopg.sql import SQL, Identifier
 
 from outreach import Outreach
 from tests import postgres
-from tests.engine.rig import given_campaign, given_workspace, reaches, until
+from tests.engine.rig import given_workspace, reaches, start_campaign, until
 from tests.engine.test_two_databases import Ledger
 
 pytestmark = [pytest.mark.anyio, pytest.mark.soak("starts servers of its own")]
@@ -77,8 +77,7 @@ async def test_a_worker_goes_over_to_the_standby_and_pauses_what_runs(primary: p
     try:
         async with ledger.engine() as engine:
             workspace = await given_workspace(engine)
-            campaign = await given_campaign(engine, workspace, 40)
-            await engine.campaigns.start(workspace.id, campaign.id)
+            campaign = await start_campaign(engine, workspace, 40)
 
             async def some() -> bool:
                 return ledger.sent() > 2
@@ -96,8 +95,7 @@ async def test_a_worker_goes_over_to_the_standby_and_pauses_what_runs(primary: p
             await until(is_paused, timeout_seconds=90)
             await until(lambda: _dispatches(engine), timeout_seconds=60)
             before = ledger.sent()
-            other = await given_campaign(engine, workspace, 1)
-            await engine.campaigns.start(workspace.id, other.id)
+            other = await start_campaign(engine, workspace, 1)
             await reaches(engine, other, "completed")
             assert ledger.sent() == before + 1
             await engine.campaigns.resume(workspace.id, campaign.id)
@@ -173,8 +171,7 @@ async def test_a_worker_that_runs_meanwhile_notices_that_its_database_was_set_ba
     """By the mark that it keeps: the tables and the server are the same."""
     async with ledger.engine() as engine:
         [workspace] = await engine.workspaces.list()
-        campaign = await given_campaign(engine, workspace, 100)
-        await engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_campaign(engine, workspace, 100)
 
         with psycopg.connect(primary.url("app"), autocommit=True) as raw:
             raw.execute("CREATE SCHEMA kept")

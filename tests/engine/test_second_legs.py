@@ -23,11 +23,17 @@ from outreach.testing.scripted import (
     drop,
 )
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
-from tests.engine.calling import CALLS, NO_ANSWER, POSITIVE, dispatches_of, event, given_call_settings, given_calls
+from tests.engine.calling import (
+    NO_ANSWER,
+    POSITIVE,
+    calling,
+    dispatches_of,
+    event,
+)
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import given_active, plan_wave, recipient
 from tests.engine.provider_pool import provider_pool_of
-from tests.engine.rig import Rig, dispatching, given_workspace, people, reaches, time_passes, until
+from tests.engine.rig import Rig, people, reaches, time_passes, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -41,11 +47,9 @@ async def given_up(
     """Lose the answer to the second call of a double dial, and have an operator say `retry` later."""
     clock = ShiftedClock()
     voice = ScriptedVoice([accept(), drop()])
-    async with dispatching(open_storage(clock), voice=voice, config=CALLS, clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        await given_call_settings(rig, workspace, attempts=attempts, minutes=minutes)
-        campaign = await given_calls(rig.engine, workspace, 1, double_dial=True)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with calling(
+        open_storage(clock), 1, voice=voice, clock=clock, attempts=attempts, minutes=minutes, double_dial=True
+    ) as (rig, campaign):
         await voice.wait_for_requests(1)
         voice.report(event(voice.requests[0], **NO_ANSWER))
 
@@ -54,7 +58,7 @@ async def given_up(
 
         (second,) = await until(unknown)
         await time_passes(rig, clock, minutes=2)
-        await rig.engine.dispatches.resolve(workspace.id, second.id, "retry")
+        await rig.engine.dispatches.resolve(campaign.workspace_id, second.id, "retry")
         yield rig, campaign, second
 
 
@@ -97,23 +101,6 @@ async def test_evidence_of_it_makes_it_the_second_leg_again(open_storage: OpenSt
         await until(waits)
         made = {one.id: one.state for one in await dispatches_of(rig, campaign)}
         assert (len(made), made[second.id]) == (2, D.ACCEPTED)
-
-
-async def test_a_second_call_that_the_frequency_cap_stops_is_dropped(open_storage: OpenStorage) -> None:
-    """docs/rules.md#double-dial: within 10 s, else dropped: it is not made when the cap allows it a day later."""
-    clock = ShiftedClock()
-    async with dispatching(open_storage(clock), config=CALLS, clock=clock) as rig:
-        workspace = await given_workspace(rig.engine, frequency_cap=1)
-        await given_call_settings(rig, workspace, attempts=1)
-        campaign = await given_calls(rig.engine, workspace, 1, double_dial=True)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await rig.voice.wait_for_requests(1)
-        rig.voice.report(event(rig.voice.requests[0], **NO_ANSWER))
-        await reaches(rig.engine, campaign, "completed")
-        assert [(one.status, one.reason, one.attempts) for one in await people(rig.engine, campaign)] == [
-            (R.FAILED, "no_answer", 1)
-        ]
-        assert len(rig.voice.requests) == 1
 
 
 @pytest.mark.parametrize("leg", [1, 2])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import anyio
@@ -10,37 +10,38 @@ import attrs
 import pytest
 
 from outreach import (
-    BusinessHours,
     NewMessage,
-    NewRecipient,
     Outreach,
     SmsSettingsUpdate,
-    TimeWindow,
     WorkspaceStatus,
     WorkspaceUpdate,
 )
-from outreach.models.dispatch import DispatchOutcome
-from outreach.models.hours import DAYS
-from outreach.models.reports import MessageReport
-from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
+from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
-from outreach.operations.settling import ledger
-from outreach.protocols.carrier import OutboundMessage
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import (
     ScriptedCarrier,
     Step,
     accept,
-    defer,
     drop,
     fail,
     hang,
-    not_sent,
-    refuse,
 )
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, Rig, contacts, dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.rig import (
+    QUICK,
+    Rig,
+    contacts,
+    dispatching,
+    given_campaign,
+    given_workspace,
+    people,
+    reaches,
+    sending,
+    start_campaign,
+    until,
+)
 
 pytestmark = pytest.mark.virtual_time
 
@@ -52,10 +53,7 @@ R: TypeAlias = RecipientStatus
 
 async def test_every_contact_gets_its_own_message_once(open_storage: OpenStorage) -> None:
     """docs/interface.md#4.3 and #4.4: rendered for each contact, with the footer, from the campaign's number."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 5)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 5) as (rig, campaign):
         done = await reaches(rig.engine, campaign, "completed")
         assert (done.counters.completed, done.counters.successful, done.counters.pending) == (5, 5, 0)
         assert done.completed_at is not None
@@ -75,30 +73,6 @@ async def test_the_footer_follows_the_settings_as_they_are_at_the_time(open_stor
         assert [message.body for message in rig.carrier.requests] == ["Hello N0"]
 
 
-async def test_what_cannot_be_sent_as_a_whole_is_not_sent(open_storage: OpenStorage) -> None:
-    """docs/rules.md#rendering: over the cap is `failed: over_segment_cap`; an empty text is not sent."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=1, footer_text=""))
-        people_given = [
-            NewRecipient(phone_number="+14155550001", first_name="x" * 161),
-            NewRecipient(phone_number="+14155550002", first_name="y" * 160),
-            NewRecipient(phone_number="+14155550003", first_name=None),
-            NewRecipient(phone_number="nobody", first_name="z"),
-        ]
-        campaign = await given_campaign(rig.engine, workspace, people_given, body="{{first_name}}")
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        done = await reaches(rig.engine, campaign, "completed")
-        assert [(one.status, one.reason) for one in await people(rig.engine, campaign)] == [
-            (R.FAILED, "over_segment_cap"),
-            (R.COMPLETED, None),
-            (R.FAILED, "empty_message"),
-            (R.SKIPPED, "invalid_number"),
-        ]
-        assert [message.to for message in rig.carrier.requests] == ["+14155550002"]
-        assert (done.counters.failed, done.counters.completed) == (2, 1)
-
-
 @pytest.mark.parametrize(
     ("step", "reason"),
     [
@@ -115,17 +89,17 @@ async def test_what_nobody_knows_is_unknown_and_never_repeated(
     docs/delivery-contract.md#rule-5 and #rule-6.
     """
     config = attrs.evolve(QUICK, provider_timeout_seconds=0.1)
-    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier([step]), config=config) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 3)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 3, carrier=ScriptedCarrier([step]), config=config) as (
+        rig,
+        campaign,
+    ):
         await until(lambda: _settled(rig, campaign.workspace_id, campaign.id, 2))
         await until(lambda: _reason(rig.engine, campaign.workspace_id, campaign.id, 0, reason))
-        await rig.engine.campaigns.pause(workspace.id, campaign.id)
-        await rig.engine.campaigns.resume(workspace.id, campaign.id)
+        await rig.engine.campaigns.pause(campaign.workspace_id, campaign.id)
+        await rig.engine.campaigns.resume(campaign.workspace_id, campaign.id)
         await anyio.sleep(0.15)
         assert sorted(message.to for message in rig.carrier.requests) == [f"+1415555{n:04d}" for n in range(3)]
-        assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "active"
+        assert (await rig.engine.campaigns.get(campaign.workspace_id, campaign.id)).status == "active"
 
 
 @pytest.mark.parametrize(
@@ -143,72 +117,16 @@ async def test_an_outcome_is_recorded_whatever_its_details_are(
     accepted = accept()
     assert accepted.outcome is not None
     odd = attrs.evolve(accepted, outcome=attrs.evolve(accepted.outcome, **details))
-    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier([odd])) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 1, carrier=ScriptedCarrier([odd])) as (rig, campaign):
         await reaches(rig.engine, campaign, "completed")
-        (dispatch,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
+        (dispatch,) = await rig.engine.campaigns.list_dispatches(campaign.workspace_id, campaign.id, 0)
         assert dispatch.state is DispatchState.ACCEPTED
         assert [(one.status, one.reason) for one in await people(rig.engine, campaign)] == [(R.COMPLETED, None)]
 
 
-@pytest.mark.parametrize("step", [defer(0.05), defer(None), not_sent()])
-async def test_a_deferral_spends_no_attempt_and_is_tried_again(open_storage: OpenStorage, step: Step) -> None:
-    """Field, test 7; docs/delivery-contract.md#rule-7: deferral is not failure."""
-    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier([step, step])) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await reaches(rig.engine, campaign, "completed")
-        (one,) = await people(rig.engine, campaign)
-        assert (one.status, one.attempts) == (R.COMPLETED, 1)
-        tried = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
-        assert [(each.attempt, each.try_number, each.state) for each in tried] == [
-            (1, 1, step.outcome.state if step.outcome else None),
-            (1, 2, step.outcome.state if step.outcome else None),
-            (1, 3, DispatchState.ACCEPTED),
-        ]
-        assert len({each.id for each in tried}) == 3
-
-
-async def test_a_refusal_for_good_is_not_repeated(open_storage: OpenStorage) -> None:
-    """docs/rules.md#retry: only failures that may pass are retried."""
-    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier([refuse("invalid_number")])) as rig:
-        workspace = await given_workspace(rig.engine)
-        await rig.engine.sms_settings.update(workspace.id, SmsSettingsUpdate(retry_enabled=True))
-        campaign = await given_campaign(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        done = await reaches(rig.engine, campaign, "completed")
-        assert (done.counters.failed, len(rig.carrier.requests)) == (1, 1)
-
-
-async def test_an_outcome_that_cannot_be_written_at_first_is_written_later(open_storage: OpenStorage) -> None:
-    """Field, test 3: the provider accepted and the write fails: not failed, not sent again, recorded in the end."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 1)
-        failures = 0
-
-        def break_after_the_request() -> None:
-            nonlocal failures
-            if rig.carrier.requests and failures < 3:
-                failures += 1
-                raise sqlite3.OperationalError("database or disk is full")
-
-        rig.storage.before_write = break_after_the_request
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await reaches(rig.engine, campaign, "completed")
-        (one,) = await people(rig.engine, campaign)
-        assert (one.status, len(rig.carrier.requests), failures) == (R.COMPLETED, 1, 3)
-
-
 async def test_a_slice_that_fails_backs_off_and_is_reported(open_storage: OpenStorage) -> None:
     """docs/rules.md#dispatching: errors of a runner are told in health(), and its unit is tried again after a while."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 1) as (rig, campaign):
         failures = 0
 
         def break_once() -> None:
@@ -226,69 +144,28 @@ async def test_a_slice_that_fails_backs_off_and_is_reported(open_storage: OpenSt
         assert health.last_error.startswith("OperationalError at ")
 
 
-async def test_an_opt_out_between_the_commit_and_the_request_is_heard(open_storage: OpenStorage) -> None:
-    """Field, test 10; docs/delivery-contract.md#rule-4: STOP between claim and request: not contacted."""
-    clock = clock_of_loop()
-    config = attrs.evolve(QUICK, look_ahead_seconds=2.0, sparse_look_ahead_seconds=2.0)
-    async with dispatching(open_storage(clock), config=config) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 2, rate_per_minute=60)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await rig.carrier.wait_for_requests(1)
-        await until(lambda: _has(rig, workspace.id, campaign.id, R.DISPATCHING))
-        await rig.engine.unsubscribes.add(workspace.id, "+14155550001")
-        await reaches(rig.engine, campaign, "completed")
-        second = (await people(rig.engine, campaign))[1]
-        (withdrawn,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 1)
-        assert (second.status, second.reason, second.attempts) == (R.SKIPPED, "opted_out", 0)
-        assert (withdrawn.state, withdrawn.reason) == (DispatchState.WITHDRAWN, "opted_out")
-        assert [message.to for message in rig.carrier.requests] == ["+14155550000"]
-
-
 async def test_once_pause_returns_nothing_more_begins_and_resume_goes_on(open_storage: OpenStorage) -> None:
     """Field, tests 5 and 6: a pause that has returned lets nothing out; resume contacts the others, once each."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 12)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 12) as (rig, campaign):
         for heard in (2, 5):
             await rig.carrier.wait_for_requests(heard)
-            await rig.engine.campaigns.pause(workspace.id, campaign.id)
+            await rig.engine.campaigns.pause(campaign.workspace_id, campaign.id)
             sent = len(rig.carrier.requests)
             await anyio.sleep(0.3)
             assert len(rig.carrier.requests) <= sent + AT_THE_SAME_MOMENT
-            assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "paused"
-            await rig.engine.campaigns.resume(workspace.id, campaign.id)
+            assert (await rig.engine.campaigns.get(campaign.workspace_id, campaign.id)).status == "paused"
+            await rig.engine.campaigns.resume(campaign.workspace_id, campaign.id)
         await reaches(rig.engine, campaign, "completed")
         assert sorted(message.to for message in rig.carrier.requests) == [f"+1415555{n:04d}" for n in range(12)]
 
 
-async def test_pause_and_resume_many_times_loses_and_doubles_nobody(open_storage: OpenStorage) -> None:
-    """Field, test 5: pause and resume at random points: no duplicates, no losses, no early completion."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 15)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        for number in range(25):
-            await anyio.sleep(0.013 * (number % 4))
-            if (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "completed":
-                break
-            await rig.engine.campaigns.pause(workspace.id, campaign.id)
-            await rig.engine.campaigns.resume(workspace.id, campaign.id)
-        await reaches(rig.engine, campaign, "completed")
-        assert sorted(message.to for message in rig.carrier.requests) == [f"+1415555{n:04d}" for n in range(15)]
-
-
 async def test_cancel_lets_nothing_more_out_and_closes_the_others(open_storage: OpenStorage) -> None:
     """Field, test 6; docs/states.md#recipients: open recipients close as canceled, what was sent keeps its outcome."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 700)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 700) as (rig, campaign):
         await rig.carrier.wait_for_requests(2)
-        await rig.engine.campaigns.cancel(workspace.id, campaign.id)
+        await rig.engine.campaigns.cancel(campaign.workspace_id, campaign.id)
         before = len(rig.carrier.requests)
-        await until(lambda: _closed(rig.engine, workspace.id, campaign.id))
+        await until(lambda: _closed(rig.engine, campaign.workspace_id, campaign.id))
         over = await reaches(rig.engine, campaign, "cancelled")
         sent = {message.to for message in rig.carrier.requests}
         assert len(rig.carrier.requests) == len(sent) <= before + AT_THE_SAME_MOMENT
@@ -307,8 +184,7 @@ async def test_expiry_in_the_middle_ends_the_campaign_soon(open_storage: OpenSto
     async with dispatching(open_storage(clock), clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
         expiry = clock.now() + timedelta(minutes=10)
-        campaign = await given_campaign(rig.engine, workspace, 50, scheduled_expires_at=expiry)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_campaign(rig.engine, workspace, 50, scheduled_expires_at=expiry)
         await rig.carrier.wait_for_requests(1)
         clock.shift(timedelta(minutes=10))
         with anyio.fail_after(QUICK.time_slice_seconds * 0.8):
@@ -339,20 +215,17 @@ async def test_a_scheduled_campaign_starts_at_its_time(open_storage: OpenStorage
 async def test_a_start_that_was_missed_by_hours_is_no_surprise(open_storage: OpenStorage) -> None:
     """Field, test 15 (listmonk #1801: it goes out at once); docs/states.md#campaigns: paused, `missed_start`."""
     clock = ShiftedClock()
-    async with dispatching(open_storage(clock), clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(
-            rig.engine,
-            workspace,
-            1,
-            schedule_type="scheduled",
-            scheduled_start_at=clock.now() + timedelta(hours=1),
-        )
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(
+        open_storage(clock),
+        1,
+        clock=clock,
+        schedule_type="scheduled",
+        scheduled_start_at=clock.now() + timedelta(hours=1),
+    ) as (rig, campaign):
         clock.shift(timedelta(hours=9))
         paused = await reaches(rig.engine, campaign, "paused")
         assert (paused.pause_reason, rig.carrier.requests) == ("missed_start", [])
-        await rig.engine.campaigns.resume(workspace.id, campaign.id)
+        await rig.engine.campaigns.resume(campaign.workspace_id, campaign.id)
         await reaches(rig.engine, campaign, "completed")
 
 
@@ -368,8 +241,7 @@ async def test_a_start_that_comes_while_the_workspace_is_suspended_waits_for_it(
     async with dispatching(open_storage(clock), clock=clock) as rig:
         workspace = await given_workspace(rig.engine)
         start = clock.now() + timedelta(hours=1)
-        campaign = await given_campaign(rig.engine, workspace, 1, schedule_type="scheduled", scheduled_start_at=start)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_campaign(rig.engine, workspace, 1, schedule_type="scheduled", scheduled_start_at=start)
         await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
         looked = 0
         run_slice = rig.dispatcher._runner.run_slice
@@ -390,45 +262,18 @@ async def test_a_start_that_comes_while_the_workspace_is_suspended_waits_for_it(
         assert (done.pause_reason, len(rig.carrier.requests)) == ("missed_start" if days else None, requests)
 
 
-async def test_outside_its_hours_a_campaign_is_active_and_idle_and_goes_on_at_opening(
-    open_storage: OpenStorage,
-) -> None:
-    """docs/rules.md#hours: nothing is sent while closed; it is due at the opening."""
-    night = datetime(2026, 3, 2, 22, 0, tzinfo=UTC)
-    clock = ShiftedClock(night)
-    hours = BusinessHours(
-        enabled=True,
-        timezone="UTC",
-        schedule=dict.fromkeys(DAYS, (TimeWindow(start_minute=9 * 60, end_minute=17 * 60),)),
-        batch_concurrency=10,
-    )
-    async with dispatching(open_storage(clock), clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 2, business_hours=hours)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await anyio.sleep(0.15)
-        assert rig.carrier.requests == []
-        assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "active"
-        clock.shift(timedelta(hours=11) - (clock.now() - night))
-        await reaches(rig.engine, campaign, "completed")
-        assert len(rig.carrier.requests) == 2
-
-
 async def test_a_suspended_workspace_sends_nothing_and_goes_on_when_it_is_active_again(
     open_storage: OpenStorage,
 ) -> None:
     """docs/states.md#workspaces: a suspended workspace keeps its campaigns' states and sends nothing."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 8)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock_of_loop()), 8) as (rig, campaign):
         await rig.carrier.wait_for_requests(2)
-        await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
+        await rig.engine.workspaces.update(campaign.workspace_id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
         sent = len(rig.carrier.requests)
         await anyio.sleep(0.3)
         assert len(rig.carrier.requests) <= sent + AT_THE_SAME_MOMENT
-        assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "active"
-        await rig.engine.workspaces.update(workspace.id, WorkspaceUpdate(status=WorkspaceStatus.ACTIVE))
+        assert (await rig.engine.campaigns.get(campaign.workspace_id, campaign.id)).status == "active"
+        await rig.engine.workspaces.update(campaign.workspace_id, WorkspaceUpdate(status=WorkspaceStatus.ACTIVE))
         await reaches(rig.engine, campaign, "completed")
         assert sorted(message.to for message in rig.carrier.requests) == [f"+1415555{n:04d}" for n in range(8)]
 
@@ -446,47 +291,12 @@ async def test_a_throttled_campaign_does_not_stall_another(open_storage: OpenSto
         assert sum(message.to < "+14155550100" for message in rig.carrier.requests) <= 1
 
 
-async def test_receipts_that_a_carrier_hears_of_are_merged(open_storage: OpenStorage) -> None:
-    """What an adapter hands to its listener is committed: a failed receipt fails its recipient."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await reaches(rig.engine, campaign, "completed")
-        (message,) = rig.carrier.requests
-        rig.carrier.report(_receipt(message, MessageStatus.FAILED))
-        failed = await until(lambda: _reason(rig.engine, workspace.id, campaign.id, 0, "unreachable"))
-        assert failed
-        assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).counters.failed == 1
-
-
-async def test_an_outcome_is_merged_after_the_lease_has_gone_to_another(open_storage: OpenStorage) -> None:
-    """docs/delivery-contract.md#rule-8: whoever reports it, even after its worker lost its lease."""
-    async with dispatching(open_storage(clock_of_loop()), carrier=ScriptedCarrier([hang()])) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await rig.carrier.wait_for_requests(1)
-        (dispatch,) = await rig.engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
-        accepted = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="elsewhere")
-        await rig.storage.write(
-            lambda tx: ledger.settle(
-                tx, workspace.id, dispatch.id, accepted, backoff=rig.worker.backoff, now=clock_of_loop().now()
-            )
-        )
-        done = await reaches(rig.engine, campaign, "completed")
-        assert done.counters.successful == 1
-
-
 async def test_stop_with_requests_in_flight_records_what_is_known(open_storage: OpenStorage) -> None:
     """docs/rules.md#dispatching: stopping waits for what is in flight, within its grace; the rest is unknown."""
     storage = open_storage(clock_of_loop())
     carrier = ScriptedCarrier(lambda message: hang() if message.to.endswith("1") else accept(seconds=0.2))
     config = attrs.evolve(QUICK, stop_grace_seconds=0.6)
-    async with dispatching(storage, carrier=carrier, config=config) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 2)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(storage, 2, carrier=carrier, config=config) as (_, campaign):
         await carrier.wait_for_requests(2)
     async with Outreach(storage, clock=clock_of_loop()) as engine:
         assert [(one.status, one.reason) for one in await people(engine, campaign)] == [
@@ -520,27 +330,12 @@ async def test_no_more_intents_are_without_an_outcome_than_the_bound(open_storag
     # One account gets three of four requests: the last is for another. Once they hang no further intent is committed.
     config = attrs.evolve(QUICK, max_queued_intents=2, max_requests_in_flight=4, stop_grace_seconds=0.05)
     storage = open_storage(clock_of_loop())
-    async with dispatching(storage, carrier=ScriptedCarrier(lambda _: hang()), config=config) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 9)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(storage, 9, carrier=ScriptedCarrier(lambda _: hang()), config=config) as (rig, campaign):
         await rig.carrier.wait_for_requests(3)
         await anyio.sleep(0.5)
         states = [one.status for one in await people(rig.engine, campaign)]
         assert 3 <= states.count(R.DISPATCHING) <= 3 + 2
         assert len(rig.carrier.requests) == 3
-
-
-def _receipt(message: OutboundMessage, status: MessageStatus) -> MessageReport:
-    return MessageReport(
-        workspace_id=message.workspace_id,
-        provider="twilio",
-        dispatch_id=message.dispatch_id,
-        provider_id=None,
-        status=status,
-        at=clock_of_loop().now(),
-        reason="unreachable",
-    )
 
 
 async def _settled(rig: Rig, workspace_id: str, campaign_id: str, count: int) -> bool:
@@ -551,11 +346,6 @@ async def _settled(rig: Rig, workspace_id: str, campaign_id: str, count: int) ->
 async def _reason(engine: Outreach, workspace_id: str, campaign_id: str, position: int, reason: str) -> bool:
     found = [one async for one in engine.campaigns.iter_recipients(workspace_id, campaign_id)]
     return found[position].reason == reason
-
-
-async def _has(rig: Rig, workspace_id: str, campaign_id: str, status: RecipientStatus) -> bool:
-    found = [one async for one in rig.engine.campaigns.iter_recipients(workspace_id, campaign_id)]
-    return found[1].status is status
 
 
 async def _closed(engine: Outreach, workspace_id: str, campaign_id: str) -> bool:

@@ -11,7 +11,6 @@ import pytest
 from outreach import (
     Agent,
     AgentUpdate,
-    CampaignStatus,
     CampaignUpdate,
     Conflict,
     EngineConfig,
@@ -35,12 +34,12 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.errors import (
-    RecipientUnsubscribed,
     SmsCampaignsDisabled,
     StorageError,
     Unauthorized,
     WorkspaceUnavailable,
 )
+from outreach.models import NewFollowUp
 from outreach.models.recipient import PreparedRecipient
 from outreach.server_support import prepare_recipient
 from outreach.storage.sqlite.memory import MemoryStorage
@@ -258,35 +257,6 @@ async def test_a_list_of_opt_outs_has_country_codes_where_there_is_no_region(eng
     assert (done.added, done.rejected) == (1, ((1, "14155550102"),))
 
 
-async def test_whoever_is_sent_to_can_be_put_on_the_register(engine: Outreach) -> None:
-    """One reading on both sides, with the plus sign and without."""
-    workspace = await given_workspace(engine)
-    unknown = "+999123456789"
-    message = await engine.messages.send(workspace.id, NewMessage(to=unknown[1:], body="Hi"))
-    assert message.to == unknown
-    await engine.messages.receive(workspace.id, from_number=unknown, to="+14155550199", body="STOP")
-    assert await engine.unsubscribes.filter_unsubscribed(workspace.id, "sms", [unknown]) == {unknown}
-    with pytest.raises(RecipientUnsubscribed):
-        await engine.messages.send(workspace.id, NewMessage(to=unknown[1:], body="Hi"))
-    assert await engine.unsubscribes.remove(workspace.id, unknown) == 1
-    for written in (unknown, unknown[1:]):
-        (added,) = await engine.unsubscribes.add(workspace.id, written)
-        assert added.phone == unknown
-
-
-async def test_an_import_takes_the_good_rows_and_names_the_bad_ones(engine: Outreach) -> None:
-    """Field, test 17: one bad row does not stop the others, and is named with its number."""
-    workspace = await given_workspace(engine)
-
-    async def rows() -> AsyncIterator[str]:
-        for number in range(1203):
-            yield "bad" if number == 700 else f"+1415{5550000 + number}"
-
-    done = await engine.unsubscribes.import_numbers(workspace.id, rows())
-    assert (done.added, done.rejected) == (1202, ((701, "bad"),))
-    assert len([entry async for entry in engine.unsubscribes.iter_all(workspace.id)]) == 1202
-
-
 async def test_an_entry_of_the_register_carries_the_time_of_its_commit() -> None:
     """A campaign that begins to load while an entry waits for its commit drops the number all the same."""
     clock = ManualClock(NOW)
@@ -386,41 +356,6 @@ async def test_a_word_that_could_not_be_read_again_is_not_stored(engine: Outreac
     assert [entry async for entry in engine.unsubscribes.iter_all(workspace.id)] == []
     assert list(await engine.agents.list(workspace.id)) == []
     assert await engine.workspaces.get(workspace.id) == workspace
-
-
-async def test_the_list_of_campaigns_pages_filters_and_searches(engine: Outreach) -> None:
-    """docs/interface.md#4.2, #query, #order and #search."""
-    workspace = await given_workspace(engine)
-    names = ["Été 100%", "Winter_1", "Winter 1", "Σίσυφος"]
-    made = [await given_campaign(engine, workspace, 1, name=name) for name in names]
-    await engine.campaigns.cancel(workspace.id, made[0].id)
-    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
-    call = (
-        await engine.campaigns.create_call(workspace.id, NewCallCampaign(name="Calls", agent_id=agent.id), contacts(1))
-    ).campaign
-
-    async def named(**query: Any) -> list[str]:
-        return [campaign.name for campaign in (await engine.campaigns.list(workspace.id, **query)).items]
-
-    assert await named() == ["Calls", *reversed(names)]
-    assert await named(channel="sms") == list(reversed(names))
-    assert (await named(search="éTÉ"), await named(search="%"), await named(search="_")) == (
-        ["Été 100%"],
-        ["Été 100%"],
-        ["Winter_1"],
-    )
-    assert await named(search="σΊΣΥΦΟΣ") == ["Σίσυφος"]
-    assert await named(status=CampaignStatus.CANCELLED) == ["Été 100%"]
-    first = await engine.campaigns.list(workspace.id, limit=2)
-    page = await engine.campaigns.list(workspace.id, after=first.next, limit=2)
-    assert ([one.name for one in page.items], page.total) == ([names[2], names[1]], 5)
-    far = await engine.http.list_campaigns(workspace.id, page=2**63, page_size=1000)
-    assert (far.items, far.total, far.page_size) == (b"[]", 5, 100)
-    with pytest.raises(InvalidRequest):
-        await engine.http.list_campaigns(workspace.id, page=0)
-    with pytest.raises(InvalidRequest):
-        await engine.http.list_campaigns(workspace.id, page_size=0)
-    assert (await engine.campaigns.get_anywhere(call.id)).agent is not None
 
 
 async def test_an_update_finishes_or_reopens_the_setup(engine: Outreach) -> None:
@@ -610,6 +545,7 @@ async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach
     campaigns = engine.campaigns
     attempts = [
         campaigns.get(mine.id, campaign.id),
+        campaigns.get_anywhere(new_id()),
         campaigns.start(mine.id, campaign.id),
         campaigns.pause(mine.id, campaign.id),
         campaigns.resume(mine.id, campaign.id),
@@ -618,6 +554,13 @@ async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach
         campaigns.update(mine.id, campaign.id, CampaignUpdate(name="Mine")),
         campaigns.count_recipients(mine.id, campaign.id),
         campaigns.recount(mine.id, campaign.id),
+        campaigns.archive(mine.id, campaign.id),
+        campaigns.unarchive(mine.id, campaign.id),
+        campaigns.clone(mine.id, campaign.id),
+        campaigns.follow_up(mine.id, campaign.id, NewFollowUp(results=["failed"])),
+        campaigns.report(mine.id, campaign.id),
+        anext(campaigns.iter_export(mine.id, campaign.id)),
+        anext(campaigns.export(mine.id, campaign.id, "csv")),
         campaigns.list_dispatches(mine.id, campaign.id, 0),
         anext(campaigns.iter_recipients(mine.id, campaign.id)),
         engine.agents.get(mine.id, agent.id),
@@ -650,7 +593,7 @@ async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach
         [],
         [],
     ]
-    assert await campaigns.get(other.id, campaign.id) == campaign
+    assert await campaigns.get(other.id, campaign.id) == await campaigns.get_anywhere(campaign.id) == campaign
     assert list(await campaigns.pause_all(mine.id)) == []
 
 

@@ -8,12 +8,10 @@ import pytest
 
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.plans import Ending
-from outreach.models.reports import MessageReport
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
 from outreach.operations.settling import ledger
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, new_id
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
@@ -24,8 +22,10 @@ from tests.engine.given import (
     given_active,
     given_dispatch,
     given_settings,
+    receipt,
     recipient,
     refused,
+    report,
     reread,
     settle,
 )
@@ -311,12 +311,12 @@ async def test_who_was_put_aside_meanwhile_stays_so(storage: Storage) -> None:
 
 
 @pytest.mark.field(11)
-@pytest.mark.parametrize("by", ["dispatch", "provider"])
-async def test_receipts_move_up_only(storage: Storage, by: str) -> None:
+@pytest.mark.parametrize("named", [{}, {"dispatch_id": None}], ids=["by our identifier", "by the provider's"])
+async def test_receipts_move_up_only(storage: Storage, named: dict[str, Any]) -> None:
     """Field, test 11 (twilio-csharp #633: a late `sent` overwrites `delivered`): the rank only goes up."""
     campaign = await given_active(storage)
     dispatch = await settle(storage, await given_dispatch(storage, campaign), ACCEPTED)
-    heard = [await _report(storage, dispatch, status, by=by) for status in (MS.SENT, MS.SENT, MS.DELIVERED, MS.SENT)]
+    heard = [await _report(storage, dispatch, status, **named) for status in (MS.SENT, MS.SENT, MS.DELIVERED, MS.SENT)]
     assert heard == [True, False, True, False]
     assert (await _stored(storage, dispatch)).report is MS.DELIVERED
 
@@ -476,21 +476,8 @@ async def _abandon(storage: Storage) -> int:
     return await storage.write(lambda tx: ledger.mark_abandoned(tx, backoff=BACKOFF, now=NOW, limit=2))
 
 
-async def _report(
-    storage: Storage, dispatch: Dispatch, status: MessageStatus, *, by: str = "dispatch", **changes: Any
-) -> bool:
-    event = MessageReport(
-        workspace_id=dispatch.workspace_id,
-        provider=dispatch.provider,
-        dispatch_id=dispatch.id if by == "dispatch" else None,
-        provider_id=dispatch.provider_id,
-        status=status,
-        at=NOW,
-    )
-    event = attrs.evolve(event, **changes)
-    return await storage.write(
-        lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=NOW)
-    )
+async def _report(storage: Storage, dispatch: Dispatch, status: MessageStatus, **changes: Any) -> bool:
+    return await report(storage, receipt(dispatch, status, **changes))
 
 
 async def _stored(storage: Storage, dispatch: Dispatch) -> Dispatch:

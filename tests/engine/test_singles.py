@@ -30,12 +30,10 @@ from outreach.errors import (
 from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import Message
-from outreach.models.reports import CallReport
 from outreach.models.states import DispatchState
 from outreach.operations.settling import ledger
 from outreach.operations.waves import provider_throttles, singles
 from outreach.operations.waves.singles import IntentTerms
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import (
     NOW,
@@ -60,7 +58,7 @@ from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
-from tests.engine.given import BACKOFF
+from tests.engine.given import BACKOFF, call_event, intent_terms, report
 from tests.engine.rig import QUICK, dispatching, given_workspace, until
 
 pytestmark = pytest.mark.virtual_time
@@ -148,38 +146,6 @@ async def test_where_nothing_dispatches_a_call_is_answered_at_once(engine: Outre
     assert (call.status, call.provider_call_id) == (CallStatus.QUEUED, None)
 
 
-async def test_the_events_of_a_call_move_it_up_only(storage: Storage) -> None:
-    """docs/delivery-contract.md#rule-12: the rank only goes up; times and outcome come with the events."""
-    _, call, dispatch = await _placed(storage)
-    accepted = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="pc-1")
-    await storage.write(lambda tx: ledger.settle(tx, THIS_WORKSPACE, dispatch.id, accepted, backoff=BACKOFF, now=NOW))
-    heard = []
-    for seconds, status in enumerate(
-        (CallStatus.IN_PROGRESS, CallStatus.RINGING, CallStatus.COMPLETED, CallStatus.FAILED)
-    ):
-        event = CallReport(
-            workspace_id=THIS_WORKSPACE,
-            provider="simulator",
-            dispatch_id=dispatch.id,
-            provider_id="pc-1",
-            status=status,
-            at=NOW + timedelta(seconds=seconds),
-            outcome="positive" if status is CallStatus.COMPLETED else None,
-        )
-        heard.append(
-            await storage.write(
-                lambda tx, event=event: ledger.apply_report(  # type: ignore[misc]
-                    tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=NOW
-                )
-            )
-        )
-    ended = await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, call.id))
-    assert heard == [True, False, True, False]
-    assert ended is not None
-    assert (ended.status, ended.outcome, ended.duration_seconds) == (CallStatus.COMPLETED, "positive", 2)
-    assert (ended.answered_at, ended.ended_at) == (NOW, NOW + timedelta(seconds=2))
-
-
 @pytest.mark.parametrize("times", [(FIRST_YEAR, NOW), (NOW, LAST_YEAR), (FIRST_YEAR, LAST_YEAR), (LAST_YEAR, NOW)])
 async def test_a_call_is_as_long_as_it_can_have_been(storage: Storage, times: tuple[datetime, datetime]) -> None:
     """A provider's time before the call or still to come is none: the time at which it was reported counts."""
@@ -191,19 +157,7 @@ async def test_a_call_is_as_long_as_it_can_have_been(storage: Storage, times: tu
         (CallStatus.IN_PROGRESS, times[0], NOW),
         (CallStatus.COMPLETED, ended_at if times[1] == NOW else times[1], ended_at),
     ):
-        event = CallReport(
-            workspace_id=THIS_WORKSPACE,
-            provider="simulator",
-            dispatch_id=dispatch.id,
-            provider_id="pc-1",
-            status=status,
-            at=at,
-        )
-        await storage.write(
-            lambda tx, event=event, now=now: ledger.apply_report(  # type: ignore[misc]
-                tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=now
-            )
-        )
+        await report(storage, call_event(dispatch, status, provider_id="pc-1", at=at), now=now)
     ended = await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, call.id))
     assert ended is not None
     assert (ended.answered_at, ended.ended_at, ended.duration_seconds) == (NOW, ended_at, 90)
@@ -431,14 +385,7 @@ async def _commit(
     storage: Storage, message: Message, call: Call, *, now: Any = NOW, epoch: int = 1
 ) -> tuple[Dispatch | None, Dispatch | None]:
     def terms() -> IntentTerms:
-        return IntentTerms(
-            dispatch_id=new_id(),
-            epoch=epoch,
-            latest=now + timedelta(minutes=1),
-            lifetime=timedelta(seconds=5),
-            stale_after=STALE,
-            backoff=BACKOFF,
-        )
+        return intent_terms(now, epoch=epoch)
 
     sms = await storage.write(
         lambda tx: singles.commit_message(tx, THIS_WORKSPACE, message.id, terms(), clock_now=lambda: now)

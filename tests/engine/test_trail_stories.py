@@ -35,7 +35,7 @@ from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
 from tests.engine.given import ACCEPTED, commit_wave, given_active, make_wave, recipient, refused, settle
-from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches, until
+from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches, sending, start_campaign, until
 from tests.engine.test_flow_courses import AGAIN, HELLO, STOP, WAIT
 from tests.engine.trail import history, lines, report_call, told
 
@@ -187,8 +187,7 @@ async def test_a_text_that_cannot_be_sent(
             NewRecipient(phone_number=ONE, first_name=people),
             NewRecipient(phone_number="+14155550177", first_name="Ann"),
         ]
-        campaign = await given_campaign(rig.engine, workspace, contacts, **changes)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_campaign(rig.engine, workspace, contacts, **changes)
         await reaches(rig.engine, campaign, "completed")
         (found,) = await rig.engine.campaigns.contact_history(workspace.id, campaign.id, ONE)
         assert lines(found) == [LOADED, "campaign active by operator", ending]
@@ -216,13 +215,13 @@ async def test_a_campaign_that_is_closed_says_until_when(
 ) -> None:
     """docs/rules.md#hours: told once for the night to everybody who waits, however often it is looked at."""
     clock = ShiftedClock(WEDNESDAY)
-    async with dispatching(open_storage(clock), clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, [NewRecipient(phone_number=ONE)], **changes)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(open_storage(clock), [NewRecipient(phone_number=ONE)], clock=clock, **changes) as (
+        rig,
+        campaign,
+    ):
 
         async def why() -> ContactHistory:
-            (found,) = await rig.engine.campaigns.contact_history(workspace.id, campaign.id, ONE)
+            (found,) = await rig.engine.campaigns.contact_history(campaign.workspace_id, campaign.id, ONE)
             return found
 
         async def closed() -> bool:

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
 
 import pytest
 
 from outreach import NewNumber
 from outreach.runners.sender_rotation import SenderRotation
-from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
@@ -76,27 +74,3 @@ async def test_a_fast_campaign_does_not_take_every_slot_of_a_number_from_a_slow_
         counts = Counter(int(message.to[-4:]) // 1000 for message in carrier.requests[before : before + 24])
         await rig.engine.campaigns.pause_all()
     assert min(counts[0], counts[1]) >= 6
-
-
-@pytest.mark.virtual_time
-@pytest.mark.sample(12)
-@pytest.mark.parametrize("rate", [None, 600, 120])
-@pytest.mark.parametrize("pace", [600, 120])
-async def test_a_clock_that_is_set_back_holds_no_campaign_up(
-    open_storage: OpenStorage, pace: int, rate: int | None
-) -> None:
-    """A server that came up with the wrong time goes on when that is set right, and not when the time comes again."""
-    clock = ShiftedClock()
-    carrier = ScriptedCarrier()
-    async with dispatching(open_storage(clock), carrier=carrier, clock=clock) as rig:
-        workspace = await given_workspace(rig.engine)
-        clock.shift(timedelta(hours=1))
-        await rig.engine.numbers.create(
-            workspace.id, NewNumber(phone="+14155550199", carrier="twilio", rate_per_minute=rate)
-        )
-        campaign = await given_campaign(rig.engine, workspace, 100, rate_per_minute=pace)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await carrier.wait_for_requests(3)
-        clock.shift(-timedelta(hours=1))
-        await carrier.wait_for_requests(10)
-        await rig.engine.campaigns.pause_all()

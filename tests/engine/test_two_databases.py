@@ -25,7 +25,7 @@ from outreach.database import (
 from outreach.errors import StorageError
 from outreach.storage.sqlite.archive_mark import mark_as_archive
 from tests import postgres
-from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches, until
+from tests.engine.rig import QUICK, given_workspace, reaches, start_campaign, until
 
 pytestmark = pytest.mark.anyio
 
@@ -68,8 +68,7 @@ class Ledger:
         """Send a part of a campaign, and stop."""
         async with self.engine() as engine:
             workspace = await given_workspace(engine)
-            campaign = await given_campaign(engine, workspace, 20)
-            await engine.campaigns.start(workspace.id, campaign.id)
+            await start_campaign(engine, workspace, 20)
             before = self.sent()
 
             async def some() -> bool:
@@ -86,8 +85,7 @@ class Ledger:
             [reason] = {paused.reason for paused in status.paused}
             # It works, and sends what is asked for now.
             [workspace, *_] = await engine.workspaces.list()
-            campaign = await given_campaign(engine, workspace, 1)
-            await engine.campaigns.start(workspace.id, campaign.id)
+            campaign = await start_campaign(engine, workspace, 1)
             await reaches(engine, campaign, "completed")
             assert self.sent() == before + 1
             return reason

@@ -8,7 +8,7 @@ from outreach import Outreach
 from outreach.models.states import CallStatus, RecipientStatus
 from outreach.testing.scripted import ScriptedVoice
 from outreach.testing.virtual_time import clock_of_loop
-from tests.engine.calling import CALLS, calls_of, given_agent, given_call_settings, given_calls, hear
+from tests.engine.calling import CALLS, calls_of, given_agent, given_call_settings, given_calls, hear, start_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_workspace, people, reaches
 
@@ -46,8 +46,7 @@ async def test_a_voicemail_that_got_the_message_is_not_called_again(
         workspace = await given_workspace(rig.engine)
         await given_call_settings(rig, workspace, attempts=3)
         agent_id = await given_agent(rig.engine, workspace, **agent)
-        campaign = await given_calls(rig.engine, workspace, 1, agent_id=agent_id, **changes)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        campaign = await start_calls(rig.engine, workspace, 1, agent_id=agent_id, **changes)
         for number in range(calls):
             await voice.wait_for_requests(number + 1)
             hear(voice, voice.requests[number], **MACHINE, message_left=said)

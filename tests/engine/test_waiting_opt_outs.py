@@ -31,7 +31,7 @@ from tests.engine.given import (
     reread,
     settle,
 )
-from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, until
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, start_campaign, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -167,10 +167,9 @@ async def test_an_opt_out_in_a_long_wait_ends_it_and_an_opt_in_does_not_bring_it
         workspace = await given_workspace(rig.engine)
         flow = await rig.engine.flows.create(workspace.id, NewFlow(name="Reminder", steps=steps))
         person = [NewRecipient(phone_number=PHONE)]
-        campaign = await given_campaign(
+        campaign = await start_campaign(
             rig.engine, workspace, person, message_source="flow", flow_id=flow.id, body=None
         )
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
 
         async def waits() -> bool:
             return (await people(rig.engine, campaign))[0].reason == "flow_wait"

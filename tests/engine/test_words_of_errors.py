@@ -26,7 +26,7 @@ from outreach.runners.provider_log import SafeAnalyser
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, drop
 from outreach.testing.virtual_time import clock_of_loop
-from tests.engine.rig import QUICK, dispatching, given_campaign, given_workspace, until
+from tests.engine.rig import QUICK, dispatching, given_workspace, sending, start_campaign, until
 from tests.engine.test_own_dispatchers import Own
 from tests.logged import BODY, NUMBER, SECRETS, TOKEN, Log, break_down, listening
 
@@ -84,10 +84,7 @@ async def test_a_carrier_of_ones_own(log: Log, fails_at: str, action: str) -> No
     """As it sends, is asked what became of a message, or listens."""
     carrier = Breaking(then=drop("dropped") if fails_at == "look_up" else None, look_up="evidence")
     carrier.fails_at = fails_at
-    async with dispatching(MemoryStorage(clock=clock_of_loop()), carrier=carrier, config=CURIOUS) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(MemoryStorage(clock=clock_of_loop()), 1, carrier=carrier, config=CURIOUS):
         await logged(log, action)
     log.holds_no_words()
     log.tells_where(action)
@@ -126,10 +123,7 @@ async def test_a_voice_provider_of_ones_own(log: Log, fails_at: str, action: str
 @pytest.mark.parametrize("action", ["slice_failed", "renew_failed"])
 async def test_a_storage_of_ones_own(log: Log, action: str) -> None:
     """Whatever it was asked to write."""
-    async with dispatching(MemoryStorage(clock=clock_of_loop()), config=CURIOUS) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 1)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
+    async with sending(MemoryStorage(clock=clock_of_loop()), 1, config=CURIOUS) as (rig, _):
         rig.storage.before_write = break_down
         await logged(log, action)
         rig.storage.before_write = lambda: None
@@ -164,8 +158,7 @@ async def test_an_instrumentation_of_ones_own(log: Log) -> None:
     engine = Outreach.open("memory://", dispatch=True, config=QUICK, instrumentation=[BreakingInstrument()])
     async with engine:
         workspace = await given_workspace(engine)
-        campaign = await given_campaign(engine, workspace, 1)
-        await engine.campaigns.start(workspace.id, campaign.id)
+        await start_campaign(engine, workspace, 1)
         await logged(log, "instrumentation_failed")
     log.holds_no_words()
     log.tells_where("instrumentation_failed")

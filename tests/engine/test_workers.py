@@ -78,14 +78,6 @@ async def test_workers_begin_side_by_side_each_under_an_epoch_of_its_own(storage
     assert await storage.read(lambda tx: [workers.leads(tx, epoch) for epoch in (first, second)]) == [True, False]
 
 
-async def test_who_takes_the_place_of_another_one_ends_its_lease(storage: Storage) -> None:
-    """The place is locked by its process: whoever gets it knows that the one before is gone."""
-    first, second = await _join(storage, place=1), await _join(storage, place=1)
-    assert await _living(storage) == [second]
-    with pytest.raises(LeaseLost):
-        await storage.write(lambda tx: workers.renew(tx, epoch=first, lasts=LASTS))
-
-
 async def test_a_lease_is_over_by_the_clock_of_the_database(storage: Storage, clock: ManualClock) -> None:
     """Not a moment earlier; what its worker drove is free then, and its next commit is refused."""
     first, second = await _join(storage, place=1), await _join(storage, place=2)
@@ -658,11 +650,8 @@ async def test_what_a_lost_worker_left_is_settled_also_if_that_fails_at_first() 
     """Nobody else looks for it: the next heartbeat tries again."""
     storage = MemoryStorage(clock=clock_of_loop(), workers=2)
     async with storage:
-        made = [
-            Worker(storage=storage, clock=clock_of_loop(), config=QUICK, analyser=ProviderAnalyser()) for _ in range(2)
-        ]
-        epochs = [await worker.acquire() for worker in made]
-        settle = made[1]._settle_abandoned
+        [(first, _), (worker, epoch)] = await _given_workers(storage, clock_of_loop(), 2)
+        settle = worker._settle_abandoned
         tried: list[int] = []
 
         async def failing() -> None:
@@ -671,15 +660,15 @@ async def test_what_a_lost_worker_left_is_settled_also_if_that_fails_at_first() 
                 raise StorageError("The disk is full.")
             await settle()
 
-        made[1]._settle_abandoned = failing  # type: ignore[method-assign]
+        worker._settle_abandoned = failing  # type: ignore[method-assign]
         await storage.lock.release(1)
         with pytest.raises(StorageError):
-            await made[1].renew(epochs[1] or 0)
-        await made[1].renew(epochs[1] or 0)
-        await made[1].renew(epochs[1] or 0)
+            await worker.renew(epoch)
+        await worker.renew(epoch)
+        await worker.renew(epoch)
         assert tried == [0, 1]
-        for worker in made:
-            await worker.release()
+        await first.release()
+        await worker.release()
 
 
 @pytest.mark.parametrize("trouble", ["commit", "note"])
@@ -689,13 +678,10 @@ async def test_what_a_lost_worker_left_is_settled_also_if_the_heartbeat_that_end
     """Nobody can tell whether it was committed, or the note beside the file could not be written then."""
     storage = WatchedStorage(MemoryStorage(clock=clock_of_loop(), workers=2))
     async with storage:
-        made = [
-            Worker(storage=storage, clock=clock_of_loop(), config=QUICK, analyser=ProviderAnalyser()) for _ in range(2)
-        ]
-        [living, lost] = [await worker.acquire() or 0 for worker in made]
-        left = make_dispatch(epoch=lost)
+        [(worker, epoch), (lost, lost_epoch)] = await _given_workers(storage, clock_of_loop(), 2)
+        left = make_dispatch(epoch=lost_epoch)
         await storage.write(lambda tx: (tx.workspaces.insert(make_workspace()), tx.dispatches.insert(left)))
-        await made[0].renew(living)
+        await worker.renew(epoch)
         await storage.lock.release(2)
 
         async def fail(_: object) -> None:
@@ -710,13 +696,13 @@ async def test_what_a_lost_worker_left_is_settled_also_if_the_heartbeat_that_end
             else:
                 patch.setattr(storage.lock, "record_high_water", refuse)
             with pytest.raises((CommitUnknown, DispatchRefused)):
-                await made[0].renew(living)
-        await made[0].renew(living)
+                await worker.renew(epoch)
+        await worker.renew(epoch)
         settled = await storage.read(lambda tx: tx.dispatches.get(left.workspace_id, left.id))
         assert settled is not None
         assert settled.state is DispatchState.UNKNOWN
-        for worker in made:
-            await worker.release()
+        await worker.release()
+        await lost.release()
 
 
 async def test_a_worker_goes_by_the_clock_of_the_database_before_it_plans_anything() -> None:

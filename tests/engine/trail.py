@@ -8,16 +8,13 @@ from datetime import datetime
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
-from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.trail import ContactHistory, TrailStep, TrailStepKind
 from outreach.operations.campaigns.histories import histories
-from outreach.operations.settling import ledger
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.working_set import Transaction
-from tests.engine.given import BACKOFF, recipient
+from tests.engine.given import call_event, receipt, recipient, report
 
 
 def line(step: TrailStep) -> str:
@@ -52,22 +49,14 @@ async def report_message(
     storage: Storage, dispatch: Dispatch, status: MessageStatus, *, at: datetime, reason: str | None = None
 ) -> None:
     """Hand in a receipt."""
-    event = MessageReport(
-        workspace_id=THIS_WORKSPACE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None,
-        status=status, reason=reason, at=at,
-    )  # fmt: skip
-    await storage.write(lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=at))
+    await report(storage, receipt(dispatch, status, reason=reason, at=at), now=at)
 
 
 async def report_call(
     storage: Storage, dispatch: Dispatch, status: CallStatus, *, at: datetime, outcome: str | None = None
 ) -> None:
     """Hand in an event of a call."""
-    event = CallReport(
-        workspace_id=THIS_WORKSPACE, provider=dispatch.provider, dispatch_id=dispatch.id, provider_id=None,
-        status=status, outcome=outcome, at=at,  # type: ignore[arg-type]
-    )  # fmt: skip
-    await storage.write(lambda tx: ledger.apply_report(tx, event, backoff=BACKOFF, analyser=ProviderAnalyser(), now=at))
+    await report(storage, call_event(dispatch, status, outcome=outcome, at=at), now=at)
 
 
 def check_history(tx: Transaction, workspace_id: str, one: Recipient) -> ContactHistory:

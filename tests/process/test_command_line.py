@@ -72,42 +72,6 @@ def test_a_pause_stops_and_a_resume_goes_on(place: Place) -> None:
     prove_that_it_goes_on(place, server)
 
 
-def test_stop_pauses_everything(place: Place) -> None:
-    """`stop` pauses every campaign; the sending ends and single messages still go."""
-    server = place.serve()
-    campaigns = place.create(campaigns=3, recipients=LONG)
-    wait_for("some messages", lambda: place.books.sent() >= 3)
-    place.command("stop")
-    intents = intents_of_campaigns(place)
-    prove_that_it_sends(place, server)
-    assert intents_of_campaigns(place) == intents
-    assert {place.books.campaigns()[identifier]["status"] for identifier in campaigns} == {"paused"}
-    assert place.books.recipients()["pending"] > 0
-
-
-def test_a_revoked_key_is_refused_within_a_second(place: Place) -> None:
-    """A key that the command line revokes is worth nothing to the running server within a second."""
-    server = place.serve()
-    made = place.command("keys", "create", place.workspace_id, "--name", "other")
-    with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {made['api_key']}"}) as client:
-        assert client.get("/sms-campaigns").status_code == 200
-        place.command("keys", "revoke", made["id"])
-        assert wait_for_status(client, 401) < NOTICED + TOLERANCE
-    with place.client(server) as client:
-        assert client.get("/sms-campaigns").status_code == 200, "another key of the workspace still works"
-
-
-def test_a_changed_request_limit_counts_within_a_second(place: Place) -> None:
-    """A request limit that the command line lowers holds in the running server within a second."""
-    server = place.serve()
-    with place.client(server) as client:
-        assert client.get("/sms-campaigns").status_code == 200
-        place.command("workspaces", "update", place.workspace_id, "--request-limit", "2")
-        assert wait_for_status(client, 429) < NOTICED + TOLERANCE
-        place.command("workspaces", "update", place.workspace_id, "--no-request-limit")
-        assert wait_for_status(client, 200) < NOTICED + TOLERANCE
-
-
 def test_a_suspended_workspace_is_refused_and_sends_nothing(place: Place) -> None:
     """A suspended workspace gets 403 and its campaign rests without changing its state; lifted, it goes on."""
     server = place.serve()

@@ -15,70 +15,10 @@ from tests.process.place import Place
 from tests.process.test_command_line import prove_that_it_sends
 from tests.process.waiting import PATIENCE, wait_for
 
-RECIPIENTS = 60
-"""So many that a server is stopped in the midst, also where the machine is busy: 6 s at 600 a minute."""
-
-
-def half_sent(place: Place) -> str:
-    """Run a server until a campaign is half sent, stop it, and return the campaign."""
-    (campaign,) = place.create(campaigns=1, recipients=RECIPIENTS)
-    server = place.serve()
-    wait_for("some messages", lambda: place.books.sent() >= 3)
-    assert server.stop() == 0
-    assert place.books.unfinished()
-    return campaign
-
 
 def at(place: Place, database: Path) -> Place:
     """Return the same place with another database."""
     return attrs.evolve(place, database=database, books=Books(database=database, log=place.books.log))
-
-
-def test_a_copy_elsewhere_does_not_start_sending(place: Place) -> None:
-    """A database that finds itself at another path pauses its campaigns as moved; resumed, they go on."""
-    campaign = half_sent(place)
-    elsewhere = place.directory / "elsewhere"
-    elsewhere.mkdir()
-    copy = at(place, Path(shutil.copy(place.database, elsewhere / "copy.db")))
-    sent = place.books.sent()
-    server = copy.serve()
-    prove_that_it_sends(copy, server)
-    assert place.books.sent() == sent + 1, "the campaign went on by itself"
-    found = copy.books.campaigns()[campaign]
-    assert (found["status"], found["pause_reason"]) == ("paused", "moved")
-    copy.command("campaigns", "resume", campaign)
-    wait_for("everybody", lambda: not copy.books.unfinished())
-    copy.books.check_counters()
-    assert copy.books.campaigns()[campaign]["status"] == "completed"
-
-
-def test_a_restored_copy_does_not_start_sending(place: Place) -> None:
-    """A database that is older than what was sent from it pauses its campaigns as restored; resumed, they go on."""
-    (campaign,) = place.create(campaigns=1, recipients=20)
-    backup = place.directory / "backup.db"
-    shutil.copy(place.database, backup)
-    server = place.serve()
-    wait_for("some messages", lambda: place.books.sent() >= 3)
-    assert server.stop() == 0
-    shutil.copy(backup, place.database)
-    sent = place.books.sent()
-    server = place.serve()
-    prove_that_it_sends(place, server)
-    assert place.books.sent() == sent + 1, "the campaign went on by itself"
-    found = place.books.campaigns()[campaign]
-    assert (found["status"], found["pause_reason"]) == ("paused", "restored")
-    place.command("campaigns", "resume", campaign)
-    wait_for("everybody", lambda: not place.books.unfinished())
-    place.books.check_counters()
-
-
-def test_a_restart_at_the_same_place_goes_on_by_itself(place: Place) -> None:
-    """A server that starts again where it was goes on without being asked."""
-    half_sent(place)
-    place.serve()
-    wait_for("everybody", lambda: not place.books.unfinished())
-    assert place.books.recipients() == {"completed": RECIPIENTS}
-    place.books.check()
 
 
 def killed_with_a_log(place: Place, backup: Path) -> str:
@@ -90,6 +30,15 @@ def killed_with_a_log(place: Place, backup: Path) -> str:
     server.kill()
     assert Path(f"{place.database}-wal").stat().st_size > 0
     return campaign
+
+
+def put_in_place(place: Place, backup: Path, *, renamed: bool) -> None:
+    """Put a backup where the database is, as another file or over the one that is there."""
+    if renamed:
+        shutil.copyfile(backup, place.directory / "other.db")
+        os.replace(place.directory / "other.db", place.database)
+    else:
+        shutil.copyfile(backup, place.database)
 
 
 def refused(place: Place, *command: str) -> str:
@@ -179,11 +128,7 @@ def test_a_file_that_is_put_in_the_place_of_a_running_one_stops_the_sending(plac
     place.command("db", "backup", str(backup))
     server = place.serve()
     wait_for("some messages", lambda: place.books.sent() >= 10)
-    if renamed:
-        shutil.copyfile(backup, place.directory / "other.db")
-        os.replace(place.directory / "other.db", place.database)
-    else:
-        shutil.copyfile(backup, place.database)
+    put_in_place(place, backup, renamed=renamed)
     assert wait_for("the refusal", lambda: server.health()["refused"]) == "replaced"
     assert "db restore FILE" in server.errors()
     assert "The database is intact" not in server.errors()
@@ -213,11 +158,7 @@ def test_a_server_that_sends_nothing_notices_a_file_that_was_put_in_the_place(
     with place.client(other) as client:
         # What it has answered once it keeps.
         assert client.get("/sms-campaigns").status_code == 200
-        if renamed:
-            shutil.copyfile(backup, place.directory / "other.db")
-            os.replace(place.directory / "other.db", place.database)
-        else:
-            shutil.copyfile(backup, place.database)
+        put_in_place(place, backup, renamed=renamed)
         if waits:
             assert wait_for("the refusal", lambda: other.health()["refused"]) == "replaced"
         else:

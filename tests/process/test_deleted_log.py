@@ -58,20 +58,6 @@ def test_a_server_whose_log_is_deleted_sends_nothing_more(place: Place, ending: 
     place.books.check_counters()
 
 
-def test_what_ran_is_paused_though_the_server_is_killed_as_soon_as_it_knows(place: Place) -> None:
-    """Its last requests have not ended then."""
-    (campaign,) = place.create(campaigns=1, recipients=80)
-    server = place.serve()
-    wait_for("some messages", lambda: place.books.sent() >= 10)
-    Path(f"{place.database}-wal").unlink()
-    wait_for("the log to be missed", lambda: "was deleted or replaced while it is open" in server.errors())
-    server.kill()
-    prove_that_it_sends(place, place.serve())
-    found = place.books.campaigns()[campaign]
-    assert (found["status"], found["pause_reason"]) == ("paused", "restored")
-    assert max(Counter(entry.to for entry in place.books.accepted()).values()) == 1
-
-
 def _differs(file: Path, content: bytes) -> bool:
     return file.read_bytes() != content
 
@@ -155,18 +141,3 @@ def test_a_killed_server_goes_on_where_nothing_was_lost(place: Place, what: Call
     assert again.stop() == 0
     assert max(Counter(entry.to for entry in place.books.accepted()).values()) == 1
     assert {row["status"] for row in place.books.campaigns().values()} == {"active"}
-
-
-def test_two_workers_that_are_killed_are_missed_alike(place: Place) -> None:
-    """Whichever of them has committed last."""
-    place.create(campaigns=2, recipients=400)
-    server, worker = place.serve("--max-workers", "2"), place.work("--max-workers", "2")
-    wait_for("some messages", lambda: place.books.sent() >= 20)
-    kill_between_heartbeats(place, server, "PASSIVE")
-    worker.kill()
-    Path(f"{place.database}-wal").unlink()
-    before = place.books.sent()
-    prove_that_it_sends(place, place.serve())
-    assert place.books.sent() == before + 1, "a campaign went on by itself"
-    assert {row["pause_reason"] for row in place.books.campaigns().values()} == {"restored"}
-    assert max(Counter(entry.to for entry in place.books.accepted()).values()) == 1

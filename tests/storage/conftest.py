@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,8 @@ import pytest
 from outreach.clock import SystemClock
 from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url
 from outreach.storage.sqlite import SqliteStorage
+from outreach.testing.builders import make_audit_entry
+from outreach.working_set import Transaction
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
 
@@ -43,3 +45,18 @@ def proxy() -> Iterator[CuttingProxy]:
 def opened(url: str) -> PostgresStorage:
     """Return a storage on PostgreSQL, not yet entered."""
     return postgres_storage_from_url(url, clock=SystemClock())
+
+
+def append(subject: str) -> Callable[[Transaction], str]:
+    """Return an operation that appends an entry to the audit log, and returns its subject."""
+
+    def operation(tx: Transaction) -> str:
+        tx.audit.append(make_audit_entry(subject=subject))
+        return subject
+
+    return operation
+
+
+def subjects(tx: Transaction) -> list[str]:
+    """Return the subjects of the audit log, the oldest first."""
+    return [entry.subject for entry in tx.audit.list(None)][::-1]

@@ -15,7 +15,7 @@ from psycopg_pool.base import AttemptWithBackoff
 
 from outreach import Outreach
 from outreach.errors import StorageBusy, StorageError, StorageFull, StorageUnreachable
-from outreach.models.work import AuditEntry, DatabaseHome
+from outreach.models.work import DatabaseHome
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery
 from outreach.storage.postgres import PostgresStorage, pool, transactions
@@ -25,12 +25,12 @@ from outreach.storage.postgres import storage as storage_module
 from outreach.storage.postgres.connect import PostgresConnection, connect, conninfo_of
 from outreach.storage.postgres.pool import configure
 from outreach.storage.postgres.transactions import FencedTransactions
-from outreach.testing.builders import make_audit_entry, make_workspace
+from outreach.testing.builders import make_workspace
 from outreach.testing.waiting import until
 from outreach.working_set import Transaction
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
-from tests.storage.conftest import opened
+from tests.storage.conftest import append, opened, subjects
 
 pytestmark = pytest.mark.anyio
 
@@ -44,25 +44,6 @@ async def storage(url: str, proxy: CuttingProxy) -> AsyncIterator[PostgresStorag
         yield made
 
 
-def append(subject: str) -> Callable[[Transaction], str]:
-    """Return an operation that appends an entry to the audit log."""
-
-    def operation(tx: Transaction) -> str:
-        tx.audit.append(make_audit_entry(subject=subject))
-        return subject
-
-    return operation
-
-
-async def subjects(storage: PostgresStorage) -> list[str]:
-    """Return the subjects of the audit log, the oldest first."""
-
-    def read(tx: Transaction) -> list[AuditEntry]:
-        return list(tx.audit.list(None))
-
-    return [entry.subject for entry in await storage.read(read)][::-1]
-
-
 async def test_a_commit_whose_answer_was_lost_is_found(
     storage: PostgresStorage, proxy: CuttingProxy, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -73,7 +54,7 @@ async def test_a_commit_whose_answer_was_lost_is_found(
     assert proxy.cut is None
     assert "whose answer was lost has been found" in caplog.text
     await storage.write(append("two"))
-    assert await subjects(storage) == ["one", "two"]
+    assert await storage.read(subjects) == ["one", "two"]
 
 
 def test_a_process_that_lost_its_connections_does_not_come_back_to_a_newer_database(url: str) -> None:
@@ -103,7 +84,7 @@ async def test_an_operation_that_the_server_never_committed_runs_again(
     proxy.cut = "before"
     await storage.write(operation)
     assert proxy.cut is None
-    assert await subjects(storage) == ["run 2"]
+    assert await storage.read(subjects) == ["run 2"]
 
 
 async def test_a_server_that_cannot_be_written_for_a_while_is_asked_again_about_a_lost_commit(
@@ -124,7 +105,7 @@ async def test_a_server_that_cannot_be_written_for_a_while_is_asked_again_about_
     monkeypatch.setattr(FencedTransactions, "_look", look_while_read_only)
     proxy.cut = "after"
     assert await storage.write(append("one")) == "one"
-    assert (asked, await subjects(storage)) == (2, ["one"])
+    assert (asked, await storage.read(subjects)) == (2, ["one"])
 
 
 async def test_a_server_that_crashes_at_a_commit_is_asked_about_it_whatever_it_has_said(
@@ -144,7 +125,7 @@ async def test_a_server_that_crashes_at_a_commit_is_asked_about_it_whatever_it_h
 
     monkeypatch.setattr(PostgresConnection, "execute", crash)
     assert await storage.write(append("one")) == "one"
-    assert await subjects(storage) == ["one"]
+    assert await storage.read(subjects) == ["one"]
 
 
 @pytest.mark.parametrize(("cut", "kept"), [("after", ["lost", "other"]), ("before", ["other", "lost"])])
@@ -202,7 +183,7 @@ async def test_a_commit_that_nobody_can_be_asked_about_is_reported_as_unknown(
     assert not caught.value.message.startswith("Nothing")
     proxy.refusing = False
     await storage.write(append("two"))
-    assert await subjects(storage) == ["one", "two"]
+    assert await storage.read(subjects) == ["one", "two"]
 
 
 async def test_a_cut_within_an_operation_runs_its_group_again(storage: PostgresStorage, proxy: CuttingProxy) -> None:
@@ -222,7 +203,7 @@ async def test_a_cut_within_an_operation_runs_its_group_again(storage: PostgresS
         storage.write(append("before")), storage.write(operation), storage.write(append("after"))
     )
     assert list(results) == ["before", None, "after"]
-    assert sorted(await subjects(storage)) == ["after", "before", "cut"]
+    assert sorted(await storage.read(subjects)) == ["after", "before", "cut"]
 
 
 @pytest.mark.soak("waits until the pool gives up connecting")
@@ -248,7 +229,7 @@ async def test_a_database_that_stays_away_within_an_operation_fails_all_of_its_g
     assert [type(result) for result in results] == [StorageUnreachable] * 3
     proxy.refusing = False
     await storage.write(append("next"))
-    assert await subjects(storage) == ["next"]
+    assert await storage.read(subjects) == ["next"]
 
 
 async def test_an_error_of_a_statement_in_a_group_that_runs_again_loses_no_operation(
@@ -268,7 +249,7 @@ async def test_an_error_of_a_statement_in_a_group_that_runs_again_loses_no_opera
         )
     assert [results[0], results[2]] == ["one", "two"]
     assert isinstance(results[1], StorageError)
-    assert sorted(await subjects(storage)) == ["one", "two"]
+    assert sorted(await storage.read(subjects)) == ["one", "two"]
 
 
 @pytest.mark.parametrize("code", ["40001", "40P01"])
@@ -285,7 +266,7 @@ async def test_a_serialization_failure_or_deadlock_runs_the_group_again(storage:
 
     await asyncio.gather(storage.write(append("zero")), storage.write(operation))
     assert failures == 2
-    assert sorted(await subjects(storage)) == ["one", "zero"]
+    assert sorted(await storage.read(subjects)) == ["one", "zero"]
 
 
 async def test_an_error_of_a_statement_fails_its_operation_and_no_other(storage: PostgresStorage) -> None:
@@ -303,7 +284,7 @@ async def test_an_error_of_a_statement_fails_its_operation_and_no_other(storage:
     )
     assert [results[0], results[2]] == ["one", "two"]
     assert isinstance(results[1], StorageError)
-    assert sorted(await subjects(storage)) == ["one", "two"]
+    assert sorted(await storage.read(subjects)) == ["one", "two"]
 
 
 async def test_a_swallowed_error_is_not_taken_for_a_commit(storage: PostgresStorage) -> None:
@@ -316,7 +297,7 @@ async def test_a_swallowed_error_is_not_taken_for_a_commit(storage: PostgresStor
 
     with pytest.raises(StorageError):
         await storage.write(swallow)
-    assert await subjects(storage) == []
+    assert await storage.read(subjects) == []
 
 
 async def test_cached_rows_are_forgotten_when_another_process_has_written(url: str, storage: PostgresStorage) -> None:
@@ -389,7 +370,7 @@ async def test_a_process_does_not_go_on_with_a_copy_of_its_database(
         while not written:
             with suppress(StorageError):
                 written = await storage.write(append("back"))
-        assert await subjects(storage) == ["before", "back"]
+        assert await storage.read(subjects) == ["before", "back"]
 
 
 @pytest.mark.soak("waits until no answer is waited for")
@@ -411,13 +392,13 @@ async def test_closing_answers_all_who_wait_for_a_server_that_hangs(
 
     async with asyncio.timeout(60):
         async with opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/")) as storage:
-            await subjects(storage)
+            await storage.read(subjects)
             if at == "begin":
                 proxy.keeps = "answers"
                 hangs.set()
             waiting: list[asyncio.Task[object]] = [asyncio.create_task(storage.write(operation))]
             await hangs.wait()
-            waiting.append(asyncio.create_task(subjects(storage)))
+            waiting.append(asyncio.create_task(storage.read(subjects)))
             await asyncio.sleep(0)
         with pytest.raises(StorageError, match=words):
             await waiting[0]
@@ -434,7 +415,7 @@ async def test_a_restart_of_the_server_is_survived(storage: PostgresStorage, mon
         waiting = asyncio.create_task(storage.write(append(how.name)))
         await asyncio.to_thread(postgres.server().start)
         assert await waiting == how.name
-        assert (await subjects(storage))[-1] == how.name
+        assert (await storage.read(subjects))[-1] == how.name
 
 
 @pytest.mark.soak("waits until the server is looked for again")
@@ -454,7 +435,7 @@ async def test_a_server_that_was_away_for_long_is_found_soon(
         while not written:
             with suppress(StorageError):
                 written = await storage.write(append("back"))
-        assert await subjects(storage) == ["back"]
+        assert await storage.read(subjects) == ["back"]
 
 
 async def test_who_waits_too_long_for_the_fence_is_told(url: str) -> None:
@@ -466,7 +447,7 @@ async def test_who_waits_too_long_for_the_fence_is_told(url: str) -> None:
                 await storage.write(append("one"))
             other.rollback()
         await storage.write(append("two"))
-        assert await subjects(storage) == ["two"]
+        assert await storage.read(subjects) == ["two"]
 
 
 async def test_reads_for_which_there_is_no_connection_fail_together(
@@ -484,13 +465,13 @@ async def test_reads_for_which_there_is_no_connection_fail_together(
     proxy.cut_all()
     monkeypatch.setattr(pool.Pool, "getconn", counted)
     async with asyncio.timeout(60):
-        results = await asyncio.gather(*(subjects(storage) for _ in range(100)), return_exceptions=True)
+        results = await asyncio.gather(*(storage.read(subjects) for _ in range(100)), return_exceptions=True)
     assert {type(result) for result in results} == {StorageUnreachable}
     assert asked < 100
     proxy.refusing = False
     monkeypatch.undo()
     await storage.write(append("next"))
-    assert await subjects(storage) == ["next"]
+    assert await storage.read(subjects) == ["next"]
 
 
 class Told(Instrumentation):

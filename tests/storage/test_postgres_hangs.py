@@ -20,11 +20,10 @@ from outreach.storage.postgres import PostgresStorage, listening, lock, pipeline
 from outreach.storage.postgres import connect as connect_module
 from outreach.storage.postgres.connect import PostgresConnection, ServerHangs, ServerSilent, connect, conninfo_of
 from outreach.storage.postgres.transactions import FencedTransactions
-from outreach.testing.builders import make_audit_entry
 from outreach.working_set import Transaction
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
-from tests.storage.conftest import opened
+from tests.storage.conftest import append, opened, subjects
 
 pytestmark = pytest.mark.anyio
 
@@ -47,21 +46,6 @@ async def storage(url: str, proxy: CuttingProxy, hasty: None) -> AsyncIterator[P
     """The database by way of the proxy."""
     async with opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/")) as made:
         yield made
-
-
-def append(subject: str) -> Callable[[Transaction], str]:
-    """Return an operation that appends an entry to the audit log."""
-
-    def operation(tx: Transaction) -> str:
-        tx.audit.append(make_audit_entry(subject=subject))
-        return subject
-
-    return operation
-
-
-def subjects(tx: Transaction) -> list[str]:
-    """Return the subjects of the audit log, the oldest first."""
-    return [entry.subject for entry in tx.audit.list(None)][::-1]
 
 
 @pytest.mark.soak("waits until no answer is waited for")

@@ -8,7 +8,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from outreach.errors import StorageError
 from outreach.storage.sqlite import SqliteStorage
 from outreach.working_set import Transaction
 from tests.storage.sqlite_support import appending, opened, subjects
@@ -29,13 +28,6 @@ class Hold:
         self.entered.set()
         assert self.opened.wait(10)
         return before, subjects(tx)
-
-
-async def test_a_read_sees_every_write_that_was_answered(sqlite_storage: SqliteStorage) -> None:
-    """Over and over, on whichever connection."""
-    for number in range(20):
-        await sqlite_storage.write(appending(f"{number}"))
-        assert len(await sqlite_storage.read(subjects)) == number + 1
 
 
 async def test_a_read_is_one_snapshot(sqlite_storage: SqliteStorage) -> None:
@@ -97,14 +89,6 @@ async def test_a_cancelled_read_gives_its_connection_back(sqlite_storage: Sqlite
         assert await waiting == []
     results = await asyncio.gather(*busy, return_exceptions=True)
     assert all(isinstance(result, asyncio.CancelledError) for result in results)
-
-
-async def test_a_read_that_writes_is_refused(sqlite_storage: SqliteStorage) -> None:
-    """Before it comes to the database; and the connection is as good as before."""
-    for _ in range(3):
-        with pytest.raises(StorageError, match="may only read"):
-            await sqlite_storage.read(appending("no"))
-    assert await sqlite_storage.read(subjects) == []
 
 
 async def test_no_snapshot_stays_behind(sqlite_storage: SqliteStorage, database: Path) -> None:

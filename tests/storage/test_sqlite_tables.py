@@ -3,7 +3,6 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import attrs
@@ -13,12 +12,11 @@ from sqlite_utils import Database
 from outreach import working_set
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import DispatchState, RecipientStatus
-from outreach.models.work import WorkUnit
 from outreach.storage.base.queries import parse
 from outreach.storage.sqlite import SqliteStorage, schema, sql
 from outreach.storage.sqlite.backend import Session
 from outreach.working_set import AlreadyExists, Transaction
-from tests.storage.sqlite_support import NOW, campaign, contacts, dispatch, opened, set_up, workspace
+from tests.storage.sqlite_support import NOW, contacts, dispatch, opened, set_up
 
 SQL_FILES = sorted(path.stem for path in Path(sql.__file__).parent.glob("*.sql"))
 LARGE = (
@@ -46,6 +44,13 @@ def connection() -> Iterator[sqlite3.Connection]:
     made.close()
 
 
+def _plan(connection: sqlite3.Connection, aggregate: str, name: str) -> list[str]:
+    query = sql.load(aggregate)[name]
+    names = re.findall(r":(\w+)", query)
+    values = dict.fromkeys(names) if names else [None] * query.count("?")
+    return [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
+
+
 WHOLE_TABLES = {"audit.list_all", "erasure.messages_of_person", "erasure.calls_of_person"}
 """Queries that an operator asks once, on a connection that only reads."""
 
@@ -53,10 +58,8 @@ WHOLE_TABLES = {"audit.list_all", "erasure.messages_of_person", "erasure.calls_o
 @pytest.mark.parametrize("aggregate", SQL_FILES)
 def test_every_query_is_valid_and_reads_no_large_table_through(connection: sqlite3.Connection, aggregate: str) -> None:
     """With a million rows in them, a query that has no index to follow would stop everything."""
-    for name, query in sql.load(aggregate).items():
-        names = re.findall(r":(\w+)", query)
-        values = dict.fromkeys(names) if names else [None] * query.count("?")
-        plan = [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
+    for name in sql.load(aggregate):
+        plan = _plan(connection, aggregate, name)
         for step in plan:
             through = re.match(rf"SCAN ({'|'.join(LARGE)})\b(?! USING INDEX)", step)
             assert through is None or f"{aggregate}.{name}" in WHOLE_TABLES, (name, plan)
@@ -75,24 +78,14 @@ WHOLE_CAMPAIGNS = {
 def test_no_query_about_one_looks_at_its_whole_campaign(connection: sqlite3.Connection, aggregate: str) -> None:
     """With half a million sent, a question about one recipient that walks along all of them stops the sending."""
     for name, query in sql.load(aggregate).items():
-        names = re.findall(r":(\w+)", query)
-        values = dict.fromkeys(names) if names else [None] * query.count("?")
-        plan = [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
+        plan = _plan(connection, aggregate, name)
         through = [step for step in plan if re.search(rf"({'|'.join(LARGE)})\b.*\(campaign_number=\?\)$", step)]
         assert not through or "LIMIT" in query or f"{aggregate}.{name}" in WHOLE_CAMPAIGNS, (name, plan)
 
 
 def test_a_report_looks_at_no_contact_that_ended_well(connection: sqlite3.Connection) -> None:
     """Of a million contacts nearly all did: their number is known, and the others have indexes of their own."""
-    plans = {
-        name: [
-            row["detail"]
-            for row in connection.execute(
-                f"EXPLAIN QUERY PLAN {sql.load('reports')[name]}", {"number": None, "by_country": None}
-            )
-        ]
-        for name in ("results", "others")
-    }
+    plans = {name: _plan(connection, "reports", name) for name in ("results", "others")}
     assert any("USING COVERING INDEX recipients_not_plain" in step for step in plans["results"]), plans
     assert any("USING INDEX dispatches_not_plain" in step for step in plans["others"]), plans
     assert not any("PRIMARY" in step or "dispatches_of_campaign" in step for plan in plans.values() for step in plan)
@@ -109,16 +102,12 @@ IN_ORDER = [
 @pytest.mark.parametrize("name", IN_ORDER)
 def test_recipients_are_read_in_the_order_of_an_index(connection: sqlite3.Connection, name: str) -> None:
     """A limit is worth nothing when everything has to be sorted before it."""
-    query = sql.load("recipients")[name]
-    plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
-    assert not [row["detail"] for row in plan if "TEMP B-TREE" in row["detail"]]
+    assert not [step for step in _plan(connection, "recipients", name) if "TEMP B-TREE" in step]
 
 
 def test_the_latest_requests_are_read_in_the_order_of_an_index(connection: sqlite3.Connection) -> None:
     """It is asked at every failure, and a wave's intents all have one moment: no look may be at all of these."""
-    query = sql.load("dispatches")["recent"]
-    plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
-    assert not [row["detail"] for row in plan if "TEMP B-TREE" in row["detail"]]
+    assert not [step for step in _plan(connection, "dispatches", "recent") if "TEMP B-TREE" in step]
 
 
 @pytest.mark.parametrize("name", ["due_waiting_for", "due_waiting_else", "due_pending"])
@@ -140,16 +129,13 @@ def test_what_is_asked_about_one_recipient_is_found_by_its_position(
     connection: sqlite3.Connection, aggregate: str
 ) -> None:
     """It is asked at every receipt: to go through all that a campaign has would take longer with each message."""
-    query = sql.load(aggregate)["of_recipient"]
-    plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
-    assert any("campaign_number=? AND position=?" in row["detail"] for row in plan), plan
+    plan = _plan(connection, aggregate, "of_recipient")
+    assert any("campaign_number=? AND position=?" in step for step in plan), plan
 
 
 def test_what_waits_for_an_identifier_is_found_by_it(connection: sqlite3.Connection) -> None:
     """It is asked with every answer: to go through all that was called back would take longer with each of them."""
-    query = sql.load("callbacks")["waiting"]
-    plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
-    steps = [row["detail"] for row in plan if "callbacks" in row["detail"]]
+    steps = [step for step in _plan(connection, "callbacks", "waiting") if "callbacks" in step]
     indexes = ("INTEGER PRIMARY KEY", "INDEX callbacks_waiting ", "INDEX callbacks_waiting_for_telephony ")
     assert [[index in step for index in indexes].index(True) for step in steps] == [0, 1, 2], steps
 
@@ -160,12 +146,6 @@ PAGES = {
     "page_of_both": "campaigns_listed ",
     "page_of_both_in_status": "campaigns_listed_in_status ",
 }
-
-
-def _plan(connection: sqlite3.Connection, aggregate: str, name: str) -> list[str]:
-    query = sql.load(aggregate)[name]
-    names = dict.fromkeys(re.findall(r":(\w+)", query))
-    return [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", names)]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -214,9 +194,7 @@ def test_what_is_asked_over_everything_follows_an_index_of_the_few(
     connection: sqlite3.Connection, aggregate: str, name: str
 ) -> None:
     """A look at all that goes on costs the same however much was sent before, and is sorted already."""
-    query = sql.load(aggregate)[name]
-    plan = connection.execute(f"EXPLAIN QUERY PLAN {query}", dict.fromkeys(re.findall(r":(\w+)", query))).fetchall()
-    steps = [row["detail"] for row in plan]
+    steps = _plan(connection, aggregate, name)
     assert any(f"INDEX {OVERVIEW[aggregate, name]}" in step for step in steps), steps
     assert not [step for step in steps if re.match(rf"(SEARCH|SCAN) ({'|'.join(LARGE)}|campaigns)$", step)], steps
 
@@ -239,31 +217,6 @@ def test_a_query_is_there_once_and_says_why() -> None:
         parse("-- one --\n-- Why.\nSELECT 1\n-- one --\n-- Why.\nSELECT 1", {})
     with pytest.raises(ValueError, match="'one' has no comment"):
         parse("-- one --\nSELECT 1", {})
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("offset", [2**63 - 1, 2**63, 10**40])
-async def test_a_page_far_past_the_end_is_empty_and_knows_the_total(sqlite_storage: SqliteStorage, offset: int) -> None:
-    """Larger than any integer of SQLite."""
-    await sqlite_storage.write(set_up)
-    page, total = await sqlite_storage.read(
-        lambda tx: tx.campaign_lists.page("w1", channel=None, status=None, search=None, offset=offset, limit=100)
-    )
-    assert (list(page), total) == ([], 1)
-
-
-@pytest.mark.anyio
-async def test_recipients_of_which_one_is_refused_are_none(sqlite_storage: SqliteStorage) -> None:
-    """Also for an operation that goes on after the error: the insert changed nothing."""
-
-    def clash(tx: Transaction) -> int:
-        with pytest.raises(AlreadyExists):
-            tx.recipients.insert("w1", "c1", contacts([10, 11, 2, 12]), now=NOW)
-        return len(tx.recipients.page("w1", "c1"))
-
-    await sqlite_storage.write(lambda tx: set_up(tx, recipients=5))
-    assert await sqlite_storage.write(clash) == 5
-    assert await sqlite_storage.read(lambda tx: len(tx.recipients.page("w1", "c1"))) == 5
 
 
 @pytest.mark.anyio
@@ -295,34 +248,6 @@ async def test_the_unique_indexes_hold_for_who_writes_past_the_tables(
         await sqlite_storage.write(lambda tx: tx.dispatches.update(attrs.evolve(settled, state=DispatchState.UNKNOWN)))
     with opened(database) as other, pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
         other.execute("UPDATE dispatches SET state = 'unknown' WHERE id = 'd2'")
-
-
-@pytest.mark.anyio
-async def test_change_numbers_go_on_after_forgetting_and_reopening(
-    sqlite_storage: SqliteStorage, database: Path
-) -> None:
-    """Who listens from a number on never misses one."""
-    unit = WorkUnit("call", "w1", "k1")
-    assert await sqlite_storage.write(lambda tx: [tx.work.schedule(unit, NOW), tx.work.schedule(unit, None)]) == [1, 2]
-    assert await sqlite_storage.write(lambda tx: tx.work.delete_idle(limit=10)) == 1
-    async with SqliteStorage(database, clock=sqlite_storage._clock) as again:
-        assert await again.read(lambda tx: (tx.work.last_change(), list(tx.work.since(0)))) == (2, [])
-        assert await again.write(lambda tx: tx.work.schedule(unit, NOW)) == 3
-
-
-@pytest.mark.anyio
-async def test_a_campaign_that_is_deleted_while_loading_goes_in_slices(sqlite_storage: SqliteStorage) -> None:
-    """Each slice is a short transaction; the last takes the campaign along."""
-
-    def load(tx: Transaction) -> None:
-        tx.workspaces.insert(workspace())
-        tx.campaigns.insert_loading(campaign(), loading_until=NOW + timedelta(minutes=1))
-        tx.recipients.insert("w1", "c1", contacts(range(10)), now=NOW)
-
-    await sqlite_storage.write(load)
-    slices = [await sqlite_storage.write(lambda tx: tx.campaigns.delete_loading("w1", "c1", limit=4)) for _ in range(3)]
-    assert slices == [False, False, True]
-    assert await sqlite_storage.read(lambda tx: tx.campaigns.get_loading("w1", "c1")) is None
 
 
 def test_a_transaction_is_of_no_use_in_another_thread(connection: sqlite3.Connection) -> None:

@@ -182,6 +182,18 @@ async def test_the_log_of_a_database_that_is_not_there_is_not_deleted(
         assert len(await storage.read(subjects)) == 20 * 18
 
 
+async def write_and_copy(
+    storage: SqliteStorage, clock: ShiftedClock, copy: Callable[[], None], checkpoint: str
+) -> None:
+    """Copy the file between writes, and make a checkpoint after it."""
+    await write_some(storage, 3, clock)
+    await asyncio.to_thread(copy)
+    await write_some(storage, 3, clock)
+    with opened(storage._path) as other:
+        other.execute(f"PRAGMA wal_checkpoint({checkpoint})")
+    await write_some(storage, 3, clock)
+
+
 def overwrite(database: Path, copy: Path) -> None:
     """Copy a file over the database, in its place."""
     shutil.copyfile(copy, database)
@@ -223,12 +235,7 @@ async def test_a_file_that_is_put_in_the_place_of_an_open_one_is_noticed(
     monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
     copy, clock = database.with_name("copy.db"), ShiftedClock()
     async with SqliteStorage(database, clock=clock) as storage:
-        await write_some(storage, 3, clock)
-        await asyncio.to_thread(how, database, copy)
-        await write_some(storage, 3, clock)
-        with opened(database) as other:
-            other.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        await write_some(storage, 3, clock)
+        await write_and_copy(storage, clock, lambda: how(database, copy), "PASSIVE")
         what(database, copy)
         # Before anything is said of a crash, or of integrity.
         with pytest.raises(DatabaseReplaced, match="no longer reads, writes or sends"):
@@ -247,12 +254,7 @@ async def test_closing_adds_no_log_to_a_file_that_was_overwritten(
     monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
     copy, clock = database.with_name("copy.db"), ShiftedClock()
     async with SqliteStorage(database, clock=clock) as storage:
-        await write_some(storage, 3, clock)
-        await asyncio.to_thread(how, database, copy)
-        await write_some(storage, 3, clock)
-        with opened(database) as other:
-            other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        await write_some(storage, 3, clock)
+        await write_and_copy(storage, clock, lambda: how(database, copy), "TRUNCATE")
         storage.lock.record_high_water(MARK)
         overwrite(database, copy)
     assert database.read_bytes() == copy.read_bytes()
@@ -309,12 +311,7 @@ async def test_whoever_only_reads_notices_it_too(
     monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
     copy, clock = database.with_name("copy.db"), ShiftedClock()
     async with SqliteStorage(database, clock=clock) as writing, SqliteStorage(database, clock=clock) as reading:
-        await write_some(writing, 3, clock)
-        await asyncio.to_thread(plain_copy, database, copy)
-        await write_some(writing, 3, clock)
-        with opened(database) as other:
-            other.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        await write_some(writing, 3, clock)
+        await write_and_copy(writing, clock, lambda: plain_copy(database, copy), "PASSIVE")
         assert len(await reading.read(subjects)) == 20 * 9
         what(database, copy)
         for _ in range(2):

@@ -82,45 +82,6 @@ async def test_operations_that_queue_up_share_a_commit(
     assert commits(database) - before == 1
 
 
-async def test_an_answer_comes_after_the_commit(sqlite_storage: SqliteStorage, database: Path) -> None:
-    """What was answered is in the file for everybody."""
-    await sqlite_storage.write(appending("one"))
-    with opened(database) as other:
-        assert other.execute("SELECT subject FROM audit").fetchall() == [("one",)]
-
-
-async def test_an_operation_that_raises_undoes_itself_and_nothing_else(sqlite_storage: SqliteStorage) -> None:
-    """Its neighbours in the group stand; the error is the very object that was raised."""
-    error = ValueError("mine")
-
-    def fail(tx: Transaction) -> None:
-        tx.audit.append(entry("undone"))
-        raise error
-
-    gate = Gate()
-    results: list[BaseException | None] = []
-
-    async def keep() -> None:
-        results.extend(
-            await asyncio.gather(
-                sqlite_storage.write(appending("before")),
-                sqlite_storage.write(fail),
-                sqlite_storage.write(appending("after")),
-                return_exceptions=True,
-            )
-        )
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(sqlite_storage.write, gate)
-        await gate.wait_entered()
-        tasks.start_soon(keep)
-        await settle()
-        gate.opened.set()
-    assert results[0] is results[2] is None
-    assert results[1] is error
-    assert await sqlite_storage.read(subjects) == ["gate", "before", "after"]
-
-
 @pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, asyncio.CancelledError, AlreadyExists])
 async def test_every_kind_of_error_reaches_its_caller(sqlite_storage: SqliteStorage, kind: type[BaseException]) -> None:
     """Also those that would end a thread."""
@@ -193,47 +154,6 @@ async def test_a_cancelled_caller_whose_operation_runs_leaves_it_whole(sqlite_st
     gate.opened.set()
     await sqlite_storage.write(appending("next"))
     assert await sqlite_storage.read(subjects) == ["gate", "next"]
-
-
-async def test_a_time_limit_cancels_like_anything_else(sqlite_storage: SqliteStorage) -> None:
-    """Scopes of anyio end the wait, and the storage goes on."""
-    gate = Gate()
-
-    async def end(scope: anyio.CancelScope) -> None:
-        await gate.wait_entered()
-        scope.deadline = anyio.current_time()
-
-    async with anyio.create_task_group() as tasks:
-        with anyio.move_on_after(60) as scope:
-            tasks.start_soon(end, scope)
-            await sqlite_storage.write(gate)
-        assert scope.cancelled_caught
-        gate.opened.set()
-    assert await sqlite_storage.write(subjects) == ["gate"]
-
-
-async def test_urgent_operations_pass_large_work(sqlite_storage: SqliteStorage) -> None:
-    """What was queued later and is not large goes first."""
-    gate = Gate()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(sqlite_storage.write, gate)
-        await gate.wait_entered()
-        for number in range(3):
-            tasks.start_soon(_write_bulk, sqlite_storage, appending(f"bulk {number}"))
-        await settle()
-        for number in range(3):
-            tasks.start_soon(sqlite_storage.write, appending(f"urgent {number}"))
-        await settle()
-        gate.opened.set()
-    assert await sqlite_storage.read(subjects) == [
-        "gate",
-        "urgent 0",
-        "urgent 1",
-        "urgent 2",
-        "bulk 0",
-        "bulk 1",
-        "bulk 2",
-    ]
 
 
 async def test_an_urgent_operation_comes_between_pieces_of_large_work(sqlite_storage: SqliteStorage) -> None:
@@ -435,25 +355,6 @@ async def test_large_work_outlasts_a_lock_that_others_are_told_of(
         other.execute("ROLLBACK")
         await load
     assert await sqlite_storage.read(subjects) == ["bulk"]
-
-
-async def test_closing_waits_for_what_is_queued(database: Path) -> None:
-    """What was asked for before the end is done before the end."""
-    gate = Gate()
-    async with SqliteStorage(database, clock=SystemClock()) as storage:
-        first = asyncio.create_task(storage.write(gate))
-        await gate.wait_entered()
-        rest = [asyncio.create_task(storage.write(appending(f"{number}"))) for number in range(3)]
-        await settle()
-        gate.opened.set()
-    await asyncio.gather(first, *rest)
-    with opened(database) as other:
-        assert other.execute("SELECT subject FROM audit ORDER BY number").fetchall() == [
-            ("gate",),
-            ("0",),
-            ("1",),
-            ("2",),
-        ]
 
 
 async def test_closing_is_not_cut_short(database: Path) -> None:
