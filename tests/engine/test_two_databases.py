@@ -408,7 +408,7 @@ NOT_HERE = {
     "a file on another machine",
     "`db copy`: the source",
     "an archive",
-    "the whole directory, set back with the note (a snapshot of the machine)",
+    "the whole directory, set back with the note (a snapshot of its disk)",
     "a subscriber of logical replication",
     "a server that was recovered to an earlier moment",
     "a standby that was promoted",
