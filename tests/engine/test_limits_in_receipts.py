@@ -265,7 +265,7 @@ async def test_a_campaign_that_completed_before_a_stop_is_not_opened_by_a_limit(
     campaign = await given_active(storage)
     dispatch = await sent(storage, campaign)
     await _stop(storage, workspace_id, now=stopped_at)
-    await report(storage, receipt(dispatch))
+    await report(storage, limit(dispatch))
     after = await recipient(storage, campaign)
     assert (after.status, after.reason) == (R.FAILED, "rate_limited")
     assert (await reread(storage, campaign)).status is C.COMPLETED
@@ -285,7 +285,7 @@ async def test_a_stop_long_ago_is_found_behind_later_changes_of_the_workspace(st
             )
 
     await storage.write(change)
-    await report(storage, receipt(dispatch))
+    await report(storage, limit(dispatch))
     assert (await reread(storage, campaign)).status is C.COMPLETED
 
 
@@ -305,7 +305,7 @@ async def test_a_campaign_that_completed_after_a_stop_goes_on_after_a_limit(stor
             tx, THIS_WORKSPACE, WorkspaceStatus.ACTIVE, reason="rules", actor="cli:ann", now=NOW
         )
     )
-    await report(storage, receipt(dispatch))
+    await report(storage, limit(dispatch))
     assert (await reread(storage, campaign)).status is C.ACTIVE
 
 
