@@ -89,7 +89,7 @@ def test_what_ran_is_paused_where_the_log_of_a_killed_server_was_deleted(place: 
     kill_between_heartbeats(place, server, checkpoint)
     Path(f"{place.database}-wal").unlink()
     before = place.books.sent()
-    # Whoever opens it first says it, and the server pauses what ran.
+    # The first program that opens it reports the loss, and the server pauses what ran.
     found = {one["code"] for one in place.command("doctor", "--offline", statuses={0, 3, 4})["findings"]}
     assert "database_restored" in found
     again = place.serve()
@@ -130,7 +130,7 @@ def _compact(place: Place) -> None:
 
 @pytest.mark.parametrize("what", [_nothing, _ask_for_status, _look_with_sqlite, _add_and_delete_the_log, _compact])
 def test_a_killed_server_goes_on_where_nothing_was_lost(place: Place, what: Callable[[Place], None]) -> None:
-    """Its log was added to the file, by whoever opened it first."""
+    """The first program that opened the file added its log to it."""
     place.create(campaigns=1, recipients=400)
     server = place.serve()
     wait_for("some messages", lambda: place.books.sent() >= 10)

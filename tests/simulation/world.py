@@ -208,7 +208,7 @@ class World:
         return way
 
     async def look_up(self, link: Link, dispatch_id: str) -> DispatchOutcome | None:
-        """Tell from the records what became of a dispatch, or fail to; who asks may die of it."""
+        """Return the outcome of a dispatch from the records, or fail; the process that asks may be killed here."""
         await self._ask(link)
         if self.faults.draw("look_up_failed"):
             raise ConnectionError("The look-up failed.")
@@ -225,7 +225,7 @@ class World:
         return nothing
 
     async def newest_entry(self, link: Link, dispatch_id: str) -> Reached | None:
-        """Tell from the records what a provider has of a call; who asks may die of it."""
+        """Return what a provider has recorded of a call; the process that asks may be killed here."""
         await self._ask(link)
         entries = self.records.entries(dispatch_id)
         return entries[-1] if entries else None

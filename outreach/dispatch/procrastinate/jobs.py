@@ -35,7 +35,7 @@ _RECONNECT_SECONDS: Final = 30.0
 """How long the pool retries a connection with a doubling backoff; after that, the next caller retries at once."""
 
 _ANSWER_SECONDS: Final = 20.0
-"""A connection without an answer for this long counts as lost: no transaction locks a job for so long."""
+"""A connection that gives no answer for this long counts as lost; transactions lock a job for less time."""
 
 # What a slice asks for may be over by the time that it asks: a receipt has completed its campaign, say.
 _DEFER: Final = """

@@ -180,7 +180,7 @@ def meant_by(word: str) -> Sequence[str]:
 
 
 def _is_one_slip(word: str, right: str) -> bool:
-    """Return whether two words of which one part is the same are one slip apart."""
+    """Return whether a word is one slip away from the right one; the caller has found that they share a part."""
     if len(word) != len(right):
         return True
     at, *others = [at for at, letter in enumerate(word) if letter != right[at]]
