@@ -119,7 +119,7 @@ def create_app(
         spans=request_spans() if traced else None,
     )
     if metrics is not None:
-        metrics.start_requests()
+        metrics.start_requests(ROUTES)
     if engine is not None:
         check_carriers(server, engine)
     make_engine = (

@@ -86,7 +86,7 @@ class RequestStateMiddleware:
             if self._server.metrics is not None:
                 self._server.metrics.request_ended(scope, status, seconds)
             if spans is not None and span is not None:
-                spans.end(span, scope, status, exchange)
+                spans.end(span, scope, status, request_id=exchange.request_id, workspace_id=exchange.workspace_id)
             LOGGED_ID.reset(token)
 
 

@@ -39,6 +39,7 @@ from outreach.storage.opening import storage_from_url
 from outreach_server import ServerMetrics
 from outreach_server.cli.metrics_address import answering
 from outreach_server.cli.serving import bind, run_fast
+from outreach_server.routes import ROUTES
 
 _PATTERN: Final = (True, False, False, True)
 _SCRAPES_AT_REST: Final = 20
@@ -120,7 +121,7 @@ async def send(task: dict[str, Any]) -> dict[str, Any]:
     before = copy(database, database.with_suffix(".before"))
     carrier = Carrier(task["latency_ms"] / 1000)
     metrics = ServerMetrics(database=database)
-    metrics.start_requests()
+    metrics.start_requests(ROUTES)
     every_seconds = engine_metrics.REFRESH_SECONDS
     # Here the turns do so.
     engine_metrics.REFRESH_SECONDS = _NEVER_SECONDS  # type: ignore[misc]

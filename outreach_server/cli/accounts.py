@@ -14,7 +14,8 @@ from outreach.models import Account, RekeyResult
 from outreach.protocols import AccountCheck, CredentialField
 from outreach.server_support import PUBLIC_URL_VARIABLE
 from outreach_server.cli import documents, interruptions
-from outreach_server.cli.base import Group, actor, collect, state, with_engine
+from outreach_server.cli.base import Group, actor, state, with_engine
+from outreach_server.cli.collecting import collect
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.output import echo_json, note, show, show_list
 from outreach_server.cli.sandboxed import note_sandbox

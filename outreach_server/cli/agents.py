@@ -9,7 +9,8 @@ import click
 
 from outreach import Agent, AgentUpdate, NewAgent, NotFound, Outreach
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, collect, with_engine
+from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show, show_list
 from outreach_server.cli.values import AGENT, NAME, VOICE, WORKSPACE, OneOf, changed, clear
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 import attrs
 import click
 
-from outreach_server.cli.sigint import block_sigint, single_interrupt
+from outreach_server.cli.lazy_commands import HELPER, LazyCommands
+from outreach_server.cli.sigint import EXIT_INTERRUPTED, block_sigint, single_interrupt
 
 # The engine is imported when it is used, so that `--help` is fast.
 if TYPE_CHECKING:
     from outreach import Outreach, OutreachError, SimulatorConfig
-    from outreach_server.cli.lazy_commands import LazyCommands
     from outreach_server.config import ServerConfig
 
 T = TypeVar("T")
@@ -27,12 +27,7 @@ DEFAULT_DATABASE: Final = "sqlite:///outreach.db"
 DATABASE_VARIABLE: Final = "OUTREACH_DATABASE_URL"
 CONFIG_VARIABLE: Final = "OUTREACH_CONFIG"
 
-HELPER: Final = "read-body"
-"""The hidden command."""
-
 EXIT_FAILED: Final = 1
-EXIT_INTERRUPTED: Final = 130
-"""The exit status after Ctrl-C: 128 and the number of the signal."""
 
 _LISTING: Final = {
     "workspace": "outreach-server workspaces list",
@@ -126,17 +121,6 @@ def with_engine(work: Callable[[Outreach], Awaitable[T]], *, create: bool = Fals
             return await work(engine)
 
     return interruptions.run(run)
-
-
-async def collect(found: AsyncIterator[T], limit: int | None = None) -> list[T]:
-    """Return the items of a list, or the first so many."""
-    items: list[T] = []
-    if limit is None or limit > 0:
-        async for item in found:
-            items.append(item)
-            if len(items) == limit:
-                break
-    return items
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from outreach.models import StartCheck
 from outreach.protocols import SystemClock
 from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
-from outreach_server.cli.base import Command, Group, actor, collect, state, with_engine
+from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaign_copies import archive_, clone_, follow_up_, unarchive_
 from outreach_server.cli.campaign_forecast import forecast_
 from outreach_server.cli.campaign_import import import_
@@ -26,6 +26,7 @@ from outreach_server.cli.campaign_test_send import test_send_
 from outreach_server.cli.campaign_update import update_
 from outreach_server.cli.campaign_watch import watch_
 from outreach_server.cli.campaign_why import why_
+from outreach_server.cli.collecting import collect
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.erasing import delete_
 from outreach_server.cli.no_dispatcher import no_dispatcher_text

@@ -11,12 +11,12 @@ import anyio
 import click
 
 from outreach import Outreach
-from outreach_server.cli.base import EXIT_INTERRUPTED, OwnDatabaseCommand, state, unwrapped
+from outreach_server.cli.base import OwnDatabaseCommand, state, unwrapped
 from outreach_server.cli.output import console, echo_json
 from outreach_server.cli.reading import parser_command
 from outreach_server.cli.sandbox import create_demo_workspace
 from outreach_server.cli.serving import Server, bind_near, run_fast, url_of
-from outreach_server.cli.sigint import ending_in_order
+from outreach_server.cli.sigint import EXIT_INTERRUPTED, ending_in_order
 from outreach_server.cli.values import PORT
 
 

@@ -9,7 +9,8 @@ import click
 
 from outreach import FlowStep, FlowUpdate, NewFlow
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, collect, with_engine
+from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show, show_list
 from outreach_server.cli.values import FLOW, NAME, WORKSPACE, changed, name_of
 

@@ -15,8 +15,7 @@ from typing import Final, TypeVar
 
 import anyio
 
-from outreach_server.cli.base import EXIT_INTERRUPTED
-from outreach_server.cli.sigint import ignore_sigint
+from outreach_server.cli.sigint import EXIT_INTERRUPTED, ignore_sigint
 
 T = TypeVar("T")
 

@@ -7,7 +7,8 @@ import click
 from outreach import Outreach
 from outreach.models import API_SCOPES, DEFAULT_SCOPES, ApiKey, ApiScope
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, collect, with_engine
+from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.values import KEY, WORKSPACE, OneOf, Text
 

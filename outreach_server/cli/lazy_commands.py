@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from types import ModuleType
+from typing import Final
 
 import attrs
 import click
 
 from outreach_server.needs import server_extra
+
+HELPER: Final = "read-body"
+"""The hidden command, which reads a large body for a server."""
 
 
 @attrs.frozen

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, collect, with_engine
+from outreach_server.cli.base import Group, with_engine
+from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show_list
 from outreach_server.cli.values import WORKSPACE
 

@@ -10,7 +10,7 @@ import click
 
 from outreach import NewRecipient, NotFound, Outreach, Workspace
 from outreach.server_support import prepare_recipient
-from outreach_server.cli.base import collect
+from outreach_server.cli.collecting import collect
 
 _MAX_CAMPAIGNS: Final = 2000
 _SHOWN: Final = 5

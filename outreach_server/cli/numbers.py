@@ -7,7 +7,8 @@ import click
 from outreach import NewNumber, NumberUpdate
 from outreach.models import CarrierName
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, collect, with_engine
+from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show, show_list
 from outreach_server.cli.values import CARRIER, NUMBER, TRUNK, WORKSPACE, changed, clear, integer_of
 

@@ -9,7 +9,8 @@ import click
 from outreach import Campaign, Outreach
 from outreach.models import AuditEntry
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, actor, collect, state, with_engine
+from outreach_server.cli.base import Command, actor, state, with_engine
+from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import amount, console, echo_json, listing, note, show_list
 from outreach_server.cli.values import WORKSPACE
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from outreach_server.cli.base import HELPER
+from outreach_server.cli.lazy_commands import HELPER
 
 
 def parser_command() -> Sequence[str] | None:

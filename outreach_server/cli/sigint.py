@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
+EXIT_INTERRUPTED: Final = 130
+"""The exit status after Ctrl-C: 128 and the number of the signal."""
+
 AGAIN_SECONDS: Final = 1.0
 """A command that has not begun to end within this lost its first Ctrl-C where Python drops exceptions."""
 

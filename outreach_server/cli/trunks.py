@@ -6,7 +6,8 @@ import click
 
 from outreach import NewTrunk, TrunkUpdate
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, collect, with_engine
+from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show, show_list
 from outreach_server.cli.values import NAME, TRUNK, WORKSPACE, changed, clear
 

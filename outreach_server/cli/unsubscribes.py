@@ -11,7 +11,8 @@ import click
 from outreach import InvalidRequest, Outreach
 from outreach.models import NewUnsubscribes, UnsubscribeScope
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, collect, state, with_engine
+from outreach_server.cli.base import Group, actor, state, with_engine
+from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import amount, echo_json, note, show_list, stream_array, stream_lines
 from outreach_server.cli.unsubscribe_import import import_
 from outreach_server.cli.values import SCOPE, WORKSPACE, text_of

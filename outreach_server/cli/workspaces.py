@@ -6,7 +6,8 @@ import click
 
 from outreach import NewWorkspace, Outreach, Workspace, WorkspaceMode, WorkspaceStatus, WorkspaceUpdate
 from outreach_server.cli import documents
-from outreach_server.cli.base import Group, actor, collect, state, with_engine
+from outreach_server.cli.base import Group, actor, state, with_engine
+from outreach_server.cli.collecting import collect
 from outreach_server.cli.database_place import place_of
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.values import NAME, WORKSPACE, OneOf, Region, changed, clear, integer_of

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.types import Scope
 
 from outreach_server.listening.refusal_counter import RefusalCounter
-
-if TYPE_CHECKING:
-    from outreach_server.context import RequestState
 
 _FAULT = 500
 
@@ -38,10 +35,12 @@ class RequestSpans:
             self._log_failure(error)
             return None
 
-    def end(self, begun: tuple[Any, Any], scope: Scope, status: int, exchange: RequestState) -> None:
+    def end(
+        self, begun: tuple[Any, Any], scope: Scope, status: int, *, request_id: str, workspace_id: str | None
+    ) -> None:
         """End a span, now that its operation and outcome are known."""
         try:
-            self._end(begun, scope, status, exchange)
+            self._end(begun, scope, status, request_id, workspace_id)
         except Exception as error:  # the same
             self._log_failure(error)
 
@@ -59,7 +58,9 @@ class RequestSpans:
         span = self._tracer.start_span(scope["method"], context=propagate.extract(headers), kind=trace.SpanKind.SERVER)
         return span, context.attach(trace.set_span_in_context(span))
 
-    def _end(self, begun: tuple[Any, Any], scope: Scope, status: int, exchange: RequestState) -> None:
+    def _end(
+        self, begun: tuple[Any, Any], scope: Scope, status: int, request_id: str, workspace_id: str | None
+    ) -> None:
         from opentelemetry import context
         from opentelemetry.trace import StatusCode
 
@@ -69,9 +70,9 @@ class RequestSpans:
         span.update_name(f"{scope['method']} {endpoint}")
         span.set_attribute("http.request.method", scope["method"])
         span.set_attribute("http.response.status_code", status)
-        span.set_attribute("outreach.request_id", exchange.request_id)
-        if exchange.workspace_id is not None:
-            span.set_attribute("outreach.workspace_id", exchange.workspace_id)
+        span.set_attribute("outreach.request_id", request_id)
+        if workspace_id is not None:
+            span.set_attribute("outreach.workspace_id", workspace_id)
         if status >= _FAULT:
             span.set_status(StatusCode.ERROR)
         context.detach(token)

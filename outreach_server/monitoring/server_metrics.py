@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,6 @@ from starlette.types import Scope
 
 from outreach.metrics import Counts, EngineMetrics, Family, Histograms, TallyCollector
 from outreach_server.monitoring.exposition import Exposition
-from outreach_server.routes import ROUTES
 
 REQUESTS: Final = Family(
     "outreach_http_requests_total",
@@ -31,14 +31,6 @@ SECONDS: Final = Family(
 )
 SERVER_FAMILIES: Final = (REQUESTS, SECONDS)
 
-OPERATIONS: Final = {
-    (method, route.endpoint.__name__): f"{method} {route.path}"
-    for route in ROUTES
-    for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
-    if hasattr(route.endpoint, method.lower())
-}
-"""The operations by method and endpoint."""
-
 OTHER: Final = "other"
 """The operation of a request whose path is none, or does not know the method."""
 
@@ -47,6 +39,16 @@ ERRORS: Final = ("500", "503")
 
 _NO_ANSWER: Final = "none"
 """The status of a request whose client went away."""
+
+
+def operations_of(routes: Iterable[Route]) -> Mapping[tuple[str, str], str]:
+    """Return the operations of routes by method and endpoint."""
+    return {
+        (method, route.endpoint.__name__): f"{method} {route.path}"
+        for route in routes
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+        if hasattr(route.endpoint, method.lower())
+    }
 
 
 class ServerMetrics:
@@ -78,10 +80,12 @@ class ServerMetrics:
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)
         self._exposition = Exposition(self.registry)
+        self._operations: Mapping[tuple[str, str], str] = {}
 
-    def start_requests(self) -> None:
-        """Show zeros for the errors of every operation; an app does so when it is created."""
-        for operation in (*OPERATIONS.values(), OTHER):
+    def start_requests(self, routes: Iterable[Route]) -> None:
+        """Show zeros for the errors of every operation of an app's routes; an app does so when it is created."""
+        self._operations = operations_of(routes)
+        for operation in (*self._operations.values(), OTHER):
             for error in ERRORS:
                 self._requests.start(operation, error)
 
@@ -95,7 +99,7 @@ class ServerMetrics:
         """
         # A HEAD is answered as a GET whose body is left out.
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        operation = OPERATIONS.get((method, getattr(scope.get("endpoint"), "__name__", "")), OTHER)
+        operation = self._operations.get((method, getattr(scope.get("endpoint"), "__name__", "")), OTHER)
         self._requests.add(operation, str(status) if status else _NO_ANSWER)
         self._seconds.observe(seconds, operation)
 

@@ -17,7 +17,7 @@ import pytest
 from sqlite_utils import Database, Migrations
 
 from outreach.storage.sqlite import schema
-from outreach_server.cli.base import EXIT_INTERRUPTED
+from outreach_server.cli.sigint import EXIT_INTERRUPTED
 from tests.cli.conftest import DEADLINE, ROOT, STOP_SIGNALS, Cli, Start
 
 TWILIO = {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32}

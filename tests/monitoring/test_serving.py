@@ -18,11 +18,14 @@ from outreach_server import ServerMetrics, create_app
 from outreach_server.cli.metrics_address import metrics_of
 from outreach_server.config import ServerConfig, host_and_port
 from outreach_server.contract import contract_bytes
-from outreach_server.monitoring.server_metrics import ERRORS, OPERATIONS, OTHER
+from outreach_server.monitoring.server_metrics import ERRORS, OTHER, operations_of
+from outreach_server.routes import ROUTES
 from tests.cli.conftest import Cli, Process, database, start, until
 from tests.monitoring.exposition import samples, value
 
 __all__ = ["database", "start"]
+
+OPERATIONS = operations_of(ROUTES)
 
 
 def get(url: str) -> httpx.Response:
