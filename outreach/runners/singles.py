@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import anyio
@@ -19,7 +20,7 @@ from outreach.models.resources import Agent
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, DispatchState, MessageStatus
 from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
-from outreach.operations.common import workspace_of
+from outreach.operations.common import agent_of, workspace_of
 from outreach.operations.settling import call_outcomes, ledger
 from outreach.operations.waves import singles
 from outreach.operations.waves.claims import NotClaimed, Wanted
@@ -28,7 +29,7 @@ from outreach.operations.waves.singles import IntentTerms
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
-from outreach.providers.pool import ProviderPool, ProviderRequest, SendRequest, account_key
+from outreach.providers.pool import ProviderPool, ProviderRequest, ResolveProvider, SendRequest, account_key
 from outreach.runners.adapter_answers import recordable_call_report
 from outreach.runners.channels import outbound_message
 from outreach.runners.outbox import Outbox
@@ -72,7 +73,6 @@ class SinglesRunner:
         if message is None or message.status is not MessageStatus.QUEUED:
             # Its outcome schedules it again.
             return None
-        account = account_key(unit.workspace_id, message.carrier)
         sender = message.from_number
         pace = await self._storage.read(lambda tx: pace_of_number(tx, unit.workspace_id, sender, self._clock.now()))
         wanted = Wanted(workspace_id=unit.workspace_id, campaign=None, sender=pace)
@@ -80,45 +80,7 @@ class SinglesRunner:
             if not await slice_claims.take(wanted):
                 # The feed returns it again once no worker drives it.
                 return None
-            try:
-                return await self._send_message(unit, message, wanted, account, epoch, wake_signal)
-            except NotClaimed:
-                self._worker.claims.doubt()
-                return self._clock.now() + timedelta(seconds=self._config.change_poll_seconds)
-
-    async def _send_message(
-        self, unit: WorkUnit, message: Message, wanted: Wanted, account: str, epoch: int, wake_signal: WakeSignal
-    ) -> datetime | None:
-        """Commit and send a message that this worker drives; return when it is due next."""
-        pace = wanted.sender
-        if not await self._outbox.reserve(account, wake_signal):
-            return self._clock.now()
-        try:
-            # Nothing may fail between the commit and the request.
-            dispatch, workspace = await self._worker.commit(
-                lambda tx: (
-                    singles.commit_message(
-                        tx, unit.workspace_id, unit.id, self._terms(epoch, pace), clock_now=self._clock.now
-                    ),
-                    workspace_of(tx, unit.workspace_id),
-                )
-            )
-        except BaseException:
-            self._outbox.release(account, 1)
-            raise
-        if dispatch is None:
-            self._outbox.release(account, 1)
-            return await self._due(unit)
-        self._outbox.send(
-            ProviderRequest(
-                dispatch=dispatch,
-                resolve_provider=lambda: self._carrier(workspace, message, dispatch),
-                account=account,
-                paces={pace.key: pace.spacing} if pace is not None else {},
-                driven=(unit.workspace_id, wanted.subjects[0]),
-            )
-        )
-        return None
+            return await self._dispatch(unit, message, wanted, epoch, wake_signal)
 
     async def run_call(self, unit: WorkUnit, *, epoch: int, wake_signal: WakeSignal) -> datetime | None:
         """Place a queued call once, or poll a placed one; return when it is due next."""
@@ -131,38 +93,41 @@ class SinglesRunner:
                 return None
             if call.status is not CallStatus.QUEUED:
                 return await self._poll(call)
-            try:
-                return await self._place_call(unit, call, wanted, epoch, wake_signal)
-            except NotClaimed:
-                self._worker.claims.doubt()
-                return self._clock.now() + timedelta(seconds=self._config.change_poll_seconds)
+            return await self._dispatch(unit, call, wanted, epoch, wake_signal)
 
-    async def _place_call(
-        self, unit: WorkUnit, call: Call, wanted: Wanted, epoch: int, wake_signal: WakeSignal
+    async def _dispatch(
+        self, unit: WorkUnit, single: Message | Call, wanted: Wanted, epoch: int, wake_signal: WakeSignal
     ) -> datetime | None:
-        """Commit and place a call that this worker drives; return when it is due next."""
-        account = account_key(unit.workspace_id, call.provider)
+        """Commit and send a message or call that this worker drives; return when it is due next."""
+        account = account_key(unit.workspace_id, single.carrier if isinstance(single, Message) else single.provider)
+        pace = wanted.sender
         if not await self._outbox.reserve(account, wake_signal):
             return self._clock.now()
+
+        def operation(tx: Transaction) -> tuple[Dispatch, ResolveProvider] | None:
+            dispatch = singles.commit_single(tx, unit, self._terms(epoch, pace), clock_now=self._clock.now)
+            return None if dispatch is None else (dispatch, self._provider_of(tx, single, dispatch))
+
         try:
-            committed, workspace = await self._worker.commit(
-                lambda tx: (
-                    singles.commit_call(tx, unit.workspace_id, unit.id, self._terms(epoch), clock_now=self._clock.now),
-                    workspace_of(tx, unit.workspace_id),
-                )
-            )
+            # Nothing may fail between the commit and the request.
+            committed = await self._worker.commit(operation)
+        except NotClaimed:
+            self._outbox.release(account, 1)
+            self._worker.claims.doubt()
+            return self._clock.now() + timedelta(seconds=self._config.change_poll_seconds)
         except BaseException:
             self._outbox.release(account, 1)
             raise
         if committed is None:
             self._outbox.release(account, 1)
             return await self._due(unit)
-        dispatch, agent = committed
+        dispatch, resolve_provider = committed
         self._outbox.send(
             ProviderRequest(
                 dispatch=dispatch,
-                resolve_provider=lambda: self._voice(workspace, agent, call, dispatch),
+                resolve_provider=resolve_provider,
                 account=account,
+                paces={pace.key: pace.spacing} if pace is not None else {},
                 driven=(unit.workspace_id, wanted.subjects[0]),
             )
         )
@@ -271,6 +236,13 @@ class SinglesRunner:
 
     async def _workspace(self, unit: WorkUnit) -> Workspace:
         return await self._storage.read(lambda tx: workspace_of(tx, unit.workspace_id))
+
+    def _provider_of(self, tx: Transaction, single: Message | Call, dispatch: Dispatch) -> ResolveProvider:
+        """Return what finds the provider of a committed message or call."""
+        workspace = workspace_of(tx, single.workspace_id)
+        if isinstance(single, Message):
+            return partial(self._carrier, workspace, single, dispatch)
+        return partial(self._voice, workspace, agent_of(tx, single.workspace_id, single.agent_id), single, dispatch)
 
     async def _carrier(self, workspace: Workspace, queued: Message, dispatch: Dispatch) -> SendRequest:
         carrier = await self._provider_pool.carrier(workspace, dispatch.provider)

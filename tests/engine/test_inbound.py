@@ -14,6 +14,7 @@ from outreach.models.message import Message
 from outreach.models.settings import ReplySettings
 from outreach.models.states import MessageStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.unsubscribe import UnsubscribeScope
+from outreach.models.work import WorkUnit
 from outreach.operations.waves import singles
 from outreach.operations.waves.intents import withdrawal_reason
 from outreach.protocols.storage import Storage
@@ -47,7 +48,8 @@ async def commit_at(storage: Storage, message: Message, now: datetime) -> Any:
             tx.leases.put(make_lease(epoch=EPOCH))
             tx.workers.put(make_worker(epoch=EPOCH))
         terms = intent_terms(now)
-        return singles.commit_message(tx, message.workspace_id, message.id, terms, clock_now=lambda: now)
+        unit = WorkUnit("message", message.workspace_id, message.id)
+        return singles.commit_single(tx, unit, terms, clock_now=lambda: now)
 
     return await storage.write(operation)
 

@@ -179,9 +179,8 @@ async def test_a_single_message_takes_a_slot_of_its_number(storage: Storage) -> 
         latest: datetime | None = None,
     ) -> datetime | None:
         terms = intent_terms(now, latest=latest or now + 15 * SECOND, lifetime=lifetime, not_before=not_before)
-        made = await storage.write(
-            lambda tx: singles.commit_message(tx, THIS_WORKSPACE, message.id, terms, clock_now=lambda: now)
-        )
+        unit = WorkUnit("message", THIS_WORKSPACE, message.id)
+        made = await storage.write(lambda tx: singles.commit_single(tx, unit, terms, clock_now=lambda: now))
         if made is None:
             return None
         assert made.valid_until == now + 5 * SECOND
@@ -219,9 +218,8 @@ async def test_an_answer_to_a_keyword_takes_no_slot_at_the_moment_when_it_is_non
     await storage.write(lambda tx: singles.create_message(tx, answer, now=NOW))
     await storage.write(lambda tx: tx.runs.put_sender_slot(THIS_WORKSPACE, SENDER, NOW + SECOND))
     terms = intent_terms(latest=NOW + 15 * SECOND)
-    made = await storage.write(
-        lambda tx: singles.commit_message(tx, THIS_WORKSPACE, answer.id, terms, clock_now=lambda: NOW)
-    )
+    unit = WorkUnit("message", THIS_WORKSPACE, answer.id)
+    made = await storage.write(lambda tx: singles.commit_single(tx, unit, terms, clock_now=lambda: NOW))
     assert (made is not None) == sent
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import attrs
@@ -265,11 +266,9 @@ async def test_single_messages_and_calls_wait_too(storage: Storage) -> None:
         throttle = make_provider_throttle(provider=provider, until=NOW + timedelta(seconds=seconds))
         await storage.write(lambda tx, throttle=throttle: tx.provider_throttles.put(throttle))  # type: ignore[misc]
     terms = intent_terms()
-    clock = {"clock_now": lambda: NOW}
-    assert (
-        await storage.write(lambda tx: singles.commit_message(tx, THIS_WORKSPACE, message.id, terms, **clock)) is None
-    )
-    assert await storage.write(lambda tx: singles.commit_call(tx, THIS_WORKSPACE, call.id, terms, **clock)) is None
+    for unit in (WorkUnit("message", THIS_WORKSPACE, message.id), WorkUnit("call", THIS_WORKSPACE, call.id)):
+        commit = partial(singles.commit_single, unit=unit, terms=terms, clock_now=lambda: NOW)
+        assert await storage.write(commit) is None
 
     def due(unit: WorkUnit) -> object:
         return storage.read(lambda tx: (work := tx.work.get(unit)) and work.due_at)

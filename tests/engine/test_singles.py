@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import anyio
@@ -31,6 +32,7 @@ from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import Message
 from outreach.models.states import DispatchState
+from outreach.models.work import WorkUnit
 from outreach.operations.settling import ledger
 from outreach.operations.waves import provider_throttles, singles
 from outreach.operations.waves.singles import IntentTerms
@@ -387,13 +389,12 @@ async def _commit(
     def terms() -> IntentTerms:
         return intent_terms(now, epoch=epoch)
 
-    sms = await storage.write(
-        lambda tx: singles.commit_message(tx, THIS_WORKSPACE, message.id, terms(), clock_now=lambda: now)
-    )
-    placed = await storage.write(
-        lambda tx: singles.commit_call(tx, THIS_WORKSPACE, call.id, terms(), clock_now=lambda: now)
-    )
-    return sms, placed[0] if placed else None
+    units = (WorkUnit("message", THIS_WORKSPACE, message.id), WorkUnit("call", THIS_WORKSPACE, call.id))
+    sms, placed = [
+        await storage.write(partial(singles.commit_single, unit=unit, terms=terms(), clock_now=lambda: now))
+        for unit in units
+    ]
+    return sms, placed
 
 
 async def _both(storage: Storage, message: Message, call: Call, status: str, reason: str | None) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from outreach import EngineConfig, NewAgent, NewCall, NewMessage, NewWorkspace, Outreach, WorkspaceMode
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
+from outreach.models.work import WorkUnit
 from outreach.operations.waves import singles
 from outreach.operations.waves.singles import IntentTerms
 from outreach.policy.call_settlement import ProviderAnalyser
@@ -134,8 +135,8 @@ async def line(part: P) -> AsyncIterator[Line[P]]:
             item_id = (await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to=PERSON))).id
 
         def commit(tx: Transaction) -> Any:
-            operation = singles.commit_message if part.channel == "sms" else singles.commit_call
-            return operation(tx, workspace.id, item_id, terms, clock_now=engine.now)
+            unit = WorkUnit("message" if part.channel == "sms" else "call", workspace.id, item_id)
+            return singles.commit_single(tx, unit, terms, clock_now=engine.now)
 
         assert await storage.write(commit) is not None
         yield Line(

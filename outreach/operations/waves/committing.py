@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -26,7 +26,7 @@ from outreach.operations.campaigns.recipients import (
 from outreach.operations.campaigns.transitions import complete_if_done
 from outreach.operations.common import require_worker, settings_of
 from outreach.operations.waves import claims, provider_throttles
-from outreach.operations.waves.intents import IntentDraft, draft_intent, insert_intents, mark_dispatching
+from outreach.operations.waves.intents import IntentDraft, commit_intents, draft_intent
 from outreach.operations.waves.pace import frequency_capped_until, sender_pace
 from outreach.operations.waves.planning import prefetch_campaigns
 from outreach.policy.call_settlement import second_leg_is_late
@@ -70,7 +70,7 @@ def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[
     tx.claims.prefetch((wave.workspace_id, wave.campaign_id) for wave in waves)
     contacted: set[tuple[str, str]] = set()
     begun = [_committed_before(tx, wave) or _begin(tx, wave, contacted, now) for wave in waves]
-    opened = insert_intents(tx, [draft for one in begun if isinstance(one, _Begun) for draft in one.drafts])
+    opened = commit_intents(tx, [draft for one in begun if isinstance(one, _Begun) for draft in one.drafts])
     done = [_finish(tx, one, opened, now) if isinstance(one, _Begun) else one for one in begun]
     # Counted last, so that a stop by this operation itself is not taken for a later one.
     stops = tx.stops.count()
@@ -185,20 +185,18 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
     return _Begun(wave=wave, campaign=campaign, change=change, changed=changed or bool(postponed), drafts=drafts)
 
 
-def _finish(tx: Transaction, begun: _Begun, opened: frozenset[str], now: datetime) -> WaveResult:
+def _finish(tx: Transaction, begun: _Begun, opened: Mapping[str, Counters], now: datetime) -> WaveResult:
     """Write what follows from a wave's intents that entered the ledger."""
-    entered = [one for one in begun.drafts if one.dispatch.id in opened]
+    entered = tuple(one.dispatch for one in begun.drafts if one.dispatch.id in opened)
     change = begun.change
     for one in entered:
-        change += mark_dispatching(tx, one)
+        change += opened[one.id]
     if change != Counters():
         campaign = begun.campaign
         counters = tx.campaigns.add_counters(campaign.workspace_id, campaign.id, change)
         if counters.open == 0:
             complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
-    return WaveResult(
-        stale=False, changed=begun.changed or bool(entered), dispatches=tuple(one.dispatch for one in entered)
-    )
+    return WaveResult(stale=False, changed=begun.changed or bool(entered), dispatches=entered)
 
 
 def _numbers(wave: Wave) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from outreach.copying import copy_with
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch
+from outreach.models.message import Message
 from outreach.models.plans import Intent, Wave
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
@@ -27,12 +28,19 @@ from outreach.working_set import Transaction
 
 @attrs.frozen(kw_only=True)
 class IntentDraft:
-    """An intent to be written, with its recipient before and after, and its call record (None for a message)."""
+    """An intent to be written, with what changes by it.
+
+    Attributes:
+        dispatch: The intent.
+        before: The recipient of a campaign before; None for a single message or call.
+        after: The recipient, or the single message or call, once the intent is written.
+        call: The new call record of a recipient; None for a message, and for a single call, which has one.
+    """
 
     dispatch: Dispatch
-    before: Recipient
-    after: Recipient
-    call: Call | None
+    before: Recipient | None = None
+    after: Recipient | Message | Call
+    call: Call | None = None
 
 
 def draft_intent(
@@ -86,10 +94,13 @@ def draft_intent(
     return IntentDraft(dispatch=dispatch, before=current, after=after, call=call), run
 
 
-def insert_intents(tx: Transaction, drafts: Sequence[IntentDraft]) -> frozenset[str]:
-    """Write many intents at once; return the identifiers of those that were written.
+def commit_intents(tx: Transaction, drafts: Sequence[IntentDraft]) -> Mapping[str, Counters]:
+    """Write many intents at once, of campaigns or of single messages and calls, and what changes by them.
 
     The ledger refuses a second open dispatch; the slot of a refused one is lost.
+
+    Returns:
+        The change of the campaign's counters for each intent that was written, by its identifier.
     """
     for one in drafts:
         if one.call is not None:
@@ -99,16 +110,22 @@ def insert_intents(tx: Transaction, drafts: Sequence[IntentDraft]) -> frozenset[
         if one.call is not None and one.dispatch.id not in opened:
             at = one.dispatch.created_at
             tx.calls.update(attrs.evolve(one.call, status=CallStatus.CANCELED, error="dispatch_open", ended_at=at))
-    return opened
+    return {one.dispatch.id: _mark_dispatching(tx, one) for one in drafts if one.dispatch.id in opened}
 
 
-def mark_dispatching(tx: Transaction, opened: IntentDraft) -> Counters:
-    """Update the recipient of a written intent; return the change of the counters."""
-    dispatch = opened.dispatch
-    rule = TrailRule.PACE if dispatch.channel == "sms" else TrailRule.CONCURRENCY
-    return put_recipient(
-        tx, dispatch.workspace_id, opened.before, opened.after, rule=rule, now=dispatch.created_at, dispatch=dispatch
-    )
+def _mark_dispatching(tx: Transaction, opened: IntentDraft) -> Counters:
+    """Update what a written intent is for; return the change of the campaign's counters."""
+    dispatch, after = opened.dispatch, opened.after
+    if isinstance(after, Message):
+        tx.messages.update(after)
+    elif isinstance(after, Call):
+        tx.calls.update(after)
+    elif opened.before is not None:
+        rule = TrailRule.PACE if dispatch.channel == "sms" else TrailRule.CONCURRENCY
+        return put_recipient(
+            tx, dispatch.workspace_id, opened.before, after, rule=rule, now=dispatch.created_at, dispatch=dispatch
+        )
+    return Counters()
 
 
 def _caller(

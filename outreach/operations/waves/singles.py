@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
 import attrs
 
 from outreach.errors import AgentInactive, AgentNotOutbound, CallInProgress, RecipientUnsubscribed
-from outreach.models.base import Channel
 from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch
-from outreach.models.message import Message, Purpose
+from outreach.models.message import Message
 from outreach.models.resources import Agent
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, WorkspaceStatus
 from outreach.models.trail import TrailRule
@@ -23,10 +23,11 @@ from outreach.operations.campaigns import trail
 from outreach.operations.common import require_worker
 from outreach.operations.register.entries import block_reason
 from outreach.operations.waves import claims, provider_throttles
+from outreach.operations.waves.intents import IntentDraft, commit_intents
 from outreach.operations.waves.pace import pace_of_number
 from outreach.policy.dispatch_history import NOT_REACHED
 from outreach.policy.settlement import Backoff
-from outreach.working_set import AlreadyExists, Transaction
+from outreach.working_set import Transaction
 
 _CANCELED_BY: Final[Mapping[str, TrailRule]] = MappingProxyType(
     {
@@ -102,127 +103,98 @@ def create_message(tx: Transaction, message: Message, *, now: datetime) -> Messa
     return message
 
 
-def commit_message(
-    tx: Transaction, workspace_id: str, message_id: str, terms: IntentTerms, *, clock_now: Callable[[], datetime]
+def commit_single(
+    tx: Transaction, unit: WorkUnit, terms: IntentTerms, *, clock_now: Callable[[], datetime]
 ) -> Dispatch | None:
-    """Commit the intent of a queued message, or raise `LeaseLost` or `NotClaimed`; None if not to be sent now."""
+    """Commit the intent of a queued message or call, or raise `LeaseLost` or `NotClaimed`; None if not to start now."""
     require_worker(tx, terms.epoch)
     now = clock_now()
-    message = tx.messages.get(workspace_id, message_id)
-    if message is None or message.status is not MessageStatus.QUEUED:
+    single = _queued(tx, unit)
+    if single is None:
         return None
-    unit = WorkUnit("message", workspace_id, message_id)
-    before = tx.dispatches.of_message(workspace_id, message_id)
-    stale_at = message.send_until
-    if stale_at is None:
-        stale_at = terms.stale_after + _waiting_since(message.created_at, before)
-    reason = _cancel_reason(tx, workspace_id, "sms", message.to, message.purpose, stale_at, now)
+    if isinstance(single, Message):
+        provider, send_until = single.carrier, single.send_until
+        before = tx.dispatches.of_message(single.workspace_id, single.id)
+    else:
+        provider, send_until = single.provider, None
+        before = tx.dispatches.of_call(single.workspace_id, single.id)
+    stale_at = send_until or terms.stale_after + _waiting_since(single.created_at, before)
+    reason = _cancel_reason(tx, single, stale_at, now)
     if reason is not None:
-        _cancel_message(tx, message, reason, now)
+        _cancel(tx, single, reason, now)
         return None
-    retry_at = _blocked_until(tx, workspace_id, message.carrier, now) or _backoff_until(before, terms.backoff, now)
+    retry_at = _blocked_until(tx, unit.workspace_id, provider, now) or _backoff_until(before, terms.backoff, now)
     if retry_at is not None:
         tx.work.schedule(unit, min(stale_at, retry_at))
         return None
-    pace = pace_of_number(tx, workspace_id, message.from_number, now)
-    claims.require(tx, workspace_id, claims.subjects_of(None, pace), terms.epoch)
+    pace = pace_of_number(tx, unit.workspace_id, single.from_number, now) if isinstance(single, Message) else None
+    claims.require(tx, unit.workspace_id, claims.subjects_of(None, pace), terms.epoch)
     slot = now if pace is None else max(now, pace.next_slot_at or now, terms.not_before or now)
     ahead = min(SLOT_LEAD_TIME, terms.lifetime / 2)
     if slot > now + ahead:
         tx.work.schedule(unit, min(stale_at, slot - ahead))
         return None
-    valid_until = min(terms.latest, now + terms.lifetime, message.send_until or terms.latest)
+    valid_until = min(terms.latest, now + terms.lifetime, send_until or terms.latest)
     if slot >= valid_until:
         # The lease or the time for a reply ends before the slot: the slot would be used up for nothing.
         tx.work.schedule(unit, min(stale_at, slot))
         return None
-    dispatch = Dispatch(
+    draft = _draft(single, terms, slot, valid_until, now)
+    if not commit_intents(tx, [draft]):
+        return None
+    if pace is not None:
+        tx.runs.put_sender_slot(unit.workspace_id, pace.phone, slot + pace.spacing)
+    return draft.dispatch
+
+
+def cancel_queued_singles(tx: Transaction, *, reason: str, now: datetime) -> int:
+    """Cancel every queued single call and message of a quarantined database; return how many."""
+    queued = [single for work in tx.work.due() if (single := _queued(tx, work.unit)) is not None]
+    for single in queued:
+        _cancel(tx, single, reason, now)
+    return len(queued)
+
+
+def _queued(tx: Transaction, unit: WorkUnit) -> Message | Call | None:
+    """Return the single message or call of a unit; None if it is not queued any more, or is neither."""
+    message = tx.messages.get(unit.workspace_id, unit.id) if unit.kind == "message" else None
+    if message is not None and message.status is MessageStatus.QUEUED:
+        return message
+    call = tx.calls.get(unit.workspace_id, unit.id) if unit.kind == "call" else None
+    return call if call is not None and call.status is CallStatus.QUEUED else None
+
+
+def _draft(
+    single: Message | Call, terms: IntentTerms, slot: datetime, valid_until: datetime, now: datetime
+) -> IntentDraft:
+    """Return the intent of a single message or call, with what that becomes by it."""
+    common = partial(
+        Dispatch,
         id=terms.dispatch_id,
-        workspace_id=workspace_id,
-        channel="sms",
-        message_id=message_id,
-        attempt=message.attempts + 1,
-        try_number=message.tries + 1,
-        provider=message.carrier,
-        from_number=message.from_number,
-        to=message.to,
-        body=message.body,
-        segments=message.segments,
+        workspace_id=single.workspace_id,
+        try_number=single.tries + 1,
+        from_number=single.from_number,
+        to=single.to,
         slot_at=slot,
         valid_until=valid_until,
         epoch=terms.epoch,
         created_at=now,
     )
-    if not _insert(tx, dispatch):
-        return None
-    if pace is not None:
-        tx.runs.put_sender_slot(workspace_id, pace.phone, slot + pace.spacing)
-    tx.messages.update(
-        attrs.evolve(message, status=MessageStatus.DISPATCHING, attempts=message.attempts + 1, tries=message.tries + 1)
+    if isinstance(single, Call):
+        placed = attrs.evolve(single, status=CallStatus.DISPATCHING, tries=single.tries + 1)
+        dispatch = common(channel="call", call_id=single.id, attempt=single.attempt, provider=single.provider)
+        return IntentDraft(dispatch=dispatch, after=placed)
+    attempt = single.attempts + 1
+    sent = attrs.evolve(single, status=MessageStatus.DISPATCHING, attempts=attempt, tries=single.tries + 1)
+    dispatch = common(
+        channel="sms",
+        message_id=single.id,
+        attempt=attempt,
+        provider=single.carrier,
+        body=single.body,
+        segments=single.segments,
     )
-    return dispatch
-
-
-def commit_call(
-    tx: Transaction, workspace_id: str, call_id: str, terms: IntentTerms, *, clock_now: Callable[[], datetime]
-) -> tuple[Dispatch, Agent] | None:
-    """Commit the intent of a queued call, or raise `LeaseLost` or `NotClaimed`; None if not to be placed now."""
-    require_worker(tx, terms.epoch)
-    now = clock_now()
-    call = tx.calls.get(workspace_id, call_id)
-    if call is None or call.status is not CallStatus.QUEUED:
-        return None
-    unit = WorkUnit("call", workspace_id, call_id)
-    agent = tx.agents.get(workspace_id, call.agent_id)
-    before = tx.dispatches.of_call(workspace_id, call_id)
-    stale_at = terms.stale_after + _waiting_since(call.created_at, before)
-    reason = _cancel_reason(tx, workspace_id, "call", call.to, "message", stale_at, now)
-    if reason is None and (agent is None or not agent.is_active or not agent.can_place_calls):
-        reason = "agent_unavailable"
-    if reason is not None or agent is None:
-        _cancel_call(tx, call, reason or "agent_unavailable", now)
-        return None
-    retry_at = _blocked_until(tx, workspace_id, call.provider, now) or _backoff_until(before, terms.backoff, now)
-    if retry_at is not None:
-        tx.work.schedule(unit, min(stale_at, retry_at))
-        return None
-    claims.require(tx, workspace_id, claims.subjects_of(None, None), terms.epoch)
-    dispatch = Dispatch(
-        id=terms.dispatch_id,
-        workspace_id=workspace_id,
-        channel="call",
-        call_id=call_id,
-        attempt=call.attempt,
-        try_number=call.tries + 1,
-        provider=call.provider,
-        from_number=call.from_number,
-        to=call.to,
-        slot_at=now,
-        valid_until=min(terms.latest, now + terms.lifetime),
-        epoch=terms.epoch,
-        created_at=now,
-    )
-    if not _insert(tx, dispatch):
-        return None
-    tx.calls.update(attrs.evolve(call, status=CallStatus.DISPATCHING, tries=call.tries + 1))
-    return dispatch, agent
-
-
-def cancel_queued_singles(tx: Transaction, *, reason: str, now: datetime) -> int:
-    """Cancel every queued single call and message of a quarantined database; return how many."""
-    canceled = 0
-    for work in tx.work.due():
-        if work.unit.kind == "message":
-            message = tx.messages.get(work.unit.workspace_id, work.unit.id)
-            if message is not None and message.status is MessageStatus.QUEUED:
-                _cancel_message(tx, message, reason, now)
-                canceled += 1
-        elif work.unit.kind == "call":
-            call = tx.calls.get(work.unit.workspace_id, work.unit.id)
-            if call is not None and call.status is CallStatus.QUEUED:
-                _cancel_call(tx, call, reason, now)
-                canceled += 1
-    return canceled
+    return IntentDraft(dispatch=dispatch, after=sent)
 
 
 def _blocked_until(tx: Transaction, workspace_id: str, provider: str, now: datetime) -> datetime | None:
@@ -248,10 +220,17 @@ def _backoff_until(before: Sequence[Dispatch], backoff: Backoff, now: datetime) 
     return until if last.settled_at <= now < until else None
 
 
-def _cancel_reason(
-    tx: Transaction, workspace_id: str, channel: Channel, to: str, purpose: Purpose, stale_at: datetime, now: datetime
-) -> str | None:
-    return "stale" if now >= stale_at else block_reason(tx, workspace_id, channel, to, purpose)
+def _cancel_reason(tx: Transaction, single: Message | Call, stale_at: datetime, now: datetime) -> str | None:
+    """Return why a queued message or call is cancelled; None if it is not."""
+    if now >= stale_at:
+        return "stale"
+    if isinstance(single, Message):
+        return block_reason(tx, single.workspace_id, "sms", single.to, single.purpose)
+    blocked = block_reason(tx, single.workspace_id, "call", single.to, "message")
+    if blocked is not None:
+        return blocked
+    agent = tx.agents.get(single.workspace_id, single.agent_id)
+    return None if agent is not None and agent.is_active and agent.can_place_calls else "agent_unavailable"
 
 
 def _waiting_since(created_at: datetime, dispatches: Sequence[Dispatch]) -> datetime:
@@ -260,21 +239,12 @@ def _waiting_since(created_at: datetime, dispatches: Sequence[Dispatch]) -> date
     return max((created_at, *given_up))
 
 
-def _insert(tx: Transaction, dispatch: Dispatch) -> bool:
-    try:
-        tx.dispatches.insert(dispatch)
-    except AlreadyExists:
-        return False
-    return True
-
-
-def _cancel_message(tx: Transaction, message: Message, reason: str, now: datetime) -> None:
-    tx.messages.update(attrs.evolve(message, status=MessageStatus.CANCELED, reason=reason, ended_at=now))
-    tx.work.schedule(WorkUnit("message", message.workspace_id, message.id), None)
-
-
-def _cancel_call(tx: Transaction, call: Call, reason: str, now: datetime) -> None:
-    canceled = attrs.evolve(call, status=CallStatus.CANCELED, error=reason, ended_at=now)
+def _cancel(tx: Transaction, single: Message | Call, reason: str, now: datetime) -> None:
+    if isinstance(single, Message):
+        tx.messages.update(attrs.evolve(single, status=MessageStatus.CANCELED, reason=reason, ended_at=now))
+        tx.work.schedule(WorkUnit("message", single.workspace_id, single.id), None)
+        return
+    canceled = attrs.evolve(single, status=CallStatus.CANCELED, error=reason, ended_at=now)
     tx.calls.update(canceled)
     trail.record_call(tx, None, canceled, rule=_CANCELED_BY.get(reason, TrailRule.STOP), now=now)
-    tx.work.schedule(WorkUnit("call", call.workspace_id, call.id), None)
+    tx.work.schedule(WorkUnit("call", single.workspace_id, single.id), None)
