@@ -7,7 +7,7 @@ from outreach.storage.sqlite.statements import load_many as sqlite_load
 from outreach.storage.sqlite.statements import migrations as sqlite_migrations
 from outreach.storage.sqlite.statements import statement as sqlite_statement
 from outreach.storage.sqlite.statements import write as sqlite_write
-from outreach.working_set import AlreadyExists
+from outreach.working_set import AlreadyExists, Transaction
 from outreach.working_set.backend import Backend, Change, Row, Write, write_one_by_one
 from outreach.working_set.kinds import ALL_KINDS, Kind
 from outreach.working_set.running import OperationRunner, TransactionControl
@@ -20,6 +20,7 @@ __all__ = [
     "Kind",
     "OperationRunner",
     "Row",
+    "Transaction",
     "TransactionControl",
     "Value",
     "Write",

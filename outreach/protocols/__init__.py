@@ -43,7 +43,6 @@ from outreach.protocols.instrumentation import Instrumentation, ObservableStorag
 from outreach.protocols.storage import DispatchLock, Operation, Storage
 from outreach.protocols.voice import Analyser, CallRequest, VoiceCapabilities, VoiceProvider
 from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
-from outreach.working_set.transaction import Transaction
 
 __all__ = [
     "AccountCheck",
@@ -89,7 +88,6 @@ __all__ = [
     "SliceRunner",
     "Storage",
     "SystemClock",
-    "Transaction",
     "VoiceAdapter",
     "VoiceCapabilities",
     "VoiceProvider",

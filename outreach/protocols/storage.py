@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from types import TracebackType
-from typing import Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import attrs
 
 from outreach.models.work import DatabaseHome, HighWaterMark
-from outreach.working_set import Transaction
+
+if TYPE_CHECKING:
+    from outreach.working_set import Transaction
 
 T = TypeVar("T")
 
-Operation = Callable[[Transaction], T]
+Operation = Callable[["Transaction"], T]
 """A synchronous function of a transaction that takes at most 100 ms and never waits.
 
 It may run more than once, because another operation of its group was refused, so it has no other effect.
