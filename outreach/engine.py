@@ -18,6 +18,7 @@ import anyio.to_thread
 import attrs
 from anyio.abc import TaskStatus
 
+from outreach.campaigns import Campaigns
 from outreach.carriers.simulator import SimulatedCarrier
 from outreach.clock import Clock, SharedClock, SystemClock
 from outreach.config import MAX_WORKERS, EngineConfig, SimulatorConfig
@@ -49,7 +50,8 @@ from outreach.services.api_keys import ApiKeyCache, ApiKeys
 from outreach.services.audit import Audit
 from outreach.services.callbacks import Callbacks
 from outreach.services.calls import Calls
-from outreach.services.campaigns import Campaigns
+from outreach.services.campaign_loading import CampaignCreation
+from outreach.services.campaign_pages import CampaignPageCache
 from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
 from outreach.services.diagnosis.query import DiagnosisQuery
 from outreach.services.dispatches import Dispatches
@@ -241,7 +243,8 @@ class Outreach:
         self.prices = Prices(context)
         self.unsubscribes = Unsubscribes(context)
         self.erasure = Erasure(context)
-        self.campaigns = Campaigns(context, vault)
+        self._creation = CampaignCreation(context)
+        self.campaigns = Campaigns(context, vault, self._creation)
         self.calls = Calls(context)
         self.messages = Messages(context)
         self.dispatches = Dispatches(context)
@@ -249,7 +252,7 @@ class Outreach:
         self.callbacks = Callbacks(context, self._connections, self._analyser)
         self.events = Events(context)
         self._rate_limits = RateLimiter(context)
-        self.http = HttpOperations(campaigns=self.campaigns, rate_limits=self._rate_limits)
+        self.http = HttpOperations(pages=CampaignPageCache(context), rate_limits=self._rate_limits)
 
     @classmethod
     def open(
@@ -386,7 +389,7 @@ class Outreach:
             stack.push_async_callback(self.events._release)
             stack.push_async_callback(self._connections.aclose)
             stack.push_async_callback(self._rate_limits.aclose)
-            self.campaigns._open_loading()
+            self._creation.open()
             stack.push_async_callback(self._end_creations)
             if self._dispatch:
                 await self._name_unreadable_archives()
@@ -406,7 +409,7 @@ class Outreach:
         """
         self._loop_guard.require()
         self.events._close()
-        self.campaigns._stop_loading()
+        self._creation.stop()
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
         if stack is not None:
@@ -530,7 +533,7 @@ class Outreach:
     async def _end_creations(self) -> None:
         with anyio.CancelScope(shield=True):
             left = max(self._grace_ends - self._clock.monotonic(), 0.0)
-            await self.campaigns._close_loading(grace_seconds=left)
+            await self._creation.close(grace_seconds=left)
 
     async def _supervise(self, dispatcher: Dispatcher, started: asyncio.Future[None]) -> None:
         """Run the dispatcher until it is stopped; an error before it has started is raised to the caller.

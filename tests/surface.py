@@ -153,7 +153,9 @@ def _members(value: type[Any]) -> Mapping[str, Any]:
 def _services() -> Iterator[str]:
     engine = Outreach.open("memory://")
     for service, instance in sorted(vars(engine).items()):
-        if service.startswith("_") or not type(instance).__module__.startswith("outreach.services"):
+        if service.startswith("_") or not type(instance).__module__.startswith(
+            ("outreach.campaigns", "outreach.insight.", "outreach.services.")
+        ):
             continue
         found = {name: member for base in reversed(type(instance).__mro__) for name, member in vars(base).items()}
         for name, member in sorted(found.items()):

@@ -30,7 +30,8 @@ _CLOSED: Final = {
 class CampaignBlockers:
     """What campaigns and their recipients wait for."""
 
-    _context: ServiceContext
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
 
     async def blockers(self, workspace_id: str, campaign_id: str) -> Sequence[CampaignBlocker]:
         """Return everything that blocks an active or scheduled campaign, most urgent first.

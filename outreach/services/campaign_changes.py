@@ -41,7 +41,8 @@ _SETTLED_BY_THE_START: Final = {
 class CampaignChanges:
     """Changes of campaigns."""
 
-    _context: ServiceContext
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
 
     async def update(
         self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"

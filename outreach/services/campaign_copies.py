@@ -26,7 +26,8 @@ from outreach.operations.common import campaign_of
 from outreach.policy.explanations import ended_reasons
 from outreach.policy.phones import is_pseudonym
 from outreach.services.campaign_loading import CampaignCreation, stored_campaign
-from outreach.services.idempotency import IdempotencyGuard
+from outreach.services.context import ServiceContext
+from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.services.validation import check_kind
 from outreach.working_set import Transaction
 
@@ -37,8 +38,13 @@ _NOT_COPIED: Final = frozenset({"schedule_type", "scheduled_start_at", "schedule
 _ENDED: Final = tuple(status.value for status in RecipientStatus if status not in OPEN_RECIPIENT_STATUSES)
 
 
-class CampaignCopies(CampaignCreation):
+class CampaignCopies:
     """Campaigns made from earlier ones."""
+
+    def __init__(self, context: ServiceContext, creation: CampaignCreation) -> None:
+        self._context = context
+        self._creation = creation
+        self._keys = Idempotency(context)
 
     async def clone(
         self,
@@ -70,7 +76,7 @@ class CampaignCopies(CampaignCreation):
         """
 
         async def recall(stored: bytes) -> CampaignCreated:
-            return (await self._recall(workspace_id, stored))[0]
+            return (await self._creation.recall(workspace_id, stored))[0]
 
         return await self._keys.once(
             workspace_id,
@@ -120,7 +126,7 @@ class CampaignCopies(CampaignCreation):
             return stored_campaign(made.created, selected=made.selected, left_out=dict(made.left_out))
 
         async def recall(stored: bytes) -> FollowUpCreated:
-            created, more = await self._recall(workspace_id, stored)
+            created, more = await self._creation.recall(workspace_id, stored)
             return FollowUpCreated(created=created, selected=more["selected"], left_out=more["left_out"])
 
         return await self._keys.once(
@@ -195,7 +201,7 @@ class CampaignCopies(CampaignCreation):
     ) -> CampaignCreated:
         if campaign.channel == "call":
             calls = _fields(campaign, NewCallCampaign)
-            make = self._call(campaign.workspace_id, NewCallCampaign(**calls | {"name": name}), actor)
+            make = self._creation.make_call(campaign.workspace_id, NewCallCampaign(**calls | {"name": name}), actor)
             return await make(contacts, once)
         given = _fields(campaign, NewSmsCampaign) | {"name": name}
         if body is not None:
@@ -203,7 +209,7 @@ class CampaignCopies(CampaignCreation):
         if given["message_source"] == "custom":
             # A flow that does not drive it may be gone.
             given |= {"body": given["body"] or "", "flow_id": None}
-        return await self._sms(campaign.workspace_id, NewSmsCampaign(**given), actor)(contacts, once)
+        return await self._creation.make_sms(campaign.workspace_id, NewSmsCampaign(**given), actor)(contacts, once)
 
     async def _contacts(
         self, campaign: Campaign, selection: _Selection | None = None, taken: Counter[str] | None = None

@@ -28,7 +28,8 @@ FORMATS: Final[tuple[ExportFormat, ...]] = ("csv", "jsonl", "xlsx")
 class CampaignExports:
     """The contacts of campaigns, with all that happened to them."""
 
-    _context: ServiceContext
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
 
     async def iter_export(self, workspace_id: str, campaign_id: str) -> AsyncIterator[ExportedContact]:
         """Iterate over a campaign's contacts by position, each with its requests, calls and replies.
@@ -131,7 +132,8 @@ def _exported(
 class CampaignReports:
     """What became of campaigns."""
 
-    _context: ServiceContext
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
 
     async def report(self, workspace_id: str, campaign_id: str) -> CampaignReport:
         """Return what became of a campaign's contacts, and what was sent for it, from one snapshot of the ledger.

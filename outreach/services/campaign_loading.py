@@ -46,19 +46,19 @@ class CampaignCreation:
         self._idle = anyio.Event()
         self._reading: set[anyio.CancelScope] = set()
 
-    def _open_loading(self) -> None:
+    def open(self) -> None:
         """Allow campaigns to be loaded."""
         self._closing = False
 
-    def _stop_loading(self) -> None:
+    def stop(self) -> None:
         """Stop loading campaigns, also while a source of contacts is slow to return the next one."""
         self._closing = True
         for scope in self._reading:
             scope.cancel()
 
-    async def _close_loading(self, *, grace_seconds: float) -> None:
+    async def close(self, *, grace_seconds: float) -> None:
         """Stop loading campaigns; wait up to the grace for the deletion of incomplete ones."""
-        self._stop_loading()
+        self.stop()
         with anyio.move_on_after(grace_seconds):
             while self._running:
                 self._idle = anyio.Event()
@@ -90,14 +90,15 @@ class CampaignCreation:
                 with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        make = self._sms(workspace_id, campaign, actor)
+        make = self.make_sms(workspace_id, campaign, actor)
         return await self._keyed(workspace_id, "campaigns.create_sms", idempotency_key, campaign, recipients, make)
 
-    def _sms(self, workspace_id: str, campaign: NewSmsCampaign, actor: str) -> Make:
+    def make_sms(self, workspace_id: str, campaign: NewSmsCampaign, actor: str) -> Make:
+        """Return what creates an SMS campaign from its contacts, having checked all but these."""
         check_kind("campaign", campaign, NewSmsCampaign)
-        return partial(self._create, workspace_id, self._draft_of(workspace_id, campaign), actor)
+        return partial(self._create, workspace_id, self.draft_of(workspace_id, campaign), actor)
 
-    def _draft_of(
+    def draft_of(
         self, workspace_id: str, campaign: NewSmsCampaign | NewCallCampaign
     ) -> Callable[[Transaction], Campaign]:
         """Return what makes a draft of a campaign, having checked its carrier; it checks what the draft refers to."""
@@ -137,12 +138,13 @@ class CampaignCreation:
             InvalidRequest: A rule is broken, every contact is opted out, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        make = self._call(workspace_id, campaign, actor)
+        make = self.make_call(workspace_id, campaign, actor)
         return await self._keyed(workspace_id, "campaigns.create_call", idempotency_key, campaign, recipients, make)
 
-    def _call(self, workspace_id: str, campaign: NewCallCampaign, actor: str) -> Make:
+    def make_call(self, workspace_id: str, campaign: NewCallCampaign, actor: str) -> Make:
+        """Return what creates a calling campaign from its contacts, having checked all but these."""
         check_kind("campaign", campaign, NewCallCampaign)
-        return partial(self._create, workspace_id, self._draft_of(workspace_id, campaign), actor)
+        return partial(self._create, workspace_id, self.draft_of(workspace_id, campaign), actor)
 
     async def _keyed(
         self,
@@ -159,7 +161,7 @@ class CampaignCreation:
             return stored_campaign(created, contacts=contacts.digest)
 
         async def recall(stored: bytes) -> CampaignCreated:
-            created, more = await self._recall(workspace_id, stored)
+            created, more = await self.recall(workspace_id, stored)
             if await contacts.read_all() != more["contacts"]:
                 raise InvalidRequest.at("idempotency_key", "was used before with other contacts; use a new key")
             return created
@@ -175,7 +177,7 @@ class CampaignCreation:
             recall=recall,
         )
 
-    async def _recall(self, workspace_id: str, stored: bytes) -> tuple[CampaignCreated, Mapping[str, Any]]:
+    async def recall(self, workspace_id: str, stored: bytes) -> tuple[CampaignCreated, Mapping[str, Any]]:
         """Return the campaign that a key replays, as it is now, and what was stored beside it."""
         more = orjson.loads(stored)
         created = await self._context.storage.read(

@@ -10,20 +10,24 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar, get_args
 
 import attrs
 import orjson
 
 from outreach.convert.json_responses import write_campaign
-from outreach.errors import NotFound
+from outreach.errors import InvalidRequest, NotFound
 from outreach.models.base import Channel, JsonPage
+from outreach.models.fields import OneOf, Text, check_value
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import OneQuery
 from outreach.services.context import ServiceContext
 from outreach.working_set import Transaction
 from outreach.working_set.tables.campaign_lists import StoredCampaign
 
+MAX_PAGE_SIZE: Final = 100
+
+_CHANNELS: Final = get_args(Channel)
 _MAX_PAGE_BYTES: Final = 16 * 2**20
 _MAX_CAMPAIGN_BYTES: Final = 8 * 2**20
 _EACH_BYTES: Final = 500
@@ -200,3 +204,30 @@ class SizeBoundedCache(Generic[K, V]):
     def _drop(self, key: K) -> None:
         _, size = self._values.pop(key, (None, 0))
         self._bytes -= size
+
+
+def numbered_page(
+    workspace_id: str,
+    channel: Channel | None,
+    status: CampaignStatus | None,
+    search: str | None,
+    page: object,
+    page_size: object,
+) -> CampaignQuery:
+    """Return what a page of the HTTP interface is asked for, or raise `InvalidRequest`."""
+    status = check_filters(channel, status, search)
+    if type(page) is not int or page < 1:
+        raise InvalidRequest.at("page", "must be an integer of at least 1")
+    if type(page_size) is not int or page_size < 1:
+        raise InvalidRequest.at("page_size", "must be an integer of at least 1")
+    size = min(page_size, MAX_PAGE_SIZE)
+    return CampaignQuery(workspace_id, channel, status, search or None, page, size)
+
+
+def check_filters(channel: Channel | None, status: CampaignStatus | None, search: object) -> CampaignStatus | None:
+    """Check what a list is filtered by; return the status, which may be given as text."""
+    if channel is not None:
+        check_value("channel", channel, OneOf(_CHANNELS))
+    if search is not None:
+        check_value("search", search, Text())
+    return None if status is None else check_value("status", status, OneOf(tuple(CampaignStatus), CampaignStatus))

@@ -27,7 +27,8 @@ _MAX_OF_ONE_ID: Final = 1000
 class CampaignRecipients:
     """The recipients of campaigns."""
 
-    _context: ServiceContext
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
 
     async def list_recipients(
         self,

@@ -5,34 +5,25 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import attrs
 
-from outreach.errors import ErrorDetail, InvalidRequest, NotFound
+from outreach.errors import ErrorDetail, NotFound
 from outreach.models.base import Channel, Page
 from outreach.models.campaign import Campaign, Counters
-from outreach.models.fields import OneOf, Text, boolean, check_value
+from outreach.models.fields import boolean, check_value
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.status import StartCheck
 from outreach.models.work import IdempotencyKey
 from outreach.operations.campaigns import transitions as moves
 from outreach.operations.common import campaign_of, campaign_unit, workspace_of
 from outreach.operations.waves.provider_throttles import throttle_of_campaign
-from outreach.services.blockers import CampaignBlockers
 from outreach.services.caller_checks import find_caller_id_problems
-from outreach.services.campaign_changes import CampaignChanges
-from outreach.services.campaign_copies import CampaignCopies
-from outreach.services.campaign_exports import CampaignExports, CampaignReports
-from outreach.services.campaign_pages import CampaignPageCache, CampaignQuery
-from outreach.services.campaign_recipients import CampaignRecipients
+from outreach.services.campaign_pages import check_filters
 from outreach.services.context import ServiceContext
-from outreach.services.erasure import CampaignDeletion
-from outreach.services.failures import CampaignResults
-from outreach.services.forecast import CampaignForecast
-from outreach.services.idempotency import IdempotencyGuard, finished
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.lists import PageRequest, iterate, moment_cursor
-from outreach.services.preflight import CampaignPreflight
 from outreach.services.start_checks import (
     check_contacts,
     find_misread_numbers,
@@ -43,8 +34,6 @@ from outreach.vault import Vault
 from outreach.working_set import Transaction
 from outreach.working_set.tables.campaign_lists import StoredCampaign
 
-MAX_PAGE_SIZE: Final = 100
-_CHANNELS: Final = get_args(Channel)
 _MOVES: Final[Mapping[CampaignAction, Callable[..., Campaign]]] = {
     CampaignAction.START: moves.start,
     CampaignAction.UNSCHEDULE: moves.unschedule,
@@ -55,24 +44,13 @@ _MOVES: Final[Mapping[CampaignAction, Callable[..., Campaign]]] = {
 """What people do to campaigns."""
 
 
-class Campaigns(
-    CampaignCopies,
-    CampaignResults,
-    CampaignBlockers,
-    CampaignRecipients,
-    CampaignPreflight,
-    CampaignForecast,
-    CampaignReports,
-    CampaignExports,
-    CampaignChanges,
-    CampaignDeletion,
-):
-    """The campaigns of workspaces."""
+class CampaignMoves:
+    """Reads campaigns, and moves them from state to state."""
 
     def __init__(self, context: ServiceContext, vault: Vault) -> None:
-        super().__init__(context)
+        self._context = context
         self._vault = vault
-        self._pages = CampaignPageCache(context)
+        self._keys = Idempotency(context)
 
     async def get(self, workspace_id: str, campaign_id: str) -> Campaign:
         """Return a campaign.
@@ -159,7 +137,7 @@ class Campaigns(
             InvalidRequest: An argument is invalid.
         """
         page_request = PageRequest("campaigns", workspace_id, after=after, limit=limit)
-        wanted = _check_filters(channel, status, search)
+        wanted = check_filters(channel, status, search)
         if archived is not None:
             check_value("archived", archived, boolean)
         begin = page_request.moment()
@@ -391,33 +369,6 @@ class Campaigns(
             find=lambda tx, found: campaign_of(tx, workspace_id, found),
             kind="campaign",
         )
-
-
-def numbered_page(
-    workspace_id: str,
-    channel: Channel | None,
-    status: CampaignStatus | None,
-    search: str | None,
-    page: object,
-    page_size: object,
-) -> CampaignQuery:
-    """Return what a page of the HTTP interface is asked for, or raise `InvalidRequest`."""
-    status = _check_filters(channel, status, search)
-    if type(page) is not int or page < 1:
-        raise InvalidRequest.at("page", "must be an integer of at least 1")
-    if type(page_size) is not int or page_size < 1:
-        raise InvalidRequest.at("page_size", "must be an integer of at least 1")
-    size = min(page_size, MAX_PAGE_SIZE)
-    return CampaignQuery(workspace_id, channel, status, search or None, page, size)
-
-
-def _check_filters(channel: Channel | None, status: CampaignStatus | None, search: object) -> CampaignStatus | None:
-    """Check what a list is filtered by; return the status, which may be given as text."""
-    if channel is not None:
-        check_value("channel", channel, OneOf(_CHANNELS))
-    if search is not None:
-        check_value("search", search, Text())
-    return None if status is None else check_value("status", status, OneOf(tuple(CampaignStatus), CampaignStatus))
 
 
 def _reason(found: StartCheck | None) -> ErrorDetail | None:

@@ -44,7 +44,8 @@ _TOKEN_BYTES: Final = 20
 class CampaignDeletion:
     """Deleting campaigns."""
 
-    _context: ServiceContext
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
 
     async def delete(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign | None:
         """Delete a draft or ready campaign with its contacts, or erase the contacts and texts of an ended one.

@@ -44,7 +44,8 @@ async def call_failure(context: ServiceContext, call: Call) -> ProviderFailure |
 class CampaignResults:
     """The provider failures of campaigns, in the provider's words and in plain English."""
 
-    _context: ServiceContext
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
 
     async def recipient_failures(
         self, workspace_id: str, campaign_id: str, position: int

@@ -59,7 +59,8 @@ class _Known:
 class CampaignForecast:
     """Computes when campaigns will be done, by the rules that they run by."""
 
-    _context: ServiceContext
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
 
     async def forecast(
         self, workspace_id: str, campaign_id: str, *, assumptions: ForecastAssumptions | None = None

@@ -6,15 +6,15 @@ from outreach.models.base import Channel, JsonPage
 from outreach.models.states import CampaignStatus
 from outreach.models.work import RateLimitState
 from outreach.models.workspace import Workspace
-from outreach.services.campaigns import Campaigns, numbered_page
+from outreach.services.campaign_pages import CampaignPageCache, numbered_page
 from outreach.services.rate_limits import RateLimiter
 
 
 class HttpOperations:
     """What only an HTTP interface needs: `Outreach.http`."""
 
-    def __init__(self, *, campaigns: Campaigns, rate_limits: RateLimiter) -> None:
-        self._campaigns = campaigns
+    def __init__(self, *, pages: CampaignPageCache, rate_limits: RateLimiter) -> None:
+        self._pages = pages
         self._rate_limits = rate_limits
 
     async def count_request(self, workspace: Workspace) -> RateLimitState | None:
@@ -45,4 +45,4 @@ class HttpOperations:
             InvalidRequest: An argument is invalid.
         """
         query = numbered_page(workspace_id, channel, status, search, page, page_size)
-        return await self._campaigns._pages.get(query)
+        return await self._pages.get(query)

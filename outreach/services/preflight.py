@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -115,20 +114,25 @@ class ContactSlice:
     capped_until: Mapping[int, datetime]
 
 
-class CampaignPreflight(ABC):
-    """Computes before the start what each contact gets, who is left out and why, and what it costs."""
+class CampaignPreflight:
+    """Computes before the start what each contact gets, who is left out and why, and what it costs.
 
-    _context: ServiceContext
+    Args:
+        context: What services share.
+        start_problems: Returns all problems that prevent a start now, by workspace and campaign.
+        draft_of: Returns what makes the campaign that a creation would make, having checked its fields.
+    """
 
-    @abstractmethod
-    async def start_problems(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
-        """Return all problems that prevent a start now, each with its field."""
-
-    @abstractmethod
-    def _draft_of(
-        self, workspace_id: str, campaign: NewSmsCampaign | NewCallCampaign
-    ) -> Callable[[Transaction], Campaign]:
-        """Return what makes the campaign that a creation would make, having checked its fields."""
+    def __init__(
+        self,
+        context: ServiceContext,
+        *,
+        start_problems: Callable[[str, str], Awaitable[Sequence[ErrorDetail]]],
+        draft_of: Callable[[str, NewSmsCampaign | NewCallCampaign], Callable[[Transaction], Campaign]],
+    ) -> None:
+        self._context = context
+        self._start_problems = start_problems
+        self._draft_of = draft_of
 
     async def preflight(self, workspace_id: str, campaign_id: str, *, contact: str | None = None) -> Preflight:
         """Return what a campaign will do to its contacts, by the rules that the run will follow.
@@ -149,7 +153,7 @@ class CampaignPreflight(ABC):
         setup = await context.storage.read(lambda tx: read_setup(tx, campaign_of(tx, workspace_id, campaign_id)))
         campaign = setup.plan.campaign
         problems = (
-            await self.start_problems(workspace_id, campaign_id) if campaign.status in _NOT_STARTED else setup.missing
+            await self._start_problems(workspace_id, campaign_id) if campaign.status in _NOT_STARTED else setup.missing
         )
         at = turn_of(campaign, context.now())
         tally, misread = _tally(setup, at, contact), MisreadNumbers()

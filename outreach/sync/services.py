@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, overload
 
+from outreach.campaigns import Campaigns as AsyncCampaigns
 from outreach.clock import Clock
 from outreach.config import EngineConfig, SimulatorConfig
 from outreach.engine import Outreach as AsyncOutreach
@@ -90,7 +91,6 @@ from outreach.services.api_keys import ApiKeys as AsyncApiKeys
 from outreach.services.audit import Audit as AsyncAudit
 from outreach.services.callbacks import Callbacks as AsyncCallbacks
 from outreach.services.calls import Calls as AsyncCalls
-from outreach.services.campaigns import Campaigns as AsyncCampaigns
 from outreach.services.contacts import Contact
 from outreach.services.diagnosis.query import DiagnosisQuery as AsyncDiagnosisQuery
 from outreach.services.dispatches import Dispatches as AsyncDispatches
@@ -892,6 +892,129 @@ class Erasure(Service[AsyncErasure]):
 class Campaigns(Service[AsyncCampaigns]):
     """The campaigns of workspaces."""
 
+    def create_sms(
+        self,
+        workspace_id: str,
+        campaign: NewSmsCampaign,
+        recipients: RecipientSource,
+        *,
+        idempotency_key: IdempotencyKey[CampaignCreated] = None,
+        actor: str = "library",
+    ) -> CampaignCreated:
+        """Create an SMS campaign with its contacts (docs/interface.md#4.3), without starting it.
+
+        Args:
+            workspace_id: The workspace.
+            campaign: Everything but the contacts.
+            recipients: At least one `NewRecipient`, or mapping with its fields; streamed, so the number is unlimited.
+            idempotency_key: A name for this campaign, such as `order-42`: for a day, the same key with the same
+                contacts in the same order returns this campaign instead of a new one.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
+            InvalidRequest: A rule is broken, the flow does not exist, every contact is opted out, or the key was used
+                with other content.
+            RequestInProgress: The first call with this key is still running.
+        """
+        return self._supply(
+            lambda service, each: service.create_sms(
+                workspace_id, campaign, each(recipients), idempotency_key=idempotency_key, actor=actor
+            )
+        )
+
+    def create_call(
+        self,
+        workspace_id: str,
+        campaign: NewCallCampaign,
+        recipients: RecipientSource,
+        *,
+        idempotency_key: IdempotencyKey[CampaignCreated] = None,
+        actor: str = "library",
+    ) -> CampaignCreated:
+        """Create a calling campaign with its contacts; see `create_sms` for the arguments.
+
+        Raises:
+            NotFound: The workspace, agent or trunk does not exist.
+            InvalidRequest: A rule is broken, every contact is opted out, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
+        """
+        return self._supply(
+            lambda service, each: service.create_call(
+                workspace_id, campaign, each(recipients), idempotency_key=idempotency_key, actor=actor
+            )
+        )
+
+    def clone(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        name: str | None = None,
+        idempotency_key: IdempotencyKey[CampaignCreated] = None,
+        actor: str = "library",
+    ) -> CampaignCreated:
+        """Create a campaign like an earlier one, with all its contacts, without starting it.
+
+        Its start and expiry are not copied. Contacts unsubscribed since are left out, as in every new campaign.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The earlier campaign, in any state.
+            name: 1 to 100 characters; None for the earlier name with "(copy)".
+            idempotency_key: A name for this copy, such as `order-42`: for a day, the same key returns this campaign
+                instead of a new one.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or its agent or trunk is gone.
+            Conflict: Its contacts were erased.
+            InvalidRequest: The name is invalid, its flow is gone, every contact is opted out, or the key was used with
+                other content.
+            RequestInProgress: The first call with this key is still running.
+        """
+        return self._call(
+            lambda service: service.clone(
+                workspace_id, campaign_id, name=name, idempotency_key=idempotency_key, actor=actor
+            )
+        )
+
+    def follow_up(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        new: NewFollowUp,
+        *,
+        idempotency_key: IdempotencyKey[FollowUpCreated] = None,
+        actor: str = "library",
+    ) -> FollowUpCreated:
+        """Create a campaign of those contacts of an earlier one who had given results, without starting it.
+
+        Who opted out, replied or was reached is left out. Reached is who got a message that did not fail, or spoke in a
+        call. Numbers on the unsubscribe register are never loaded, whatever is included.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The earlier campaign; it may be running.
+            new: Which contacts to take, and the new campaign's name and text.
+            idempotency_key: A name for this follow-up, such as `order-42`: for a day, the same key returns this
+                campaign instead of a new one.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or its agent or trunk is gone.
+            Conflict: Its contacts were erased, or nobody with these results is left.
+            InvalidRequest: A result or name is unknown, the flow is gone, a calling campaign got a
+                text, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
+        """
+        return self._call(
+            lambda service: service.follow_up(
+                workspace_id, campaign_id, new, idempotency_key=idempotency_key, actor=actor
+            )
+        )
+
     def get(self, workspace_id: str, campaign_id: str) -> Campaign:
         """Return a campaign.
 
@@ -1130,196 +1253,80 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.recount(workspace_id, campaign_id))
 
-    def clone(
+    def update(
+        self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
+    ) -> Campaign:
+        """Change a campaign; what has not been sent goes out as the campaign then says.
+
+        A campaign that has not started becomes ready or draft by what it then has. One that is scheduled, active or
+        paused stays so, and keeps all that a start needs. Requests that are on their way are not changed.
+
+        Raises:
+            NotFound: The workspace has no such campaign, flow or agent.
+            InvalidRequest: The carrier is unknown, or a campaign under way would lack what it needs.
+            Conflict: The campaign has ended, or has begun to send and keeps this field.
+        """
+        return self._call(lambda service: service.update(workspace_id, campaign_id, change, actor=actor))
+
+    def archive(
         self,
         workspace_id: str,
         campaign_id: str,
         *,
-        name: str | None = None,
-        idempotency_key: IdempotencyKey[CampaignCreated] = None,
+        idempotency_key: IdempotencyKey[Campaign] = None,
         actor: str = "library",
-    ) -> CampaignCreated:
-        """Create a campaign like an earlier one, with all its contacts, without starting it.
-
-        Its start and expiry are not copied. Contacts unsubscribed since are left out, as in every new campaign.
-
-        Args:
-            workspace_id: The workspace.
-            campaign_id: The earlier campaign, in any state.
-            name: 1 to 100 characters; None for the earlier name with "(copy)".
-            idempotency_key: A name for this copy, such as `order-42`: for a day, the same key returns this campaign
-                instead of a new one.
-            actor: Recorded in the audit trail.
-
-        Raises:
-            NotFound: The workspace has no such campaign, or its agent or trunk is gone.
-            Conflict: Its contacts were erased.
-            InvalidRequest: The name is invalid, its flow is gone, every contact is opted out, or the key was used with
-                other content.
-            RequestInProgress: The first call with this key is still running.
-        """
-        return self._call(
-            lambda service: service.clone(
-                workspace_id, campaign_id, name=name, idempotency_key=idempotency_key, actor=actor
-            )
-        )
-
-    def follow_up(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        new: NewFollowUp,
-        *,
-        idempotency_key: IdempotencyKey[FollowUpCreated] = None,
-        actor: str = "library",
-    ) -> FollowUpCreated:
-        """Create a campaign of those contacts of an earlier one who had given results, without starting it.
-
-        Who opted out, replied or was reached is left out. Reached is who got a message that did not fail, or spoke in a
-        call. Numbers on the unsubscribe register are never loaded, whatever is included.
-
-        Args:
-            workspace_id: The workspace.
-            campaign_id: The earlier campaign; it may be running.
-            new: Which contacts to take, and the new campaign's name and text.
-            idempotency_key: A name for this follow-up, such as `order-42`: for a day, the same key returns this
-                campaign instead of a new one.
-            actor: Recorded in the audit trail.
-
-        Raises:
-            NotFound: The workspace has no such campaign, or its agent or trunk is gone.
-            Conflict: Its contacts were erased, or nobody with these results is left.
-            InvalidRequest: A result or name is unknown, the flow is gone, a calling campaign got a
-                text, or the key was used with other content.
-            RequestInProgress: The first call with this key is still running.
-        """
-        return self._call(
-            lambda service: service.follow_up(
-                workspace_id, campaign_id, new, idempotency_key=idempotency_key, actor=actor
-            )
-        )
-
-    def create_sms(
-        self,
-        workspace_id: str,
-        campaign: NewSmsCampaign,
-        recipients: RecipientSource,
-        *,
-        idempotency_key: IdempotencyKey[CampaignCreated] = None,
-        actor: str = "library",
-    ) -> CampaignCreated:
-        """Create an SMS campaign with its contacts (docs/interface.md#4.3), without starting it.
-
-        Args:
-            workspace_id: The workspace.
-            campaign: Everything but the contacts.
-            recipients: At least one `NewRecipient`, or mapping with its fields; streamed, so the number is unlimited.
-            idempotency_key: A name for this campaign, such as `order-42`: for a day, the same key with the same
-                contacts in the same order returns this campaign instead of a new one.
-            actor: Recorded in the audit trail.
-
-        Raises:
-            NotFound: The workspace does not exist.
-            SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
-            InvalidRequest: A rule is broken, the flow does not exist, every contact is opted out, or the key was used
-                with other content.
-            RequestInProgress: The first call with this key is still running.
-        """
-        return self._supply(
-            lambda service, each: service.create_sms(
-                workspace_id, campaign, each(recipients), idempotency_key=idempotency_key, actor=actor
-            )
-        )
-
-    def create_call(
-        self,
-        workspace_id: str,
-        campaign: NewCallCampaign,
-        recipients: RecipientSource,
-        *,
-        idempotency_key: IdempotencyKey[CampaignCreated] = None,
-        actor: str = "library",
-    ) -> CampaignCreated:
-        """Create a calling campaign with its contacts; see `create_sms` for the arguments.
-
-        Raises:
-            NotFound: The workspace, agent or trunk does not exist.
-            InvalidRequest: A rule is broken, every contact is opted out, or the key was used with other content.
-            RequestInProgress: The first call with this key is still running.
-        """
-        return self._supply(
-            lambda service, each: service.create_call(
-                workspace_id, campaign, each(recipients), idempotency_key=idempotency_key, actor=actor
-            )
-        )
-
-    def recipient_failures(self, workspace_id: str, campaign_id: str, position: int) -> dict[str, ProviderFailure]:
-        """Return the failures of a recipient's requests, by dispatch id.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._call(lambda service: service.recipient_failures(workspace_id, campaign_id, position))
-
-    def provider_failures(self, workspace_id: str, campaign_id: str) -> Sequence[tuple[ProviderFailure, int]]:
-        """Return what went wrong in a campaign with the number of requests, most frequent first.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._call(lambda service: service.provider_failures(workspace_id, campaign_id))
-
-    def count_dispatches(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchCount]:
-        """Return how many requests of a campaign had each outcome, most frequent first.
-
-        This reads every request: with millions it takes seconds.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._call(lambda service: service.count_dispatches(workspace_id, campaign_id))
-
-    def iter_outcomes(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        *,
-        status: RecipientStatus | None = None,
-        external_id: str | None = None,
-    ) -> Iterator[RecipientOutcome]:
-        """Iterate over a campaign's recipients by position, each with its provider failure, if any.
+    ) -> Campaign:
+        """Put a campaign away, so that lists hide it unless they are asked; an archived one stays.
 
         Args:
             workspace_id: The workspace.
             campaign_id: The campaign.
-            status: Only recipients in this state; None for all.
-            external_id: Only recipients that the application knows by this id (at most 500); None for all.
+            idempotency_key: A name for this request: for a day, the same key only returns the campaign.
+            actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such campaign.
-            InvalidRequest: The id is no text of 1 to 255 characters.
+            Conflict: It is scheduled, active or paused.
+            InvalidRequest: The key was used with other content.
+            RequestInProgress: The first call with this key is still running.
         """
-        return self._items(
-            lambda service: service.iter_outcomes(workspace_id, campaign_id, status=status, external_id=external_id)
+        return self._call(
+            lambda service: service.archive(workspace_id, campaign_id, idempotency_key=idempotency_key, actor=actor)
         )
 
-    def blockers(self, workspace_id: str, campaign_id: str) -> Sequence[CampaignBlocker]:
-        """Return everything that blocks an active or scheduled campaign, most urgent first.
+    def unarchive(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Bring an archived campaign back into the lists; one that is not archived stays; see `archive`.
+
+        Raises:
+            OutreachError: See `archive`.
+        """
+        return self._call(
+            lambda service: service.unarchive(workspace_id, campaign_id, idempotency_key=idempotency_key, actor=actor)
+        )
+
+    def delete(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign | None:
+        """Delete a draft or ready campaign with its contacts, or erase the contacts and texts of an ended one.
+
+        An erased campaign stays with its name, times and figures, archived: its requests are counted, and its report is
+        that of the moment before. The unsubscribe register is not changed. What a crash interrupts is finished by the
+        next dispatcher, or by `engine.erasure.apply_retention`.
+
+        Returns:
+            The erased campaign; None for one that is gone.
 
         Raises:
             NotFound: The workspace has no such campaign.
+            Conflict: It is scheduled, active or paused, or has contacts that are still open.
+            ArchiveUnavailable: Its contacts are in an archive that is not there: nothing was erased.
         """
-        return self._call(lambda service: service.blockers(workspace_id, campaign_id))
-
-    def next_due_times(self, workspace_id: str, campaign_id: str) -> Mapping[tuple[str, str | None], datetime]:
-        """Return when the first waiting recipient is due, for each state and reason with a known time.
-
-        An unknown request is closed then, unless evidence arrives before; this looks at the workspace's oldest 1,000.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-        """
-        return self._call(lambda service: service.next_due_times(workspace_id, campaign_id))
+        return self._call(lambda service: service.delete(workspace_id, campaign_id, actor=actor))
 
     def list_recipients(
         self,
@@ -1462,6 +1469,24 @@ class Campaigns(Service[AsyncCampaigns]):
             lambda service: service.contact_history(workspace_id, campaign_id, phone, external_id=external_id)
         )
 
+    def blockers(self, workspace_id: str, campaign_id: str) -> Sequence[CampaignBlocker]:
+        """Return everything that blocks an active or scheduled campaign, most urgent first.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.blockers(workspace_id, campaign_id))
+
+    def next_due_times(self, workspace_id: str, campaign_id: str) -> Mapping[tuple[str, str | None], datetime]:
+        """Return when the first waiting recipient is due, for each state and reason with a known time.
+
+        An unknown request is closed then, unless evidence arrives before; this looks at the workspace's oldest 1,000.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.next_due_times(workspace_id, campaign_id))
+
     def preflight(self, workspace_id: str, campaign_id: str, *, contact: str | None = None) -> Preflight:
         """Return what a campaign will do to its contacts, by the rules that the run will follow.
 
@@ -1526,6 +1551,56 @@ class Campaigns(Service[AsyncCampaigns]):
         """
         return self._call(lambda service: service.forecast(workspace_id, campaign_id, assumptions=assumptions))
 
+    def recipient_failures(self, workspace_id: str, campaign_id: str, position: int) -> dict[str, ProviderFailure]:
+        """Return the failures of a recipient's requests, by dispatch id.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.recipient_failures(workspace_id, campaign_id, position))
+
+    def provider_failures(self, workspace_id: str, campaign_id: str) -> Sequence[tuple[ProviderFailure, int]]:
+        """Return what went wrong in a campaign with the number of requests, most frequent first.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.provider_failures(workspace_id, campaign_id))
+
+    def count_dispatches(self, workspace_id: str, campaign_id: str) -> Sequence[DispatchCount]:
+        """Return how many requests of a campaign had each outcome, most frequent first.
+
+        This reads every request: with millions it takes seconds.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return self._call(lambda service: service.count_dispatches(workspace_id, campaign_id))
+
+    def iter_outcomes(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        status: RecipientStatus | None = None,
+        external_id: str | None = None,
+    ) -> Iterator[RecipientOutcome]:
+        """Iterate over a campaign's recipients by position, each with its provider failure, if any.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            status: Only recipients in this state; None for all.
+            external_id: Only recipients that the application knows by this id (at most 500); None for all.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            InvalidRequest: The id is no text of 1 to 255 characters.
+        """
+        return self._items(
+            lambda service: service.iter_outcomes(workspace_id, campaign_id, status=status, external_id=external_id)
+        )
+
     def report(self, workspace_id: str, campaign_id: str) -> CampaignReport:
         """Return what became of a campaign's contacts, and what was sent for it, from one snapshot of the ledger.
 
@@ -1563,81 +1638,6 @@ class Campaigns(Service[AsyncCampaigns]):
             ConfigError: A library for XLSX is not installed.
         """
         return self._items(lambda service: service.export(workspace_id, campaign_id, kind))
-
-    def update(
-        self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
-    ) -> Campaign:
-        """Change a campaign; what has not been sent goes out as the campaign then says.
-
-        A campaign that has not started becomes ready or draft by what it then has. One that is scheduled, active or
-        paused stays so, and keeps all that a start needs. Requests that are on their way are not changed.
-
-        Raises:
-            NotFound: The workspace has no such campaign, flow or agent.
-            InvalidRequest: The carrier is unknown, or a campaign under way would lack what it needs.
-            Conflict: The campaign has ended, or has begun to send and keeps this field.
-        """
-        return self._call(lambda service: service.update(workspace_id, campaign_id, change, actor=actor))
-
-    def archive(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        *,
-        idempotency_key: IdempotencyKey[Campaign] = None,
-        actor: str = "library",
-    ) -> Campaign:
-        """Put a campaign away, so that lists hide it unless they are asked; an archived one stays.
-
-        Args:
-            workspace_id: The workspace.
-            campaign_id: The campaign.
-            idempotency_key: A name for this request: for a day, the same key only returns the campaign.
-            actor: Recorded in the audit trail.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-            Conflict: It is scheduled, active or paused.
-            InvalidRequest: The key was used with other content.
-            RequestInProgress: The first call with this key is still running.
-        """
-        return self._call(
-            lambda service: service.archive(workspace_id, campaign_id, idempotency_key=idempotency_key, actor=actor)
-        )
-
-    def unarchive(
-        self,
-        workspace_id: str,
-        campaign_id: str,
-        *,
-        idempotency_key: IdempotencyKey[Campaign] = None,
-        actor: str = "library",
-    ) -> Campaign:
-        """Bring an archived campaign back into the lists; one that is not archived stays; see `archive`.
-
-        Raises:
-            OutreachError: See `archive`.
-        """
-        return self._call(
-            lambda service: service.unarchive(workspace_id, campaign_id, idempotency_key=idempotency_key, actor=actor)
-        )
-
-    def delete(self, workspace_id: str, campaign_id: str, *, actor: str = "library") -> Campaign | None:
-        """Delete a draft or ready campaign with its contacts, or erase the contacts and texts of an ended one.
-
-        An erased campaign stays with its name, times and figures, archived: its requests are counted, and its report is
-        that of the moment before. The unsubscribe register is not changed. What a crash interrupts is finished by the
-        next dispatcher, or by `engine.erasure.apply_retention`.
-
-        Returns:
-            The erased campaign; None for one that is gone.
-
-        Raises:
-            NotFound: The workspace has no such campaign.
-            Conflict: It is scheduled, active or paused, or has contacts that are still open.
-            ArchiveUnavailable: Its contacts are in an archive that is not there: nothing was erased.
-        """
-        return self._call(lambda service: service.delete(workspace_id, campaign_id, actor=actor))
 
 
 class Calls(Service[AsyncCalls]):

@@ -131,7 +131,9 @@ class Method:
 def every_method(engine: Outreach) -> Iterator[Method]:
     """Find every public method of every service of an engine that waits for something; some are called themselves."""
     for service, instance in vars(engine).items():
-        if service.startswith("_") or not type(instance).__module__.startswith("outreach.services."):
+        if service.startswith("_") or not type(instance).__module__.startswith(
+            ("outreach.campaigns", "outreach.insight.", "outreach.services.")
+        ):
             continue
         itself = inspect.getattr_static(instance, "__call__", None)
         if inspect.iscoroutinefunction(itself) and "workspace_id" in inspect.signature(itself).parameters:

@@ -604,7 +604,7 @@ def _new(**fields: Any) -> NewSmsCampaign:
 async def _nothing(engine: Outreach, workspace_id: str) -> None:
     assert (await engine.campaigns.list(workspace_id)).total == 0
     far = clock_of_loop().now() + timedelta(days=1)
-    assert not await engine.campaigns._context.storage.read(lambda tx: tx.campaigns.leftovers(far))
+    assert not await engine.campaigns._moves._context.storage.read(lambda tx: tx.campaigns.leftovers(far))
 
 
 def _bytes_of(directory: Path) -> bytes:

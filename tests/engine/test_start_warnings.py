@@ -185,7 +185,7 @@ async def test_contacts_that_an_earlier_version_misread_are_warned_of(engine: Ou
         "place of +4915123456701. "
     )
     assert (await engine.campaigns.preflight(workspace.id, campaign.id)).warnings == (found,)
-    few = await start_checks.find_misread_numbers(engine.campaigns._context, workspace.id, campaign.id, limit=4)
+    few = await start_checks.find_misread_numbers(engine.campaigns._moves._context, workspace.id, campaign.id, limit=4)
     assert (few.checked, few.count) == (4, 1)
 
 

@@ -160,7 +160,7 @@ async def test_the_response_to_the_first_request_is_that_to_the_second(monkeypat
             async def recall(stored: bytes) -> str:
                 return stored.decode()
 
-            keys = Idempotency(engine.campaigns._context)
+            keys = Idempotency(engine.campaigns._moves._context)
             made = await keys.once(
                 workspace.id,
                 "things.make",

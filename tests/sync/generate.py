@@ -172,6 +172,12 @@ def _service(cls: type[Any], names: Names) -> ast.ClassDef:
             public = not function.name.startswith("_") or function.name == "__call__"
             if public and function.name not in NOT_FOR_CALLERS and function.name not in inherited:
                 methods.setdefault(function.name, []).append(_method(source, function))
+    for name, member in vars(cls).items():
+        # A method of a part; what wraps it has the part's names.
+        if (wrapped := getattr(member, "__wrapped__", None)) is not None:
+            source = Source(wrapped.__module__, names)
+            part = source.cls(wrapped.__qualname__.partition(".")[0])
+            methods[name] = [_method(source, one) for one in _functions(part) if one.name == name]
     doc = _doc(Source(cls.__module__, names).cls(cls.__name__))
     body = [doc, *(function for functions in methods.values() for function in functions)]
     return _class(cls.__name__, f"Service[Async{cls.__name__}]", body)

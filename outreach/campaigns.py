@@ -1,0 +1,98 @@
+"""All that can be done with campaigns, as one service: `engine.campaigns`.
+
+It is composed of parts, one class for each concern: a method that callers see is one line here, and stands in its part.
+"""
+
+from __future__ import annotations
+
+from outreach.services.blockers import CampaignBlockers
+from outreach.services.campaign_changes import CampaignChanges
+from outreach.services.campaign_copies import CampaignCopies
+from outreach.services.campaign_exports import CampaignExports, CampaignReports
+from outreach.services.campaign_loading import CampaignCreation
+from outreach.services.campaign_recipients import CampaignRecipients
+from outreach.services.campaigns import CampaignMoves
+from outreach.services.context import ServiceContext
+from outreach.services.erasure import CampaignDeletion
+from outreach.services.failures import CampaignResults
+from outreach.services.forecast import CampaignForecast
+from outreach.services.parts import method_of
+from outreach.services.preflight import CampaignPreflight
+from outreach.vault import Vault
+
+
+class Campaigns:
+    """The campaigns of workspaces."""
+
+    def __init__(self, context: ServiceContext, vault: Vault, creation: CampaignCreation) -> None:
+        self._creation = creation
+        self._copies = CampaignCopies(context, creation)
+        self._moves = CampaignMoves(context, vault)
+        self._changes = CampaignChanges(context)
+        self._deletion = CampaignDeletion(context)
+        self._recipients = CampaignRecipients(context)
+        self._blockers = CampaignBlockers(context)
+        self._preflight = CampaignPreflight(
+            context, start_problems=self._moves.start_problems, draft_of=creation.draft_of
+        )
+        self._forecast = CampaignForecast(context)
+        self._results = CampaignResults(context)
+        self._reports = CampaignReports(context)
+        self._exports = CampaignExports(context)
+
+    create_sms = method_of("_creation", CampaignCreation.create_sms)
+    create_call = method_of("_creation", CampaignCreation.create_call)
+
+    clone = method_of("_copies", CampaignCopies.clone)
+    follow_up = method_of("_copies", CampaignCopies.follow_up)
+
+    get = method_of("_moves", CampaignMoves.get)
+    get_anywhere = method_of("_moves", CampaignMoves.get_anywhere)
+    start_problems = method_of("_moves", CampaignMoves.start_problems)
+    throttled_until = method_of("_moves", CampaignMoves.throttled_until)
+    list = method_of("_moves", CampaignMoves.list)
+    iter_all = method_of("_moves", CampaignMoves.iter_all)
+    start = method_of("_moves", CampaignMoves.start)
+    check_start = method_of("_moves", CampaignMoves.check_start)
+    start_warnings = method_of("_moves", CampaignMoves.start_warnings)
+    pause = method_of("_moves", CampaignMoves.pause)
+    resume = method_of("_moves", CampaignMoves.resume)
+    cancel = method_of("_moves", CampaignMoves.cancel)
+    unschedule = method_of("_moves", CampaignMoves.unschedule)
+    pause_all = method_of("_moves", CampaignMoves.pause_all)
+    recount = method_of("_moves", CampaignMoves.recount)
+
+    update = method_of("_changes", CampaignChanges.update)
+    archive = method_of("_changes", CampaignChanges.archive)
+    unarchive = method_of("_changes", CampaignChanges.unarchive)
+
+    delete = method_of("_deletion", CampaignDeletion.delete)
+
+    list_recipients = method_of("_recipients", CampaignRecipients.list_recipients)
+    iter_recipients = method_of("_recipients", CampaignRecipients.iter_recipients)
+    get_recipient = method_of("_recipients", CampaignRecipients.get_recipient)
+    list_appearances = method_of("_recipients", CampaignRecipients.list_appearances)
+    iter_appearances = method_of("_recipients", CampaignRecipients.iter_appearances)
+    count_recipients = method_of("_recipients", CampaignRecipients.count_recipients)
+    list_dispatches = method_of("_recipients", CampaignRecipients.list_dispatches)
+    iter_dispatches = method_of("_recipients", CampaignRecipients.iter_dispatches)
+    recipient_history = method_of("_recipients", CampaignRecipients.recipient_history)
+    contact_history = method_of("_recipients", CampaignRecipients.contact_history)
+
+    blockers = method_of("_blockers", CampaignBlockers.blockers)
+    next_due_times = method_of("_blockers", CampaignBlockers.next_due_times)
+
+    preflight = method_of("_preflight", CampaignPreflight.preflight)
+    preflight_new = method_of("_preflight", CampaignPreflight.preflight_new)
+
+    forecast = method_of("_forecast", CampaignForecast.forecast)
+
+    recipient_failures = method_of("_results", CampaignResults.recipient_failures)
+    provider_failures = method_of("_results", CampaignResults.provider_failures)
+    count_dispatches = method_of("_results", CampaignResults.count_dispatches)
+    iter_outcomes = method_of("_results", CampaignResults.iter_outcomes)
+
+    report = method_of("_reports", CampaignReports.report)
+
+    iter_export = method_of("_exports", CampaignExports.iter_export)
+    export = method_of("_exports", CampaignExports.export)
