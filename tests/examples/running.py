@@ -28,7 +28,7 @@ def run(example: str, place: Path, *arguments: str, **variables: str) -> str:
         env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
