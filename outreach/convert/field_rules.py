@@ -16,7 +16,7 @@ import attrs
 from outreach.convert.json_parsing import shown
 from outreach.errors import ErrorDetail
 from outreach.meant import did_you_mean, moment_like
-from outreach.models.fields import FieldRule, ListOf, Refused, require_storable
+from outreach.models.fields import MAX_DETAILS, FieldRule, ListOf, Refused, require_storable, within
 from outreach.policy.texts import RawNumber, as_text
 
 MAX_DEPTH: Final = 64
@@ -58,6 +58,37 @@ def timestamp(value: Any) -> datetime:
     return moment
 
 
+class Checks:
+    """Checks several values, and refuses all that are wrong together."""
+
+    def __init__(self) -> None:
+        self._details: list[ErrorDetail] = []
+
+    def read(self, path: str, rule: FieldRule, value: Any) -> Any:
+        """Return what a rule makes of a value; note why it refuses the value, and return None."""
+        try:
+            return rule(value)
+        except Refused as refused:
+            self._details += within(path, refused.details)
+            return None
+
+    def note(self, path: str, message: str) -> None:
+        """Note that a value is wrong."""
+        self._details.append(ErrorDetail(path, message))
+
+    def finish(self) -> None:
+        """Raise `Refused` if something was wrong."""
+        if self._details:
+            raise Refused.at(self._details[:MAX_DETAILS])
+
+
+def json_object(value: Any) -> dict[str, Any]:
+    """Return a JSON object."""
+    if type(value) is not dict:
+        raise Refused("must be an object")
+    return value
+
+
 @attrs.frozen
 class OrNull:
     """Another rule's value, or null."""
@@ -96,10 +127,8 @@ def variables(value: Any) -> Mapping[str, Any]:
 
     Numbers that 64 bits would round are returned as their text.
     """
-    if type(value) is not dict:
-        raise Refused("must be an object")
     found: dict[str, Any] = {}
-    for key, item in value.items():
+    for key, item in json_object(value).items():
         require_storable(key, f".{shown(key)}")
         if type(item) is str:
             require_storable(item, f".{shown(key)}")

@@ -3,43 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
-
-import attrs
+from typing import Any
 
 from outreach.clock import format_timestamp
-from outreach.convert import business_hours, holidays
+from outreach.convert.business_hours import write_business_hours
+from outreach.convert.holidays import write_holidays
 from outreach.models.call import Call
-from outreach.models.campaign import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign
+from outreach.models.campaign import Campaign, CampaignCreated
 from outreach.models.message import Message
 from outreach.models.settings import SMS_SETTINGS_FIELDS, SmsSettings
-
-_NAMED_FIELDS: Final = frozenset(
-    {
-        *("id", "workspace_id", "agent_id", "name", "description", "status", "schedule_type", "scheduled_start_at"),
-        *("scheduled_expires_at", "business_hours", "holidays", "counters", "created_at", "updated_at", "started_at"),
-        *("completed_at", "channel", "batch_concurrency", "trunk_id", "cli_mode", "cli_group", "ivr_enabled"),
-        *("call_screen_enabled", "double_dial", "csv_column_headers", "message_mode", "message_source", "body"),
-        *(
-            "flow_id",
-            "carrier",
-            "from_number",
-            "rate_per_minute",
-            "agent",
-            "pause_reason",
-            "retry_voicemail",
-            "variable_names",
-            "revision",
-        ),
-    }
-)
-"""The fields of a campaign that `write_campaign` writes under a name or in a form of their own, or not at all."""
-
-_GIVEN_FIELDS: Final = attrs.fields_dict(NewSmsCampaign).keys() | attrs.fields_dict(NewCallCampaign).keys()
-_FURTHER_FIELDS: Final = tuple(
-    field.name for field in attrs.fields(Campaign) if field.name in _GIVEN_FIELDS - _NAMED_FIELDS
-)
-"""The others that a creation may give, which are written as they are."""
 
 
 def write_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
@@ -68,8 +40,8 @@ def write_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "started_at": _moment(campaign.started_at),
         "completed_at": _moment(campaign.completed_at),
         "channel": campaign.channel,
-        "business_hours_config": None if hours is None else business_hours.to_json(hours),
-        "holidays_config": None if campaign.holidays is None else holidays.to_json(campaign.holidays),
+        "business_hours_config": None if hours is None else write_business_hours(hours),
+        "holidays_config": None if campaign.holidays is None else write_holidays(campaign.holidays),
         "batch_concurrency": campaign.batch_concurrency,
         "sip_trunk_id": campaign.trunk_id,
         "cli_mode": campaign.cli_mode,
@@ -86,7 +58,6 @@ def write_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "sms_from_number": campaign.from_number,
         "sms_rate_per_minute": campaign.rate_per_minute,
     }
-    written |= {name: getattr(campaign, name) for name in _FURTHER_FIELDS}
     if (agent := campaign.agent) is not None:
         written["agent"] = {
             "id": agent.id,

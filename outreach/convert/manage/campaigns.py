@@ -12,9 +12,9 @@ import attrs
 
 from outreach.clock import format_timestamp
 from outreach.convert.campaigns import sending_number, times_rules
+from outreach.convert.documents import Document, document_of
 from outreach.convert.field_rules import uuid
 from outreach.convert.json_responses import write_campaign
-from outreach.convert.manage.bodies import Document, document_of
 from outreach.convert.request_converter import make_request_converter, read_object, with_json_paths
 from outreach.errors import ErrorDetail
 from outreach.models.base import CARRIERS, Channel

@@ -7,7 +7,7 @@ from typing import Any, Final, get_args
 
 import attrs
 
-from outreach.convert.manage.bodies import document_of
+from outreach.convert.documents import document_of
 from outreach.convert.manage.campaigns import in_update_names, write_managed_campaign
 from outreach.convert.request_converter import make_request_converter, read_object
 from outreach.models.campaign import CampaignCreated, FollowUpCreated, FollowUpExclusion, NewFollowUp

@@ -1,0 +1,93 @@
+"""The one converter between models and JSON types: for answers, documents, reports and stored columns.
+
+A field has its own name, unless it is renamed here. Times are texts in UTC, dates `YYYY-MM-DD`, amounts texts that keep
+every place, enumerations their values, times of the day `HH:MM`.
+
+What others send is read by `request_converter`, which checks it and names each wrong place. `from_json` reads what this
+package wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final, TypeVar
+
+import cattrs
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+
+from outreach.clock import format_timestamp, parse_timestamp
+from outreach.models.hours import MINUTES_A_DAY, BusinessHours, TimeWindow
+from outreach.models.reports import CallReport, MessageReport, Report
+
+T = TypeVar("T")
+
+Document = dict[str, Any]
+
+TIMES: Final = tuple(f"{minutes // 60:02d}:{minutes % 60:02d}" for minutes in range(MINUTES_A_DAY + 1))
+"""The texts of all times of the day, by the minutes after midnight; the last one is 24:00."""
+
+MINUTES: Final = {time: minutes for minutes, time in enumerate(TIMES)}
+
+_REPORTS: Final[dict[str, type[Any]]] = {"message": MessageReport, "call": CallReport}
+
+
+def to_json(value: object) -> Any:
+    """Return a model, or a collection of models, as JSON types."""
+    return converter.unstructure(value)
+
+
+def document_of(item: object, *hidden: str) -> Document:
+    """Return a model's fields as JSON types, without those that are hidden."""
+    document: Document = converter.unstructure(item)
+    for name in hidden:
+        del document[name]
+    return document
+
+
+def from_json(kind: type[T], data: Any) -> T:
+    """Return the model that `to_json` wrote; fields that are missing have their defaults."""
+    return converter.structure(data, kind)
+
+
+def differ(made: cattrs.Converter, model: type[Any], **fields: Any) -> None:
+    """Register how fields of a model differ in JSON, by `override(rename=…)` or `override(omit=True)`."""
+    made.register_unstructure_hook(model, make_dict_unstructure_fn(model, made, **fields))
+    made.register_structure_hook(
+        model,
+        make_dict_structure_fn(model, made, _cattrs_detailed_validation=False, **fields),
+    )
+
+
+def _make_converter() -> cattrs.Converter:
+    made = cattrs.Converter(detailed_validation=False, unstruct_collection_overrides={Sequence: list, Set: list})
+    made.register_unstructure_hook(Enum, lambda member: member.value)
+    made.register_unstructure_hook(datetime, format_timestamp)
+    made.register_structure_hook(datetime, lambda text, _: parse_timestamp(text))
+    made.register_unstructure_hook(date, date.isoformat)
+    made.register_structure_hook(date, lambda text, _: date.fromisoformat(text))
+    made.register_unstructure_hook(Decimal, lambda amount: format(amount, "f"))
+    made.register_structure_hook(Decimal, lambda text, _: Decimal(text))
+    made.register_unstructure_hook(
+        TimeWindow, lambda window: {"start": TIMES[window.start_minute], "end": TIMES[window.end_minute]}
+    )
+    made.register_structure_hook(
+        TimeWindow,
+        lambda times, _: TimeWindow(start_minute=MINUTES[times["start"]], end_minute=MINUTES[times["end"]]),
+    )
+    differ(made, BusinessHours, batch_concurrency=override(rename="batchConcurrency"))
+    for kind, report in _REPORTS.items():
+        # The provider's own event has a column of its own.
+        differ(made, report, raw=override(omit=True))
+        made.register_unstructure_hook(report, _tagged(kind, made.get_unstructure_hook(report)))
+    made.register_structure_hook(Report, lambda data, _: made.structure(data, _REPORTS[data["kind"]]))
+    return made
+
+
+def _tagged(kind: str, write: Callable[[Any], Document]) -> Callable[[Any], Document]:
+    return lambda report: {"kind": kind, **write(report)}
+
+
+converter: Final = _make_converter()
