@@ -52,13 +52,25 @@ def from_json(kind: type[T], data: Any) -> T:
     return converter.structure(data, kind)
 
 
-def differ(made: cattrs.Converter, model: type[Any], **fields: Any) -> None:
-    """Register how fields of a model differ in JSON, by `override(rename=…)` or `override(omit=True)`."""
-    made.register_unstructure_hook(model, make_dict_unstructure_fn(model, made, **fields))
-    made.register_structure_hook(
-        model,
-        make_dict_structure_fn(model, made, _cattrs_detailed_validation=False, **fields),
-    )
+def register(made: cattrs.Converter, model: type[Any], *, kind: str | None = None, **fields: Any) -> None:
+    """Register how a model differs in JSON, once it is first converted.
+
+    Args:
+        made: The converter.
+        model: The model.
+        kind: A text that is written as `kind` before its fields, if any.
+        fields: How fields differ: `override(rename=…)` or `override(omit=True)`.
+    """
+
+    def writer(_: object, used: cattrs.Converter) -> Callable[[Any], Document]:
+        write = make_dict_unstructure_fn(model, used, **fields)
+        return write if kind is None else lambda item: {"kind": kind, **write(item)}
+
+    def reader(_: object, used: cattrs.Converter) -> Callable[[Any, Any], Any]:
+        return make_dict_structure_fn(model, used, _cattrs_detailed_validation=False, **fields)
+
+    made.register_unstructure_hook_factory(lambda given: given is model, writer)
+    made.register_structure_hook_factory(lambda given: given is model, reader)
 
 
 def _make_converter() -> cattrs.Converter:
@@ -77,17 +89,12 @@ def _make_converter() -> cattrs.Converter:
         TimeWindow,
         lambda times, _: TimeWindow(start_minute=MINUTES[times["start"]], end_minute=MINUTES[times["end"]]),
     )
-    differ(made, BusinessHours, batch_concurrency=override(rename="batchConcurrency"))
+    register(made, BusinessHours, batch_concurrency=override(rename="batchConcurrency"))
     for kind, report in _REPORTS.items():
         # The provider's own event has a column of its own.
-        differ(made, report, raw=override(omit=True))
-        made.register_unstructure_hook(report, _tagged(kind, made.get_unstructure_hook(report)))
+        register(made, report, kind=kind, raw=override(omit=True))
     made.register_structure_hook(Report, lambda data, _: made.structure(data, _REPORTS[data["kind"]]))
     return made
-
-
-def _tagged(kind: str, write: Callable[[Any], Document]) -> Callable[[Any], Document]:
-    return lambda report: {"kind": kind, **write(report)}
 
 
 converter: Final = _make_converter()

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from cattrs import override
 
-from outreach.convert.documents import Document, converter, differ, document_of
+from outreach.convert.documents import Document, converter, document_of, register
 from outreach.models.campaign_report import CallFigures, CampaignReport, FailureCount
 from outreach.models.prices import Cost
 from outreach.models.reports import Explanation, ProviderFailure
@@ -76,4 +76,4 @@ _reports.register_structure_hook(FailureCount, _read_failure)
 _reports.register_unstructure_hook(CallFigures, _write_calls)
 _reports.register_structure_hook(CallFigures, _read_calls)
 _reports.register_unstructure_hook(Cost, _write_cost)
-differ(_reports, CampaignReport, still_open=override(rename="open"))
+register(_reports, CampaignReport, still_open=override(rename="open"))
