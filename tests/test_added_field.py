@@ -1,4 +1,4 @@
-"""One more stored field is four edits: its model, a migration for every database, its place in answers, openapi.yaml."""
+"""One more stored field is four edits: its model, a migration for every database, the answer, openapi.yaml."""
 
 from __future__ import annotations
 

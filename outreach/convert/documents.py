@@ -9,10 +9,11 @@ package wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import cattrs
@@ -25,6 +26,8 @@ from outreach.models.reports import CallReport, MessageReport, Report
 T = TypeVar("T")
 
 Document = dict[str, Any]
+
+_NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 
 TIMES: Final = tuple(f"{minutes // 60:02d}:{minutes % 60:02d}" for minutes in range(MINUTES_A_DAY + 1))
 """The texts of all times of the day, by the minutes after midnight; the last one is 24:00."""
@@ -45,6 +48,12 @@ def document_of(item: object, *hidden: str) -> Document:
     for name in hidden:
         del document[name]
     return document
+
+
+def chosen_fields(item: object, names: Sequence[str], *, renamed: Mapping[str, str] = _NO_NAMES) -> Document:
+    """Return these fields of a model as JSON types, in this order; some may have other names in JSON."""
+    document: Document = converter.unstructure(item)
+    return {renamed.get(name, name): document[name] for name in names}
 
 
 def from_json(kind: type[T], data: Any) -> T:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
@@ -162,10 +162,10 @@ def _check_free(value: Any, path: str) -> bool:
 
 
 _TIMESTAMP: Final = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
-    r"(?:([Zz])|([+-])([0-9]{2}):([0-9]{2}))?"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:)([0-9]{2})(\.[0-9]+)?"
+    r"([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
 )
-_LEAP_SECOND: Final = 60
+_LEAP_SECOND: Final = "60"
 _FIRST_YEAR, _LAST_YEAR = 2, 9998
 """Outside these years, a time may have no storable form in UTC."""
 
@@ -176,31 +176,13 @@ def read_timestamp(text: str) -> datetime | None:
     Without an offset it is UTC. A leap second becomes the next second; digits beyond microseconds are cut.
     """
     match = _TIMESTAMP.fullmatch(text)
-    if match is None:
+    if match is None or not _FIRST_YEAR <= int(text[:4]) <= _LAST_YEAR:
         return None
-    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
-    fraction, _, sign, offset_hours, offset_minutes = match.groups()[6:]
-    if not _FIRST_YEAR <= year <= _LAST_YEAR or int(offset_hours or 0) > 23 or int(offset_minutes or 0) > 59:
-        return None
+    minute, second, fraction, offset = match.groups(default="")
     is_leap = second == _LEAP_SECOND
+    seconds = "59" if is_leap else second + fraction
     try:
-        local = datetime(
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second - is_leap,
-            0 if is_leap else int((fraction or "")[:6].ljust(6, "0")),
-            tzinfo=_zone(sign, offset_hours, offset_minutes),
-        )
+        local = datetime.fromisoformat(f"{minute}{seconds}{offset.upper() or 'Z'}")
     except ValueError:
         return None
     return local.astimezone(UTC) + timedelta(seconds=is_leap)
-
-
-def _zone(sign: str | None, hours: str | None, minutes: str | None) -> timezone:
-    if sign is None or hours is None or minutes is None:
-        return UTC
-    offset = timedelta(hours=int(hours), minutes=int(minutes))
-    return timezone(-offset if sign == "-" else offset)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from cattrs import override
 
-from outreach.convert.documents import Document, converter, document_of, register
+from outreach.convert.documents import Document, chosen_fields, converter, document_of, register
 from outreach.models.campaign_report import CallFigures, CampaignReport, FailureCount
 from outreach.models.prices import Cost
 from outreach.models.reports import Explanation, ProviderFailure
@@ -65,15 +65,10 @@ def _read_calls(written: Mapping[str, Any], kind: type[CallFigures]) -> CallFigu
     return converter.structure({"milliseconds": written["seconds"] * 1000, **written}, kind)
 
 
-def _write_cost(cost: Cost) -> Document:
-    written = document_of(cost)
-    return {name: written[name] for name in _COST}
-
-
 _reports: Final = converter.copy()
 _reports.register_unstructure_hook(FailureCount, _write_failure)
 _reports.register_structure_hook(FailureCount, _read_failure)
 _reports.register_unstructure_hook(CallFigures, _write_calls)
 _reports.register_structure_hook(CallFigures, _read_calls)
-_reports.register_unstructure_hook(Cost, _write_cost)
+_reports.register_unstructure_hook(Cost, lambda cost: chosen_fields(cost, _COST))
 register(_reports, CampaignReport, still_open=override(rename="open"))
