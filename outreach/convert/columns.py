@@ -111,8 +111,10 @@ def _codec(kind: Any) -> _Codec | None:
         return str, kind
     if _is_mapping(kind):
         return json_text, json.loads
-    write, read = converter.get_unstructure_hook(kind), converter.get_structure_hook(kind)
-    return lambda value: json_text(write(value)), lambda text: read(json.loads(text), kind)
+    return (
+        lambda value: json_text(converter.unstructure(value, unstructure_as=kind)),
+        lambda text: converter.structure(json.loads(text), kind),
+    )
 
 
 def _required(kind: Any) -> Any:

@@ -42,7 +42,7 @@ def to_json(value: object) -> Any:
     return converter.unstructure(value)
 
 
-def document_of(item: object, *hidden: str) -> Document:
+def document_of(item: object, *hidden: str) -> dict[str, Any]:
     """Return a model's fields as JSON types, without those that are hidden."""
     document: Document = converter.unstructure(item)
     for name in hidden:

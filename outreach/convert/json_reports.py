@@ -16,7 +16,7 @@ _EXPLANATION: Final = ("meaning", "advice", "source")
 _COST: Final = ("amount", "currency", "unpriced", "lines")
 
 
-def write_campaign_report(report: CampaignReport) -> Document:
+def write_campaign_report(report: CampaignReport) -> dict[str, Any]:
     """Return a report with every field, null where not applicable."""
     written: Document = _reports.unstructure(report)
     return written

@@ -6,9 +6,9 @@ import csv
 import io
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Final
+from typing import Any, Final
 
-from outreach.convert.documents import Document, chosen_fields, to_json
+from outreach.convert.documents import chosen_fields, to_json
 from outreach.convert.exports.columns import CONTACT_FIELDS, Cell, Table
 from outreach.convert.json_reports import write_provider_failure
 from outreach.convert.json_responses import write_call
@@ -30,7 +30,7 @@ _REQUEST: Final = (
 )
 
 
-def write_exported_contact(contact: ExportedContact) -> Document:
+def write_exported_contact(contact: ExportedContact) -> dict[str, Any]:
     """Return a contact with its requests, calls and replies as JSON types."""
     recipient = contact.recipient
     return {
