@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from outreach.clock import format_timestamp
 from outreach.convert.campaigns import in_json_names, read_call_campaign, read_sms_campaign
+from outreach.convert.documents import document_of, to_json
 from outreach.convert.exports import EXPORT_CONTENT_TYPES
 from outreach.convert.exports.rows import write_exported_contact
 from outreach.convert.holidays import parse_holidays
@@ -76,6 +77,7 @@ __all__ = [
     "JsonPage",
     "RateLimitState",
     "StoredAnswer",
+    "document_of",
     "format_timestamp",
     "in_json_names",
     "in_update_names",
@@ -103,6 +105,7 @@ __all__ = [
     "read_sms_campaign",
     "read_sms_settings_update",
     "render_report_page",
+    "to_json",
     "write_account",
     "write_agent",
     "write_call",

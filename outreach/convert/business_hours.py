@@ -15,189 +15,134 @@ Days-shaped, with hours for each day or the same for all:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
-from outreach.convert.json_reader import JsonReader
+from outreach.convert.documents import MINUTES, Document, to_json
+from outreach.convert.field_rules import Array, Checks, json_object, without_fraction
 from outreach.meant import day_like, did_you_mean, time_like
-from outreach.models.fields import Refused, bounds_of, zone
+from outreach.models.base import UNSET
+from outreach.models.fields import FieldRule, Refused, Text, boolean, fields_of, zone
 from outreach.models.hours import DAYS, DEFAULT_CONCURRENCY, MINUTES_A_DAY, BusinessHours, TimeWindow
 
 MAX_WINDOWS_A_DAY: Final = 48
 
 _MAX_DAY_NAMES: Final = 100
-_MAX_ZONE_LENGTH: Final = 64
-_TIME: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
+_ZONE_NAME: Final = Text(0, 64)
 _DAY_BY_NAME: Final = {name: day for day in DAYS for name in (day, day[:3])}
 _UNKNOWN_DAY: Final = "is no day: use monday to sunday, or mon to sun"
 
+_Schedule = dict[str, tuple[TimeWindow, ...]]
 
-def parse_business_hours(value: object, *, path: str = "business_hours_config") -> BusinessHours:
-    """Return the business hours in a JSON value of any accepted form.
 
-    Unknown keys are ignored, but a misspelled day is an error, because that day would silently be closed. A day that is
-    named twice (`mon` and `Monday`) has the windows of both. `path` names the value in errors.
+def read_business_hours(value: Any) -> BusinessHours:
+    """Return the business hours in a JSON value of any accepted form; raise `Refused`.
 
-    Raises:
-        InvalidRequest: The value has no accepted form; the details name each place.
+    Unknown keys are ignored, but a misspelled day is refused, because that day would silently be closed. A day that is
+    named twice (`mon` and `Monday`) has the windows of both.
     """
-    reader = JsonReader()
-    hours = _read_hours(reader, value, path)
-    reader.finish()
-    return hours
+    given = json_object(value)
+    checks = Checks()
+    enabled = checks.read(".enabled", boolean, given.get("enabled", True))
+    batch_concurrency = checks.read(
+        ".batchConcurrency", _batch_concurrency, given.get("batchConcurrency", DEFAULT_CONCURRENCY)
+    )
+    timezone = checks.read(".timezone", _zone, given.get("timezone", UNSET))
+    schedule = checks.read("", _schedule, given)
+    checks.finish()
+    return BusinessHours(enabled=enabled, timezone=timezone, schedule=schedule, batch_concurrency=batch_concurrency)
 
 
-def to_json(hours: BusinessHours) -> dict[str, object]:
+def write_business_hours(hours: BusinessHours) -> Document:
     """Return the stored form, with all seven days."""
-    return {
-        "enabled": hours.enabled,
-        "timezone": hours.timezone,
-        "schedule": {
-            day: [
-                {"start": _as_time(window.start_minute), "end": _as_time(window.end_minute)}
-                for window in hours.schedule.get(day, ())
-            ]
-            for day in DAYS
-        },
-        "batchConcurrency": hours.batch_concurrency,
-    }
+    written: Document = to_json(hours)
+    windows = written["schedule"]
+    return {**written, "schedule": {day: windows.get(day, []) for day in DAYS}}
 
 
-def _read_hours(reader: JsonReader, value: object, path: str) -> BusinessHours:
-    """Return what could be read, which counts only if the reader noted no error."""
-    config = reader.read_object(value, path)
-    if config is None:
-        # Errors about keys do not help somebody who did not send an object.
-        return BusinessHours(enabled=False, timezone="", schedule={}, batch_concurrency=DEFAULT_CONCURRENCY)
-    enabled = reader.read_boolean(config.get("enabled", True), f"{path}.enabled")
-    bounds = bounds_of(BusinessHours, "batch_concurrency")
-    batch_concurrency = reader.read_integer(
-        config.get("batchConcurrency", DEFAULT_CONCURRENCY),
-        f"{path}.batchConcurrency",
-        least=bounds.minimum,
-        most=bounds.maximum,
-    )
-    return BusinessHours(
-        enabled=enabled is True,
-        timezone=_read_zone(reader, config, path),
-        schedule=_read_days(reader, config, path),
-        batch_concurrency=batch_concurrency or DEFAULT_CONCURRENCY,
-    )
+def _batch_concurrency(value: Any) -> Any:
+    return fields_of(BusinessHours)["batch_concurrency"].rule(without_fraction(value))
 
 
-def _read_zone(reader: JsonReader, config: Mapping[str, object], path: str) -> str:
-    place = f"{path}.timezone"
-    if "timezone" not in config:
-        reader.note(place, "is required: an IANA time zone such as America/New_York")
-        return ""
-    name = reader.read_text(config["timezone"], place, most=_MAX_ZONE_LENGTH)
-    if name is not None:
-        try:
-            zone(name)
-        except Refused as refused:
-            reader.note(place, refused.details[0].message)
-    return name or ""
+def _zone(name: Any) -> str:
+    if name is UNSET:
+        raise Refused("is required: an IANA time zone such as America/New_York")
+    return zone(_ZONE_NAME(name))
 
 
-def _read_days(reader: JsonReader, config: Mapping[str, object], path: str) -> dict[str, tuple[TimeWindow, ...]]:
-    if ("schedule" in config) == ("days" in config):
-        reader.note(path, "must have one of schedule and days, and not both")
-        return {}
-    windows: dict[str, list[TimeWindow]] = {day: [] for day in DAYS}
-    if "schedule" in config:
-        _read_schedule(reader, config["schedule"], f"{path}.schedule", windows)
-    elif isinstance(config["days"], list):
-        _read_day_list(reader, config, path, windows)
-    elif isinstance(config["days"], dict):
-        _read_day_objects(reader, config["days"], f"{path}.days", windows)
+def _schedule(given: Mapping[str, Any]) -> _Schedule:
+    if ("schedule" in given) == ("days" in given):
+        raise Refused("must have one of schedule and days, and not both")
+    checks = Checks()
+    schedule: _Schedule | None = None
+    if "schedule" in given:
+        windows = Array(_window, maximum=MAX_WINDOWS_A_DAY)
+        schedule = checks.read(".schedule", lambda days: _windows_by_day(days, windows), given["schedule"])
+    elif isinstance(given["days"], list):
+        window = checks.read("", _window, given)
+        names = checks.read(".days", Array(_day, maximum=_MAX_DAY_NAMES), given["days"])
+        schedule = {day: (window,) if day in (names or ()) else () for day in DAYS}
+    elif isinstance(given["days"], dict):
+        schedule = checks.read(".days", lambda days: _windows_by_day(days, _window_of_day), given["days"])
     else:
-        reader.note(f"{path}.days", "must be an array of days, or an object with a key for each day")
-    for day, found in windows.items():
+        checks.note(".days", "must be an array of days, or an object with a key for each day")
+    for day, found in (schedule or {}).items():
         if len(found) > MAX_WINDOWS_A_DAY:
-            reader.note(path, f"must have at most {MAX_WINDOWS_A_DAY} windows a day, has {len(found)} on {day}")
-    return {day: tuple(found) for day, found in windows.items()}
+            checks.note("", f"must have at most {MAX_WINDOWS_A_DAY} windows a day, has {len(found)} on {day}")
+    checks.finish()
+    return schedule or {}
 
 
-def _read_schedule(reader: JsonReader, value: object, path: str, windows: dict[str, list[TimeWindow]]) -> None:
-    """Read `{"monday": [{"start", "end"}, …], …}`."""
-    for key, entries in (reader.read_object(value, path) or {}).items():
-        day = _read_day_key(reader, key, path)
+def _windows_by_day(value: Any, rule: FieldRule) -> _Schedule:
+    """Read an object with a key for each day, whose values follow a rule that returns windows."""
+    checks = Checks()
+    schedule: _Schedule = dict.fromkeys(DAYS, ())
+    for key, item in json_object(value).items():
+        day = _DAY_BY_NAME.get(key.lower())
         if day is None:
-            continue
-        for index, entry in enumerate(reader.read_array(entries, f"{path}.{key}", most=MAX_WINDOWS_A_DAY) or ()):
-            place = f"{path}.{key}[{index}]"
-            times = reader.read_object(entry, place)
-            if times is not None:
-                windows[day].extend(_read_window(reader, times, place))
-
-
-def _read_day_objects(
-    reader: JsonReader, days: dict[str, object], path: str, windows: dict[str, list[TimeWindow]]
-) -> None:
-    """Read `{"monday": {"enabled", "start", "end"}, …}`; the times of a disabled day are not read."""
-    for key, value in days.items():
-        day = _read_day_key(reader, key, path)
-        if day is None:
-            continue
-        place = f"{path}.{key}"
-        entry = reader.read_object(value, place)
-        if entry is not None and reader.read_boolean(entry.get("enabled", True), f"{place}.enabled"):
-            windows[day].extend(_read_window(reader, entry, place))
-
-
-def _read_day_list(
-    reader: JsonReader, config: Mapping[str, object], path: str, windows: dict[str, list[TimeWindow]]
-) -> None:
-    """Read `["mon", "Tuesday"]` with one `start` and `end` for all."""
-    place = f"{path}.days"
-    times = _read_window(reader, config, path)
-    for index, name in enumerate(reader.read_array(config["days"], place, most=_MAX_DAY_NAMES) or ()):
-        day = _DAY_BY_NAME.get(name.lower()) if isinstance(name, str) else None
-        if day is None:
-            reader.note(f"{place}[{index}]", f"{_UNKNOWN_DAY}{did_you_mean(day_like(name))}")
+            # Escaped and cut, because the key may contain anything.
+            checks.note("", f"has the key {key[:20]!a}, which {_UNKNOWN_DAY}{did_you_mean(day_like(key))}")
         else:
-            windows[day] = list(times)
+            schedule[day] += checks.read(f".{key}", rule, item) or ()
+    checks.finish()
+    return schedule
 
 
-def _read_day_key(reader: JsonReader, key: str, path: str) -> str | None:
-    day = _DAY_BY_NAME.get(key.lower())
+def _window_of_day(value: Any) -> tuple[TimeWindow, ...]:
+    """Read `{"enabled", "start", "end"}`; the times of a disabled day are not read."""
+    given = json_object(value)
+    checks = Checks()
+    enabled = checks.read(".enabled", boolean, given.get("enabled", True))
+    checks.finish()
+    return (_window(given),) if enabled else ()
+
+
+def _day(name: Any) -> str:
+    day = _DAY_BY_NAME.get(name.lower()) if isinstance(name, str) else None
     if day is None:
-        # Escaped and cut, because the key may contain anything.
-        reader.note(path, f"has the key {key[:20]!a}, which {_UNKNOWN_DAY}{did_you_mean(day_like(key))}")
+        raise Refused(f"{_UNKNOWN_DAY}{did_you_mean(day_like(name))}")
     return day
 
 
-def _read_window(reader: JsonReader, times: Mapping[str, object], path: str) -> tuple[TimeWindow, ...]:
-    """Return the window of `start` and `end`, or nothing if they are wrong."""
-    start = _read_time(reader, times, path, "start")
-    end = _read_time(reader, times, path, "end")
-    if start is None or end is None:
-        return ()
+def _window(value: Any) -> TimeWindow:
+    """Read `start` and `end`."""
+    given = json_object(value)
+    checks = Checks()
+    start = checks.read(".start", _time, given.get("start", UNSET))
+    end = checks.read(".end", _time, given.get("end", UNSET))
+    checks.finish()
     if start == MINUTES_A_DAY:
-        reader.note(f"{path}.start", "must not be 24:00, which can only be an end")
-    elif start == end:
-        reader.note(f"{path}.end", "must differ from the start; a whole day is 00:00 to 24:00")
-    else:
-        return (TimeWindow(start_minute=start, end_minute=end),)
-    return ()
+        raise Refused("must not be 24:00, which can only be an end", ".start")
+    if start == end:
+        raise Refused("must differ from the start; a whole day is 00:00 to 24:00", ".end")
+    return TimeWindow(start_minute=start, end_minute=end)
 
 
-def _read_time(reader: JsonReader, times: Mapping[str, object], path: str, name: str) -> int | None:
+def _time(text: Any) -> int:
     """Return the minutes after midnight of a `HH:MM`."""
-    place = f"{path}.{name}"
-    if name not in times:
-        reader.note(place, "is required, as HH:MM")
-        return None
-    text = times[name]
-    if text == "24:00":
-        return MINUTES_A_DAY
-    match = _TIME.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
-        reader.note(place, f"must be a time from 00:00 to 24:00, as HH:MM{did_you_mean(time_like(text))}")
-        return None
-    return int(match[1]) * 60 + int(match[2])
-
-
-def _as_time(minute: int) -> str:
-    return f"{minute // 60:02d}:{minute % 60:02d}"
+    if text is UNSET:
+        raise Refused("is required, as HH:MM")
+    minutes = MINUTES.get(text) if isinstance(text, str) else None
+    if minutes is None:
+        raise Refused(f"must be a time from 00:00 to 24:00, as HH:MM{did_you_mean(time_like(text))}")
+    return minutes

@@ -7,15 +7,15 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from outreach.convert.business_hours import parse_business_hours
-from outreach.convert.field_rules import Array, uuid, variables, without_fraction
-from outreach.convert.holidays import parse_holidays
+from outreach.convert.business_hours import read_business_hours
+from outreach.convert.field_rules import Array, uuid, variables
+from outreach.convert.holidays import read_holidays
 from outreach.convert.request_converter import make_request_converter, nested, with_json_paths
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.base import CARRIERS
 from outreach.models.campaign import CallerIdAllocation, NewCallCampaign, NewSmsCampaign
 from outreach.models.fields import MAX_DETAILS, FieldRule, OneOf, Refused, Text, within
-from outreach.models.hours import BusinessHours, HolidayCalendar
+from outreach.models.hours import HolidayCalendar
 from outreach.models.recipient import NewRecipient
 
 _SHARED_NAMES: Final = {"business_hours": "business_hours_config", "holidays": "holidays_config"}
@@ -100,7 +100,7 @@ def _unused_start(given: Mapping[str, Any]) -> Collection[str]:
 
 def times_rules(this_year: int) -> dict[str, FieldRule]:
     """Return the rules of the hours and holidays of a campaign."""
-    return {"business_hours": business_hours_rule, "holidays": functools.partial(holidays_rule, this_year=this_year)}
+    return {"business_hours": read_business_hours, "holidays": functools.partial(holidays_rule, this_year=this_year)}
 
 
 @functools.lru_cache(maxsize=4)
@@ -129,16 +129,6 @@ def sending_number(value: Any) -> str | None:
     return Text()(value) or None
 
 
-def business_hours_rule(value: Any) -> BusinessHours:
-    """Return business hours in any of their forms."""
-    if type(value) is dict and "batchConcurrency" in value:
-        value = value | {"batchConcurrency": without_fraction(value["batchConcurrency"])}
-    try:
-        return parse_business_hours(value, path="")
-    except InvalidRequest as error:
-        raise Refused.at(error.details) from None
-
-
 def holidays_rule(value: Any, *, this_year: int) -> HolidayCalendar:
     """Return a calendar; that of a country without dates has its public holidays from this year on."""
     if type(value) is dict:
@@ -149,7 +139,4 @@ def holidays_rule(value: Any, *, this_year: int) -> HolidayCalendar:
             raise Refused("must be an array", ".holidays")
         if value.get("subdivision", "") is None:
             raise Refused("must be a string", ".subdivision")
-    try:
-        return parse_holidays(value, this_year=this_year, path="")
-    except InvalidRequest as error:
-        raise Refused.at(error.details) from None
+    return read_holidays(value, this_year=this_year)

@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import datetime
 from enum import Enum
 from operator import attrgetter
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, Final, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 import attrs
-import cattrs
 import orjson
-from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from outreach.clock import format_timestamp, parse_timestamp
+from outreach.convert.documents import converter
 from outreach.copying import maker_of
-from outreach.models.hours import BusinessHours, HolidayCalendar, TimeWindow
-from outreach.models.reports import CallReport, MessageReport, Report
 
 M = TypeVar("M")
 
@@ -113,120 +109,20 @@ def _codec(kind: Any) -> _Codec | None:
     if isinstance(kind, type) and issubclass(kind, Enum):
         # The database driver has no adapter for enum members.
         return str, kind
-    if kind is BusinessHours:
-        return _hours_text, _hours_from_text
-    if _is_report(kind):
-        return report_text, report_from_text
-    if get_origin(kind) is Mapping:
+    if _is_mapping(kind):
         return json_text, json.loads
-    return _compound_text(kind), _compound_from_text(kind)
+    return (
+        lambda value: json_text(converter.unstructure(value, unstructure_as=kind)),
+        lambda text: converter.structure(json.loads(text), kind),
+    )
 
 
 def _required(kind: Any) -> Any:
     """Return a type without its None."""
     if get_origin(kind) in {Union, UnionType}:
-        kinds = [one for one in get_args(kind) if one is not type(None)]
-        if len(kinds) == 1:
-            return kinds[0]
+        return Union[tuple(one for one in get_args(kind) if one is not NoneType)]  # noqa: UP007 - made of what is left
     return kind
 
 
 def _is_mapping(kind: Any) -> bool:
     return get_origin(kind) is Mapping
-
-
-def _is_report(kind: Any) -> bool:
-    return get_origin(kind) in {Union, UnionType} and CallReport in get_args(kind)
-
-
-def _as_minutes(time: str) -> int:
-    return int(time[:2]) * 60 + int(time[3:])
-
-
-def _as_time(minute: int) -> str:
-    return f"{minute // 60:02d}:{minute % 60:02d}"
-
-
-def _hours_text(hours: BusinessHours) -> str:
-    """Return the stored form of business hours."""
-    return json_text(
-        {
-            "enabled": hours.enabled,
-            "timezone": hours.timezone,
-            "schedule": {
-                day: [{"start": _as_time(w.start_minute), "end": _as_time(w.end_minute)} for w in windows]
-                for day, windows in hours.schedule.items()
-            },
-            "batchConcurrency": hours.batch_concurrency,
-        }
-    )
-
-
-def _hours_from_text(text: str) -> BusinessHours:
-    value = json.loads(text)
-    return BusinessHours(
-        enabled=value["enabled"],
-        timezone=value["timezone"],
-        schedule={
-            day: tuple(
-                TimeWindow(start_minute=_as_minutes(w["start"]), end_minute=_as_minutes(w["end"])) for w in windows
-            )
-            for day, windows in value["schedule"].items()
-        },
-        batch_concurrency=value["batchConcurrency"],
-    )
-
-
-def _make_json() -> cattrs.Converter:
-    """Return the converter of JSON columns."""
-    converter = cattrs.Converter(detailed_validation=False)
-    converter.register_unstructure_hook(date, date.isoformat)
-    converter.register_structure_hook(date, lambda text, _: date.fromisoformat(text))
-    converter.register_unstructure_hook(Decimal, lambda amount: format(amount, "f"))
-    converter.register_structure_hook(Decimal, lambda text, _: Decimal(text))
-    return converter
-
-
-_inside: Final = _make_json()
-
-
-def _compound_text(kind: Any) -> Callable[[Any], str]:
-    if kind is not HolidayCalendar and get_origin(kind) is not tuple:
-        raise TypeError(f"No column can hold a {kind}.")
-    return lambda value: json_text(_inside.unstructure(value, unstructure_as=kind))
-
-
-def _compound_from_text(kind: Any) -> Callable[[str], Any]:
-    return lambda text: _inside.structure(json.loads(text), kind)
-
-
-_KINDS: Final[dict[str, type[Any]]] = {"message": MessageReport, "call": CallReport}
-
-
-def report_text(report: Report) -> str:
-    """Return a report as JSON, without the provider's own event, which is stored beside it."""
-    kind = "call" if isinstance(report, CallReport) else "message"
-    return json.dumps({"kind": kind, **_reports.unstructure(report)}, ensure_ascii=False, separators=(",", ":"))
-
-
-def report_from_text(text: str) -> Report:
-    """Return the report of a JSON text; `raw` is None."""
-    value = json.loads(text)
-    report: Report = _reports.structure(value, _KINDS[value.pop("kind")])
-    return report
-
-
-def _make() -> cattrs.Converter:
-    converter = cattrs.Converter(detailed_validation=False)
-    converter.register_unstructure_hook(datetime, format_timestamp)
-    converter.register_structure_hook(datetime, lambda text, _: parse_timestamp(text))
-    for model in _KINDS.values():
-        converter.register_unstructure_hook(model, make_dict_unstructure_fn(model, converter, raw=override(omit=True)))
-        converter.register_structure_hook(
-            model,
-            make_dict_structure_fn(model, converter, _cattrs_detailed_validation=False, raw=override(omit=True)),
-        )
-    return converter
-
-
-_reports: Final = _make()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ import attrs
 from outreach.convert.json_parsing import shown
 from outreach.errors import ErrorDetail
 from outreach.meant import did_you_mean, moment_like
-from outreach.models.fields import FieldRule, ListOf, Refused, require_storable
+from outreach.models.fields import MAX_DETAILS, FieldRule, ListOf, Refused, require_storable, within
 from outreach.policy.texts import RawNumber, as_text
 
 MAX_DEPTH: Final = 64
@@ -58,6 +58,37 @@ def timestamp(value: Any) -> datetime:
     return moment
 
 
+class Checks:
+    """Checks several values, and refuses all that are wrong together."""
+
+    def __init__(self) -> None:
+        self._details: list[ErrorDetail] = []
+
+    def read(self, path: str, rule: FieldRule, value: Any) -> Any:
+        """Return what a rule makes of a value; note why it refuses the value, and return None."""
+        try:
+            return rule(value)
+        except Refused as refused:
+            self._details += within(path, refused.details)
+            return None
+
+    def note(self, path: str, message: str) -> None:
+        """Note that a value is wrong."""
+        self._details.append(ErrorDetail(path, message))
+
+    def finish(self) -> None:
+        """Raise `Refused` if something was wrong."""
+        if self._details:
+            raise Refused.at(self._details[:MAX_DETAILS])
+
+
+def json_object(value: Any) -> dict[str, Any]:
+    """Return a JSON object."""
+    if type(value) is not dict:
+        raise Refused("must be an object")
+    return value
+
+
 @attrs.frozen
 class OrNull:
     """Another rule's value, or null."""
@@ -96,10 +127,8 @@ def variables(value: Any) -> Mapping[str, Any]:
 
     Numbers that 64 bits would round are returned as their text.
     """
-    if type(value) is not dict:
-        raise Refused("must be an object")
     found: dict[str, Any] = {}
-    for key, item in value.items():
+    for key, item in json_object(value).items():
         require_storable(key, f".{shown(key)}")
         if type(item) is str:
             require_storable(item, f".{shown(key)}")
@@ -133,10 +162,10 @@ def _check_free(value: Any, path: str) -> bool:
 
 
 _TIMESTAMP: Final = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
-    r"(?:([Zz])|([+-])([0-9]{2}):([0-9]{2}))?"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:)([0-9]{2})(\.[0-9]+)?"
+    r"([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
 )
-_LEAP_SECOND: Final = 60
+_LEAP_SECOND: Final = "60"
 _FIRST_YEAR, _LAST_YEAR = 2, 9998
 """Outside these years, a time may have no storable form in UTC."""
 
@@ -147,31 +176,13 @@ def read_timestamp(text: str) -> datetime | None:
     Without an offset it is UTC. A leap second becomes the next second; digits beyond microseconds are cut.
     """
     match = _TIMESTAMP.fullmatch(text)
-    if match is None:
+    if match is None or not _FIRST_YEAR <= int(text[:4]) <= _LAST_YEAR:
         return None
-    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
-    fraction, _, sign, offset_hours, offset_minutes = match.groups()[6:]
-    if not _FIRST_YEAR <= year <= _LAST_YEAR or int(offset_hours or 0) > 23 or int(offset_minutes or 0) > 59:
-        return None
+    minute, second, fraction, offset = match.groups(default="")
     is_leap = second == _LEAP_SECOND
+    seconds = "59" if is_leap else second + fraction
     try:
-        local = datetime(
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second - is_leap,
-            0 if is_leap else int((fraction or "")[:6].ljust(6, "0")),
-            tzinfo=_zone(sign, offset_hours, offset_minutes),
-        )
+        local = datetime.fromisoformat(f"{minute}{seconds}{offset.upper() or 'Z'}")
     except ValueError:
         return None
     return local.astimezone(UTC) + timedelta(seconds=is_leap)
-
-
-def _zone(sign: str | None, hours: str | None, minutes: str | None) -> timezone:
-    if sign is None or hours is None or minutes is None:
-        return UTC
-    offset = timedelta(hours=int(hours), minutes=int(minutes))
-    return timezone(-offset if sign == "-" else offset)

@@ -8,13 +8,16 @@ with those of that part. A given list, even an empty one, is kept as it is.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
-from outreach.convert.json_reader import JsonReader
+from outreach.convert.documents import Document, to_json
+from outreach.convert.field_rules import Array, Checks, json_object
 from outreach.meant import dates_like, did_you_mean, nearest, regions_like
+from outreach.models.fields import Refused, Text, boolean, check_value
 from outreach.models.hours import Holiday, HolidayCalendar
 from outreach.policy.holidays import (
     code_of_country,
@@ -27,7 +30,7 @@ from outreach.policy.holidays import (
 
 MAX_HOLIDAYS: Final = 1000
 
-_MAX_NAME_LENGTH: Final = 255
+_NAME: Final = Text(0, 255)
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _COUNTRY: Final = re.compile(r"[A-Za-z]{2}")
 
@@ -46,90 +49,78 @@ def parse_holidays(value: object, *, this_year: int, path: str = "holidays_confi
         InvalidRequest: The value is not a calendar; the details name each place.
         ConfigError: It names a country, and the extra `holidays` is not installed.
     """
-    reader = JsonReader()
-    config = reader.read_object(value, path) or {}
-    country = _read_country(reader, config.get("country"), f"{path}.country")
-    subdivision = _read_subdivision(reader, country, config.get("subdivision"), f"{path}.subdivision")
-    entries = config.get("holidays")
-    holidays: tuple[Holiday, ...] = ()
+    calendar: HolidayCalendar = check_value(path, value, functools.partial(read_holidays, this_year=this_year))
+    return calendar
+
+
+def read_holidays(value: Any, *, this_year: int) -> HolidayCalendar:
+    """Return the calendar in a JSON value; raise `Refused`. See `parse_holidays`."""
+    given = json_object(value)
+    checks = Checks()
+    country = checks.read(".country", _country, given.get("country"))
+    subdivision = checks.read(".subdivision", functools.partial(_subdivision, country), given.get("subdivision"))
+    entries = given.get("holidays")
+    holidays: tuple[Holiday, ...] | None = ()
     if entries is not None:
-        holidays = _read_holidays(reader, entries, f"{path}.holidays")
+        holidays = checks.read(".holidays", Array(_holiday, maximum=MAX_HOLIDAYS), entries)
     elif country is not None:
         holidays = public_holidays(country, subdivision, filled_years(this_year))
-    reader.finish()
-    return HolidayCalendar(country=country, holidays=holidays, subdivision=subdivision)
+    checks.finish()
+    return HolidayCalendar(country=country, holidays=holidays or (), subdivision=subdivision)
 
 
-def to_json(calendar: HolidayCalendar) -> dict[str, object]:
-    """Return the stored form; without a subdivision it has no such key, as the interface shows it."""
-    return {
-        "country": calendar.country,
-        **({} if calendar.subdivision is None else {"subdivision": calendar.subdivision}),
-        "holidays": [
-            {"date": holiday.date.isoformat(), "name": holiday.name, "enabled": holiday.enabled}
-            for holiday in calendar.holidays
-        ],
-    }
+def write_holidays(calendar: HolidayCalendar) -> Document:
+    """Return a calendar as the interface shows it: without a subdivision it has no such key."""
+    written = to_json(calendar)
+    part = {} if calendar.subdivision is None else {"subdivision": calendar.subdivision}
+    return {"country": calendar.country, **part, "holidays": written["holidays"]}
 
 
-def _read_country(reader: JsonReader, value: object, path: str) -> str | None:
+def _country(value: Any) -> str | None:
     if value is None:
         return None
     if isinstance(value, str) and _COUNTRY.fullmatch(value) and is_supported(value.upper()):
         return value.upper()
     code = code_of_country(value) if isinstance(value, str) else None
     meant = f": {value!r} is {code}" if code is not None else did_you_mean(_countries_meant(value)) or ", such as US"
-    reader.note(path, f"must be the two-letter ISO 3166 code of a country whose holidays are known{meant}")
-    return None
+    raise Refused(f"must be the two-letter ISO 3166 code of a country whose holidays are known{meant}")
 
 
 def _countries_meant(value: object) -> Sequence[str]:
     return [found for found in regions_like(value) if is_supported(found.partition(" ")[0])]
 
 
-def _read_subdivision(reader: JsonReader, country: str | None, value: object, path: str) -> str | None:
+def _subdivision(country: str | None, value: Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        reader.note(path, "must be a string")
-    elif country is None:
-        reader.note(path, "needs the country that it is a part of")
-    else:
-        known = {name.upper(): name for name in holiday_parts(country)}
-        if value.upper() in known:
-            return known[value.upper()]
-        parts = f"one of {', '.join(known.values())}" if known else "left out: none is known"
-        names = names_of_parts(country)
-        near = nearest(value, [*names, *known.values()])
-        meant = "" if near is None else f": {value!r} is {names[near]}" if near in names else did_you_mean(near)
-        reader.note(path, f"must be {parts} for {country}{meant}")
-    return None
+        raise Refused("must be a string")
+    if country is None:
+        raise Refused("needs the country that it is a part of")
+    known = {name.upper(): name for name in holiday_parts(country)}
+    if value.upper() in known:
+        return known[value.upper()]
+    parts = f"one of {', '.join(known.values())}" if known else "left out: none is known"
+    names = names_of_parts(country)
+    near = nearest(value, [*names, *known.values()])
+    meant = "" if near is None else f": {value!r} is {names[near]}" if near in names else did_you_mean(near)
+    raise Refused(f"must be {parts} for {country}{meant}")
 
 
-def _read_holidays(reader: JsonReader, value: object, path: str) -> tuple[Holiday, ...]:
-    entries = reader.read_array(value, path, most=MAX_HOLIDAYS) or ()
-    found = (_read_holiday(reader, entry, f"{path}[{index}]") for index, entry in enumerate(entries))
-    return tuple(holiday for holiday in found if holiday is not None)
-
-
-def _read_holiday(reader: JsonReader, value: object, path: str) -> Holiday | None:
-    entry = reader.read_object(value, path)
-    if entry is None:
-        return None
-    day = _read_date(reader, entry, f"{path}.date")
-    name = reader.read_text(entry.get("name", ""), f"{path}.name", most=_MAX_NAME_LENGTH)
-    enabled = reader.read_boolean(entry.get("enabled", True), f"{path}.enabled")
-    if day is None or name is None or enabled is None:
-        return None
+def _holiday(value: Any) -> Holiday:
+    given = json_object(value)
+    checks = Checks()
+    day = checks.read(".date", _date, given.get("date"))
+    name = checks.read(".name", _NAME, given.get("name", ""))
+    enabled = checks.read(".enabled", boolean, given.get("enabled", True))
+    checks.finish()
     return Holiday(date=day, name=name, enabled=enabled)
 
 
-def _read_date(reader: JsonReader, entry: Mapping[str, object], path: str) -> date | None:
-    text = entry.get("date")
+def _date(text: Any) -> date:
     if isinstance(text, str) and _DATE.fullmatch(text):
         try:
             return date.fromisoformat(text)
         except ValueError:
             pass
-    reader.note(path, f"must be a date as YYYY-MM-DD{did_you_mean(dates_like(text))}")
-    return None
+    raise Refused(f"must be a date as YYYY-MM-DD{did_you_mean(dates_like(text))}")

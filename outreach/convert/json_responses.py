@@ -5,41 +5,20 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-import attrs
-
 from outreach.clock import format_timestamp
-from outreach.convert import business_hours, holidays
+from outreach.convert.business_hours import write_business_hours
+from outreach.convert.documents import chosen_fields, to_json
+from outreach.convert.holidays import write_holidays
 from outreach.models.call import Call
-from outreach.models.campaign import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign
+from outreach.models.campaign import Campaign, CampaignCreated
 from outreach.models.message import Message
 from outreach.models.settings import SMS_SETTINGS_FIELDS, SmsSettings
 
-_NAMED_FIELDS: Final = frozenset(
-    {
-        *("id", "workspace_id", "agent_id", "name", "description", "status", "schedule_type", "scheduled_start_at"),
-        *("scheduled_expires_at", "business_hours", "holidays", "counters", "created_at", "updated_at", "started_at"),
-        *("completed_at", "channel", "batch_concurrency", "trunk_id", "cli_mode", "cli_group", "ivr_enabled"),
-        *("call_screen_enabled", "double_dial", "csv_column_headers", "message_mode", "message_source", "body"),
-        *(
-            "flow_id",
-            "carrier",
-            "from_number",
-            "rate_per_minute",
-            "agent",
-            "pause_reason",
-            "retry_voicemail",
-            "variable_names",
-            "revision",
-        ),
-    }
+_CALL: Final = (
+    *("id", "agent_id", "campaign_id", "provider", "provider_call_id", "to", "from_number", "status", "outcome"),
+    *("answered_by", "variables", "attempt", "error", "created_at", "dialed_at", "answered_at", "ended_at"),
 )
-"""The fields of a campaign that `write_campaign` writes under a name or in a form of their own, or not at all."""
-
-_GIVEN_FIELDS: Final = attrs.fields_dict(NewSmsCampaign).keys() | attrs.fields_dict(NewCallCampaign).keys()
-_FURTHER_FIELDS: Final = tuple(
-    field.name for field in attrs.fields(Campaign) if field.name in _GIVEN_FIELDS - _NAMED_FIELDS
-)
-"""The others that a creation may give, which are written as they are."""
+_CALL_NAMES: Final = {"provider_call_id": "callId", "from_number": "from"}
 
 
 def write_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
@@ -68,8 +47,8 @@ def write_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "started_at": _moment(campaign.started_at),
         "completed_at": _moment(campaign.completed_at),
         "channel": campaign.channel,
-        "business_hours_config": None if hours is None else business_hours.to_json(hours),
-        "holidays_config": None if campaign.holidays is None else holidays.to_json(campaign.holidays),
+        "business_hours_config": None if hours is None else write_business_hours(hours),
+        "holidays_config": None if campaign.holidays is None else write_holidays(campaign.holidays),
         "batch_concurrency": campaign.batch_concurrency,
         "sip_trunk_id": campaign.trunk_id,
         "cli_mode": campaign.cli_mode,
@@ -86,14 +65,8 @@ def write_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
         "sms_from_number": campaign.from_number,
         "sms_rate_per_minute": campaign.rate_per_minute,
     }
-    written |= {name: getattr(campaign, name) for name in _FURTHER_FIELDS}
     if (agent := campaign.agent) is not None:
-        written["agent"] = {
-            "id": agent.id,
-            "name": agent.name,
-            "provider": agent.provider,
-            "is_active": agent.is_active,
-        }
+        written["agent"] = to_json(agent)
     return written
 
 
@@ -105,8 +78,7 @@ def write_campaign_created(created: CampaignCreated, *, now: datetime) -> dict[s
 
 def write_sms_settings(settings: SmsSettings) -> dict[str, Any]:
     """Return all SMS settings."""
-    written = {name: getattr(settings, name) for name in SMS_SETTINGS_FIELDS}
-    return written | {"custom_variables": list(settings.custom_variables)}
+    return chosen_fields(settings, SMS_SETTINGS_FIELDS)
 
 
 def write_call_created(call: Call) -> dict[str, Any]:
@@ -117,38 +89,13 @@ def write_call_created(call: Call) -> dict[str, Any]:
 
 def write_call(call: Call) -> dict[str, Any]:
     """Return a call record."""
-    return {
-        "id": call.id,
-        "agent_id": call.agent_id,
-        "campaign_id": call.campaign_id,
-        "provider": call.provider,
-        "callId": call.provider_call_id,
-        "to": call.to,
-        "from": call.from_number,
-        "status": call.status.value,
-        "outcome": call.outcome,
-        "answered_by": call.answered_by,
-        "variables": dict(call.variables),
-        "attempt": call.attempt,
-        "error": call.error,
-        "created_at": format_timestamp(call.created_at),
-        "dialed_at": _moment(call.dialed_at),
-        "answered_at": _moment(call.answered_at),
-        "ended_at": _moment(call.ended_at),
-        "duration_seconds": call.duration_seconds,
-        "summary": call.summary,
-    }
+    written = chosen_fields(call, _CALL, renamed=_CALL_NAMES)
+    return written | {"duration_seconds": call.duration_seconds, "summary": call.summary}
 
 
 def write_message(message: Message) -> dict[str, Any]:
     """Return the response to POST /sms."""
-    return {
-        "success": True,
-        "id": message.id,
-        "carrier": message.carrier,
-        "status": message.status.value,
-        "segments": message.segments,
-    }
+    return {"success": True, **chosen_fields(message, ("id", "carrier", "status", "segments"))}
 
 
 def _moment(moment: datetime | None) -> str | None:

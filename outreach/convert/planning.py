@@ -7,17 +7,19 @@ from collections.abc import Mapping, Set
 from decimal import Decimal
 from typing import Any, Final
 
+import attrs
+
+from outreach.convert.documents import document_of
+from outreach.convert.field_rules import Array, Checks, OrNull, json_object
 from outreach.convert.json_parsing import shown
-from outreach.convert.json_reader import JsonReader
-from outreach.convert.manage.bodies import document_of
+from outreach.models.fields import FieldRule, Refused, Text, check_value
 from outreach.models.forecast import Forecast
 from outreach.models.preflight import Preflight
 from outreach.models.prices import Price, PriceTable
 
 MAX_PRICES: Final = 2000
-_MAX_TEXT: Final = 100
+_TEXT: Final = Text(0, 100)
 _AMOUNT: Final = re.compile(r"1000(\.0{1,6})?|[0-9]{1,3}(\.[0-9]{1,6})?")
-_PRICE_FIELDS: Final = frozenset({"kind", "amount", "provider", "country"})
 
 
 def write_preflight(preflight: Preflight) -> dict[str, Any]:
@@ -43,44 +45,49 @@ def read_price_table(value: object) -> PriceTable:
     Raises:
         InvalidRequest: The value has another form, or a field that it has not; the details name each place.
     """
-    reader = JsonReader()
-    table = reader.read_object(value, "")
-    if table is None:
-        table = {"currency": "", "prices": []}
-    _refuse_others(reader, table, {"currency", "prices"}, "")
-    currency = reader.read_text(table.get("currency"), "currency", most=_MAX_TEXT)
-    prices = []
-    for index, entry in enumerate(reader.read_array(table.get("prices"), "prices", most=MAX_PRICES) or ()):
-        path = f"prices[{index}]"
-        given = reader.read_object(entry, path)
-        if given is not None:
-            _refuse_others(reader, given, _PRICE_FIELDS, f"{path}.")
-            prices.append(_price(reader, given, path))
-    reader.finish()
-    return PriceTable(currency=currency or "", prices=tuple(price for price in prices if price is not None))
+    table: PriceTable = check_value("", value, _price_table)
+    return table
 
 
-def _price(reader: JsonReader, given: Mapping[str, object], path: str) -> Price | None:
-    texts = {
-        name: None if given.get(name) is None else reader.read_text(given[name], f"{path}.{name}", most=_MAX_TEXT)
-        for name in ("kind", "amount", "provider", "country")
-    }
-    amount = None
-    for name in ("kind", "amount"):
-        if given.get(name) is None:
-            reader.note(f"{path}.{name}", "is required")
-    if texts["amount"] is not None:
-        if _AMOUNT.fullmatch(texts["amount"]):
-            amount = Decimal(texts["amount"])
-        else:
-            message = 'must be a text such as "0.0079", from 0 to 1000 with at most 6 decimal places'
-            reader.note(f"{path}.amount", message)
-    if texts["kind"] is None or amount is None:
-        return None
-    kind: Any = texts["kind"]
-    return Price(kind=kind, amount=amount, provider=texts["provider"], country=texts["country"])
+def _price_table(value: Any) -> PriceTable:
+    checks = Checks()
+    given = json_object(value)
+    _refuse_others(checks, given, attrs.fields_dict(PriceTable).keys(), "")
+    currency = checks.read("currency", _TEXT, given.get("currency"))
+    prices = checks.read("prices", Array(_price, maximum=MAX_PRICES), given.get("prices"))
+    checks.finish()
+    return PriceTable(currency=currency, prices=prices)
 
 
-def _refuse_others(reader: JsonReader, given: Mapping[str, object], known: Set[str], prefix: str) -> None:
+def _price(value: Any) -> Price:
+    checks = Checks()
+    given = json_object(value)
+    _refuse_others(checks, given, _PRICE_RULES.keys(), ".")
+    price = {name: checks.read(f".{name}", rule, given.get(name)) for name, rule in _PRICE_RULES.items()}
+    checks.finish()
+    return Price(**price)
+
+
+def _amount(value: Any) -> Decimal:
+    if not _AMOUNT.fullmatch(_required_text(value)):
+        raise Refused('must be a text such as "0.0079", from 0 to 1000 with at most 6 decimal places')
+    return Decimal(value)
+
+
+def _required_text(value: Any) -> str:
+    if value is None:
+        raise Refused("is required")
+    return _TEXT(value)
+
+
+_PRICE_RULES: Final[Mapping[str, FieldRule]] = {
+    "kind": _required_text,
+    "amount": _amount,
+    "provider": OrNull(_TEXT),
+    "country": OrNull(_TEXT),
+}
+
+
+def _refuse_others(checks: Checks, given: Mapping[str, Any], known: Set[str], prefix: str) -> None:
     for name in sorted(given.keys() - known):
-        reader.note(f"{prefix}{shown(name)}", "is not a field of a price table")
+        checks.note(f"{prefix}{shown(name)}", "is not a field of a price table")

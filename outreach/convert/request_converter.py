@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from outreach.convert.field_rules import Array, OrNull, timestamp, without_fraction
+from outreach.convert.field_rules import Array, OrNull, json_object, timestamp, without_fraction
 from outreach.convert.json_parsing import shown
 from outreach.errors import ErrorDetail, InvalidRequest
 from outreach.models.fields import MAX_DETAILS, FieldRule, Integer, ListOf, Refused, fields_of, moment, within
@@ -58,8 +58,7 @@ def make_request_converter(
         return names.get(name[0], name[0])
 
     def read(value: Any) -> T:
-        if type(value) is not dict:
-            raise Refused("must be an object")
+        json_object(value)
         given: dict[str, Any] = {}
         details: list[ErrorDetail] = []
         for place, (name, rule) in readers.items():

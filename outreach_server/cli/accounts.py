@@ -10,10 +10,11 @@ from typing import BinaryIO, Final
 import click
 
 from outreach import EngineConfig, Outreach, Workspace
+from outreach.http import to_json
 from outreach.models import Account, RekeyResult
 from outreach.protocols import AccountCheck, CredentialField
 from outreach.server_support import PUBLIC_URL_VARIABLE
-from outreach_server.cli import documents, interruptions
+from outreach_server.cli import interruptions
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.durations import time_text
@@ -38,7 +39,7 @@ def accounts() -> None:
 def providers() -> None:
     """List the carriers and voice providers that an account can be at, and where each comes from."""
     engine = Outreach.open("memory://", config=EngineConfig())
-    show_list([documents.plain(one) for one in engine.accounts.providers()], ("name", "kind", "source"), empty="None.")
+    show_list([to_json(one) for one in engine.accounts.providers()], ("name", "kind", "source"), empty="None.")
     for problem in engine.accounts.adapter_problems():
         note(problem.message)
 
@@ -107,7 +108,7 @@ def connect(
         return account, workspace, account.previous_accepted_until not in known
 
     made, workspace, replaced = with_engine(work)
-    show(documents.plain(made))
+    show(to_json(made))
     note_sandbox(workspace)
     note(f"Check it with: outreach-server accounts check {made.id}")
     if made.previous_accepted_until is not None and replaced:
@@ -126,7 +127,7 @@ def list_(workspace_id: str) -> None:
     """List a workspace's accounts. Secrets are not shown."""
     found = with_engine(lambda engine: collect(engine.accounts.iter_all(workspace_id)))
     show_list(
-        [documents.plain(item) for item in found],
+        [to_json(item) for item in found],
         ("id", "provider", "credentials", "callback_url", "throttled_until", "updated_at"),
         empty=f"The workspace has no accounts. Connect one: outreach-server accounts connect {workspace_id} PROVIDER",
     )
@@ -152,7 +153,7 @@ def check(account_id: str) -> None:
     account, found, workspace = with_engine(work)
     until = account.throttled_until
     if state().as_json:
-        held = {"throttled_by": account.throttled_by, "throttled_until": documents.plain(until)}
+        held = {"throttled_by": account.throttled_by, "throttled_until": to_json(until)}
         echo_json({"account_id": account_id, "ok": found.ok, "message": found.message, **held})
     else:
         click.echo(found.message, err=not found.ok)
@@ -197,7 +198,7 @@ def rekey() -> None:
 
     result = with_engine(work)
     if state().as_json:
-        echo_json(documents.plain(result))
+        echo_json(to_json(result))
     else:
         click.echo(
             f"Accounts encrypted with the newest key: {result.rekeyed}; already before: {result.already_current}; "

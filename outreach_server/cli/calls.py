@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from outreach import Call, Outreach
+from outreach.http import write_call
 from outreach.models import ProviderFailure
-from outreach_server.cli import documents, explained
+from outreach_server.cli import explained
 from outreach_server.cli.base import Group, with_engine
 from outreach_server.cli.values import CALL
 
@@ -26,4 +27,4 @@ def show_(call_id: str) -> None:
         return call, await engine.calls.failure(call)
 
     call, failed = with_engine(work)
-    explained.show_with(documents.call(call), failed)
+    explained.show_with(write_call(call), failed)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from outreach import Campaign, Outreach
+from outreach.http import to_json
 from outreach.models import CampaignCreated, FollowUpCreated, NewFollowUp
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, state, with_engine
@@ -86,7 +87,7 @@ def follow_up_(
 def _show_created(created: CampaignCreated, more: documents.Document) -> None:
     campaign = created.campaign
     if state().as_json:
-        missing = documents.plain(created.missing)
+        missing = to_json(created.missing)
         excluded = {"sms_opted_out_excluded": created.opted_out_excluded, "missing": missing}
         echo_json({**documents.campaign(campaign), **excluded, **more})
         return

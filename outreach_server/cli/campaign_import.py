@@ -13,7 +13,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
 from outreach.errors import NotFound
-from outreach.http import write_preflight
+from outreach.http import to_json, write_preflight
 from outreach.models import Preflight, PreparedRecipient
 from outreach.server_support import Field, expected_names, holiday_parts, is_blank
 from outreach_server.cli import documents, interruptions
@@ -345,10 +345,10 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
     made = loaded.made
     campaign = made.campaign
     counts = {
-        "missing": documents.plain(made.missing),
+        "missing": to_json(made.missing),
         "unknown_placeholders": list(made.unknown_placeholders),
-        "placeholder_problems": documents.plain(contacts.tally.problems()),
-        "text_warnings": documents.plain(made.text_warnings),
+        "placeholder_problems": to_json(contacts.tally.problems()),
+        "text_warnings": to_json(made.text_warnings),
         "sms_opted_out_excluded": made.opted_out_excluded,
         "duplicates": loaded.duplicates,
         "rows": contacts.rows,

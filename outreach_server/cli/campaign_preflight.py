@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from outreach import Outreach
-from outreach.http import write_preflight
+from outreach.http import to_json, write_preflight
 from outreach.models import ContactExample, ContactPreview, Preflight
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
@@ -62,8 +62,8 @@ def show_preflight(found: Preflight, zone: str, contact: str | None = None) -> N
                 "rule": one.rule,
                 "contacts": one.count,
                 "why": one.why,
-                "from": documents.plain(one.first_at),
-                "to": documents.plain(one.last_at),
+                "from": to_json(one.first_at),
+                "to": to_json(one.last_at),
                 "such as": _examples(one.examples),
             }
             for one in found.held_back
@@ -95,7 +95,7 @@ def _summary(found: Preflight) -> documents.Document:
         "will be contacted": found.contacted,
         "left out": sum(one.count for one in found.left_out),
         "ended already": found.ended or None,
-        "first turn": documents.plain(found.at),
+        "first turn": to_json(found.at),
         "messages": found.messages,
         "segments": f"{found.segments}: {shares}" if shares else None,
         "get only part of the flow": ", ".join(f"{count}: {why}" for why, count in found.ends_early.items()),

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import click
 
 from outreach import Campaign, Outreach, RecipientStatus
+from outreach.http import to_json
 from outreach.models import Forecast
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, state, with_engine
@@ -81,8 +82,8 @@ def show_(campaign_id: str) -> None:
     document = {**documents.campaign(picture.campaign), **documents.blockers(picture.blockers)}
     if state().as_json:
         counts = {"groups": picture.documents, "messages": message_counts(picture.campaign, picture.sent)}
-        missing = documents.plain(picture.missing)
-        ends = {"forecast_ends_at": documents.plain(forecast.ends_at)}
+        missing = to_json(picture.missing)
+        ends = {"forecast_ends_at": to_json(forecast.ends_at)}
         echo_json({**document, "missing": missing, **counts, "failures": failures, **ends})
         return
     show_campaign(document, picture.campaign.timezone)

@@ -8,6 +8,7 @@ from datetime import datetime
 import click
 
 from outreach import Message, NotFound, Outreach
+from outreach.http import to_json
 from outreach.models import NewTestMessage, ProviderFailure
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, actor, with_engine
@@ -62,7 +63,7 @@ def test_send_(campaign_id: str, contact: str, to: str, message: int, at_any_hou
         return done, await throttled_until(engine, done), await engine.messages.failure(done)
 
     done, until, failed = with_engine(work)
-    held = {"throttled_by": documents.provider_throttle(until), "throttled_until": documents.plain(until)}
+    held = {"throttled_by": documents.provider_throttle(until), "throttled_until": to_json(until)}
     explained.show_with({**message_document(done), "body": done.body, "purpose": done.purpose, **held}, failed)
     # Without waiting, queued is success.
     if not succeeded(done) and not (wait == 0 and done.status in QUEUED):

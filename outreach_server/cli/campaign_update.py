@@ -10,6 +10,7 @@ import click
 
 from outreach import Campaign, CampaignStatus, CampaignUpdate, Outreach
 from outreach.errors import ErrorDetail
+from outreach.http import to_json
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, with_engine
 from outreach_server.cli.campaign_options import carrier_of
@@ -93,7 +94,7 @@ def update_(
         return updated, await engine.campaigns.start_problems(workspace_id, campaign_id)
 
     updated, missing = with_engine(work)
-    show_campaign({**documents.campaign(updated), "missing": documents.plain(missing)}, updated.timezone)
+    show_campaign({**documents.campaign(updated), "missing": to_json(missing)}, updated.timezone)
     if missing:
         note(explain_obstacles(missing, updated))
 

@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from outreach import Campaign, NotFound, Outreach, RecipientStatus
+from outreach.http import to_json
 from outreach.models import ContactHistory
 from outreach.reasons import TRAIL_RULES, describe_reason
 from outreach_server.cli import documents, explained
@@ -65,7 +66,7 @@ def why_(campaign_id: str, phone: str | None, external_id: str | None) -> None:
 
 
 async def _explained(engine: Outreach, campaign: Campaign, history: ContactHistory) -> documents.Document:
-    document = documents.history(history)
+    document = to_json(history)
     if history.position is None:
         return explained.steps(document, {}, campaign.channel)
     failures = await engine.campaigns.recipient_failures(campaign.workspace_id, campaign.id, history.position)

@@ -10,6 +10,7 @@ import click
 
 from outreach import Campaign, CampaignStatus, Outreach
 from outreach.errors import CannotStart, ErrorDetail
+from outreach.http import to_json
 from outreach.models import StartCheck
 from outreach.protocols import SystemClock
 from outreach_server.cli import documents
@@ -112,8 +113,8 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
     check = {
         "looked_at": checked.checked,
         "will_fail": dict(checked.failures_by_reason),
-        "placeholder_problems": documents.plain(checked.placeholder_problems),
-        "text_warnings": documents.plain(checked.text_warnings),
+        "placeholder_problems": to_json(checked.placeholder_problems),
+        "text_warnings": to_json(checked.text_warnings),
         "warnings": [one.message for one in checked.warnings],
     }
     _show_moved(started, hint, check)

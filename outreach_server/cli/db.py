@@ -25,7 +25,7 @@ from outreach.database import (
     restore_database,
     shown_url,
 )
-from outreach_server.cli import documents
+from outreach.http import to_json
 from outreach_server.cli.archives import unreadable_archives
 from outreach_server.cli.base import EXIT_FAILED, Group, state
 from outreach_server.cli.output import note, show, show_list
@@ -193,7 +193,7 @@ def archives(file: Path | None) -> None:
                 "id": one.archive.id,
                 "file": one.archive.file,
                 "campaigns": one.archive.campaigns,
-                "created_at": documents.plain(one.archive.created_at),
+                "created_at": to_json(one.archive.created_at),
                 "problem": one.problem,
             }
             for one in found

@@ -9,9 +9,10 @@ from typing import Final
 import click
 
 from outreach.errors import ConfigError
+from outreach.http import to_json
 from outreach.models import Diagnosis
 from outreach.protocols import SystemClock
-from outreach_server.cli import documents, interruptions
+from outreach_server.cli import interruptions
 from outreach_server.cli.base import Command, state
 from outreach_server.cli.output import cell, echo_json
 from outreach_server.config import config_file
@@ -35,7 +36,7 @@ def doctor(offline: bool) -> None:
     """
     found = _examine(network=not offline)
     if state().as_json:
-        echo_json({**documents.plain(found), "severity": found.severity})
+        echo_json({**to_json(found), "severity": found.severity})
     else:
         for line in lines(found):
             click.echo(line)

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from enum import Enum
 from typing import Any, Final
-
-import attrs
 
 from outreach import (
     Agent,
-    Call,
     CallSettings,
     Campaign,
     Dispatch,
     Flow,
-    InboundMessage,
     Message,
     MessageStatus,
     Number,
@@ -24,15 +19,13 @@ from outreach import (
     ReplySettings,
     SmsSettings,
     Trunk,
-    Unsubscribe,
     Workspace,
 )
-from outreach.http import format_timestamp, write_call, write_campaign, write_sms_settings
+from outreach.http import document_of, to_json, write_campaign, write_sms_settings
 from outreach.models import (
     ApiKey,
     AuditEntry,
     CampaignBlocker,
-    ContactHistory,
     RecipientCount,
     ReplyText,
 )
@@ -44,62 +37,39 @@ Document = dict[str, Any]
 _REPLIES: Final = {"opt_out_confirmation": "stop", "opt_in_confirmation": "start", "help": "help"}
 
 
-def plain(value: object) -> Any:
-    """Return a value as JSON types."""
-    match value:
-        case Enum():
-            return value.value
-        case datetime():
-            return format_timestamp(value)
-        case Mapping():
-            return {str(key): plain(item) for key, item in value.items()}
-        case list() | tuple() | frozenset():
-            return [plain(item) for item in value]
-        case _:
-            kind: Any = type(value)
-            if not attrs.has(kind):
-                return value
-            return {field.name: plain(getattr(value, field.name)) for field in attrs.fields(kind)}
-
-
 def workspace(item: Workspace) -> Document:
     """Return a workspace's document."""
-    return _document(item, "revision")
+    return document_of(item, "revision")
 
 
 def key(item: ApiKey) -> Document:
     """Return a key's document: never the key nor its digest."""
-    return _document(item, "digest")
+    return document_of(item, "digest")
 
 
 def agent(item: Agent) -> Document:
     """Return an agent's document."""
-    return _document(item, "revision", "removed_at")
+    return document_of(item, "revision", "removed_at")
 
 
 def trunk(item: Trunk) -> Document:
     """Return a trunk's document."""
-    return _document(item, "removed_at")
+    return document_of(item, "removed_at")
 
 
 def number(item: Number) -> Document:
     """Return a number's document."""
-    return _document(item)
+    return document_of(item)
 
 
 def flow(item: Flow) -> Document:
     """Return a flow's document."""
-    return _document(item, "removed_at")
+    return document_of(item, "removed_at")
 
 
 def message(item: Message) -> Document:
     """Return a single message's document."""
-    return _document(item, "workspace_id", "send_until")
-
-
-def inbound(item: InboundMessage) -> Document:
-    """Return an inbound message's document."""
-    return _document(item)
+    return document_of(item, "workspace_id", "send_until")
 
 
 def settings(
@@ -118,19 +88,14 @@ def settings(
         shown |= {f"reply_{name}_text": item.text, f"reply_{name}_segments": item.segments}
     return {
         **write_sms_settings(messages),
-        **{f"call_{name}": value for name, value in _document(calls).items()},
+        **{f"call_{name}": value for name, value in document_of(calls).items()},
         **shown,
     }
 
 
 def dispatch(item: Dispatch) -> Document:
     """Return a dispatch's document, without its text."""
-    return _document(item, "body", "epoch")
-
-
-def unsubscribe(item: Unsubscribe) -> Document:
-    """Return the document of an entry of the register."""
-    return _document(item)
+    return document_of(item, "body", "epoch")
 
 
 def campaign(item: Campaign) -> Document:
@@ -142,8 +107,8 @@ def campaign(item: Campaign) -> Document:
         "pause_reason": item.pause_reason,
         "pause_why": PAUSE_REASONS.get(item.pause_reason or ""),
         "open_recipients": item.counters.open,
-        "archived_at": plain(item.archived_at),
-        "erased_at": plain(item.erased_at),
+        "archived_at": to_json(item.archived_at),
+        "erased_at": to_json(item.erased_at),
     }
 
 
@@ -152,8 +117,8 @@ def blockers(items: Sequence[CampaignBlocker]) -> Document:
     first = items[0] if items else None
     return {
         "blocked_by": first.by if first else None,
-        "blocked_until": plain(first.until) if first else None,
-        "blockers": [plain(item) for item in items],
+        "blocked_until": to_json(first.until) if first else None,
+        "blockers": [to_json(item) for item in items],
     }
 
 
@@ -166,32 +131,17 @@ def group(item: RecipientCount, campaign: Campaign, waits: Mapping[tuple[str, st
     """Return the document of a group of recipients, with its reason in words and when its first one is due."""
     until = waits.get((item.status, item.reason))
     why = describe_reason(item.status, item.reason, campaign.channel, campaign=campaign.status)
-    return {**_document(item), "why": why, "until": plain(until)}
+    return {**document_of(item), "why": why, "until": to_json(until)}
 
 
 def recipient(item: Recipient, campaign: Campaign, report: MessageStatus | None = None) -> Document:
     """Return a recipient's document, with the carrier's report and its reason in words."""
     why = describe_reason(item.status, item.reason, campaign.channel, report=report, campaign=campaign.status)
-    document = {**_document(item, "campaign_id"), "report": plain(report), "why": why}
+    document = {**document_of(item, "campaign_id"), "report": to_json(report), "why": why}
     first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason", "why")}
     return {**first, **document}
 
 
-def history(item: ContactHistory) -> Document:
-    """Return the document of a contact's history."""
-    return _document(item)
-
-
-def call(item: Call) -> Document:
-    """Return a call's document, with the names of GET /calls/{id}."""
-    return write_call(item)
-
-
 def audit_entry(item: AuditEntry) -> Document:
     """Return the document of an entry of the audit trail."""
-    return _document(item)
-
-
-def _document(item: object, *hidden: str) -> Document:
-    document: Document = plain(item)
-    return {name: value for name, value in document.items() if name not in hidden}
+    return document_of(item)

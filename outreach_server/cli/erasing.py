@@ -7,6 +7,7 @@ import sys
 import click
 
 from outreach import Campaign, Conflict, Outreach
+from outreach.http import to_json
 from outreach.models import PurgeResult
 from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
@@ -63,7 +64,7 @@ def purge(workspace_id: str, phone: str, yes: bool) -> None:
     if result == PurgeResult():
         raise click.ClickException(f"{phone} is not in this workspace: nothing was erased. Check the number.")
     if state().as_json:
-        echo_json(documents.plain(result))
+        echo_json(to_json(result))
         return
     erased = (
         (result.contacts, "place in a campaign", "places in campaigns"),
@@ -91,7 +92,7 @@ def run_(workspace_id: str | None) -> None:
     """
     result = with_engine(lambda engine: engine.erasure.apply_retention(workspace_id, actor=actor()))
     if state().as_json:
-        echo_json(documents.plain(result))
+        echo_json(to_json(result))
         sys.exit(EXIT_FAILED if result.unreachable else 0)
     click.echo(f"Erased {result.campaigns} campaigns, in {result.slices} slices.")
     if result.more:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from outreach_server.cli import documents
+from outreach.http import to_json
 from outreach_server.cli.base import Group, with_engine
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import note, show, show_list
@@ -20,7 +20,7 @@ def list_() -> None:
     """List the named subscriptions: how far each has come, how far it is behind, and whether anybody reads it now."""
     found = with_engine(lambda engine: collect(engine.events.iter_subscriptions()))
     show_list(
-        [documents.plain(item) for item in found],
+        [to_json(item) for item in found],
         ("name", "workspace_id", "position", "behind", "active", "updated_at"),
         empty="There are no named subscriptions: programs that embed the engine make them.",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from outreach.http import to_json
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, with_engine
 from outreach_server.cli.collecting import collect
@@ -41,7 +42,7 @@ def inbound(workspace_id: str, unclear: bool, limit: int) -> None:
     """List the messages to a workspace's numbers, newest first."""
     found = with_engine(lambda engine: collect(engine.messages.iter_inbound(workspace_id, unclear=unclear), limit))
     show_list(
-        [documents.inbound(item) for item in found],
+        [to_json(item) for item in found],
         ("id", "provider", "from_number", "to", "keyword", "unclear", "body", "media", "received_at"),
         empty="There are no messages.",
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from outreach import Campaign, Outreach
+from outreach.http import to_json
 from outreach.models import AuditEntry
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, state, with_engine
@@ -46,7 +47,7 @@ def audit(workspace_id: str | None, limit: int) -> None:
         return await collect(engine.audit.iter_all(workspace_id), limit)
 
     show_list(
-        [documents.audit_entry(item) for item in with_engine(work)],
+        [to_json(item) for item in with_engine(work)],
         ("at", "actor", "action", "subject", "detail"),
         empty="Nothing has been done yet.",
     )

@@ -8,8 +8,8 @@ from typing import Final
 import click
 
 from outreach import EngineStatus, Outreach
+from outreach.http import to_json
 from outreach.models import DispatchOverview
-from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.durations import duration, until_text
 from outreach_server.cli.output import cell, echo_json
@@ -53,7 +53,7 @@ def status(workspace_id: str | None) -> None:
 
     found = with_engine(work)
     if state().as_json:
-        echo_json({**documents.plain(found), "severity": found.severity})
+        echo_json({**to_json(found), "severity": found.severity})
     else:
         for line in lines(found):
             click.echo(line)

@@ -12,6 +12,7 @@ import anyio
 import click
 
 from outreach import Call, CallStatus, Message, NewCall, NewMessage, Outreach
+from outreach.http import to_json, write_call
 from outreach.models import CarrierName, ProviderFailure
 from outreach_server.cli import documents, explained
 from outreach_server.cli.base import Command, with_engine
@@ -83,7 +84,7 @@ def test_send(
         missing = pending_text(done)
         if missing is not None:
             note(missing)
-    held = {"throttled_by": documents.provider_throttle(until), "throttled_until": documents.plain(until)}
+    held = {"throttled_by": documents.provider_throttle(until), "throttled_until": to_json(until)}
     explained.show_with({**_document(done), **held}, failed)
     # Without waiting, queued is success.
     if not succeeded(done) and not (wait == 0 and done.status in QUEUED):
@@ -126,13 +127,13 @@ def _awaits_report(item: Message | Call) -> bool:
 
 def _document(item: Message | Call) -> Mapping[str, object]:
     if isinstance(item, Call):
-        return documents.call(item)
+        return write_call(item)
     return message_document(item)
 
 
 def message_document(item: Message) -> Mapping[str, object]:
     """Return the document of a single message, without its text."""
-    shown = documents.plain(item)
+    shown = to_json(item)
     return {name: shown[name] for name in ("id", "to", "from_number", "carrier", "segments", "status", "reason")}
 
 

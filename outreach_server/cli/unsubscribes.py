@@ -9,8 +9,8 @@ import attrs
 import click
 
 from outreach import InvalidRequest, Outreach
+from outreach.http import to_json
 from outreach.models import NewUnsubscribes, UnsubscribeScope
-from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import amount, echo_json, note, show_list, stream_array, stream_lines
@@ -39,7 +39,7 @@ def add(workspace_id: str, phones: tuple[str, ...], scope: UnsubscribeScope, evi
         entries = with_engine(
             lambda engine: engine.unsubscribes.add(workspace_id, *phones, scope=scope, evidence=evidence, actor=actor())
         )
-    show_list([documents.unsubscribe(entry) for entry in entries], _COLUMNS, empty="Nothing was added.")
+    show_list([to_json(entry) for entry in entries], _COLUMNS, empty="Nothing was added.")
 
 
 @unsubscribes.command()
@@ -72,7 +72,7 @@ def list_(workspace_id: str) -> None:
 
     async def work(engine: Outreach) -> None:
         await engine.workspaces.get(workspace_id)
-        entries = (documents.unsubscribe(entry) async for entry in engine.unsubscribes.iter_all(workspace_id))
+        entries = (to_json(entry) async for entry in engine.unsubscribes.iter_all(workspace_id))
         if as_json:
             await stream_array(entries)
         elif await stream_lines(entries, _WIDTHS) == 0:
@@ -86,7 +86,7 @@ def list_(workspace_id: str) -> None:
 def held(workspace_id: str) -> None:
     """List held numbers: each wrote what may be an opt-out, and needs a decision."""
     entries = with_engine(lambda engine: collect(engine.unsubscribes.iter_held(workspace_id)))
-    show_list([documents.unsubscribe(entry) for entry in entries], _COLUMNS, empty="No number is held.")
+    show_list([to_json(entry) for entry in entries], _COLUMNS, empty="No number is held.")
 
 
 @unsubscribes.command()
@@ -116,7 +116,7 @@ def undo(workspace_id: str, import_id: str) -> None:
     """
     undone = with_engine(lambda engine: engine.unsubscribes.undo_import(workspace_id, import_id, actor=actor()))
     if state().as_json:
-        echo_json({"import_id": import_id, **documents.plain(undone)})
+        echo_json({"import_id": import_id, **to_json(undone)})
         return
     click.echo(f"Removed {undone.removed:,} of {amount(undone.removed + undone.kept, 'number')} of import {import_id}.")
     if undone.kept:

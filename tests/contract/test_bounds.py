@@ -26,7 +26,6 @@ from outreach import (
     SmsSettingsUpdate,
 )
 from outreach.convert.campaigns import CALL_NAMES, SMS_NAMES
-from outreach.convert.manage.campaigns import UPDATE_NAMES
 from outreach.models import (
     CallerIdAllocation,
     NewAgent,
@@ -60,7 +59,7 @@ SCHEMAS: dict[str, tuple[type[Any], Mapping[str, str]]] = {
     "CallSettingsUpdate": (CallSettingsUpdate, {}),
     "ReplySettingsUpdate": (ReplySettingsUpdate, {}),
     "UnsubscribesCreate": (NewUnsubscribes, {}),
-    "CampaignUpdate": (CampaignUpdate, UPDATE_NAMES),
+    "CampaignUpdate": (CampaignUpdate, SMS_NAMES),
     "CampaignFollowUp": (NewFollowUp, {"body": "message_body"}),
     "TestMessage": (NewTestMessage, {}),
 }

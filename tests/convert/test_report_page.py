@@ -31,18 +31,18 @@ REPORT = CampaignReport(
     successful=11_000,
     failed=1000,
     still_open=0,
-    results=[
+    results=(
         ResultCount(status=RecipientStatus.COMPLETED, reason=None, meaning="sent", contacts=11_345),
         ResultCount(status=RecipientStatus.FAILED, reason="<b>own</b>", meaning=None, contacts=1000),
-    ],
+    ),
     messages=MessageFigures(requests=12_500, accepted=12_000, delivered=11_111, segments=20_202),
     calls=None,
-    failures=[],
+    failures=(),
     replies=77,
     repliers=66,
     opt_outs=55,
     timezone="America/New_York",
-    over_time=[
+    over_time=tuple(
         TimeBucket(
             since=START + timedelta(hours=hour),
             until=START + timedelta(hours=hour + 1),
@@ -51,7 +51,7 @@ REPORT = CampaignReport(
             opt_outs=0,
         )
         for hour in range(5)
-    ],
+    ),
 )
 
 

@@ -247,7 +247,7 @@ def test_a_stored_report_is_read_as_it_was_written() -> None:
         REPORT,
         messages=None,
         calls=CallFigures(calls=3, answered=2, open=0, outcomes={"positive": 2}, milliseconds=91_400, begun_minutes=3),
-        failures=[FailureCount(failure=failure, requests=7)],
+        failures=(FailureCount(failure=failure, requests=7),),
         cost=Cost(amount=Decimal("1.50"), currency="EUR", lines=lines, unpriced=7),
         erased_at=NOW,
     )

@@ -6,8 +6,9 @@ import attrs
 import pytest
 
 from outreach import BusinessHours, InvalidRequest, NewRecipient, TimeWindow
-from outreach.convert.business_hours import parse_business_hours
+from outreach.convert.business_hours import read_business_hours
 from outreach.models.campaign import Campaign
+from outreach.models.fields import check_value
 from outreach.models.hours import DAYS
 from outreach.models.states import RecipientStatus
 from outreach.testing.clock import ShiftedClock
@@ -90,7 +91,11 @@ async def test_hours_in_a_zone_that_is_not_there_are_refused_when_they_are_writt
 ) -> None:
     """Field, test 9 (Dograh takes an unknown zone as always open): refused, by the interface and by the library."""
     with pytest.raises(InvalidRequest):
-        parse_business_hours({"timezone": zone, "days": ["mon"], "start": "09:00", "end": "17:00"})
+        check_value(
+            "business_hours_config",
+            {"timezone": zone, "days": ["mon"], "start": "09:00", "end": "17:00"},
+            read_business_hours,
+        )
     clock = ShiftedClock()
     async with dispatching(open_storage(clock), clock=clock) as rig:
         workspace = await given_workspace(rig.engine)

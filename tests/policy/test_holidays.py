@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.convert.holidays import parse_holidays, to_json
+from outreach.convert.holidays import parse_holidays, write_holidays
 from outreach.errors import InvalidRequest
 from outreach.models.hours import Holiday, HolidayCalendar
 from outreach.policy.holidays import closed_dates, extend_calendar
@@ -84,7 +84,7 @@ def test_a_subdivision_brings_its_own_days(name: str) -> None:
     assert (calendar.country, calendar.subdivision) == ("GB", "ENG")
     assert {_EASTER_MONDAY, _LATE_SUMMER, _CHRISTMAS} <= closed_dates(calendar)
     assert closed_dates(_parse({"country": "GB"})) < closed_dates(calendar)
-    written = to_json(calendar)
+    written = write_holidays(calendar)
     assert written["subdivision"] == "ENG"
     assert _parse(json.loads(json.dumps(written))) == calendar
 
@@ -180,7 +180,7 @@ def test_a_date_is_iso_and_exists(text: object) -> None:
 def test_what_is_written_reads_back(holidays: tuple[Holiday, ...], country: str | None) -> None:
     """The stored form is JSON, with a list even when it is empty."""
     calendar = HolidayCalendar(country=country, holidays=holidays)
-    written = to_json(calendar)
+    written = write_holidays(calendar)
     assert list(written) == ["country", "holidays"]
     assert _parse(json.loads(json.dumps(written))) == calendar
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.convert.business_hours import parse_business_hours
+from outreach.convert.business_hours import read_business_hours
 from outreach.convert.field_rules import timestamp
 from outreach.convert.holidays import parse_holidays
 from outreach.errors import InvalidRequest
@@ -23,7 +23,7 @@ from outreach.meant import (
     time_like,
     zones_like,
 )
-from outreach.models.fields import OneOf, Refused
+from outreach.models.fields import OneOf, Refused, check_value
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def _message(read: Callable[[object], object], value: object) -> str:
 )
 def test_business_hours_in_json_say_what_was_meant(hours: object, said: str) -> None:
     """At the field that is wrong."""
-    assert _message(parse_business_hours, hours).endswith(said)
+    assert _message(lambda value: check_value("", value, read_business_hours), hours).endswith(said)
 
 
 @pytest.mark.parametrize(

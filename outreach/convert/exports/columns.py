@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 
 from outreach.clock import is_zone
@@ -15,6 +16,7 @@ from outreach.models.base import Channel
 from outreach.models.call import Call
 from outreach.models.campaign_report import ExportedContact
 from outreach.models.dispatch import Dispatch
+from outreach.models.reports import Explanation
 from outreach.policy.opening import load_zone
 
 Cell = str | int | bool | None
@@ -26,7 +28,12 @@ def _lines(parts: Sequence[str]) -> str | None:
     return "\n".join(parts) or None
 
 
-def _last(contact: ExportedContact) -> Dispatch | None:
+def _field_of(find: Callable[[ExportedContact], Any], name: str) -> _Column:
+    """Return a field of what belongs to a contact; None where nothing does."""
+    return lambda contact: None if (found := find(contact)) is None else getattr(found, name)
+
+
+def _last_request(contact: ExportedContact) -> Dispatch | None:
     return contact.dispatches[-1] if contact.dispatches else None
 
 
@@ -34,71 +41,56 @@ def _last_call(contact: ExportedContact) -> Call | None:
     return contact.calls[-1] if contact.calls else None
 
 
-def _of_last(name: str) -> _Column:
-    return lambda contact: None if (last := _last(contact)) is None else getattr(last, name)
+def _explanation(contact: ExportedContact) -> Explanation | None:
+    return None if contact.failure is None else contact.failure.explanation
 
 
-def _of_call(name: str) -> _Column:
-    return lambda contact: None if (call := _last_call(contact)) is None else getattr(call, name)
+_RECIPIENT: Final = attrgetter("recipient")
+_FAILURE: Final = attrgetter("failure")
+CONTACT_FIELDS: Final = (
+    *("position", "phone_number", "phone", "first_name", "last_name", "email", "company", "external_id"),
+)
+"""The fields of a contact that every export begins with."""
 
-
-def _failure(name: str) -> _Column:
-    return lambda contact: None if contact.failure is None else getattr(contact.failure, name)
-
-
-def _explained(contact: ExportedContact) -> str | None:
-    explanation = None if contact.failure is None else contact.failure.explanation
-    return None if explanation is None else explanation.meaning
-
-
-_CONTACT: Final[Mapping[str, _Column]] = {
-    "position": lambda contact: contact.recipient.position,
-    "phone_number": lambda contact: contact.recipient.phone_number,
-    "phone": lambda contact: contact.recipient.phone,
-    "first_name": lambda contact: contact.recipient.first_name,
-    "last_name": lambda contact: contact.recipient.last_name,
-    "email": lambda contact: contact.recipient.email,
-    "company": lambda contact: contact.recipient.company,
-    "external_id": lambda contact: contact.recipient.external_id,
-}
+_CONTACT: Final[Mapping[str, _Column]] = {name: _field_of(_RECIPIENT, name) for name in CONTACT_FIELDS}
 _RESULT: Final[Mapping[str, _Column]] = {
-    "status": lambda contact: contact.recipient.status.value,
-    "reason": lambda contact: contact.recipient.reason,
-    "meaning": lambda contact: contact.meaning,
-    "attempts": lambda contact: contact.recipient.attempts,
-    "contacted": lambda contact: contact.recipient.dispatched,
-    "successful": lambda contact: contact.recipient.successful,
-    "due_at": lambda contact: contact.recipient.due_at,
-    "ended_at": lambda contact: contact.recipient.ended_at,
+    "status": _field_of(_RECIPIENT, "status"),
+    "reason": _field_of(_RECIPIENT, "reason"),
+    "meaning": attrgetter("meaning"),
+    "attempts": _field_of(_RECIPIENT, "attempts"),
+    "contacted": _field_of(_RECIPIENT, "dispatched"),
+    "successful": _field_of(_RECIPIENT, "successful"),
+    "due_at": _field_of(_RECIPIENT, "due_at"),
+    "ended_at": _field_of(_RECIPIENT, "ended_at"),
 }
 _PROVIDER: Final[Mapping[str, _Column]] = {
-    "provider": _of_last("provider"),
-    "provider_id": _of_last("provider_id"),
-    "from_number": _of_last("from_number"),
-    "provider_reason": _failure("reason"),
-    "error_code": _failure("error_code"),
-    "error_message": _failure("error_message"),
-    "explanation": _explained,
+    "provider": _field_of(_last_request, "provider"),
+    "provider_id": _field_of(_last_request, "provider_id"),
+    "from_number": _field_of(_last_request, "from_number"),
+    "provider_reason": _field_of(_FAILURE, "reason"),
+    "error_code": _field_of(_FAILURE, "error_code"),
+    "error_message": _field_of(_FAILURE, "error_message"),
+    "explanation": _field_of(_explanation, "meaning"),
 }
 _SMS: Final[Mapping[str, _Column]] = {
     "text": lambda contact: _lines(contact.texts),
-    "segments": lambda contact: contact.segments,
-    "report": lambda contact: None if (last := _last(contact)) is None or last.report is None else last.report.value,
+    "segments": attrgetter("segments"),
+    "report": _field_of(_last_request, "report"),
 }
 _CALLS: Final[Mapping[str, _Column]] = {
-    "call_id": _of_call("id"),
-    "call_status": _of_call("status"),
-    "call_outcome": _of_call("outcome"),
-    "answered_by": _of_call("answered_by"),
-    "dialed_at": _of_call("dialed_at"),
-    "answered_at": _of_call("answered_at"),
-    "call_ended_at": _of_call("ended_at"),
-    "duration_seconds": _of_call("duration_seconds"),
-    "summary": _of_call("summary"),
+    "call_id": _field_of(_last_call, "id"),
+    "call_status": _field_of(_last_call, "status"),
+    "call_outcome": _field_of(_last_call, "outcome"),
+    "answered_by": _field_of(_last_call, "answered_by"),
+    "dialed_at": _field_of(_last_call, "dialed_at"),
+    "answered_at": _field_of(_last_call, "answered_at"),
+    "call_ended_at": _field_of(_last_call, "ended_at"),
+    "duration_seconds": _field_of(_last_call, "duration_seconds"),
+    "summary": _field_of(_last_call, "summary"),
 }
 _ANSWERS: Final[Mapping[str, _Column]] = {
     "reply_count": lambda contact: len(contact.replies),
-    "opted_out_at": lambda contact: contact.opted_out_at,
+    "opted_out_at": attrgetter("opted_out_at"),
 }
 
 

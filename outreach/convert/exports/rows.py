@@ -6,15 +6,13 @@ import csv
 import io
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
-from datetime import datetime
 from typing import Any, Final
 
-from outreach.clock import format_timestamp
-from outreach.convert.exports.columns import Cell, Table
+from outreach.convert.documents import chosen_fields, to_json
+from outreach.convert.exports.columns import CONTACT_FIELDS, Cell, Table
 from outreach.convert.json_reports import write_provider_failure
 from outreach.convert.json_responses import write_call
 from outreach.models.campaign_report import ExportedContact
-from outreach.models.dispatch import Dispatch
 
 _PART_CHARACTERS: Final = 64 * 1024
 
@@ -25,62 +23,32 @@ _PHONE: Final = re.compile(r"[+-]?[0-9][0-9 ().-]*")
 """A phone number, which is not a formula and is kept as it is."""
 
 
+_CONTACT: Final = (*CONTACT_FIELDS, "custom_variables", "status", "reason")
+_REQUEST: Final = (
+    *("id", "step", "attempt", "leg", "try_number", "provider", "provider_id", "from_number", "body", "segments"),
+    *("state", "report", "reason", "error_code", "error_message", "created_at", "settled_at"),
+)
+
+
 def write_exported_contact(contact: ExportedContact) -> dict[str, Any]:
     """Return a contact with its requests, calls and replies as JSON types."""
     recipient = contact.recipient
     return {
-        "position": recipient.position,
-        "phone_number": recipient.phone_number,
-        "phone": recipient.phone,
-        "first_name": recipient.first_name,
-        "last_name": recipient.last_name,
-        "email": recipient.email,
-        "company": recipient.company,
-        "external_id": recipient.external_id,
-        "custom_variables": dict(recipient.custom_variables),
-        "status": recipient.status.value,
-        "reason": recipient.reason,
+        **chosen_fields(recipient, _CONTACT),
         "meaning": contact.meaning,
         "attempts": recipient.attempts,
         "contacted": recipient.dispatched,
         "successful": recipient.successful,
-        "due_at": moment(recipient.due_at),
-        "ended_at": moment(recipient.ended_at),
+        "due_at": to_json(recipient.due_at),
+        "ended_at": to_json(recipient.ended_at),
         "texts": list(contact.texts),
         "segments": contact.segments,
         "failure": None if contact.failure is None else write_provider_failure(contact.failure),
-        "requests": [_request(one) for one in contact.dispatches],
+        "requests": [chosen_fields(one, _REQUEST) for one in contact.dispatches],
         "calls": [write_call(one) for one in contact.calls],
-        "replies": [{"received_at": moment(one.received_at), "body": one.body} for one in contact.replies],
-        "opted_out_at": moment(contact.opted_out_at),
+        "replies": to_json(contact.replies),
+        "opted_out_at": to_json(contact.opted_out_at),
     }
-
-
-def _request(one: Dispatch) -> dict[str, Any]:
-    return {
-        "id": one.id,
-        "step": one.step,
-        "attempt": one.attempt,
-        "leg": one.leg,
-        "try_number": one.try_number,
-        "provider": one.provider,
-        "provider_id": one.provider_id,
-        "from_number": one.from_number,
-        "body": one.body,
-        "segments": one.segments,
-        "state": one.state.value,
-        "report": None if one.report is None else one.report.value,
-        "reason": one.reason,
-        "error_code": one.error_code,
-        "error_message": one.error_message,
-        "created_at": moment(one.created_at),
-        "settled_at": moment(one.settled_at),
-    }
-
-
-def moment(at: datetime | None) -> str | None:
-    """Return a time as in the HTTP interface."""
-    return None if at is None else format_timestamp(at)
 
 
 def escape_formula(text: str) -> str:

@@ -10,11 +10,10 @@ from typing import Any, Final
 
 import attrs
 
-from outreach.clock import format_timestamp
-from outreach.convert.campaigns import sending_number, times_rules
+from outreach.convert.campaigns import SMS_NAMES, sending_number, times_rules
+from outreach.convert.documents import Document, document_of, to_json
 from outreach.convert.field_rules import uuid
 from outreach.convert.json_responses import write_campaign
-from outreach.convert.manage.bodies import Document, document_of
 from outreach.convert.request_converter import make_request_converter, read_object, with_json_paths
 from outreach.errors import ErrorDetail
 from outreach.models.base import CARRIERS, Channel
@@ -36,17 +35,6 @@ from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatu
 from outreach.models.status import CampaignBlocker
 from outreach.models.trail import TRAIL_RULES, ContactHistory, TrailStep, TrailStepKind
 from outreach.policy.explanations import PAUSE_REASONS, describe_reason
-
-UPDATE_NAMES: Final[Mapping[str, str]] = {
-    "body": "message_body",
-    "carrier": "sms_carrier",
-    "from_number": "sms_from_number",
-    "rate_per_minute": "sms_rate_per_minute",
-    "flow_id": "sms_flow_id",
-    "business_hours": "business_hours_config",
-    "holidays": "holidays_config",
-}
-"""The JSON names of the fields of `CampaignUpdate` that have another one there."""
 
 _WITH_FAILURE: Final = frozenset({TrailStepKind.OUTCOME, TrailStepKind.REPORTED, TrailStepKind.CALL_ENDED})
 """The steps that a provider's failure belongs to."""
@@ -91,7 +79,7 @@ def read_campaign_start(data: Any) -> bool:
 
 def in_update_names(details: Iterable[ErrorDetail]) -> list[ErrorDetail]:
     """Return details of errors about a campaign with the JSON names of its fields."""
-    return with_json_paths(details, UPDATE_NAMES)
+    return with_json_paths(details, SMS_NAMES)
 
 
 def write_managed_campaign(
@@ -107,16 +95,12 @@ def write_managed_campaign(
         "retry_voicemail": campaign.retry_voicemail,
         "pause_reason": campaign.pause_reason,
         "pause_why": PAUSE_REASONS.get(campaign.pause_reason or ""),
-        "archived_at": None if campaign.archived_at is None else format_timestamp(campaign.archived_at),
-        "erased_at": None if campaign.erased_at is None else format_timestamp(campaign.erased_at),
+        "archived_at": to_json(campaign.archived_at),
+        "erased_at": to_json(campaign.erased_at),
         "open_recipients": campaign.counters.open,
-        "blockers": [_blocker(one) for one in blockers],
-        "warnings": [document_of(one) for one in in_update_names(warnings)],
+        "blockers": to_json(blockers),
+        "warnings": to_json(in_update_names(warnings)),
     }
-
-
-def _blocker(one: CampaignBlocker) -> Document:
-    return document_of(one)
 
 
 @functools.lru_cache(maxsize=4)
@@ -130,7 +114,7 @@ def _update_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any],
             "flow_id": uuid,
             "agent_id": uuid,
         },
-        renamed=UPDATE_NAMES,
+        renamed=SMS_NAMES,
         closed="a campaign's update",
     )
 
@@ -151,11 +135,10 @@ def write_recipient_count(
     campaign_status: CampaignStatus | None = None,
 ) -> dict[str, Any]:
     """Return how many recipients are in a state for a reason, in words, and when the first of them is due."""
-    until = due_times.get((group.status, group.reason))
     return {
         **document_of(group),
         "why": _why(group.status, group.reason, channel, campaign_status),
-        "until": None if until is None else format_timestamp(until),
+        "until": to_json(due_times.get((group.status, group.reason))),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, get_args
 
 import attrs
 
-from outreach.convert.manage.bodies import document_of
+from outreach.convert.documents import to_json
 from outreach.convert.manage.campaigns import in_update_names, write_managed_campaign
 from outreach.convert.request_converter import make_request_converter, read_object
 from outreach.models.campaign import CampaignCreated, FollowUpCreated, FollowUpExclusion, NewFollowUp
@@ -64,7 +64,7 @@ def write_campaign_copy(created: CampaignCreated, *, now: datetime) -> dict[str,
     return {
         **write_managed_campaign(created.campaign, now=now),
         "sms_opted_out_excluded": created.opted_out_excluded,
-        "missing": [document_of(one) for one in in_update_names(created.missing)],
+        "missing": to_json(in_update_names(created.missing)),
         "unknown_placeholders": list(created.unknown_placeholders),
     }
 

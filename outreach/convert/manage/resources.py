@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import attrs
 
+from outreach.convert.documents import document_of
 from outreach.convert.field_rules import Array, uuid
 from outreach.convert.json_responses import write_sms_settings
-from outreach.convert.manage.bodies import document_of
 from outreach.convert.manage.campaigns import write_failure
 from outreach.convert.request_converter import make_request_converter, nested, read_object
 from outreach.models.account import Account

@@ -102,7 +102,7 @@ def make_report(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignR
         successful=campaign.counters.successful,
         failed=campaign.counters.failed,
         still_open=campaign.counters.open,
-        results=results,
+        results=tuple(results),
         messages=messages,
         calls=calls,
         failures=failures,
@@ -229,7 +229,7 @@ def _failures(rows: Sequence[RequestRow]) -> Sequence[FailureCount]:
     counted = [
         FailureCount(failure=_failure(*key, words[key]), requests=requests) for key, requests in found.most_common()
     ]
-    return counted[:_MAX_FAILURES]
+    return tuple(counted[:_MAX_FAILURES])
 
 
 def _call_failures(tx: Transaction, campaign: Campaign) -> Sequence[FailureCount]:
@@ -274,7 +274,7 @@ def _over_time(
     steps = bounds(first, last, timezone)
     requests = tx.reports.requests_between(campaign.workspace_id, campaign.id, steps)
     replied, left = (Counter(bisect_right(steps, at) - 1 for at in moments) for moments in (replies, opt_outs))
-    return [
+    return tuple(
         TimeBucket(since=since, until=until, requests=requests[index], replies=replied[index], opt_outs=left[index])
         for index, (since, until) in enumerate(pairwise(steps))
-    ]
+    )
