@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from outreach.working_set.kinds import AGENTS, FLOWS, TRUNKS
 from outreach.working_set.tables.accounts import Accounts, Callbacks, ProviderThrottles
+from outreach.working_set.tables.base import WorkspaceTable
 from outreach.working_set.tables.campaign_lists import CampaignLists
 from outreach.working_set.tables.campaigns import Campaigns
 from outreach.working_set.tables.directory import (
-    Agents,
-    Flows,
     Keys,
     Numbers,
-    Trunks,
     Workspaces,
     call_settings,
     price_tables,
@@ -37,10 +36,10 @@ class Transaction:
         self._backend = rows.backend
         self.workspaces = Workspaces(rows)
         self.keys = Keys(rows)
-        self.agents = Agents(rows)
-        self.trunks = Trunks(rows)
+        self.agents = WorkspaceTable(rows, AGENTS)
+        self.trunks = WorkspaceTable(rows, TRUNKS)
         self.numbers = Numbers(rows)
-        self.flows = Flows(rows)
+        self.flows = WorkspaceTable(rows, FLOWS)
         self.accounts = Accounts(rows)
         self.provider_throttles = ProviderThrottles(rows)
         self.callbacks = Callbacks(rows)
