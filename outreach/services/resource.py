@@ -7,7 +7,7 @@ underscore where it has rules of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from functools import partial
 from types import FunctionType
@@ -72,11 +72,7 @@ class Resource(Generic[M, N, U]):
     """The word for `create` in the audit trail."""
 
     def __init_subclass__(cls) -> None:
-        (definition,) = cls.__orig_bases__  # type: ignore[attr-defined]
-        cls._model, cls._new, cls._update = get_args(definition)
-        for name, method in documented_methods(Resource, definition, noun=cls.noun):
-            if name not in vars(cls):
-                setattr(cls, name, method)
+        cls._model, cls._new, cls._update = take_methods(cls, Resource, noun=cls.noun)
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -232,29 +228,28 @@ def require_unused(name: str, users: Sequence[str], advice: str) -> None:
         raise Conflict(f"{name} is in use by {', '.join(users[:_NAMED_USERS])}{more}. {advice}")
 
 
-def documented_methods(base: type, definition: object, *, noun: str) -> Iterator[tuple[str, FunctionType]]:
-    """Yield copies of the public methods of a generic class whose types and docstrings name what a subclass is about.
+def take_methods(cls: type, base: type, *, noun: str = "resource") -> tuple[Any, ...]:
+    """Give a class the public methods of its generic base, with its own types and words; return the types.
 
-    They do what the methods do; `help()`, `inspect.signature` and the synchronous engine show what they are about.
+    The code is the same; `help()`, `inspect.signature` and the synchronous engine show `Trunk` instead of `M`.
 
     Args:
+        cls: A class that derives from `base[…]`.
         base: The generic class.
-        definition: What a subclass derives from, such as `Resource[Trunk, NewTrunk, TrunkUpdate]`.
-        noun: What the docstrings say for "resource".
+        noun: What the docstrings say instead of "resource".
     """
-    parameters: Sequence[TypeVar] = base.__parameters__  # type: ignore[attr-defined]
-    types: Mapping[str, str] = {
-        one.__name__: kind.__name__ for one, kind in zip(parameters, get_args(definition), strict=True)
-    }
+    (definition,) = cls.__orig_bases__  # type: ignore[attr-defined]
+    types: tuple[Any, ...] = get_args(definition)
+    names = {one.__name__: kind.__name__ for one, kind in zip(base.__parameters__, types, strict=True)}  # type: ignore[attr-defined]
     article = "an" if noun[0] in "aeiou" else "a"
-    names = re.compile(rf"\b({'|'.join(types)})\b")
     for name, method in vars(base).items():
-        if isinstance(method, FunctionType) and not name.startswith("_"):
-            copied = FunctionType(method.__code__, method.__globals__, name, method.__defaults__, method.__closure__)
-            copied.__kwdefaults__, copied.__qualname__ = method.__kwdefaults__, method.__qualname__
-            copied.__doc__ = (method.__doc__ or "").replace("a resource", f"{article} {noun}").replace("resource", noun)
-            copied.__annotations__ = {
-                argument: names.sub(lambda found: types[found[0]], kind)
-                for argument, kind in method.__annotations__.items()
+        if isinstance(method, FunctionType) and not name.startswith("_") and name not in vars(cls):
+            own = FunctionType(method.__code__, method.__globals__, name, method.__defaults__, method.__closure__)
+            own.__kwdefaults__, own.__qualname__ = method.__kwdefaults__, f"{cls.__name__}.{name}"
+            own.__doc__ = (method.__doc__ or "").replace("a resource", f"{article} {noun}").replace("resource", noun)
+            own.__annotations__ = {
+                argument: re.sub(r"\w+", lambda found: names.get(found[0], found[0]), written)
+                for argument, written in method.__annotations__.items()
             }
-            yield name, copied
+            setattr(cls, name, own)
+    return types
