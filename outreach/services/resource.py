@@ -240,11 +240,14 @@ def take_methods(cls: type, base: type, *, noun: str = "resource") -> tuple[Any,
     """
     (definition,) = cls.__orig_bases__  # type: ignore[attr-defined]
     types: tuple[Any, ...] = get_args(definition)
-    names = {one.__name__: kind.__name__ for one, kind in zip(base.__parameters__, types, strict=True)}  # type: ignore[attr-defined]
+    parameters: tuple[TypeVar, ...] = base.__parameters__  # type: ignore[attr-defined]
+    names = {one.__name__: kind.__name__ for one, kind in zip(parameters, types, strict=True)}
     article = "an" if noun[0] in "aeiou" else "a"
     for name, method in vars(base).items():
         if isinstance(method, FunctionType) and not name.startswith("_") and name not in vars(cls):
-            own = FunctionType(method.__code__, method.__globals__, name, method.__defaults__, method.__closure__)
+            # With the types among the globals, so that `typing.get_type_hints` finds them.
+            known = {**method.__globals__, **{kind.__name__: kind for kind in types}}
+            own = FunctionType(method.__code__, known, name, method.__defaults__, method.__closure__)
             own.__kwdefaults__, own.__qualname__ = method.__kwdefaults__, f"{cls.__name__}.{name}"
             own.__doc__ = (method.__doc__ or "").replace("a resource", f"{article} {noun}").replace("resource", noun)
             own.__annotations__ = {

@@ -10,26 +10,21 @@ from typing import Any, Final
 import attrs
 
 from outreach import (
-    Agent,
     Call,
     CallSettings,
     Campaign,
     Dispatch,
-    Flow,
     InboundMessage,
     Message,
     MessageStatus,
-    Number,
     Recipient,
     ReplySettings,
     SmsSettings,
-    Trunk,
     Unsubscribe,
-    Workspace,
 )
 from outreach.http import format_timestamp, write_call, write_campaign, write_sms_settings
 from outreach.models import (
-    ApiKey,
+    INTERNAL_FIELDS,
     AuditEntry,
     CampaignBlocker,
     ContactHistory,
@@ -62,34 +57,9 @@ def plain(value: object) -> Any:
             return {field.name: plain(getattr(value, field.name)) for field in attrs.fields(kind)}
 
 
-def workspace(item: Workspace) -> Document:
-    """Return a workspace's document."""
-    return _document(item, "revision")
-
-
-def key(item: ApiKey) -> Document:
-    """Return a key's document: never the key nor its digest."""
-    return _document(item, "digest")
-
-
-def agent(item: Agent) -> Document:
-    """Return an agent's document."""
-    return _document(item, "revision", "removed_at")
-
-
-def trunk(item: Trunk) -> Document:
-    """Return a trunk's document."""
-    return _document(item, "removed_at")
-
-
-def number(item: Number) -> Document:
-    """Return a number's document."""
-    return _document(item)
-
-
-def flow(item: Flow) -> Document:
-    """Return a flow's document."""
-    return _document(item, "removed_at")
+def resource(item: object) -> Document:
+    """Return the document of a workspace, or of what is set up in it: never a key's digest."""
+    return _document(item, *INTERNAL_FIELDS)
 
 
 def message(item: Message) -> Document:
