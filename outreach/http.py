@@ -41,7 +41,6 @@ from outreach.convert.manage.copies import (
     write_follow_up,
 )
 from outreach.convert.manage.resources import (
-    AGENT_BODIES,
     FLOW_BODIES,
     ResourceBodies,
     number_bodies,
@@ -49,6 +48,7 @@ from outreach.convert.manage.resources import (
     read_decision,
     read_new_unsubscribes,
     read_reply_settings_update,
+    resource_bodies,
     write_account,
     write_call_settings,
     write_inbound_message,
@@ -63,7 +63,6 @@ from outreach.models.base import JsonPage
 from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, RateLimitState, StoredAnswer
 
 __all__ = [
-    "AGENT_BODIES",
     "EVENT_TYPES",
     "EXPORT_CONTENT_TYPES",
     "FLOW_BODIES",
@@ -96,6 +95,7 @@ __all__ = [
     "read_sms_campaign",
     "read_sms_settings_update",
     "render_report_page",
+    "resource_bodies",
     "write_account",
     "write_call",
     "write_call_created",

@@ -16,7 +16,8 @@ from outreach.operations.access.usages import campaigns_using
 from outreach.operations.campaigns.transitions import sync_setups_of_agent
 from outreach.services.resource import Resource
 from outreach.services.validation import check_phone
-from outreach.working_set import Transaction, WorkspaceTable
+from outreach.working_set import Transaction
+from outreach.working_set.kinds import AGENTS
 
 
 class Agents(Resource[Agent, NewAgent, AgentUpdate]):
@@ -26,11 +27,8 @@ class Agents(Resource[Agent, NewAgent, AgentUpdate]):
     campaign or a call that has not ended uses is not removed.
     """
 
-    noun = "agent"
+    kind = AGENTS
     remove_advice = "Cancel that campaign or give it another agent, and wait for the end of its calls, first."
-
-    def _table(self, tx: Transaction) -> WorkspaceTable[Agent]:
-        return tx.agents
 
     def _users(self, tx: Transaction, one: Agent) -> Sequence[str]:
         call = tx.calls.open_of_agent(one.workspace_id, one.id)

@@ -15,7 +15,8 @@ from outreach.models.workspace import Workspace
 from outreach.operations.access.usages import OPEN, STARTED, campaigns_using
 from outreach.policy.texts import composed_or_none
 from outreach.services.resource import Resource, require_unused
-from outreach.working_set import Transaction, WorkspaceTable
+from outreach.working_set import Transaction
+from outreach.working_set.kinds import FLOWS
 
 
 class Flows(Resource[Flow, NewFlow, FlowUpdate]):
@@ -25,11 +26,8 @@ class Flows(Resource[Flow, NewFlow, FlowUpdate]):
     has not ended uses is not removed.
     """
 
-    noun = "flow"
+    kind = FLOWS
     remove_advice = "Cancel that campaign, or give it a text or another flow, first."
-
-    def _table(self, tx: Transaction) -> WorkspaceTable[Flow]:
-        return tx.flows
 
     def _users(self, tx: Transaction, one: Flow, statuses: Collection[CampaignStatus] = OPEN) -> Sequence[str]:
         def uses(campaign: Campaign) -> bool:

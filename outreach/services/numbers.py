@@ -17,6 +17,7 @@ from outreach.policy.spellings import person_key
 from outreach.services.resource import Resource
 from outreach.services.validation import check_phone, check_provider
 from outreach.working_set import AlreadyExists, Transaction, WorkspaceTable
+from outreach.working_set.kinds import NUMBERS
 
 
 class Numbers(Resource[Number, NewNumber, NumberUpdate]):
@@ -26,7 +27,7 @@ class Numbers(Resource[Number, NewNumber, NumberUpdate]):
     ended, or an active agent, uses is not removed; the dispatches of a removed one stay in the ledger.
     """
 
-    noun = "number"
+    kind = NUMBERS
     remove_advice = "Change or cancel that first, or give the agent another caller ID."
     _created = "add"
 

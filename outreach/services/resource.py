@@ -25,6 +25,7 @@ from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import changed_fields, check_kind
 from outreach.working_set import Transaction, WorkspaceTable
+from outreach.working_set.kinds import Kind
 
 
 class SetUpModel(attrs.AttrsInstance, Protocol):
@@ -58,11 +59,11 @@ class Resource(Generic[M, N, U]):
     """Creates, changes, removes and lists what a workspace's owner sets up.
 
     Attributes:
-        noun: What one of them is called in errors and in the audit trail.
+        kind: The kind of its rows; their noun is what errors and the audit trail call one of them.
         remove_advice: The end of the `Conflict` that `remove` raises: how to free what is in use.
     """
 
-    noun: str
+    kind: Kind[M]
     remove_advice: str
 
     _model: Callable[..., M]
@@ -72,7 +73,7 @@ class Resource(Generic[M, N, U]):
     """The word for `create` in the audit trail."""
 
     def __init_subclass__(cls) -> None:
-        cls._model, cls._new, cls._update = take_methods(cls, Resource, noun=cls.noun)
+        cls._model, cls._new, cls._update = take_methods(cls, Resource, noun=cls.kind.noun)
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -107,12 +108,12 @@ class Resource(Generic[M, N, U]):
 
         return await self._keys.written(
             workspace_id,
-            f"{self.noun}s.create",
+            f"{self.kind.noun}s.create",
             idempotency_key,
             operation,
             content=new,
             find=lambda tx, identifier: self._table(tx).existing(workspace_id, identifier),
-            kind=self.noun,
+            kind=self.kind.noun,
         )
 
     async def get(self, workspace_id: str, identifier: str) -> M:
@@ -168,7 +169,7 @@ class Resource(Generic[M, N, U]):
             NotFound: The workspace does not exist.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        page_request = PageRequest(f"{self.noun}s", workspace_id, after=after, limit=limit)
+        page_request = PageRequest(f"{self.kind.noun}s", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(
             lambda tx: self._table(tx).list_existing(workspace_of(tx, workspace_id).id)
         )
@@ -182,7 +183,7 @@ class Resource(Generic[M, N, U]):
 
     def _table(self, tx: Transaction) -> WorkspaceTable[M]:
         """Return the table."""
-        raise NotImplementedError
+        return tx.table(self.kind)
 
     def _users(self, tx: Transaction, one: M) -> Sequence[str]:
         """Return what uses a resource, as text: what is in use is not removed."""
@@ -190,7 +191,7 @@ class Resource(Generic[M, N, U]):
 
     def _name(self, one: M) -> str:
         """Return what errors call a resource."""
-        return f"{self.noun.capitalize()} {one.name!r}"  # type: ignore[attr-defined]
+        return f"{self.kind.noun.capitalize()} {one.name!r}"  # type: ignore[attr-defined]
 
     def _stored(self, tx: Transaction, workspace: Workspace, values: dict[str, Any]) -> dict[str, Any]:
         """Return the given fields of a `New…` or an `…Update` as they are stored; raise if one is refused."""
@@ -217,7 +218,7 @@ class Resource(Generic[M, N, U]):
 
     def _record(self, tx: Transaction, action: str, one: M, now: datetime, actor: str) -> None:
         record_audit(
-            tx, now=now, workspace_id=one.workspace_id, actor=actor, action=f"{self.noun}.{action}", subject=one.id
+            tx, now=now, workspace_id=one.workspace_id, actor=actor, action=f"{self.kind.noun}.{action}", subject=one.id
         )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from outreach.models.resources import NewTrunk, Trunk, TrunkUpdate
 from outreach.operations.access.usages import campaigns_using
 from outreach.services.resource import Resource
-from outreach.working_set import Transaction, WorkspaceTable
+from outreach.working_set import Transaction
+from outreach.working_set.kinds import TRUNKS
 
 
 class Trunks(Resource[Trunk, NewTrunk, TrunkUpdate]):
@@ -17,11 +18,8 @@ class Trunks(Resource[Trunk, NewTrunk, TrunkUpdate]):
     removed.
     """
 
-    noun = "trunk"
+    kind = TRUNKS
     remove_advice = "Cancel that campaign, or take the number off the trunk, first."
-
-    def _table(self, tx: Transaction) -> WorkspaceTable[Trunk]:
-        return tx.trunks
 
     def _users(self, tx: Transaction, one: Trunk) -> Sequence[str]:
         numbers = [

@@ -26,7 +26,6 @@ from outreach import (
 )
 from outreach.convert.manage.copies import CampaignClone
 from outreach.http import (
-    AGENT_BODIES,
     EVENT_TYPES,
     FLOW_BODIES,
     number_bodies,
@@ -177,7 +176,7 @@ def names(schema: str) -> list[str]:
         ("ManagedSms", write_sms(MESSAGE, None)),
         ("InboundMessage", write_inbound_message(make_inbound())),
         ("Unsubscribe", write_unsubscribe(make_unsubscribe())),
-        ("Agent", AGENT_BODIES.write(make_agent())),
+        ("Agent", FLOW_BODIES.write(make_agent())),
         ("Number", number_bodies().write(make_number())),
         ("Flow", FLOW_BODIES.write(make_flow())),
         ("Account", write_account(ACCOUNT)),

@@ -21,15 +21,10 @@ from outreach.models.reports import ProviderFailure
 from outreach.models.resources import (
     INTERNAL_FIELDS,
     MAX_STEPS,
-    Agent,
-    AgentUpdate,
-    Flow,
     FlowStep,
     FlowUpdate,
-    NewAgent,
     NewFlow,
     NewNumber,
-    Number,
     NumberUpdate,
 )
 from outreach.models.settings import (
@@ -43,13 +38,12 @@ from outreach.models.settings import (
 from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe
 from outreach.models.workspace import Workspace
 
-M = TypeVar("M")
 N = TypeVar("N")
 U = TypeVar("U")
 
 
 @attrs.frozen
-class ResourceBodies(Generic[M, N, U]):
+class ResourceBodies(Generic[N, U]):
     """Reads and writes the bodies of a resource under /manage.
 
     Attributes:
@@ -60,24 +54,29 @@ class ResourceBodies(Generic[M, N, U]):
     read_new: Callable[[Any], N]
     read_update: Callable[[Any], U]
 
-    def write(self, item: M) -> dict[str, Any]:
+    def write(self, item: object) -> dict[str, Any]:
         """Return a model as JSON."""
         return document_of(item, "workspace_id", *INTERNAL_FIELDS)
 
 
-def _bodies(
-    _: type[M], new: type[N], update: type[U], called: str, rules: Mapping[str, FieldRule] | None = None
-) -> ResourceBodies[M, N, U]:
-    """Return how the bodies of a resource are read and written, with rules of fields that differ from the models'."""
+def resource_bodies(
+    new: type[N], update: type[U], called: str, rules: Mapping[str, FieldRule] | None = None
+) -> ResourceBodies[N, U]:
+    """Return how the bodies of a resource are read and written.
+
+    Args:
+        new: The model of a POST.
+        update: The model of a PATCH.
+        called: What errors call the object, such as `an agent`.
+        rules: Rules of fields that take another form in JSON than in the models.
+    """
     return ResourceBodies(
         partial(read_object, make_request_converter(new, rules, closed=called)),
         partial(read_object, make_request_converter(update, rules, closed=f"{called}'s update")),
     )
 
 
-AGENT_BODIES: Final = _bodies(Agent, NewAgent, AgentUpdate, "an agent")
-FLOW_BODIES: Final = _bodies(
-    Flow,
+FLOW_BODIES: Final = resource_bodies(
     NewFlow,
     FlowUpdate,
     "a flow",
@@ -86,14 +85,14 @@ FLOW_BODIES: Final = _bodies(
 
 
 @cache
-def number_bodies(carriers: tuple[str, ...] = ()) -> ResourceBodies[Number, NewNumber, NumberUpdate]:
+def number_bodies(carriers: tuple[str, ...] = ()) -> ResourceBodies[NewNumber, NumberUpdate]:
     """Return how the bodies of numbers are read and written.
 
     Args:
         carriers: Carriers that are accepted beside those of the interface.
     """
     rules: Mapping[str, FieldRule] = {"carrier": OneOf((*CARRIERS, *carriers)), "trunk_id": uuid}
-    return _bodies(Number, NewNumber, NumberUpdate, "a number", rules)
+    return resource_bodies(NewNumber, NumberUpdate, "a number", rules)
 
 
 _REPLIES: Final[dict[ReplyPurpose, str]] = {

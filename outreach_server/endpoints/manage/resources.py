@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from outreach import Outreach
-from outreach.http import AGENT_BODIES, FLOW_BODIES, ResourceBodies, number_bodies
+from outreach import AgentUpdate, NewAgent, Outreach
+from outreach.http import FLOW_BODIES, ResourceBodies, number_bodies, resource_bodies
 from outreach_server.context import Server, server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body, refuse_body
 from outreach_server.replies import answer_once, json_response
@@ -32,7 +32,7 @@ class Managed:
 
     noun: str
     service: Callable[[Outreach], Any]
-    bodies: Callable[[Server], ResourceBodies[Any, Any, Any]]
+    bodies: Callable[[Server], ResourceBodies[Any, Any]]
     create: str = "create"
     removable: bool = True
 
@@ -59,7 +59,7 @@ class ResourceEndpoint(HTTPEndpoint):
         """Return the resource's service."""
         return self.managed.service(server_of(request).engine)
 
-    def bodies(self, request: Request) -> ResourceBodies[Any, Any, Any]:
+    def bodies(self, request: Request) -> ResourceBodies[Any, Any]:
         """Return how the resource's bodies are read and written."""
         return self.managed.bodies(server_of(request))
 
@@ -115,8 +115,10 @@ class RemovableResource(OneResource):
         return json_response(self.bodies(request).write(gone))
 
 
+_AGENT_BODIES: Final = resource_bodies(NewAgent, AgentUpdate, "an agent")
+
 MANAGED: Final = (
-    Managed(noun="agent", service=lambda engine: engine.agents, bodies=lambda _: AGENT_BODIES, removable=False),
+    Managed(noun="agent", service=lambda engine: engine.agents, bodies=lambda _: _AGENT_BODIES, removable=False),
     Managed(
         noun="number",
         service=lambda engine: engine.numbers,
