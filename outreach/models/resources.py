@@ -97,7 +97,7 @@ class Number:
     rate_per_minute: int | None = None
 
 
-INTERNAL_FIELDS: Final = frozenset({"revision", "removed_at", "digest"})
+INTERNAL_FIELDS: Final = ("revision", "removed_at", "digest")
 """Fields of what is set up that no document shows."""
 
 MAX_STEPS: Final = 50
