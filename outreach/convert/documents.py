@@ -44,10 +44,7 @@ def to_json(value: object) -> Any:
 
 def document_of(item: object, *hidden: str) -> dict[str, Any]:
     """Return a model's fields as JSON types, without those that are hidden."""
-    document: Document = converter.unstructure(item)
-    for name in hidden:
-        del document[name]
-    return document
+    return {name: value for name, value in converter.unstructure(item).items() if name not in hidden}
 
 
 def chosen_fields(item: object, names: Sequence[str], *, renamed: Mapping[str, str] = _NO_NAMES) -> Document:

@@ -83,6 +83,7 @@ from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
 from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.resources import (
+    INTERNAL_FIELDS,
     Agent,
     AgentDirection,
     AgentUpdate,
@@ -163,6 +164,7 @@ __all__ = [
     "CARRIERS",
     "DAYS",
     "DEFAULT_SCOPES",
+    "INTERNAL_FIELDS",
     "PROVIDERS",
     "UNSET",
     "Account",

@@ -97,6 +97,9 @@ class Number:
     rate_per_minute: int | None = None
 
 
+INTERNAL_FIELDS: Final = ("revision", "removed_at", "digest")
+"""Fields of what is set up that no document shows."""
+
 MAX_STEPS: Final = 50
 """Of one flow."""
 

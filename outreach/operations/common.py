@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from outreach.errors import InvalidRequest, LeaseLost, NotFound, WorkspaceUnavailable
 from outreach.models.campaign import Campaign
-from outreach.models.resources import Agent, Flow, Trunk
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.work import AuditEntry, WorkerLease, WorkUnit
@@ -60,30 +59,6 @@ def call_settings_of(tx: Transaction, workspace_id: str) -> CallSettings:
 def reply_settings_of(tx: Transaction, workspace_id: str) -> ReplySettings:
     """Return a workspace's reply settings, or the defaults."""
     return tx.reply_settings.get(workspace_id) or ReplySettings()
-
-
-def agent_of(tx: Transaction, workspace_id: str, agent_id: str) -> Agent:
-    """Return an agent that was not removed, or raise `NotFound`."""
-    agent = tx.agents.get(workspace_id, agent_id)
-    if agent is None or agent.removed_at is not None:
-        raise NotFound("agent", agent_id)
-    return agent
-
-
-def flow_of(tx: Transaction, workspace_id: str, flow_id: str) -> Flow:
-    """Return a flow that was not removed, or raise `NotFound`."""
-    flow = tx.flows.get(workspace_id, flow_id)
-    if flow is None or flow.removed_at is not None:
-        raise NotFound("flow", flow_id)
-    return flow
-
-
-def trunk_of(tx: Transaction, workspace_id: str, trunk_id: str) -> Trunk:
-    """Return a trunk that was not removed, or raise `NotFound`."""
-    trunk = tx.trunks.get(workspace_id, trunk_id)
-    if trunk is None or trunk.removed_at is not None:
-        raise NotFound("trunk", trunk_id)
-    return trunk
 
 
 def campaign_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Campaign:

@@ -20,7 +20,7 @@ from outreach.models.resources import Agent
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, DispatchState, MessageStatus
 from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
-from outreach.operations.common import agent_of, workspace_of
+from outreach.operations.common import workspace_of
 from outreach.operations.settling import call_outcomes, ledger
 from outreach.operations.waves import singles
 from outreach.operations.waves.claims import NotClaimed, Wanted
@@ -242,7 +242,7 @@ class SinglesRunner:
         workspace = workspace_of(tx, single.workspace_id)
         if isinstance(single, Message):
             return partial(self._carrier, workspace, single, dispatch)
-        return partial(self._voice, workspace, agent_of(tx, single.workspace_id, single.agent_id), single, dispatch)
+        return partial(self._voice, workspace, tx.agents.existing(single.workspace_id, single.agent_id), single, dispatch)
 
     async def _carrier(self, workspace: Workspace, queued: Message, dispatch: Dispatch) -> SendRequest:
         carrier = await self._provider_pool.carrier(workspace, dispatch.provider)

@@ -2,165 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from functools import partial
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
 import attrs
 
 from outreach.errors import InvalidRequest
-from outreach.models.base import Page
 from outreach.models.fields import OneOf, check_value
-from outreach.models.resources import (
-    Agent,
-    AgentUpdate,
-    NewAgent,
-    voicemail_problems,
-)
-from outreach.models.work import IdempotencyKey
-from outreach.operations.access.usages import require_unused, users_of_agent
+from outreach.models.resources import Agent, AgentUpdate, NewAgent, voicemail_problems
+from outreach.models.workspace import Workspace
+from outreach.operations.access.usages import campaigns_using
 from outreach.operations.campaigns.transitions import sync_setups_of_agent
-from outreach.operations.common import agent_of, record_audit, workspace_of
-from outreach.services.context import ServiceContext
-from outreach.services.idempotency import Idempotency
-from outreach.services.lists import PageRequest, iterate
-from outreach.services.validation import changed_fields, check_kind, check_phone
+from outreach.services.resource import Resource
+from outreach.services.validation import check_phone
 from outreach.working_set import Transaction
+from outreach.working_set.kinds import AGENTS
 
 
-class Agents:
-    """The voice agents of workspaces."""
+class Agents(Resource[Agent, NewAgent, AgentUpdate]):
+    """The voice agents of workspaces.
 
-    def __init__(self, context: ServiceContext) -> None:
-        self._context = context
-        self._keys = Idempotency(context)
+    Campaigns that have not started become ready or draft by whether their agent can place calls. An agent that a
+    campaign or a call that has not ended uses is not removed.
+    """
 
-    async def create(
-        self, workspace_id: str, new: NewAgent, *, idempotency_key: IdempotencyKey[Agent] = None, actor: str = "library"
-    ) -> Agent:
-        """Create an agent.
+    kind = AGENTS
+    remove_advice = "Cancel that campaign or give it another agent, and wait for the end of its calls, first."
 
-        Args:
-            workspace_id: The workspace.
-            new: The agent.
-            idempotency_key: A name for this agent, such as `order-42`: for a day, the same key returns this agent.
-            actor: Recorded in the audit trail.
+    def _users(self, tx: Transaction, one: Agent) -> Sequence[str]:
+        call = tx.calls.open_of_agent(one.workspace_id, one.id)
+        calls = [] if call is None else [f"call {call.id} ({call.status})"]
+        return [*campaigns_using(tx, one.workspace_id, lambda campaign: campaign.agent_id == one.id), *calls]
 
-        Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: A value is out of its bounds, or the key was used with other content.
-            RequestInProgress: The first call with this key is still running.
-        """
-        check_kind("new", new, NewAgent)
-        check_value("provider", new.provider, OneOf(("simulator", *self._context.adapters.names("voice"))))
-        identifier, now = self._context.ids(), self._context.now()
-
-        def operation(tx: Transaction) -> Agent:
-            workspace = workspace_of(tx, workspace_id)
-            agent = Agent(
-                id=identifier,
-                workspace_id=workspace_id,
-                name=new.name,
-                provider=new.provider,
-                provider_agent_id=new.provider_agent_id,
-                direction=new.direction,
-                allow_outbound=new.allow_outbound,
-                is_active=new.is_active,
-                placeholders=None if new.placeholders is None else tuple(new.placeholders),
-                from_number=check_phone("from_number", new.from_number, workspace.default_region),
-                voicemail=new.voicemail,
-                voicemail_message=new.voicemail_message,
-                max_call_seconds=new.max_call_seconds,
-                revision=0,
-                created_at=now,
-                updated_at=now,
-            )
-            tx.agents.insert(agent)
-            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.create", subject=agent.id)
-            return agent
-
-        return await self._keys.written(
-            workspace_id,
-            "agents.create",
-            idempotency_key,
-            operation,
-            content=new,
-            find=lambda tx, agent_id: agent_of(tx, workspace_id, agent_id),
-            kind="agent",
-        )
-
-    async def update(self, workspace_id: str, agent_id: str, change: AgentUpdate, *, actor: str = "library") -> Agent:
-        """Change an agent; campaigns that have not started become ready or draft by whether it can place calls.
-
-        Raises:
-            NotFound: The workspace has no such agent.
-            InvalidRequest: A value is out of its bounds.
-        """
-        changes = changed_fields(change, AgentUpdate)
-        if "voicemail" in changes and changes["voicemail"] != "leave_message":
+    def _stored(self, tx: Transaction, workspace: Workspace, values: dict[str, Any]) -> dict[str, Any]:
+        """Check the provider, and write the caller ID in E.164."""
+        if "provider" in values:
+            names = ("simulator", *self._context.adapters.names("voice"))
+            check_value("provider", values["provider"], OneOf(names))
+        if values.get("voicemail", "leave_message") != "leave_message":
             # The message belongs to the old policy.
-            changes.setdefault("voicemail_message", None)
-        now = self._context.now()
+            values = {"voicemail_message": None, **values}
+        if "from_number" in values:
+            phone = check_phone("from_number", values["from_number"], workspace.default_region)
+            return {**values, "from_number": phone}
+        return values
 
-        def operation(tx: Transaction) -> Agent:
-            workspace = workspace_of(tx, workspace_id)
-            before = agent_of(tx, workspace_id, agent_id)
-            number = {}
-            if "from_number" in changes:
-                number["from_number"] = check_phone("from_number", changes["from_number"], workspace.default_region)
-            after = attrs.evolve(before, **changes | number, revision=before.revision + 1, updated_at=now)
-            problems = voicemail_problems(after)
-            if problems:
-                raise InvalidRequest(details=problems)
-            tx.agents.update(after)
-            if _callable(after) is not _callable(before):
-                sync_setups_of_agent(tx, after, now=now, actor=actor)
-            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.update", subject=agent_id)
-            return after
+    def _begun(self, values: dict[str, Any], now: datetime) -> dict[str, Any]:
+        return {**values, "revision": 0, "updated_at": now}
 
-        return await self._context.storage.write(operation)
+    def _replace(self, tx: Transaction, before: Agent, after: Agent, now: datetime, actor: str) -> Agent:
+        problems = voicemail_problems(after)
+        if problems:
+            raise InvalidRequest(details=problems)
+        after = self._revised(tx, after, now)
+        if _callable(after) is not _callable(before):
+            sync_setups_of_agent(tx, after, now=now, actor=actor)
+        return after
 
-    async def remove(self, workspace_id: str, agent_id: str, *, actor: str = "library") -> Agent:
-        """Remove an agent; ended campaigns and calls keep its id.
+    def _remove(self, tx: Transaction, one: Agent, now: datetime) -> Agent:
+        return self._revised(tx, attrs.evolve(one, is_active=False, removed_at=now), now)
 
-        Raises:
-            NotFound: The workspace has no such agent.
-            Conflict: A campaign or a call that has not ended uses it.
-        """
-        now = self._context.now()
-
-        def operation(tx: Transaction) -> Agent:
-            agent = agent_of(tx, workspace_id, agent_id)
-            advice = "Cancel that campaign or give it another agent, and wait for the end of its calls, first."
-            require_unused(f"Agent {agent.name!r}", users_of_agent(tx, workspace_id, agent_id), advice)
-            gone = attrs.evolve(agent, is_active=False, revision=agent.revision + 1, updated_at=now, removed_at=now)
-            tx.agents.update(gone)
-            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action="agent.remove", subject=agent_id)
-            return gone
-
-        return await self._context.storage.write(operation)
-
-    async def get(self, workspace_id: str, agent_id: str) -> Agent:
-        """Return an agent.
-
-        Raises:
-            NotFound: The workspace has no such agent, or it was removed.
-        """
-        return await self._context.storage.read(lambda tx: agent_of(tx, workspace_id, agent_id))
-
-    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Agent]:
-        """Return a page of a workspace's agents, oldest first.
-
-        Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: `after` or `limit` is invalid.
-        """
-        page_request = PageRequest("agents", workspace_id, after=after, limit=limit)
-        found = await self._context.storage.read(lambda tx: tx.agents.list(workspace_of(tx, workspace_id).id))
-        return page_request.page_of_few([one for one in found if one.removed_at is None])
-
-    def iter_all(self, workspace_id: str) -> AsyncIterator[Agent]:
-        """Iterate over a workspace's agents, oldest first; see `list`."""
-        return iterate(partial(self.list, workspace_id))
+    def _revised(self, tx: Transaction, agent: Agent, now: datetime) -> Agent:
+        revised = attrs.evolve(agent, revision=agent.revision + 1, updated_at=now)
+        tx.agents.update(revised)
+        return revised
 
 
 def _callable(agent: Agent) -> bool:

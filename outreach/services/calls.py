@@ -17,7 +17,7 @@ from outreach.models.reports import ProviderFailure
 from outreach.models.states import CallStatus
 from outreach.models.work import IdempotencyKey, WorkUnit
 from outreach.operations.campaigns.setup import require_account
-from outreach.operations.common import agent_of, campaign_of, require_available, workspace_of
+from outreach.operations.common import campaign_of, require_available, workspace_of
 from outreach.operations.waves import singles
 from outreach.policy.phones import canonical_phone
 from outreach.policy.texts import as_text, text_problem
@@ -88,7 +88,7 @@ class Calls:
             waits = here or any(worker.until > now for worker in tx.workers.list())
             workspace = workspace_of(tx, workspace_id)
             require_available(workspace)
-            agent = agent_of(tx, workspace_id, new.agent_id)
+            agent = tx.agents.existing(workspace_id, new.agent_id)
             # An invalid request is reported before the state of the agent.
             variables = _texts_of(new, agent.placeholders)
             singles.require_outbound_agent(agent)

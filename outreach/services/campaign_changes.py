@@ -12,7 +12,7 @@ from outreach.models.campaign import Campaign, CampaignUpdate, schedule_problems
 from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey
 from outreach.operations.campaigns import transitions as moves
-from outreach.operations.common import agent_of, campaign_of, campaign_unit, flow_of, record_audit
+from outreach.operations.common import campaign_of, campaign_unit, record_audit
 from outreach.operations.waves.clock_steps import note_new_hours
 from outreach.policy.holidays import extend_calendar
 from outreach.policy.texts import composed
@@ -227,9 +227,9 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
     workspace_id = before.workspace_id
     flow_id, agent_id = changes.get("flow_id"), changes.get("agent_id")
     if flow_id is not None:
-        flow_of(tx, workspace_id, flow_id)
+        tx.flows.existing(workspace_id, flow_id)
     if agent_id is not None:
-        agent_of(tx, workspace_id, agent_id)
+        tx.agents.existing(workspace_id, agent_id)
     given = dict(changes)
     if given.get("body") is not None:
         given["body"] = composed(given["body"])

@@ -23,7 +23,7 @@ from outreach.operations.campaigns import loading
 from outreach.operations.campaigns.seen_numbers import SeenNumbers
 from outreach.operations.campaigns.setup import find_text_warnings, unknown_placeholders
 from outreach.operations.campaigns.transitions import missing_setup, setup_status
-from outreach.operations.common import agent_of, campaign_of, flow_of, trunk_of, workspace_of
+from outreach.operations.common import campaign_of, workspace_of
 from outreach.policy.holidays import extend_calendar
 from outreach.policy.texts import composed, composed_or_none
 from outreach.services.contacts import HashedContacts, RecipientSource, VariableNameCollector, chunks, run_concurrently
@@ -117,9 +117,9 @@ class CampaignCreation:
 
     def _new_call_draft(self, workspace_id: str, campaign: NewCallCampaign, tx: Transaction) -> Campaign:
         workspace_of(tx, workspace_id)
-        agent_of(tx, workspace_id, campaign.agent_id)
+        tx.agents.existing(workspace_id, campaign.agent_id)
         if campaign.trunk_id is not None:
-            trunk_of(tx, workspace_id, campaign.trunk_id)
+            tx.trunks.existing(workspace_id, campaign.trunk_id)
         return self._call_draft(workspace_id, campaign, self._context.now())
 
     async def create_call(
@@ -280,7 +280,7 @@ class CampaignCreation:
     ) -> CampaignCreated:
         # No check sees that a loading campaign uses them, so they may have been removed meanwhile.
         if campaign.trunk_id is not None:
-            trunk_of(tx, campaign.workspace_id, campaign.trunk_id)
+            tx.trunks.existing(campaign.workspace_id, campaign.trunk_id)
         if campaign.flow_id is not None and campaign.message_source == "flow":
             _require_flow(tx, campaign.workspace_id, campaign.flow_id)
         published, left_out = loading.publish(
@@ -440,7 +440,7 @@ def _being_closed() -> StorageError:
 
 def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
     try:
-        flow_of(tx, workspace_id, flow_id)
+        tx.flows.existing(workspace_id, flow_id)
     except NotFound:
         raise InvalidRequest.at("flow_id", "the workspace has no such flow") from None
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar, get_args
 
 from outreach.models.message import ReplyPurpose
 from outreach.models.settings import (
@@ -25,99 +26,111 @@ from outreach.operations.common import (
 )
 from outreach.policy.rendering import reply_text
 from outreach.services.context import ServiceContext
+from outreach.services.resource import take_methods
 from outreach.services.validation import check_kind
 from outreach.working_set import Transaction
 
 
-class Settings:
+class SettingsUpdate(Protocol):
+    """A change of settings."""
+
+    def apply(self, settings: Any) -> Any:
+        """Return the updated settings."""
+        ...
+
+
+S = TypeVar("S")
+U = TypeVar("U", bound=SettingsUpdate)
+
+
+class WorkspaceSettings(Generic[S, U]):
+    """Settings that every workspace has; those that were not changed have their defaults.
+
+    Attributes:
+        noun: What the audit trail calls them.
+    """
+
+    noun: str
+
+    _update: type[U]
+
+    def __init_subclass__(cls) -> None:
+        _, cls._update = take_methods(cls, WorkspaceSettings)
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def get(self, workspace_id: str) -> S:
+        """Return a workspace's settings.
+
+        Raises:
+            NotFound: The workspace does not exist.
+        """
+        return await self._context.storage.read(lambda tx: self._current(tx, workspace_of(tx, workspace_id).id))
+
+    async def update(self, workspace_id: str, change: U, *, actor: str = "library") -> S:
+        """Change the given settings and return all; concurrent changes of other settings are kept.
+
+        Raises:
+            NotFound: The workspace does not exist.
+        """
+        check_kind("change", change, self._update)
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> S:
+            workspace_of(tx, workspace_id)
+            after: S = change.apply(self._current(tx, workspace_id))
+            self._put(tx, workspace_id, after, now)
+            action = f"{self.noun}.update"
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=workspace_id)
+            return after
+
+        return await self._context.storage.write(operation)
+
+    def _current(self, tx: Transaction, workspace_id: str) -> S:
+        """Return the settings, or their defaults."""
+        raise NotImplementedError
+
+    def _put(self, tx: Transaction, workspace_id: str, settings: S, now: datetime) -> None:
+        """Write the settings."""
+        raise NotImplementedError
+
+
+class Settings(WorkspaceSettings[SmsSettings, SmsSettingsUpdate]):
     """SMS settings of workspaces (docs/interface.md#2.4 and #4.4)."""
 
-    def __init__(self, context: ServiceContext) -> None:
-        self._context = context
+    noun = "settings"
 
-    async def get(self, workspace_id: str) -> SmsSettings:
-        """Return a workspace's SMS settings.
+    def _current(self, tx: Transaction, workspace_id: str) -> SmsSettings:
+        return settings_of(tx, workspace_id)
 
-        Raises:
-            NotFound: The workspace does not exist.
-        """
-        return await self._context.storage.read(lambda tx: settings_of(tx, workspace_of(tx, workspace_id).id))
-
-    async def update(self, workspace_id: str, change: SmsSettingsUpdate, *, actor: str = "library") -> SmsSettings:
-        """Change the given fields and return all; concurrent changes of other fields are kept.
-
-        Raises:
-            NotFound: The workspace does not exist.
-        """
-        check_kind("change", change, SmsSettingsUpdate)
-        now = self._context.now()
-
-        def operation(tx: Transaction) -> SmsSettings:
-            workspace_of(tx, workspace_id)
-            after = change.apply(settings_of(tx, workspace_id))
-            tx.settings.put(workspace_id, after)
-            wake_running_campaigns(tx, workspace_id, now)
-            record_audit(
-                tx, now=now, workspace_id=workspace_id, actor=actor, action="settings.update", subject=workspace_id
-            )
-            return after
-
-        return await self._context.storage.write(operation)
+    def _put(self, tx: Transaction, workspace_id: str, settings: SmsSettings, now: datetime) -> None:
+        tx.settings.put(workspace_id, settings)
+        wake_running_campaigns(tx, workspace_id, now)
 
 
-class CallingSettings:
-    """Retry settings of workspaces' calling campaigns (docs/rules.md#retry)."""
+class CallingSettings(WorkspaceSettings[CallSettings, CallSettingsUpdate]):
+    """Retry settings of workspaces' calling campaigns (docs/rules.md#retry).
 
-    def __init__(self, context: ServiceContext) -> None:
-        self._context = context
+    Recipients that already wait for their next call keep its time.
+    """
 
-    async def get(self, workspace_id: str) -> CallSettings:
-        """Return a workspace's settings for calling campaigns.
+    noun = "call_settings"
 
-        Raises:
-            NotFound: The workspace does not exist.
-        """
-        return await self._context.storage.read(lambda tx: call_settings_of(tx, workspace_of(tx, workspace_id).id))
+    def _current(self, tx: Transaction, workspace_id: str) -> CallSettings:
+        return call_settings_of(tx, workspace_id)
 
-    async def update(self, workspace_id: str, change: CallSettingsUpdate, *, actor: str = "library") -> CallSettings:
-        """Change the given fields and return all; recipients that wait already keep their time.
-
-        Raises:
-            NotFound: The workspace does not exist.
-        """
-        check_kind("change", change, CallSettingsUpdate)
-        now = self._context.now()
-
-        def operation(tx: Transaction) -> CallSettings:
-            workspace_of(tx, workspace_id)
-            after = change.apply(call_settings_of(tx, workspace_id))
-            tx.call_settings.put(workspace_id, after)
-            record_audit(
-                tx,
-                now=now,
-                workspace_id=workspace_id,
-                actor=actor,
-                action="call_settings.update",
-                subject=workspace_id,
-            )
-            return after
-
-        return await self._context.storage.write(operation)
+    def _put(self, tx: Transaction, workspace_id: str, settings: CallSettings, now: datetime) -> None:
+        tx.call_settings.put(workspace_id, settings)
 
 
-class Replies:
-    """Replies to STOP, START and HELP; unused where the carrier replies itself."""
+class Replies(WorkspaceSettings[ReplySettings, ReplySettingsUpdate]):
+    """Replies to STOP, START and HELP; unused where the carrier replies itself.
 
-    def __init__(self, context: ServiceContext) -> None:
-        self._context = context
+    A text that is changed to an empty one, or to None, has its default again.
+    """
 
-    async def get(self, workspace_id: str) -> ReplySettings:
-        """Return a workspace's reply settings.
-
-        Raises:
-            NotFound: The workspace does not exist.
-        """
-        return await self._context.storage.read(lambda tx: reply_settings_of(tx, workspace_of(tx, workspace_id).id))
+    noun = "reply_settings"
 
     async def effective_texts(self, workspace_id: str) -> Sequence[ReplyText]:
         """Return the three replies as they would be sent now: to STOP, START and HELP.
@@ -132,26 +145,8 @@ class Replies:
 
         return await self._context.storage.read(operation)
 
-    async def update(self, workspace_id: str, change: ReplySettingsUpdate, *, actor: str = "library") -> ReplySettings:
-        """Change the given fields and return all; an empty text or None restores the default.
+    def _current(self, tx: Transaction, workspace_id: str) -> ReplySettings:
+        return reply_settings_of(tx, workspace_id)
 
-        Raises:
-            NotFound: The workspace does not exist.
-        """
-        check_kind("change", change, ReplySettingsUpdate)
-
-        def operation(tx: Transaction) -> ReplySettings:
-            workspace_of(tx, workspace_id)
-            after = change.apply(reply_settings_of(tx, workspace_id))
-            tx.reply_settings.put(workspace_id, after)
-            record_audit(
-                tx,
-                now=self._context.now(),
-                workspace_id=workspace_id,
-                actor=actor,
-                action="reply_settings.update",
-                subject=workspace_id,
-            )
-            return after
-
-        return await self._context.storage.write(operation)
+    def _put(self, tx: Transaction, workspace_id: str, settings: ReplySettings, now: datetime) -> None:
+        tx.reply_settings.put(workspace_id, settings)

@@ -314,7 +314,11 @@ class Audit(Service[AsyncAudit]):
 
 
 class Agents(Service[AsyncAgents]):
-    """The voice agents of workspaces."""
+    """The voice agents of workspaces.
+
+    Campaigns that have not started become ready or draft by whether their agent can place calls. An agent that a
+    campaign or a call that has not ended uses is not removed.
+    """
 
     def create(
         self, workspace_id: str, new: NewAgent, *, idempotency_key: IdempotencyKey[Agent] = None, actor: str = "library"
@@ -324,43 +328,45 @@ class Agents(Service[AsyncAgents]):
         Args:
             workspace_id: The workspace.
             new: The agent.
-            idempotency_key: A name for this agent, such as `order-42`: for a day, the same key returns this agent.
+            idempotency_key: A name for it, such as `order-42`: for a day, the same key returns the same agent.
             actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: A value is out of its bounds, or the key was used with other content.
+            NotFound: The workspace, or something that `new` names, does not exist.
+            InvalidRequest: A value is invalid, or the key was used with other content.
+            Conflict: The workspace may have it once, and has it already.
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
             lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key, actor=actor)
         )
 
-    def update(self, workspace_id: str, agent_id: str, change: AgentUpdate, *, actor: str = "library") -> Agent:
-        """Change an agent; campaigns that have not started become ready or draft by whether it can place calls.
-
-        Raises:
-            NotFound: The workspace has no such agent.
-            InvalidRequest: A value is out of its bounds.
-        """
-        return self._call(lambda service: service.update(workspace_id, agent_id, change, actor=actor))
-
-    def remove(self, workspace_id: str, agent_id: str, *, actor: str = "library") -> Agent:
-        """Remove an agent; ended campaigns and calls keep its id.
-
-        Raises:
-            NotFound: The workspace has no such agent.
-            Conflict: A campaign or a call that has not ended uses it.
-        """
-        return self._call(lambda service: service.remove(workspace_id, agent_id, actor=actor))
-
-    def get(self, workspace_id: str, agent_id: str) -> Agent:
+    def get(self, workspace_id: str, identifier: str) -> Agent:
         """Return an agent.
 
         Raises:
             NotFound: The workspace has no such agent, or it was removed.
         """
-        return self._call(lambda service: service.get(workspace_id, agent_id))
+        return self._call(lambda service: service.get(workspace_id, identifier))
+
+    def update(self, workspace_id: str, identifier: str, change: AgentUpdate, *, actor: str = "library") -> Agent:
+        """Change the given fields of an agent, and return it.
+
+        Raises:
+            NotFound: The workspace has no such agent, or something that `change` names does not exist.
+            InvalidRequest: A value is invalid.
+            Conflict: The agent is in use in a way that forbids the change.
+        """
+        return self._call(lambda service: service.update(workspace_id, identifier, change, actor=actor))
+
+    def remove(self, workspace_id: str, identifier: str, *, actor: str = "library") -> Agent:
+        """Remove an agent; ended campaigns and calls keep its id.
+
+        Raises:
+            NotFound: The workspace has no such agent.
+            Conflict: The agent is in use.
+        """
+        return self._call(lambda service: service.remove(workspace_id, identifier, actor=actor))
 
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Agent]:
         """Return a page of a workspace's agents, oldest first.
@@ -377,52 +383,59 @@ class Agents(Service[AsyncAgents]):
 
 
 class Trunks(Service[AsyncTrunks]):
-    """The SIP trunks of workspaces."""
+    """The SIP trunks of workspaces.
+
+    A change counts for calls placed from then on. A trunk that a number, or a campaign that has not ended, uses is not
+    removed.
+    """
 
     def create(
-        self, workspace_id: str, new: NewTrunk, *, idempotency_key: str | None = None, actor: str = "library"
+        self, workspace_id: str, new: NewTrunk, *, idempotency_key: IdempotencyKey[Trunk] = None, actor: str = "library"
     ) -> Trunk:
         """Create a trunk.
 
         Args:
             workspace_id: The workspace.
             new: The trunk.
-            idempotency_key: A name for this trunk, such as `order-42`: for a day, the same key returns this trunk.
+            idempotency_key: A name for it, such as `order-42`: for a day, the same key returns the same trunk.
             actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: The key was used with other content.
+            NotFound: The workspace, or something that `new` names, does not exist.
+            InvalidRequest: A value is invalid, or the key was used with other content.
+            Conflict: The workspace may have it once, and has it already.
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
             lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key, actor=actor)
         )
 
-    def get(self, workspace_id: str, trunk_id: str) -> Trunk:
+    def get(self, workspace_id: str, identifier: str) -> Trunk:
         """Return a trunk.
 
         Raises:
             NotFound: The workspace has no such trunk, or it was removed.
         """
-        return self._call(lambda service: service.get(workspace_id, trunk_id))
+        return self._call(lambda service: service.get(workspace_id, identifier))
 
-    def update(self, workspace_id: str, trunk_id: str, change: TrunkUpdate, *, actor: str = "library") -> Trunk:
-        """Change a trunk, for calls placed from then on.
+    def update(self, workspace_id: str, identifier: str, change: TrunkUpdate, *, actor: str = "library") -> Trunk:
+        """Change the given fields of a trunk, and return it.
+
+        Raises:
+            NotFound: The workspace has no such trunk, or something that `change` names does not exist.
+            InvalidRequest: A value is invalid.
+            Conflict: The trunk is in use in a way that forbids the change.
+        """
+        return self._call(lambda service: service.update(workspace_id, identifier, change, actor=actor))
+
+    def remove(self, workspace_id: str, identifier: str, *, actor: str = "library") -> Trunk:
+        """Remove a trunk; ended campaigns and calls keep its id.
 
         Raises:
             NotFound: The workspace has no such trunk.
+            Conflict: The trunk is in use.
         """
-        return self._call(lambda service: service.update(workspace_id, trunk_id, change, actor=actor))
-
-    def remove(self, workspace_id: str, trunk_id: str, *, actor: str = "library") -> Trunk:
-        """Remove a trunk; ended campaigns keep its id.
-
-        Raises:
-            NotFound: The workspace has no such trunk.
-            Conflict: A number, or a campaign that has not ended, uses it.
-        """
-        return self._call(lambda service: service.remove(workspace_id, trunk_id, actor=actor))
+        return self._call(lambda service: service.remove(workspace_id, identifier, actor=actor))
 
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Trunk]:
         """Return a page of a workspace's trunks, oldest first.
@@ -439,7 +452,11 @@ class Trunks(Service[AsyncTrunks]):
 
 
 class Numbers(Service[AsyncNumbers]):
-    """The numbers that workspaces send and call from."""
+    """The numbers that workspaces send and call from.
+
+    A workspace has each number once. Running campaigns use a new rate at once. A number that a campaign that has not
+    ended, or an active agent, uses is not removed; the dispatches of a removed one stay in the ledger.
+    """
 
     def create(
         self,
@@ -449,49 +466,50 @@ class Numbers(Service[AsyncNumbers]):
         idempotency_key: IdempotencyKey[Number] = None,
         actor: str = "library",
     ) -> Number:
-        """Add a number.
+        """Create a number.
 
         Args:
             workspace_id: The workspace.
             new: The number.
-            idempotency_key: A name for this number, such as `order-42`: for a day, the same key returns this number.
+            idempotency_key: A name for it, such as `order-42`: for a day, the same key returns the same number.
             actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: The workspace or the trunk does not exist.
-            InvalidRequest: The number is invalid, the carrier is unknown, or the key was used with other content.
-            Conflict: The workspace has the number already.
+            NotFound: The workspace, or something that `new` names, does not exist.
+            InvalidRequest: A value is invalid, or the key was used with other content.
+            Conflict: The workspace may have it once, and has it already.
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
             lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key, actor=actor)
         )
 
-    def get(self, workspace_id: str, number_id: str) -> Number:
+    def get(self, workspace_id: str, identifier: str) -> Number:
         """Return a number.
 
         Raises:
-            NotFound: The workspace has no such number.
+            NotFound: The workspace has no such number, or it was removed.
         """
-        return self._call(lambda service: service.get(workspace_id, number_id))
+        return self._call(lambda service: service.get(workspace_id, identifier))
 
-    def update(self, workspace_id: str, number_id: str, change: NumberUpdate, *, actor: str = "library") -> Number:
-        """Change a number; running campaigns use its new rate at once.
+    def update(self, workspace_id: str, identifier: str, change: NumberUpdate, *, actor: str = "library") -> Number:
+        """Change the given fields of a number, and return it.
 
         Raises:
-            NotFound: The workspace has no such number or trunk.
-            InvalidRequest: The carrier is unknown.
+            NotFound: The workspace has no such number, or something that `change` names does not exist.
+            InvalidRequest: A value is invalid.
+            Conflict: The number is in use in a way that forbids the change.
         """
-        return self._call(lambda service: service.update(workspace_id, number_id, change, actor=actor))
+        return self._call(lambda service: service.update(workspace_id, identifier, change, actor=actor))
 
-    def remove(self, workspace_id: str, number_id: str, *, actor: str = "library") -> Number:
-        """Remove a number; its dispatches stay in the ledger.
+    def remove(self, workspace_id: str, identifier: str, *, actor: str = "library") -> Number:
+        """Remove a number; ended campaigns and calls keep its id.
 
         Raises:
             NotFound: The workspace has no such number.
-            Conflict: A campaign that has not ended, or an active agent, uses it.
+            Conflict: The number is in use.
         """
-        return self._call(lambda service: service.remove(workspace_id, number_id, actor=actor))
+        return self._call(lambda service: service.remove(workspace_id, identifier, actor=actor))
 
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Number]:
         """Return a page of a workspace's numbers, oldest first.
@@ -508,7 +526,11 @@ class Numbers(Service[AsyncNumbers]):
 
 
 class Flows(Service[AsyncFlows]):
-    """The automation flows of workspaces."""
+    """The automation flows of workspaces.
+
+    The steps of a flow change only while no started campaign that has not ended uses it. A flow that a campaign that
+    has not ended uses is not removed.
+    """
 
     def create(
         self, workspace_id: str, new: NewFlow, *, idempotency_key: IdempotencyKey[Flow] = None, actor: str = "library"
@@ -518,43 +540,45 @@ class Flows(Service[AsyncFlows]):
         Args:
             workspace_id: The workspace.
             new: The flow.
-            idempotency_key: A name for this flow, such as `order-42`: for a day, the same key returns this flow.
+            idempotency_key: A name for it, such as `order-42`: for a day, the same key returns the same flow.
             actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: The workspace does not exist.
-            InvalidRequest: The key was used with other content.
+            NotFound: The workspace, or something that `new` names, does not exist.
+            InvalidRequest: A value is invalid, or the key was used with other content.
+            Conflict: The workspace may have it once, and has it already.
             RequestInProgress: The first call with this key is still running.
         """
         return self._call(
             lambda service: service.create(workspace_id, new, idempotency_key=idempotency_key, actor=actor)
         )
 
-    def get(self, workspace_id: str, flow_id: str) -> Flow:
+    def get(self, workspace_id: str, identifier: str) -> Flow:
         """Return a flow.
 
         Raises:
             NotFound: The workspace has no such flow, or it was removed.
         """
-        return self._call(lambda service: service.get(workspace_id, flow_id))
+        return self._call(lambda service: service.get(workspace_id, identifier))
 
-    def update(self, workspace_id: str, flow_id: str, change: FlowUpdate, *, actor: str = "library") -> Flow:
-        """Change a flow; its steps only while no running campaign uses it.
+    def update(self, workspace_id: str, identifier: str, change: FlowUpdate, *, actor: str = "library") -> Flow:
+        """Change the given fields of a flow, and return it.
+
+        Raises:
+            NotFound: The workspace has no such flow, or something that `change` names does not exist.
+            InvalidRequest: A value is invalid.
+            Conflict: The flow is in use in a way that forbids the change.
+        """
+        return self._call(lambda service: service.update(workspace_id, identifier, change, actor=actor))
+
+    def remove(self, workspace_id: str, identifier: str, *, actor: str = "library") -> Flow:
+        """Remove a flow; ended campaigns and calls keep its id.
 
         Raises:
             NotFound: The workspace has no such flow.
-            Conflict: Its steps are to change while a started campaign that has not ended uses it.
+            Conflict: The flow is in use.
         """
-        return self._call(lambda service: service.update(workspace_id, flow_id, change, actor=actor))
-
-    def remove(self, workspace_id: str, flow_id: str, *, actor: str = "library") -> Flow:
-        """Remove a flow; ended campaigns keep its id.
-
-        Raises:
-            NotFound: The workspace has no such flow.
-            Conflict: A campaign that has not ended uses it.
-        """
-        return self._call(lambda service: service.remove(workspace_id, flow_id, actor=actor))
+        return self._call(lambda service: service.remove(workspace_id, identifier, actor=actor))
 
     def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Flow]:
         """Return a page of a workspace's flows, oldest first.
@@ -574,7 +598,7 @@ class Settings(Service[AsyncSettings]):
     """SMS settings of workspaces (docs/interface.md#2.4 and #4.4)."""
 
     def get(self, workspace_id: str) -> SmsSettings:
-        """Return a workspace's SMS settings.
+        """Return a workspace's settings.
 
         Raises:
             NotFound: The workspace does not exist.
@@ -582,7 +606,7 @@ class Settings(Service[AsyncSettings]):
         return self._call(lambda service: service.get(workspace_id))
 
     def update(self, workspace_id: str, change: SmsSettingsUpdate, *, actor: str = "library") -> SmsSettings:
-        """Change the given fields and return all; concurrent changes of other fields are kept.
+        """Change the given settings and return all; concurrent changes of other settings are kept.
 
         Raises:
             NotFound: The workspace does not exist.
@@ -591,10 +615,13 @@ class Settings(Service[AsyncSettings]):
 
 
 class CallingSettings(Service[AsyncCallingSettings]):
-    """Retry settings of workspaces' calling campaigns (docs/rules.md#retry)."""
+    """Retry settings of workspaces' calling campaigns (docs/rules.md#retry).
+
+    Recipients that already wait for their next call keep its time.
+    """
 
     def get(self, workspace_id: str) -> CallSettings:
-        """Return a workspace's settings for calling campaigns.
+        """Return a workspace's settings.
 
         Raises:
             NotFound: The workspace does not exist.
@@ -602,7 +629,7 @@ class CallingSettings(Service[AsyncCallingSettings]):
         return self._call(lambda service: service.get(workspace_id))
 
     def update(self, workspace_id: str, change: CallSettingsUpdate, *, actor: str = "library") -> CallSettings:
-        """Change the given fields and return all; recipients that wait already keep their time.
+        """Change the given settings and return all; concurrent changes of other settings are kept.
 
         Raises:
             NotFound: The workspace does not exist.
@@ -611,15 +638,10 @@ class CallingSettings(Service[AsyncCallingSettings]):
 
 
 class Replies(Service[AsyncReplies]):
-    """Replies to STOP, START and HELP; unused where the carrier replies itself."""
+    """Replies to STOP, START and HELP; unused where the carrier replies itself.
 
-    def get(self, workspace_id: str) -> ReplySettings:
-        """Return a workspace's reply settings.
-
-        Raises:
-            NotFound: The workspace does not exist.
-        """
-        return self._call(lambda service: service.get(workspace_id))
+    A text that is changed to an empty one, or to None, has its default again.
+    """
 
     def effective_texts(self, workspace_id: str) -> Sequence[ReplyText]:
         """Return the three replies as they would be sent now: to STOP, START and HELP.
@@ -629,8 +651,16 @@ class Replies(Service[AsyncReplies]):
         """
         return self._call(lambda service: service.effective_texts(workspace_id))
 
+    def get(self, workspace_id: str) -> ReplySettings:
+        """Return a workspace's settings.
+
+        Raises:
+            NotFound: The workspace does not exist.
+        """
+        return self._call(lambda service: service.get(workspace_id))
+
     def update(self, workspace_id: str, change: ReplySettingsUpdate, *, actor: str = "library") -> ReplySettings:
-        """Change the given fields and return all; an empty text or None restores the default.
+        """Change the given settings and return all; concurrent changes of other settings are kept.
 
         Raises:
             NotFound: The workspace does not exist.

@@ -6,6 +6,7 @@ Operations read and write single rows; the working set caches them and hands the
 from __future__ import annotations
 
 from outreach.working_set.journal import AlreadyExists
+from outreach.working_set.tables.base import WorkspaceTable
 from outreach.working_set.transaction import Transaction
 
-__all__ = ["AlreadyExists", "Transaction"]
+__all__ = ["AlreadyExists", "Transaction", "WorkspaceTable"]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TypeVar
 
+from outreach.working_set.kinds import AGENTS, FLOWS, TRUNKS, Kind
 from outreach.working_set.tables.accounts import Accounts, Callbacks, ProviderThrottles
+from outreach.working_set.tables.base import WorkspaceTable
 from outreach.working_set.tables.campaign_lists import CampaignLists
 from outreach.working_set.tables.campaigns import Campaigns
 from outreach.working_set.tables.directory import (
-    Agents,
-    Flows,
     Keys,
     Numbers,
-    Trunks,
     Workspaces,
     call_settings,
     price_tables,
@@ -29,18 +29,20 @@ from outreach.working_set.tables.trail import Subscriptions, Trail
 from outreach.working_set.tables.work import Claims, Leases, Runs, Stops, Workers, WorkQueue
 from outreach.working_set.working_set import WorkingSet
 
+M = TypeVar("M")
+
 
 class Transaction:
     """The tables over a connection's working set; one object serves all its transactions."""
 
     def __init__(self, rows: WorkingSet) -> None:
-        self._backend = rows.backend
+        self._rows = rows
         self.workspaces = Workspaces(rows)
         self.keys = Keys(rows)
-        self.agents = Agents(rows)
-        self.trunks = Trunks(rows)
+        self.agents = self.table(AGENTS)
+        self.trunks = self.table(TRUNKS)
         self.numbers = Numbers(rows)
-        self.flows = Flows(rows)
+        self.flows = self.table(FLOWS)
         self.accounts = Accounts(rows)
         self.provider_throttles = ProviderThrottles(rows)
         self.callbacks = Callbacks(rows)
@@ -70,11 +72,15 @@ class Transaction:
         self.erasures = Erasures(rows)
         self.archives = Archives(rows)
 
+    def table(self, kind: Kind[M]) -> WorkspaceTable[M]:
+        """Return the table of a kind of rows that a workspace's owner sets up."""
+        return WorkspaceTable(self._rows, kind)
+
     @property
     def own_clock(self) -> bool:
         """Whether the database may run on another machine, whose clock engines go by."""
-        return self._backend.own_clock
+        return self._rows.backend.own_clock
 
     def now(self) -> datetime:
         """Return the time by the clock of the database, which decides about leases."""
-        return self._backend.now()
+        return self._rows.backend.now()

@@ -7,23 +7,18 @@ from datetime import datetime
 from typing import Any, Final
 
 from outreach import (
-    Agent,
     CallSettings,
     Campaign,
     Dispatch,
-    Flow,
     Message,
     MessageStatus,
-    Number,
     Recipient,
     ReplySettings,
     SmsSettings,
-    Trunk,
-    Workspace,
 )
 from outreach.http import document_of, to_json, write_campaign, write_sms_settings
 from outreach.models import (
-    ApiKey,
+    INTERNAL_FIELDS,
     AuditEntry,
     CampaignBlocker,
     RecipientCount,
@@ -37,34 +32,9 @@ Document = dict[str, Any]
 _REPLIES: Final = {"opt_out_confirmation": "stop", "opt_in_confirmation": "start", "help": "help"}
 
 
-def workspace(item: Workspace) -> Document:
-    """Return a workspace's document."""
-    return document_of(item, "revision")
-
-
-def key(item: ApiKey) -> Document:
-    """Return a key's document: never the key nor its digest."""
-    return document_of(item, "digest")
-
-
-def agent(item: Agent) -> Document:
-    """Return an agent's document."""
-    return document_of(item, "revision", "removed_at")
-
-
-def trunk(item: Trunk) -> Document:
-    """Return a trunk's document."""
-    return document_of(item, "removed_at")
-
-
-def number(item: Number) -> Document:
-    """Return a number's document."""
-    return document_of(item)
-
-
-def flow(item: Flow) -> Document:
-    """Return a flow's document."""
-    return document_of(item, "removed_at")
+def resource(item: object) -> Document:
+    """Return the document of a workspace, or of what is set up in it: never a key's digest."""
+    return document_of(item, *INTERNAL_FIELDS)
 
 
 def message(item: Message) -> Document:

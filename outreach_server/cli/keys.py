@@ -43,7 +43,7 @@ def list_(workspace_id: str) -> None:
     """List a workspace's keys, revoked ones included."""
     found = with_engine(lambda engine: collect(engine.api_keys.iter_all(workspace_id)))
     show_list(
-        [documents.key(item) for item in found],
+        [documents.resource(item) for item in found],
         ("id", "name", "scopes", "hint", "created_at", "revoked_at"),
         empty=f"The workspace has no keys. Make one with: outreach-server keys create {workspace_id}",
     )
@@ -58,4 +58,4 @@ def revoke(key_id: str) -> None:
         workspace_id = (await engine.api_keys.get_anywhere(key_id)).workspace_id
         return await engine.api_keys.revoke(workspace_id, key_id, actor=actor())
 
-    show(documents.key(with_engine(work)))
+    show(documents.resource(with_engine(work)))

@@ -82,16 +82,13 @@ async def _find(engine: Outreach, kind: str, name: str, workspaces: Sequence[Wor
     return matches[0].id
 
 
-async def _agents(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
-    return _candidates(workspace, await collect(engine.agents.iter_all(workspace.id)))
+def _by_name(service: Callable[[Outreach], Any]) -> Find:
+    """Return how a resource is found that has a name."""
 
+    async def find(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
+        return _candidates(workspace, await collect(service(engine).iter_all(workspace.id)))
 
-async def _trunks(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
-    return _candidates(workspace, await collect(engine.trunks.iter_all(workspace.id)))
-
-
-async def _flows(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
-    return _candidates(workspace, await collect(engine.flows.iter_all(workspace.id)))
+    return find
 
 
 async def _accounts(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
@@ -123,9 +120,9 @@ def _candidates(workspace: Workspace, found: Sequence[Any]) -> list[Candidate]:
 
 
 _FINDERS: Final[Mapping[str, Find]] = {
-    "agent": _agents,
-    "trunk": _trunks,
-    "flow": _flows,
+    "agent": _by_name(lambda engine: engine.agents),
+    "trunk": _by_name(lambda engine: engine.trunks),
+    "flow": _by_name(lambda engine: engine.flows),
     "account": _accounts,
     "number": _numbers,
     "campaign": _campaigns,

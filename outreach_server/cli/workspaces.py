@@ -78,7 +78,7 @@ def create(
         )
 
     made = with_engine(work, create=True)
-    show(documents.workspace(made))
+    show(documents.resource(made))
     if place.new:
         note(f"Created a new database: {place.path}")
 
@@ -154,7 +154,7 @@ def update(
             await _require_other_name(engine, name, than=workspace_id)
         return await engine.workspaces.update(workspace_id, change, actor=actor())
 
-    show(documents.workspace(with_engine(work)))
+    show(documents.resource(with_engine(work)))
 
 
 async def _require_other_name(engine: Outreach, name: str, *, than: str | None = None) -> None:
@@ -172,7 +172,7 @@ def list_() -> None:
     """List all workspaces, oldest first."""
     found = with_engine(lambda engine: collect(engine.workspaces.iter_all()))
     show_list(
-        [documents.workspace(item) for item in found],
+        [documents.resource(item) for item in found],
         _COLUMNS,
         empty="There are no workspaces yet. Make one with: outreach-server workspaces create NAME",
     )
@@ -182,4 +182,4 @@ def list_() -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 def show_(workspace_id: str) -> None:
     """Show one workspace."""
-    show(documents.workspace(with_engine(lambda engine: engine.workspaces.get(workspace_id))))
+    show(documents.resource(with_engine(lambda engine: engine.workspaces.get(workspace_id))))

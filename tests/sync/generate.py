@@ -13,9 +13,9 @@ import inspect
 import re
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args, get_origin
 
 from outreach import Outreach
 
@@ -79,11 +79,13 @@ class Source(ast.NodeTransformer):
     Args:
         module: The module's name.
         names: Where to what a type needs is written.
+        types: The types that stand for the parameters of a generic class, by the names of these.
     """
 
-    def __init__(self, module: str, names: Names) -> None:
+    def __init__(self, module: str, names: Names, types: Mapping[str, type[Any]] | None = None) -> None:
         self._module = module
         self._names = names
+        self._types = types or {}
         self._tree = ast.parse(inspect.getsource(sys.modules[module]))
         self._found = dict(_found(self._tree, module))
 
@@ -99,6 +101,10 @@ class Source(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Import a name that a type or a default needs; name the synchronous type instead."""
         name = node.id
+        if name in self._types:
+            kind = self._types[name]
+            self._names.add(kind.__module__, kind.__name__)
+            return ast.Name(kind.__name__)
         alias = self._alias(name)
         if alias is not None:
             if name not in self._names.aliases:
@@ -166,11 +172,14 @@ def _waits(service: object) -> bool:
 def _service(cls: type[Any], names: Names) -> ast.ClassDef:
     methods: dict[str, list[ast.stmt]] = {}
     for base in (one for one in cls.__mro__ if one.__module__.startswith("outreach.")):
-        source = Source(base.__module__, names)
+        source = Source(base.__module__, names, _types(cls, base))
         inherited = {*methods}
         for function in _functions(source.cls(base.__name__)):
             public = not function.name.startswith("_") or function.name == "__call__"
             if public and function.name not in NOT_FOR_CALLERS and function.name not in inherited:
+                # A generic class gives its methods to a subclass with docstrings of its own.
+                text = getattr(cls, function.name).__doc__
+                _reworded(function.body[0], lambda written, text=text: text or written)
                 methods.setdefault(function.name, []).append(_method(source, function))
     for name, member in vars(cls).items():
         # A method of a part; what wraps it has the part's names.
@@ -181,6 +190,14 @@ def _service(cls: type[Any], names: Names) -> ast.ClassDef:
     doc = _doc(Source(cls.__module__, names).cls(cls.__name__))
     body = [doc, *(function for functions in methods.values() for function in functions)]
     return _class(cls.__name__, f"Service[Async{cls.__name__}]", body)
+
+
+def _types(cls: type[Any], base: type[Any]) -> Mapping[str, type[Any]]:
+    """Return the types that a service gives its generic base, by the names of the parameters."""
+    for definition in getattr(cls, "__orig_bases__", ()):
+        if get_origin(definition) is base:
+            return {one.__name__: kind for one, kind in zip(base.__parameters__, get_args(definition), strict=True)}
+    return {}
 
 
 def _engine(services: dict[str, type[Any]], names: Names) -> ast.ClassDef:

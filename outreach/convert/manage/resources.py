@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
@@ -19,16 +19,12 @@ from outreach.models.fields import FieldRule, OneOf
 from outreach.models.message import InboundMessage, Message, ReplyPurpose
 from outreach.models.reports import ProviderFailure
 from outreach.models.resources import (
+    INTERNAL_FIELDS,
     MAX_STEPS,
-    Agent,
-    AgentUpdate,
-    Flow,
     FlowStep,
     FlowUpdate,
-    NewAgent,
     NewFlow,
     NewNumber,
-    Number,
     NumberUpdate,
 )
 from outreach.models.settings import (
@@ -42,14 +38,62 @@ from outreach.models.settings import (
 from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe
 from outreach.models.workspace import Workspace
 
-_read_new_agent: Final = make_request_converter(NewAgent, closed="an agent")
-_read_agent_update: Final = make_request_converter(AgentUpdate, closed="an agent's update")
+N = TypeVar("N")
+U = TypeVar("U")
 
-_STEPS: Final = {
-    "steps": Array(nested(make_request_converter(FlowStep, closed="a step")), 1, MAX_STEPS),
-}
-_read_new_flow: Final = make_request_converter(NewFlow, _STEPS, closed="a flow")
-_read_flow_update: Final = make_request_converter(FlowUpdate, _STEPS, closed="a flow's update")
+
+@attrs.frozen
+class ResourceBodies(Generic[N, U]):
+    """Reads and writes the bodies of a resource under /manage.
+
+    Attributes:
+        read_new: Returns the `New…` of a body, or raises `InvalidRequest`, whose details name each place.
+        read_update: Returns the `…Update` of a body, or raises `InvalidRequest`.
+    """
+
+    read_new: Callable[[Any], N]
+    read_update: Callable[[Any], U]
+
+    def write(self, item: object) -> dict[str, Any]:
+        """Return a model as JSON."""
+        return document_of(item, "workspace_id", *INTERNAL_FIELDS)
+
+
+def resource_bodies(
+    new: type[N], update: type[U], called: str, rules: Mapping[str, FieldRule] | None = None
+) -> ResourceBodies[N, U]:
+    """Return how the bodies of a resource are read and written.
+
+    Args:
+        new: The model of a POST.
+        update: The model of a PATCH.
+        called: What errors call the object, such as `an agent`.
+        rules: Rules of fields that take another form in JSON than in the models.
+    """
+    return ResourceBodies(
+        partial(read_object, make_request_converter(new, rules, closed=called)),
+        partial(read_object, make_request_converter(update, rules, closed=f"{called}'s update")),
+    )
+
+
+FLOW_BODIES: Final = resource_bodies(
+    NewFlow,
+    FlowUpdate,
+    "a flow",
+    {"steps": Array(nested(make_request_converter(FlowStep, closed="a step")), 1, MAX_STEPS)},
+)
+
+
+@cache
+def number_bodies(carriers: tuple[str, ...] = ()) -> ResourceBodies[NewNumber, NumberUpdate]:
+    """Return how the bodies of numbers are read and written.
+
+    Args:
+        carriers: Carriers that are accepted beside those of the interface.
+    """
+    rules: Mapping[str, FieldRule] = {"carrier": OneOf((*CARRIERS, *carriers)), "trunk_id": uuid}
+    return resource_bodies(NewNumber, NumberUpdate, "a number", rules)
+
 
 _REPLIES: Final[dict[ReplyPurpose, str]] = {
     "opt_out_confirmation": "stop",
@@ -60,96 +104,9 @@ _read_calls: Final = make_request_converter(CallSettingsUpdate, closed="the sett
 _read_replies: Final = make_request_converter(ReplySettingsUpdate, closed="the settings of replies")
 
 
-def read_new_agent(data: Any) -> NewAgent:
-    """Return the agent of a body of POST /manage/agents.
-
-    Raises:
-        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
-    """
-    return read_object(_read_new_agent, data)
-
-
-def read_agent_update(data: Any) -> AgentUpdate:
-    """Return the update of a body of PATCH /manage/agents/{id}.
-
-    Raises:
-        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
-    """
-    return read_object(_read_agent_update, data)
-
-
-def read_new_number(data: Any, *, carriers: Sequence[str] = ()) -> NewNumber:
-    """Return the number of a body of POST /manage/numbers.
-
-    Args:
-        data: The parsed JSON, see `parse_json`.
-        carriers: Carriers that are accepted beside those of the interface.
-
-    Raises:
-        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
-    """
-    return read_object(_number_readers(tuple(carriers))[0], data)
-
-
-def read_number_update(data: Any, *, carriers: Sequence[str] = ()) -> NumberUpdate:
-    """Return the update of a body of PATCH /manage/numbers/{id}; see `read_new_number`.
-
-    Raises:
-        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
-    """
-    return read_object(_number_readers(tuple(carriers))[1], data)
-
-
-def read_new_flow(data: Any) -> NewFlow:
-    """Return the flow of a body of POST /manage/flows.
-
-    Raises:
-        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
-    """
-    return read_object(_read_new_flow, data)
-
-
-def read_flow_update(data: Any) -> FlowUpdate:
-    """Return the update of a body of PATCH /manage/flows/{id}.
-
-    Raises:
-        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
-    """
-    return read_object(_read_flow_update, data)
-
-
-def write_agent(agent: Agent) -> dict[str, Any]:
-    """Return an agent."""
-    return document_of(agent, "workspace_id", "revision", "removed_at")
-
-
-def write_number(number: Number) -> dict[str, Any]:
-    """Return a number."""
-    return document_of(number, "workspace_id")
-
-
-def write_flow(flow: Flow) -> dict[str, Any]:
-    """Return a flow."""
-    return document_of(flow, "workspace_id", "removed_at")
-
-
 def write_account(account: Account) -> dict[str, Any]:
     """Return an account; secrets are not in its summary."""
     return document_of(account, "workspace_id")
-
-
-@functools.lru_cache(maxsize=4)
-def _number_readers(
-    carriers: tuple[str, ...],
-) -> tuple[Callable[[Any], NewNumber], Callable[[Any], NumberUpdate]]:
-    rules: dict[str, FieldRule] = {
-        "carrier": OneOf((*CARRIERS, *carriers)),
-        "trunk_id": uuid,
-    }
-    return (
-        make_request_converter(NewNumber, rules, closed="a number"),
-        make_request_converter(NumberUpdate, rules, closed="a number's update"),
-    )
 
 
 def write_sms(message: Message, failure: ProviderFailure | None) -> dict[str, Any]:

@@ -13,12 +13,14 @@ from outreach.convert.columns import json_text
 from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
 from outreach.working_set.kinds import ACCOUNTS, CALLBACKS, PROVIDER_THROTTLES
 from outreach.working_set.tables.base import LAST, Table, WorkspaceTable
+from outreach.working_set.working_set import WorkingSet
 
 
 class Accounts(WorkspaceTable[StoredAccount]):
     """Accounts at carriers and voice providers; (workspace, provider) is unique."""
 
-    _kind, _query = ACCOUNTS, "accounts"
+    def __init__(self, rows: WorkingSet) -> None:
+        super().__init__(rows, ACCOUNTS)
 
     def find(self, account_id: str) -> StoredAccount | None:
         """Return an account of any workspace, for callbacks and operators' commands."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from outreach.convert.columns import Value, json_text
+from outreach.errors import NotFound
 from outreach.policy.stored_numbers import stored_forms
 from outreach.working_set.backend import Row
 from outreach.working_set.kinds import WORKSPACES, Kind
@@ -53,14 +54,27 @@ class Table:
 
 
 class WorkspaceTable(Table, Generic[M]):
-    """Rows that a workspace's owner sets up: few, and unique by more than their identifier."""
+    """Rows that a workspace's owner sets up: few, so that a list reads all of them.
 
-    _kind: Kind[M]
-    _query: str
+    Args:
+        rows: The working set.
+        kind: Their kind; the query `TABLE.list` returns those of a workspace.
+    """
+
+    def __init__(self, rows: WorkingSet, kind: Kind[M]) -> None:
+        super().__init__(rows)
+        self._kind = kind
 
     def get(self, workspace_id: str, identifier: str) -> M | None:
-        """Return a row by its identifier."""
+        """Return a row by its identifier, removed or not."""
         return self._rows.get(self._kind, (workspace_id, identifier))
+
+    def existing(self, workspace_id: str, identifier: str) -> M:
+        """Return a row that was not removed, or raise `NotFound`."""
+        row = self.get(workspace_id, identifier)
+        if row is None or _is_removed(row):
+            raise NotFound(self._kind.noun, identifier)
+        return row
 
     def insert(self, row: M) -> None:
         """Write a new row."""
@@ -71,8 +85,16 @@ class WorkspaceTable(Table, Generic[M]):
         self._rows.update(self._kind, self._kind.key_of(row), row)
 
     def list(self, workspace_id: str) -> Sequence[M]:
-        """Return a workspace's rows, oldest first by (created_at, id)."""
-        return self._list(self._kind, f"{self._query}.list", workspace_id=workspace_id)
+        """Return a workspace's rows, removed ones included, oldest first by (created_at, id)."""
+        return self._list(self._kind, f"{self._kind.table}.list", workspace_id=workspace_id)
+
+    def list_existing(self, workspace_id: str) -> Sequence[M]:
+        """Return a workspace's rows that were not removed, oldest first by (created_at, id)."""
+        return [row for row in self.list(workspace_id) if not _is_removed(row)]
+
+
+def _is_removed(row: object) -> bool:
+    return getattr(row, "removed_at", None) is not None
 
 
 def json_list(values: Collection[str]) -> str:

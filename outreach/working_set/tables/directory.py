@@ -1,4 +1,4 @@
-"""Workspaces and their setup: keys, agents, trunks, numbers, flows, settings."""
+"""Workspaces, their keys, numbers and settings."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Generic, TypeVar
 
 from outreach.models.prices import PriceTable
-from outreach.models.resources import Agent, Flow, Number, Trunk
+from outreach.models.resources import Number
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.workspace import ApiKey, Workspace
 from outreach.policy.spellings import spellings
 from outreach.working_set.kinds import (
-    AGENTS,
     CALL_SETTINGS,
-    FLOWS,
     KEYS,
     NUMBERS,
     PRICE_TABLES,
     REPLY_SETTINGS,
     SMS_SETTINGS,
-    TRUNKS,
     WORKSPACES,
     Kind,
 )
@@ -80,22 +77,11 @@ class Keys(Table):
         return self._list(KEYS, "keys.list", workspace_id=workspace_id)
 
 
-class Agents(WorkspaceTable[Agent]):
-    """Voice agents."""
-
-    _kind, _query = AGENTS, "agents"
-
-
-class Trunks(WorkspaceTable[Trunk]):
-    """SIP trunks, including removed ones."""
-
-    _kind, _query = TRUNKS, "trunks"
-
-
 class Numbers(WorkspaceTable[Number]):
     """Phone numbers that a workspace sends or calls from; (workspace, phone) is unique."""
 
-    _kind, _query = NUMBERS, "numbers"
+    def __init__(self, rows: WorkingSet) -> None:
+        super().__init__(rows, NUMBERS)
 
     def by_phone(self, workspace_id: str, phone: str) -> Number | None:
         """Return a number by its phone number."""
@@ -123,12 +109,6 @@ class Numbers(WorkspaceTable[Number]):
         """Delete a number, or raise `LookupError`."""
         if not self._rows.delete(NUMBERS, (workspace_id, number_id)):
             raise LookupError("There is no such number.")
-
-
-class Flows(WorkspaceTable[Flow]):
-    """Automation flows, including removed ones."""
-
-    _kind, _query = FLOWS, "flows"
 
 
 class WorkspaceSettings(Table, Generic[S]):

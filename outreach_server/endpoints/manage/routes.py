@@ -6,7 +6,6 @@ from typing import Final
 
 from starlette.routing import Route
 
-from outreach_server.endpoints.manage.agents import Agents, OneAgent
 from outreach_server.endpoints.manage.campaigns import ManagedCampaign, RecipientCounts
 from outreach_server.endpoints.manage.copies import (
     ArchiveCampaign,
@@ -15,7 +14,6 @@ from outreach_server.endpoints.manage.copies import (
     UnarchiveCampaign,
 )
 from outreach_server.endpoints.manage.events import Events
-from outreach_server.endpoints.manage.flows import Flows, OneFlow
 from outreach_server.endpoints.manage.messages import InboundMessages, ManagedCalls, OneInboundMessage, OneSms
 from outreach_server.endpoints.manage.moves import (
     CancelCampaign,
@@ -24,10 +22,10 @@ from outreach_server.endpoints.manage.moves import (
     StartCampaign,
     UnscheduleCampaign,
 )
-from outreach_server.endpoints.manage.numbers import Numbers, OneNumber
 from outreach_server.endpoints.manage.planning import ForecastCampaign, PreflightCampaign, TestMessages
 from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail
 from outreach_server.endpoints.manage.register import OneUnsubscribe, ResolveUnsubscribe, Unsubscribes
+from outreach_server.endpoints.manage.resources import MANAGED
 from outreach_server.endpoints.manage.results import CampaignExport, CampaignReport
 from outreach_server.endpoints.manage.settings import (
     Accounts,
@@ -65,12 +63,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/unsubscribes", Unsubscribes),
     Route("/manage/unsubscribes/{phone}", OneUnsubscribe),
     Route("/manage/unsubscribes/{phone}/resolve", ResolveUnsubscribe),
-    Route("/manage/agents", Agents),
-    Route("/manage/agents/{id}", OneAgent),
-    Route("/manage/numbers", Numbers),
-    Route("/manage/numbers/{id}", OneNumber),
-    Route("/manage/flows", Flows),
-    Route("/manage/flows/{id}", OneFlow),
+    *(route for resource in MANAGED for route in resource.routes()),
     Route("/manage/settings", AllSettings),
     Route("/manage/settings/calls", CallSettings),
     Route("/manage/settings/replies", ReplySettings),
