@@ -242,7 +242,9 @@ class SinglesRunner:
         workspace = workspace_of(tx, single.workspace_id)
         if isinstance(single, Message):
             return partial(self._carrier, workspace, single, dispatch)
-        return partial(self._voice, workspace, tx.agents.existing(single.workspace_id, single.agent_id), single, dispatch)
+        return partial(
+            self._voice, workspace, tx.agents.existing(single.workspace_id, single.agent_id), single, dispatch
+        )
 
     async def _carrier(self, workspace: Workspace, queued: Message, dispatch: Dispatch) -> SendRequest:
         carrier = await self._provider_pool.carrier(workspace, dispatch.provider)
