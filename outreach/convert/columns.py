@@ -19,7 +19,7 @@ import attrs
 import orjson
 
 from outreach.clock import format_timestamp, parse_timestamp
-from outreach.convert.documents import converter
+from outreach.convert.documents import converter, from_json
 from outreach.copying import maker_of
 
 M = TypeVar("M")
@@ -113,7 +113,7 @@ def _codec(kind: Any) -> _Codec | None:
         return json_text, json.loads
     return (
         lambda value: json_text(converter.unstructure(value, unstructure_as=kind)),
-        lambda text: converter.structure(json.loads(text), kind),
+        lambda text: from_json(kind, json.loads(text)),
     )
 
 
