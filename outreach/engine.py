@@ -114,8 +114,8 @@ class Outreach:
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
-        instrumentation: Observes what the engine does, such as `outreach.metrics.EngineMetrics` and
-            `outreach.tracing.Tracing`.
+        instrumentation: Observes what the engine does, such as `outreach.integrations.prometheus.EngineMetrics` and
+            `outreach.integrations.opentelemetry.Tracing`.
 
     Attributes:
         workspaces: The tenants.

@@ -28,8 +28,8 @@ MODULES: Final = (
     "outreach.database",
     "outreach.adapters",
     "outreach.backends",
-    "outreach.metrics",
-    "outreach.tracing",
+    "outreach.integrations.prometheus",
+    "outreach.integrations.opentelemetry",
     "outreach.sync",
 )
 
