@@ -20,7 +20,7 @@ from anyio.abc import TaskStatus
 
 from outreach.carriers.simulator import SimulatedCarrier
 from outreach.clock import Clock, SharedClock, SystemClock
-from outreach.config import MAX_WORKERS, EngineConfig, SimulatorConfig
+from outreach.config import IN_PROCESS, MAX_WORKERS, EngineConfig, SimulatorConfig
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.errors import ConfigError, StorageError
 from outreach.ids import IdSource, UuidV7Source
@@ -29,6 +29,7 @@ from outreach.logged_errors import log_error
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
 from outreach.operations.archives.reading import list_archives
+from outreach.plugins import dispatcher_plugin
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.adapter import AnyAdapter
 from outreach.protocols.carrier import Carrier
@@ -315,7 +316,7 @@ class Outreach:
         clock = clock or SystemClock()
         config = config or EngineConfig.load(os.environ)
         migrate = dispatch if migrate is None else migrate
-        by_jobs = config.dispatcher == "procrastinate" and dispatcher is None
+        by_plugin = config.dispatcher != IN_PROCESS and dispatcher is None
         engine = cls(
             storage_from_url(
                 url,
@@ -323,7 +324,7 @@ class Outreach:
                 host=os.environ.get("OUTREACH_HOST_ID") or None,
                 create=create,
                 migrate=migrate,
-                workers=MAX_WORKERS if by_jobs else config.max_workers,
+                workers=MAX_WORKERS if by_plugin else config.max_workers,
                 state_dir=state_directory(os.environ),
             ),
             dispatch=dispatch,
@@ -340,28 +341,28 @@ class Outreach:
             instrumentation=instrumentation,
         )
         engine.diagnose._name_database(url)
-        if by_jobs:
-            engine._dispatch_by_jobs(url, migrate=migrate)
+        if by_plugin:
+            engine._dispatch_by_plugin(url, migrate=migrate)
         return engine
 
-    def _dispatch_by_jobs(self, url: str, *, migrate: bool) -> None:
-        """Have Procrastinate drive the work in a database.
+    def _dispatch_by_plugin(self, url: str, *, migrate: bool) -> None:
+        """Have the dispatcher that the configuration names drive the work in a database.
 
         Raises:
-            ConfigError: The database is not PostgreSQL, or Procrastinate is not installed.
+            ConfigError: It cannot work in this database, or is not installed.
         """
-        from outreach.dispatch import procrastinate
-
-        self._make_dispatcher = procrastinate.dispatcher_of(
+        plugin = dispatcher_plugin(self._config.dispatcher)
+        assert plugin is not None  # noqa: S101 - the caller has compared the name
+        self._make_dispatcher = plugin.dispatcher_of(
             url,
             concurrency=self._config.worker_concurrency,
             log_throttle=self._log_throttle,
             instrumentation=self._instruments,
         )
         if migrate:
-            self._prepare = lambda: procrastinate.install(url)
+            self._prepare = lambda: plugin.install(url)
         elif self._dispatch:
-            self._prepare = lambda: procrastinate.require(url)
+            self._prepare = lambda: plugin.require(url)
 
     async def __aenter__(self) -> Self:
         """Open the database and, where asked for, begin to dispatch.
