@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from outreach.archives.by_url import archive_campaigns, list_archives, move_archive
-from outreach.models.archive import Archive, ArchiveResult, ListedArchive
 from outreach.models.database import Backup, Compaction, DatabaseCheck, DatabaseCopy, Restore
 from outreach.plugins import dispatcher_plugin
 from outreach.storage import maintenance
@@ -15,23 +13,17 @@ from outreach.storage.maintenance import backup_database, compact_database, diag
 from outreach.storage.opening import copy_database, reclaim_database, shown_url
 
 __all__ = [
-    "Archive",
-    "ArchiveResult",
     "Backup",
     "Compaction",
     "DatabaseCheck",
     "DatabaseCopy",
-    "ListedArchive",
     "Restore",
-    "archive_campaigns",
     "backup_database",
     "check_database",
     "compact_database",
     "copy_database",
     "diagnose_database",
-    "list_archives",
     "migrate_database",
-    "move_archive",
     "reclaim_database",
     "restore_database",
     "shown_url",

@@ -28,8 +28,7 @@ from outreach.log_throttle import LogThrottle
 from outreach.logged_errors import log_error
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
-from outreach.operations.archives.reading import list_archives
-from outreach.plugins import dispatcher_plugin
+from outreach.plugins import dispatcher_plugin, ledger_archives
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.adapter import AnyAdapter
 from outreach.protocols.carrier import Carrier
@@ -202,9 +201,16 @@ class Outreach:
         self._loop_guard = LoopGuard()
         self._grace_ends = 0.0
         self._wake_ups = WakeUps(storage if isinstance(storage, NotifyingStorage) else None)
+        self._archives = ledger_archives()
         context = ServiceContext(
             loop_guard=self._loop_guard,
-            storage=GuardedStorage(storage, self._loop_guard, clock=self._clock, compare_clocks=self._compare_clocks),
+            storage=GuardedStorage(
+                storage,
+                self._loop_guard,
+                clock=self._clock,
+                compare_clocks=self._compare_clocks,
+                archives=self._archives,
+            ),
             clock=self._clock,
             ids=self._ids,
             config=self._config,
@@ -214,6 +220,7 @@ class Outreach:
             adapters=self._adapters,
             instrumentation=self._instruments,
             wake_ups=self._wake_ups,
+            archives=self._archives,
         )
         self.readiness = ReadinessProbe(
             loop_guard=self._loop_guard,
@@ -450,7 +457,7 @@ class Outreach:
     async def _name_unreadable_archives(self) -> None:
         """Log at the start what could not be read later, such as archives that an upgrade has left behind."""
         with suppress(StorageError):
-            for one in await self._storage.read(lambda tx: list_archives(tx, None)):
+            for one in await self._storage.read(lambda tx: self._archives.list_archives(tx, None)):
                 if one.problem is not None:
                     _log.warning("%s", one.problem, extra={"action": "archive_missing"})
 
@@ -472,6 +479,7 @@ class Outreach:
             clock=self._clock,
             config=self._config,
             analyser=self._analyser,
+            archives=self._archives,
             log_throttle=self._log_throttle,
             instrumentation=self._instruments,
             compare_clocks=self._compare_clocks,

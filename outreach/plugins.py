@@ -11,6 +11,7 @@ from typing import cast
 from outreach.config import DISPATCHERS, IN_PROCESS
 from outreach.errors import ConfigError
 from outreach.protocols.dispatcher import DispatcherPlugin
+from outreach.protocols.ledger_archives import LedgerArchives
 
 
 def dispatcher_plugin(name: str) -> DispatcherPlugin | None:
@@ -24,3 +25,8 @@ def dispatcher_plugin(name: str) -> DispatcherPlugin | None:
     if name == IN_PROCESS:
         return None
     return cast("DispatcherPlugin", import_module(f"outreach.integrations.{name}"))
+
+
+def ledger_archives() -> LedgerArchives:
+    """Return what reads the archives of ended campaigns, and erases in them."""
+    return cast("LedgerArchives", import_module("outreach.integrations.archives.ledgers"))

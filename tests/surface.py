@@ -28,6 +28,7 @@ MODULES: Final = (
     "outreach.database",
     "outreach.adapters",
     "outreach.backends",
+    "outreach.integrations.archives",
     "outreach.integrations.report_page",
     "outreach.integrations.prometheus",
     "outreach.integrations.opentelemetry",
