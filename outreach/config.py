@@ -14,7 +14,10 @@ from outreach.errors import ConfigError
 PUBLIC_URL_VARIABLE: Final = "OUTREACH_PUBLIC_URL"
 
 
-DISPATCHERS: Final = ("in_process", "procrastinate")
+IN_PROCESS: Final = "in_process"
+"""The engine's own dispatcher; each other one is a plug-in of that name."""
+
+DISPATCHERS: Final = (IN_PROCESS, "procrastinate")
 
 MAX_WORKERS: Final = 16
 

@@ -6,33 +6,24 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from outreach.archives.by_url import archive_campaigns, list_archives, move_archive
-from outreach.config import DISPATCHERS
-from outreach.errors import ConfigError
-from outreach.models.archive import Archive, ArchiveResult, ListedArchive
 from outreach.models.database import Backup, Compaction, DatabaseCheck, DatabaseCopy, Restore
+from outreach.plugins import dispatcher_plugin
 from outreach.storage import maintenance
 from outreach.storage.maintenance import backup_database, compact_database, diagnose_database, restore_database
 from outreach.storage.opening import copy_database, reclaim_database, shown_url
 
 __all__ = [
-    "Archive",
-    "ArchiveResult",
     "Backup",
     "Compaction",
     "DatabaseCheck",
     "DatabaseCopy",
-    "ListedArchive",
     "Restore",
-    "archive_campaigns",
     "backup_database",
     "check_database",
     "compact_database",
     "copy_database",
     "diagnose_database",
-    "list_archives",
     "migrate_database",
-    "move_archive",
     "reclaim_database",
     "restore_database",
     "shown_url",
@@ -54,11 +45,10 @@ def check_database(url: str, *, quick: bool = False, dispatcher: str = "in_proce
         StorageError: It cannot be read at all.
     """
     found = maintenance.check_database(url, quick=quick)
-    if not _has_jobs(dispatcher):
+    plugin = dispatcher_plugin(dispatcher)
+    if plugin is None:
         return found
-    from outreach.dispatch import procrastinate
-
-    return attrs.evolve(found, pending_migrations=[*found.pending_migrations, *procrastinate.pending_steps(url)])
+    return attrs.evolve(found, pending_migrations=[*found.pending_migrations, *plugin.pending_steps(url)])
 
 
 def migrate_database(
@@ -81,15 +71,8 @@ def migrate_database(
         DatabaseInUse: A process has it open; nothing was changed.
         StorageError: It is unusable or damaged, or there is no room for the backup; nothing was changed.
     """
-    if not _has_jobs(dispatcher):
+    plugin = dispatcher_plugin(dispatcher)
+    if plugin is None:
         return maintenance.migrate_database(url, on_progress=on_progress)
-    from outreach.dispatch import procrastinate
-
-    procrastinate.conninfo_of(url)
-    return [*maintenance.migrate_database(url, on_progress=on_progress), *procrastinate.install(url)]
-
-
-def _has_jobs(dispatcher: str) -> bool:
-    if dispatcher not in DISPATCHERS:
-        raise ConfigError(f"dispatcher is {dispatcher!r}; it must be one of {', '.join(DISPATCHERS)}.")
-    return dispatcher == "procrastinate"
+    plugin.conninfo_of(url)
+    return [*maintenance.migrate_database(url, on_progress=on_progress), *plugin.install(url)]

@@ -21,7 +21,7 @@ from anyio.abc import TaskStatus
 from outreach.campaigns import Campaigns
 from outreach.carriers.simulator import SimulatedCarrier
 from outreach.clock import Clock, SharedClock, SystemClock
-from outreach.config import MAX_WORKERS, EngineConfig, SimulatorConfig
+from outreach.config import IN_PROCESS, MAX_WORKERS, EngineConfig, SimulatorConfig
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.errors import ConfigError, StorageError
 from outreach.ids import IdSource, UuidV7Source
@@ -29,7 +29,7 @@ from outreach.log_throttle import LogThrottle
 from outreach.logged_errors import log_error
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
-from outreach.operations.archives.reading import list_archives
+from outreach.plugins import dispatcher_plugin, ledger_archives
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.adapter import AnyAdapter
 from outreach.protocols.carrier import Carrier
@@ -116,8 +116,8 @@ class Outreach:
         sandbox_carrier: Takes the messages of sandboxes; the simulated carrier by default.
         sandbox_voice: Takes the calls of sandboxes; the simulated voice provider by default.
         vault: Encrypts the credentials of accounts; by default with a key that ends with this engine.
-        instrumentation: Observes what the engine does, such as `outreach.metrics.EngineMetrics` and
-            `outreach.tracing.Tracing`.
+        instrumentation: Observes what the engine does, such as `outreach.integrations.prometheus.EngineMetrics` and
+            `outreach.integrations.opentelemetry.Tracing`.
 
     Attributes:
         workspaces: The tenants.
@@ -203,9 +203,16 @@ class Outreach:
         self._loop_guard = LoopGuard()
         self._grace_ends = 0.0
         self._wake_ups = WakeUps(storage if isinstance(storage, NotifyingStorage) else None)
+        self._archives = ledger_archives()
         context = ServiceContext(
             loop_guard=self._loop_guard,
-            storage=GuardedStorage(storage, self._loop_guard, clock=self._clock, compare_clocks=self._compare_clocks),
+            storage=GuardedStorage(
+                storage,
+                self._loop_guard,
+                clock=self._clock,
+                compare_clocks=self._compare_clocks,
+                archives=self._archives,
+            ),
             clock=self._clock,
             ids=self._ids,
             config=self._config,
@@ -215,6 +222,7 @@ class Outreach:
             adapters=self._adapters,
             instrumentation=self._instruments,
             wake_ups=self._wake_ups,
+            archives=self._archives,
         )
         self.readiness = ReadinessProbe(
             loop_guard=self._loop_guard,
@@ -318,7 +326,7 @@ class Outreach:
         clock = clock or SystemClock()
         config = config or EngineConfig.load(os.environ)
         migrate = dispatch if migrate is None else migrate
-        by_jobs = config.dispatcher == "procrastinate" and dispatcher is None
+        by_plugin = config.dispatcher != IN_PROCESS and dispatcher is None
         engine = cls(
             storage_from_url(
                 url,
@@ -326,7 +334,7 @@ class Outreach:
                 host=os.environ.get("OUTREACH_HOST_ID") or None,
                 create=create,
                 migrate=migrate,
-                workers=MAX_WORKERS if by_jobs else config.max_workers,
+                workers=MAX_WORKERS if by_plugin else config.max_workers,
                 state_dir=state_directory(os.environ),
             ),
             dispatch=dispatch,
@@ -343,28 +351,28 @@ class Outreach:
             instrumentation=instrumentation,
         )
         engine.diagnose._name_database(url)
-        if by_jobs:
-            engine._dispatch_by_jobs(url, migrate=migrate)
+        if by_plugin:
+            engine._dispatch_by_plugin(url, migrate=migrate)
         return engine
 
-    def _dispatch_by_jobs(self, url: str, *, migrate: bool) -> None:
-        """Have Procrastinate drive the work in a database.
+    def _dispatch_by_plugin(self, url: str, *, migrate: bool) -> None:
+        """Have the dispatcher that the configuration names drive the work in a database.
 
         Raises:
-            ConfigError: The database is not PostgreSQL, or Procrastinate is not installed.
+            ConfigError: It cannot work in this database, or is not installed.
         """
-        from outreach.dispatch import procrastinate
-
-        self._make_dispatcher = procrastinate.dispatcher_of(
+        plugin = dispatcher_plugin(self._config.dispatcher)
+        assert plugin is not None  # noqa: S101 - the caller has compared the name
+        self._make_dispatcher = plugin.dispatcher_of(
             url,
             concurrency=self._config.worker_concurrency,
             log_throttle=self._log_throttle,
             instrumentation=self._instruments,
         )
         if migrate:
-            self._prepare = lambda: procrastinate.install(url)
+            self._prepare = lambda: plugin.install(url)
         elif self._dispatch:
-            self._prepare = lambda: procrastinate.require(url)
+            self._prepare = lambda: plugin.require(url)
 
     async def __aenter__(self) -> Self:
         """Open the database and, where asked for, begin to dispatch.
@@ -452,7 +460,7 @@ class Outreach:
     async def _name_unreadable_archives(self) -> None:
         """Log at the start what could not be read later, such as archives that an upgrade has left behind."""
         with suppress(StorageError):
-            for one in await self._storage.read(lambda tx: list_archives(tx, None)):
+            for one in await self._storage.read(lambda tx: self._archives.list_archives(tx, None)):
                 if one.problem is not None:
                     _log.warning("%s", one.problem, extra={"action": "archive_missing"})
 
@@ -474,6 +482,7 @@ class Outreach:
             clock=self._clock,
             config=self._config,
             analyser=self._analyser,
+            archives=self._archives,
             log_throttle=self._log_throttle,
             instrumentation=self._instruments,
             compare_clocks=self._compare_clocks,

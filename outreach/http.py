@@ -59,7 +59,6 @@ from outreach.convert.manage.resources import (
     write_unsubscribe,
 )
 from outreach.convert.planning import read_price_table, write_forecast, write_preflight, write_price_table
-from outreach.convert.report_page import render_report_page
 from outreach.models.base import JsonPage
 from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, RateLimitState, StoredAnswer
 
@@ -96,7 +95,6 @@ __all__ = [
     "read_reply_settings_update",
     "read_sms_campaign",
     "read_sms_settings_update",
-    "render_report_page",
     "resource_bodies",
     "to_json",
     "write_account",

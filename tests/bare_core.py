@@ -23,8 +23,8 @@ EXPECTED: Final = {
     "providers": "Connecting a twilio account needs cryptography, httpx and PyJWT: pip install 'outreach[providers]'",
     "holidays": "A holiday calendar with a country needs holidays: pip install 'outreach[holidays]'",
     "testing": "outreach.testing needs h11 and pytest: pip install 'outreach[testing]'",
-    "metrics": "outreach.metrics needs prometheus-client: pip install 'outreach[metrics]'",
-    "tracing": "outreach.tracing needs opentelemetry-api: pip install 'outreach[otel]'",
+    "metrics": "outreach.integrations.prometheus needs prometheus-client: pip install 'outreach[metrics]'",
+    "tracing": "outreach.integrations.opentelemetry needs opentelemetry-api: pip install 'outreach[otel]'",
     "server": "outreach_server.create_app needs starlette: pip install 'outreach[server]'",
     "command": "Error: outreach-server serve needs rich: pip install 'outreach[server]'\n",
     "loaded": set(),
@@ -84,9 +84,9 @@ def main() -> None:
         import outreach.testing  # noqa: F401
     except ConfigError as error:
         found["testing"] = error.message
-    for name in ("metrics", "tracing"):
+    for name, module in (("metrics", "prometheus"), ("tracing", "opentelemetry")):
         try:
-            import_module(f"outreach.{name}")
+            import_module(f"outreach.integrations.{module}")
         except ConfigError as error:
             found[name] = error.message
     try:

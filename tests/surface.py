@@ -28,8 +28,10 @@ MODULES: Final = (
     "outreach.database",
     "outreach.adapters",
     "outreach.backends",
-    "outreach.metrics",
-    "outreach.tracing",
+    "outreach.integrations.archives",
+    "outreach.integrations.report_page",
+    "outreach.integrations.prometheus",
+    "outreach.integrations.opentelemetry",
     "outreach.sync",
 )
 

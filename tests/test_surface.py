@@ -12,7 +12,7 @@ from tests.surface import PATH, names_of_testing
 ROOT = Path(__file__).resolve().parent.parent
 
 HIDDEN = {
-    *("Engine", "Stream", "Configurable", "Checked"),  # what classes are built on
+    *("Service", "Stream", "Configurable", "Checked"),  # what classes are built on
     *("AsyncEventStream", "AsyncNamedStream", "EngineThread", "ServiceContext", "Tally"),  # only the engine makes them
     *("KeyProblem", "Setting"),  # what the server tells of a key, and how it documents its settings
     "PreviousCredentials",  # what the vault keeps of replaced ones

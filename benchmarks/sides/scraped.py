@@ -33,7 +33,7 @@ from benchmarks.sides import metrics_cost
 from benchmarks.sides.engine import Carrier, furnish
 from benchmarks.sides.telling import tell, told
 from outreach import Outreach
-from outreach.metrics import engine_metrics
+from outreach.integrations.prometheus import engine_metrics
 from outreach.protocols import SystemClock
 from outreach.storage.opening import storage_from_url
 from outreach_server import ServerMetrics

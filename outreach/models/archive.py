@@ -1,4 +1,8 @@
-"""Archives of campaigns, and the erasure of personal data."""
+"""Ledger archives, and the erasure of personal data.
+
+A ledger archive is a file that contacts and requests of ended campaigns were moved into. It has nothing to do with
+`Campaign.archived_at`, which hides a campaign from lists.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ class Archive:
 
 
 @attrs.frozen(kw_only=True)
-class ArchivedCampaign:
+class ArchivedLedger:
     """Where the contacts and requests of a campaign are.
 
     Attributes:

@@ -10,9 +10,11 @@ import attrs
 
 from outreach.clock import Clock
 from outreach.config import EngineConfig
+from outreach.log_throttle import LogThrottle
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.wake_ups import WakeUps
 
 
@@ -190,3 +192,47 @@ class Dispatcher(Protocol):
 
 DispatcherFactory: TypeAlias = Callable[[DispatcherParts], Dispatcher]
 """Makes the dispatcher of an engine that is opened to dispatch: `Outreach(dispatcher=...)`."""
+
+
+class DispatcherPlugin(Protocol):
+    """A dispatcher that the configuration names, and its tables in the engine's database; all block on the database."""
+
+    def dispatcher_of(
+        self, url: str, *, concurrency: int, log_throttle: LogThrottle, instrumentation: Instrumentation
+    ) -> DispatcherFactory:
+        """Return what makes the dispatcher of an engine.
+
+        Args:
+            url: The engine's database.
+            concurrency: How many slices run at a time.
+            log_throttle: The engine's log.
+            instrumentation: Observes a lost lease.
+
+        Raises:
+            ConfigError: It cannot work in this database.
+        """
+        ...
+
+    def conninfo_of(self, url: str) -> str:
+        """Return how a library connects to the database of a URL.
+
+        Raises:
+            ConfigError: The dispatcher cannot work in this database.
+        """
+        ...
+
+    def install(self, url: str) -> Sequence[str]:
+        """Make its tables, or bring them up to date; return the names of the steps."""
+        ...
+
+    def pending_steps(self, url: str) -> Sequence[str]:
+        """Return the names of the steps that `install` would take."""
+        ...
+
+    def require(self, url: str) -> None:
+        """Check that no step is pending.
+
+        Raises:
+            DatabaseOlder: One is.
+        """
+        ...

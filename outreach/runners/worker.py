@@ -28,6 +28,7 @@ from outreach.operations.waves import clock_steps, leases, provider_throttles, s
 from outreach.operations.waves.permits import Permits
 from outreach.policy.settlement import Backoff
 from outreach.protocols.instrumentation import Instrumentation
+from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.protocols.storage import Operation, ReplicatedStorage, Storage
 from outreach.protocols.voice import Analyser
 from outreach.runners.adapter_answers import recordable_report
@@ -107,6 +108,7 @@ class Worker:
         storage: The database.
         clock: The source of time.
         config: Lease and backoff.
+        archives: Erases campaigns in the files that they were moved into.
         analyser: Determines the outcome of an ended call.
         log_throttle: The engine's log; a new one by default.
         instrumentation: Observes what happens; none by default.
@@ -127,6 +129,7 @@ class Worker:
         clock: Clock,
         config: EngineConfig,
         analyser: Analyser,
+        archives: LedgerArchives,
         log_throttle: LogThrottle | None = None,
         instrumentation: Instrumentation | None = None,
         compare_clocks: Callable[[Transaction], None] = lambda _: None,
@@ -138,6 +141,7 @@ class Worker:
         self._storage = storage
         self._clock = clock
         self._config = config
+        self._archives = archives
         self._analyser: Analyser = SafeAnalyser(analyser, self.log_throttle)
         self._lease_ends = float("-inf")
         self._epoch: int | None = None
@@ -640,6 +644,7 @@ class Worker:
         result = await apply_retention(
             self._storage,
             self._clock,
+            self._archives,
             workspace_id=None,
             actor=trail.ENGINE,
             limit=_MAX_ROWS,

@@ -17,8 +17,8 @@ from outreach.errors import ConfigError, StorageError
 from outreach.ids import IdSource
 from outreach.log_throttle import LogThrottle
 from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
-from outreach.operations.archives.reading import ledger_of
 from outreach.protocols.instrumentation import Instrumentation
+from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.protocols.storage import Operation, Storage
 from outreach.protocols.wake_ups import WakeUps
 from outreach.providers.registry import Adapters
@@ -111,11 +111,13 @@ class GuardedStorage:
         *,
         clock: Clock,
         compare_clocks: Callable[[Transaction], None],
+        archives: LedgerArchives,
     ) -> None:
         self._storage = storage
         self._loop_guard = loop_guard
         self._clock = clock
         self._compare_clocks = compare_clocks
+        self._archives = archives
         self._compared = float("-inf")
 
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
@@ -158,7 +160,7 @@ class GuardedStorage:
         """
 
         def over(tx: Transaction) -> T:
-            with ledger_of(tx, workspace_id, campaign_id) as ledger:
+            with self._archives.ledger_of(tx, workspace_id, campaign_id) as ledger:
                 return operation(ledger)
 
         return await self.read(over)
@@ -201,6 +203,7 @@ class ServiceContext:
         adapters: The providers that accounts can be at.
         instrumentation: Observes what happens.
         wake_ups: Waits for what other processes change.
+        archives: Reads the ledgers of campaigns that are in archives, and erases in them.
     """
 
     loop_guard: LoopGuard
@@ -214,6 +217,7 @@ class ServiceContext:
     adapters: Adapters
     instrumentation: Instrumentation
     wake_ups: WakeUps
+    archives: LedgerArchives
 
     def now(self) -> datetime:
         """Return the current time."""

@@ -14,7 +14,6 @@ from outreach.errors import ArchiveUnavailable, Conflict, InvalidRequest
 from outreach.models.archive import Archive, PurgeResult, RetentionResult
 from outreach.models.campaign import Campaign
 from outreach.models.fields import Integer, check_value
-from outreach.operations.archives.reading import list_archives
 from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.common import campaign_of, workspace_of
 from outreach.operations.erasure.applying import apply_retention, erase_in_archives
@@ -27,9 +26,9 @@ from outreach.operations.erasure.campaigns import (
 )
 from outreach.operations.erasure.people import purge_person
 from outreach.policy.phones import PSEUDONYM_PREFIX, canonical_phone
+from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.services.context import ServiceContext
 from outreach.services.validation import require_text
-from outreach.storage.archives import erase_person, require_writable
 from outreach.working_set import Transaction
 from outreach.working_set.tables.erasures import PersonRows
 
@@ -77,12 +76,12 @@ class CampaignDeletion:
                 pass
             return None
         # Read before, because it may take longer than a transaction that writes.
-        await storage.read(lambda tx: _require_archive_of(tx, workspace_id, campaign_id))
+        await storage.read(lambda tx: _require_archive_of(tx, self._context.archives, workspace_id, campaign_id))
         report = await storage.read(lambda tx: report_of(tx, campaign_of(tx, workspace_id, campaign_id), now))
         erased = await storage.write(lambda tx: begin_erasure(tx, report, now=now, actor=actor))
         while await storage.write(lambda tx: erase_slice(tx, workspace_id, limit=SLICE), bulk=True):
             pass
-        await erase_in_archives(storage, workspace_id)
+        await erase_in_archives(storage, self._context.archives, workspace_id)
         return erased
 
 
@@ -129,10 +128,11 @@ class Erasure:
                 raise Conflict("Contacts are being loaded into a campaign. Nothing was erased. Purge again afterwards.")
             return purge_person(tx, workspace_id, number, found, salt=salt, token=token, now=now, actor=actor)
 
-        archives = await storage.read(lambda tx: _require_archives(tx, workspace_id))
+        files = self._context.archives
+        archives = await storage.read(lambda tx: _require_archives(tx, files, workspace_id))
         if archives:
             # Before anything is erased here: campaigns may be moving into one.
-            await to_thread.run_sync(require_writable, archives)
+            await to_thread.run_sync(files.require_writable, archives)
         number, found = await storage.read(find)
         result = await storage.write(erase)
         for _ in range(_MAX_ROUNDS):
@@ -153,7 +153,9 @@ class Erasure:
         if archives:
             name = await storage.read(lambda tx: tx.register.stored_name(workspace_id, number)) or token
             try:
-                archived = await to_thread.run_sync(partial(erase_person, archives, workspace_id, number, name=name))
+                archived = await to_thread.run_sync(
+                    partial(files.erase_person, archives, workspace_id, number, name=name)
+                )
             except ArchiveUnavailable as error:
                 raise ArchiveUnavailable(
                     f"{error.message} Only what is in no archive was erased: purge again afterwards.",
@@ -188,6 +190,7 @@ class Erasure:
         return await apply_retention(
             storage,
             self._context.clock,
+            self._context.archives,
             workspace_id=workspace_id,
             actor=actor,
             limit=SLICE,
@@ -195,9 +198,9 @@ class Erasure:
         )
 
 
-def _require_archives(tx: Transaction, workspace_id: str) -> Sequence[Archive]:
+def _require_archives(tx: Transaction, files: LedgerArchives, workspace_id: str) -> Sequence[Archive]:
     """Return the archives that hold contacts of a workspace, or raise `ArchiveUnavailable` if one cannot be read."""
-    found = list_archives(tx, workspace_id)
+    found = files.list_archives(tx, workspace_id)
     for one in found:
         if one.problem is not None:
             raise ArchiveUnavailable(
@@ -206,8 +209,8 @@ def _require_archives(tx: Transaction, workspace_id: str) -> Sequence[Archive]:
     return [one.archive for one in found]
 
 
-def _require_archive_of(tx: Transaction, workspace_id: str, campaign_id: str) -> None:
+def _require_archive_of(tx: Transaction, files: LedgerArchives, workspace_id: str, campaign_id: str) -> None:
     place = tx.archives.of_campaign(workspace_id, campaign_id)
-    for one in list_archives(tx, workspace_id) if place is not None else ():
+    for one in files.list_archives(tx, workspace_id) if place is not None else ():
         if place is not None and one.archive.id == place.archive_id and one.problem is not None:
             raise ArchiveUnavailable(f"Contacts of this campaign are in an archive. {one.problem} Nothing was erased.")

@@ -1,125 +1,108 @@
-"""The bases of the services, which call asynchronous ones on the engine's loop, and of the engine."""
+"""What services for synchronous code are made of: functions that call an asynchronous service on the engine's loop."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from outreach.engine import Outreach as AsyncOutreach
-from outreach.models.events import Event
-from outreach.services.events import EventStream as AsyncEventStream
-from outreach.services.named_streams import NamedStream as AsyncNamedStream
 from outreach.sync.calls import Call
 from outreach.sync.lifetime import Lifetime
-from outreach.sync.streams import EventStream, Items, NamedStream
+from outreach.sync.streams import Items
 
 S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
 T = TypeVar("T")
-E = TypeVar("E", bound=Event)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Each(Protocol):
-    """Makes an iterable of the calling thread one for the loop; see `Call.each`."""
-
-    def __call__(self, source: Iterable[T], /) -> AsyncIterable[T]:
-        """Return it."""
-        ...
-
-
-class Service(Generic[S]):
+class Service(Generic[S_co]):
     """A service for synchronous code.
 
     Args:
         lifetime: Whose engine it belongs to.
-        pick: Returns the asynchronous service of an engine.
+        service: The asynchronous service.
     """
 
-    def __init__(self, lifetime: Lifetime, pick: Callable[[AsyncOutreach], S]) -> None:
+    def __init__(self, lifetime: Lifetime, service: S_co) -> None:
         self._lifetime = lifetime
-        self._service = pick(lifetime.engine)
-
-    def _call(self, use: Callable[[S], Awaitable[T]]) -> T:
-        """Await a method of the service on the loop."""
-        return self._lifetime.run(lambda _: use(self._service))
-
-    def _supply(self, use: Callable[[S, Each], Awaitable[T]]) -> T:
-        """Await a method with an iterable argument, which this thread supplies."""
-
-        def function(call: Call[T]) -> Awaitable[T]:
-            return use(self._service, call.each)
-
-        return self._lifetime.run(function)
-
-    def _plain(self, use: Callable[[S], T]) -> T:
-        """Call a method that awaits nothing, on the loop as its service expects."""
-
-        async def function(_: Call[T]) -> T:
-            return use(self._service)
-
-        return self._lifetime.run(function)
-
-    def _items(self, use: Callable[[S], AsyncIterator[T]]) -> Iterator[T]:
-        """Return an iterator over the items of a method."""
-        return Items(self._lifetime.running(), use(self._service))
-
-    def _stream(self, use: Callable[[S], AsyncEventStream[E] | AsyncNamedStream[E]]) -> EventStream[E] | NamedStream[E]:
-        """Subscribe to events."""
-        running = self._lifetime.running()
-
-        async def function(_: Any) -> AsyncEventStream[E] | AsyncNamedStream[E]:
-            return use(self._service)
-
-        stream = running.run(function)
-        if isinstance(stream, AsyncNamedStream):
-            return NamedStream(running, stream)
-        return EventStream(running, stream)
+        self._service = service
 
 
-class Engine(Service[AsyncOutreach]):
-    """The base of `outreach.sync.Outreach`.
+def awaited(
+    method: Callable[Concatenate[S, P], Awaitable[T]], *, drawn: str | None = None
+) -> Callable[Concatenate[Service[S], P], T]:
+    """Make a method that awaits a method of the asynchronous service.
 
     Args:
-        engine: The asynchronous engine, not open yet.
+        method: The asynchronous method; its parameters and its docstring are those of the new one.
+        drawn: The parameter that takes an iterable, whose items are drawn in the calling thread.
     """
 
-    def __init__(self, engine: AsyncOutreach) -> None:
-        super().__init__(Lifetime(engine), lambda engine: engine)
-        self._serve()
+    def function(self: Service[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        def use(call: Call[T]) -> Awaitable[T]:
+            if drawn is None:
+                return method(self._service, *args, **kwargs)
+            given = inspect.signature(method).bind(self._service, *args, **kwargs)
+            given.arguments[drawn] = call.each(given.arguments[drawn])
+            return method(*given.args, **given.kwargs)
 
-    @classmethod
-    def _over(cls, engine: AsyncOutreach) -> Self:
-        found = cls.__new__(cls)
-        Engine.__init__(found, engine)
-        return found
+        return self._lifetime.run(use)
 
-    def _serve(self) -> None:
-        """Set the services."""
+    return like(method)(function)
 
-    def start(self) -> Self:
-        """Open the engine in this process now, instead of with the first call; return it.
 
-        Raises:
-            ConfigError: It is open already, or was open as this process was forked.
-            DatabaseOlder: An older version has written it, and this engine was not to bring it up to date.
-            StorageError: The database cannot be used.
-        """
-        self._lifetime.start()
-        return self
+def iterated(
+    method: Callable[Concatenate[S, P], AsyncIterator[T]],
+) -> Callable[Concatenate[Service[S], P], Iterator[T]]:
+    """Make a method that iterates over what a method of the asynchronous service yields."""
 
-    def close(self) -> None:
-        """Stop dispatching, letting what is in flight end within the grace, and close the database.
+    def function(self: Service[S], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        return Items(self._lifetime.running(), method(self._service, *args, **kwargs))
 
-        Calls and streams of other threads end. Any later call is a `ConfigError`, until `start`.
-        """
-        self._lifetime.close()
+    return like(method)(function)
 
-    def __enter__(self) -> Self:
-        """Open the engine; see `start`."""
-        return self.start()
 
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        """Close the engine; see `close`."""
-        self.close()
+def plain(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[Service[S], P], T]:
+    """Make a method that calls, on the loop as its service expects, a method that awaits nothing."""
+
+    def function(self: Service[S], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        async def use(_: Call[T]) -> T:
+            return method(self._service, *args, **kwargs)
+
+        return self._lifetime.run(use)
+
+    return like(method)(function)
+
+
+def like(method: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a function for synchronous code: `help` shows for it what stands at the asynchronous method."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        described = wraps(method)(function)
+        signature = inspect.signature(method)
+        returned = str(signature.return_annotation).replace("AsyncIterator", "Iterator")
+        described.__signature__ = signature.replace(return_annotation=returned)  # type: ignore[attr-defined]
+        described.__doc__ = (method.__doc__ or "").replace("async with", "with").replace("async for", "for")
+        return described
+
+    return decorate
+
+
+def same_parameters(
+    method: Callable[P, Any],
+) -> Callable[[Callable[..., R]], Callable[Concatenate[Any, P], R]]:
+    """Give a constructor the parameters of another one, for type checkers and `help`."""
+
+    def decorate(function: Callable[..., R]) -> Callable[Concatenate[Any, P], R]:
+        first, *_ = inspect.signature(function).parameters.values()
+        signature = inspect.signature(method)
+        function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[first, *signature.parameters.values()],
+            return_annotation=inspect.signature(function).return_annotation,
+        )
+        return function
+
+    return decorate

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from outreach import ConfigError
-from outreach.database import ListedArchive, list_archives
 from outreach.errors import StorageError
+from outreach.integrations.archives import ListedArchive, list_archives
 
 
 def unreadable_archives(url: str) -> Sequence[ListedArchive]:

@@ -12,7 +12,8 @@ import orjson
 from rich.console import Console
 
 from outreach import Outreach
-from outreach.http import render_report_page, write_campaign_report, write_exported_contact
+from outreach.http import write_campaign_report, write_exported_contact
+from outreach.integrations.report_page import render_report_page
 from outreach.models import CampaignReport, ExportFormat
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.durations import time_text

@@ -14,18 +14,16 @@ import click
 from outreach import Outreach, OutreachError
 from outreach.database import (
     Restore,
-    archive_campaigns,
     backup_database,
     check_database,
     compact_database,
     copy_database,
-    list_archives,
     migrate_database,
-    move_archive,
     restore_database,
     shown_url,
 )
 from outreach.http import to_json
+from outreach.integrations.archives import archive_campaigns, list_archives, move_archive
 from outreach_server.cli.archives import unreadable_archives
 from outreach_server.cli.base import EXIT_FAILED, Group, state
 from outreach_server.cli.output import note, show, show_list

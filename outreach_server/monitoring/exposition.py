@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from outreach.metrics import TallyMetric
+from outreach.integrations.prometheus import TallyMetric
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Metric

@@ -20,7 +20,7 @@ def instrumentation_of(
     if metrics is not None:
         ours.append(metrics.engine)
     if traced:
-        from outreach.tracing import Tracing
+        from outreach.integrations.opentelemetry import Tracing
 
         ours.append(Tracing())
     return [*ours, *given]

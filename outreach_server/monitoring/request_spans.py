@@ -97,6 +97,6 @@ def request_spans() -> RequestSpans:
     Raises:
         ConfigError: OpenTelemetry is not installed.
     """
-    from outreach.tracing import tracer
+    from outreach.integrations.opentelemetry import tracer
 
     return RequestSpans(tracer("outreach_server"))

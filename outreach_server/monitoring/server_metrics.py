@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
-from outreach.metrics import Counts, EngineMetrics, Family, Histograms, TallyCollector
+from outreach.integrations.prometheus import Counts, EngineMetrics, Family, Histograms, TallyCollector
 from outreach_server.monitoring.exposition import Exposition
 
 REQUESTS: Final = Family(
@@ -68,7 +68,7 @@ class ServerMetrics:
 
     def __init__(self, *, by_workspace: bool = False, database: Path | None = None) -> None:
         self.engine = EngineMetrics(by_workspace=by_workspace, database=database)
-        # Where they are not installed, the import of `outreach.metrics` has said so in words.
+        # Where they are not installed, the import of `outreach.integrations.prometheus` has said so in words.
         from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
         self.registry = CollectorRegistry()

@@ -11,7 +11,7 @@ from benchmarks.sides.counting import count_round_trips, count_statements
 from benchmarks.sides.scraped import Telling
 from outreach import Outreach
 from outreach.clock import SystemClock
-from outreach.metrics import EngineMetrics
+from outreach.integrations.prometheus import EngineMetrics
 from outreach.protocols.storage import OneQuery
 from outreach.storage.postgres import postgres_storage_from_url
 from outreach.storage.postgres.pipelined_reader import PipelinedReader

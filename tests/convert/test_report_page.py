@@ -9,8 +9,9 @@ from xml.etree import ElementTree
 import attrs
 import pytest
 
-from outreach.convert.report_page.charts import columns
-from outreach.http import render_report_page, write_campaign_report
+from outreach.http import write_campaign_report
+from outreach.integrations.report_page import render_report_page
+from outreach.integrations.report_page.charts import columns
 from outreach.models.campaign_report import CallFigures, CampaignReport, MessageFigures, ResultCount, TimeBucket
 from outreach.models.prices import Cost
 from outreach.models.states import CampaignStatus, RecipientStatus

@@ -26,12 +26,12 @@ from psycopg_pool import PoolTimeout
 
 from outreach import CampaignStatus, ConfigError, EngineConfig, NewAgent, NewCall, NewMessage, Outreach, SimulatorConfig
 from outreach.database import check_database, migrate_database
-from outreach.dispatch import procrastinate
-from outreach.dispatch.procrastinate import dispatcher
-from outreach.dispatch.procrastinate.dispatcher import ProcrastinateDispatcher, _as_storage_error, _JobManager
-from outreach.dispatch.procrastinate.jobs import Deferral, Jobs, JobsConnection, connector_of
-from outreach.dispatch.procrastinate.schema import conninfo_of
 from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
+from outreach.integrations import procrastinate
+from outreach.integrations.procrastinate import dispatcher
+from outreach.integrations.procrastinate.dispatcher import ProcrastinateDispatcher, _as_storage_error, _JobManager
+from outreach.integrations.procrastinate.jobs import Deferral, Jobs, JobsConnection, connector_of
+from outreach.integrations.procrastinate.schema import conninfo_of
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.work import WorkUnit
@@ -495,7 +495,7 @@ def test_it_needs_postgresql(tmp_path: Path) -> None:
 
 
 def test_procrastinates_own_shell_sees_the_jobs(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`procrastinate --app=outreach.dispatch.procrastinate.app` reads the database that the server uses."""
+    """`procrastinate --app=outreach.integrations.procrastinate.app` reads the database that the server uses."""
     migrate_database(url, dispatcher="procrastinate")
     monkeypatch.setenv("OUTREACH_DATABASE_URL", url)
     app = procrastinate.app

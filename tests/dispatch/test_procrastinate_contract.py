@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from outreach.config import EngineConfig
-from outreach.dispatch.procrastinate import ProcrastinateDispatcher, install
+from outreach.integrations.procrastinate import ProcrastinateDispatcher, install
 from outreach.protocols.dispatcher import Dispatcher, DispatcherParts, ReportSource
 from outreach.testing.dispatcher_contract import DispatcherContract, MakeDispatcher, running, unit
 from outreach.testing.scripted_dispatch import ScriptedRunner, ScriptedWorker, ignore_report, past

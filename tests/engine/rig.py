@@ -31,6 +31,7 @@ from outreach.models.recipient import Recipient
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.models.workspace import Workspace
+from outreach.plugins import ledger_archives
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.storage import DispatchLock, Operation, Storage
@@ -131,7 +132,9 @@ async def dispatching(
     carrier, voice = carrier or ScriptedCarrier(), voice or ScriptedVoice()
     watched = WatchedStorage(storage)
     engine = Outreach(watched, clock=clock, config=config)
-    worker = Worker(storage=watched, clock=clock, config=config, analyser=ProviderAnalyser())
+    worker = Worker(
+        storage=watched, clock=clock, config=config, analyser=ProviderAnalyser(), archives=ledger_archives()
+    )
     ids = UuidV7Source(clock=clock, rng=random.Random(1))
     runner = Runner(
         storage=watched,

@@ -15,27 +15,25 @@ import pytest
 from sqlite_utils import Database, Migrations
 
 from outreach import InvalidRequest, NotFound, Outreach, WorkspaceUpdate
-from outreach.archives import mover
 from outreach.database import (
-    archive_campaigns,
     backup_database,
     check_database,
     compact_database,
     copy_database,
     diagnose_database,
-    list_archives,
     migrate_database,
-    move_archive,
     restore_database,
 )
 from outreach.errors import ArchiveUnavailable, ConfigError, DatabaseMissing, DatabaseOlder, StorageError
+from outreach.integrations.archives import archive_campaigns, files, ledgers, list_archives, move_archive, mover
 from outreach.models import NewFollowUp, TrailStepKind
 from outreach.models.archive import Archive, ArchiveResult
 from outreach.models.campaign import Campaign
 from outreach.models.states import DispatchState
 from outreach.models.trail import TrailEntry, TrailRule
+from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.services import erasure
-from outreach.storage.sqlite import SqliteStorage, archive_file, schema
+from outreach.storage.sqlite import SqliteStorage, schema
 from outreach.storage.sqlite.archive_mark import mark_as_archive
 from outreach.testing.builders import (
     NOW,
@@ -192,7 +190,7 @@ async def test_everything_of_an_archived_campaign_is_read_as_before(place: Place
 
 def killed_at(monkeypatch: pytest.MonkeyPatch, step: int, *, after_commit: bool = True) -> None:
     """Kill the run at so many of its transactions, after the commit or before it."""
-    real, left = archive_file.transaction, step
+    real, left = files.transaction, step
 
     @contextmanager
     def counting(raw: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
@@ -494,7 +492,7 @@ async def test_an_archive_and_a_database_do_not_replace_each_other(archived: Pla
 async def test_a_database_that_appears_meanwhile_is_not_made_an_archive(place: Place) -> None:
     """After the file was looked at; and an archive of which a killed run has left the mark alone is completed."""
     with pytest.raises(StorageError, match="is a database, and no archive"):
-        archive_file.make_archive(place.path)
+        files.make_archive(place.path)
     assert not check_database(place.url).is_archive
     with closing(sqlite3.connect(place.file)) as raw:
         mark_as_archive(raw)
@@ -565,17 +563,17 @@ async def test_an_older_archive_is_migrated_and_stays_one(tmp_path: Path, monkey
 
 async def test_only_one_run_moves_into_an_archive(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever erases in it waits too, and then says so."""
-    monkeypatch.setattr(archive_file, "_LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(files, "_LOCK_SECONDS", 0.1)
     async with place.engine() as engine:
         campaigns = await given_campaigns(engine)
         person = await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0)
         assert person.phone is not None
-        with archive_file.lock_archive(str(place.file)), pytest.raises(ArchiveUnavailable, match="in use"):
+        with files.lock_archive(str(place.file)), pytest.raises(ArchiveUnavailable, match="in use"):
             place.archive()
         place.archive(before=NOW)
         with closing(sqlite3.connect(place.path)) as raw, raw:
             raw.execute("INSERT INTO archived_campaigns SELECT 1, id, 'copying', 0, '{}', 0, created_at FROM archives")
-        with archive_file.lock_archive(str(place.file)), pytest.raises(ArchiveUnavailable, match="in use"):
+        with files.lock_archive(str(place.file)), pytest.raises(ArchiveUnavailable, match="in use"):
             await engine.erasure.purge(THIS_WORKSPACE, person.phone)
         assert await engine.campaigns.get_recipient(THIS_WORKSPACE, campaigns[0].id, 0) == person
 
@@ -652,8 +650,8 @@ async def test_a_purge_reaches_an_archive_that_is_made_meanwhile(place: Place, m
     """The campaigns were in the database when the purge looked which archives there are."""
     look = erasure._require_archives
 
-    def then_archive(tx: Transaction, workspace_id: str) -> Sequence[Archive]:
-        found = look(tx, workspace_id)
+    def then_archive(tx: Transaction, files: LedgerArchives, workspace_id: str) -> Sequence[Archive]:
+        found = look(tx, files, workspace_id)
         place.archive()
         return found
 
@@ -677,7 +675,7 @@ async def test_a_purge_that_cannot_reach_an_archive_says_what_it_has_erased(
         assert person.phone is not None
         place.archive()
         with monkeypatch.context() as patch:
-            patch.setattr(erasure, "require_writable", lambda _: place.file.rename(away))
+            patch.setattr(ledgers, "require_writable", lambda _: place.file.rename(away))
             with pytest.raises(ArchiveUnavailable, match=r"is not there.*Only what is in no archive was erased"):
                 await engine.erasure.purge(THIS_WORKSPACE, person.phone)
         away.rename(place.file)

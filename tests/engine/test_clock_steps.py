@@ -22,6 +22,7 @@ from outreach.models.work import WorkUnit
 from outreach.operations.campaigns import transitions
 from outreach.operations.waves import clock_steps, leases, provider_throttles
 from outreach.operations.waves.pace import frequency_capped_until
+from outreach.plugins import ledger_archives
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.policy.contact_hours import CONTACT_HOURS
 from outreach.protocols.carrier import OutboundMessage
@@ -90,7 +91,9 @@ async def test_what_was_noted_by_a_time_that_lasted_for_less_than_a_heartbeat_is
     clock = ShiftedClock()
     unit = WorkUnit("call", THIS_WORKSPACE, "call")
     async with open_storage(clock) as storage:
-        worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser())
+        worker = Worker(
+            storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives()
+        )
         epoch = await worker.acquire()
         assert epoch is not None
         clock.shift(HOUR)
@@ -111,7 +114,9 @@ async def test_a_step_that_comes_while_a_heartbeat_is_written_is_the_next_ones(o
     unit = WorkUnit("call", THIS_WORKSPACE, "call")
     storage = WatchedStorage(open_storage(clock))
     async with storage:
-        worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser())
+        worker = Worker(
+            storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives()
+        )
         epoch = await worker.acquire()
         assert epoch is not None
         await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))

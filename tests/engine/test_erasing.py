@@ -38,6 +38,7 @@ from outreach.operations.erasure.applying import apply_retention
 from outreach.operations.erasure.campaigns import begin_erasure, erase_slice
 from outreach.operations.settling.callbacks import CallbackContext, process_events
 from outreach.operations.subscriptions import events_between
+from outreach.plugins import ledger_archives
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.adapter import CallbackEvent
 from outreach.protocols.storage import Storage
@@ -207,7 +208,9 @@ async def test_an_erasure_that_a_crash_interrupts_is_finished(
         return sum([bool(one.phone) async for one in writing.campaigns.iter_recipients(THIS_WORKSPACE, campaign.id)])
 
     assert await left() == 20
-    await apply_retention(storage, clock, workspace_id=None, actor="engine", limit=10, max_slices=100)
+    await apply_retention(
+        storage, clock, ledger_archives(), workspace_id=None, actor="engine", limit=10, max_slices=100
+    )
     assert await left() == 0
 
 
@@ -622,7 +625,9 @@ async def test_a_clock_that_has_just_been_set_erases_nothing_by_its_age(
         return [*contacts, chosen, stored is None]
 
     config = attrs.evolve(QUICK, lease_seconds=120.0)
-    worker = Worker(storage=storage, clock=clock, config=config, analyser=ProviderAnalyser())
+    worker = Worker(
+        storage=storage, clock=clock, config=config, analyser=ProviderAnalyser(), archives=ledger_archives()
+    )
     epoch = await worker.acquire() or 0
 
     async def run(minutes: int) -> None:
@@ -664,7 +669,9 @@ async def test_a_sweep_clears_away_all_that_is_due_and_not_a_slice_of_it(
 
     async with storage:
         await given_workspaces(storage)
-        worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser())
+        worker = Worker(
+            storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives()
+        )
         await worker.acquire()
         monkeypatch.setattr("outreach.operations.waves.clock_steps.is_trusted", lambda *_: True)
         await storage.write(write)
@@ -706,7 +713,9 @@ async def test_the_retention_goes_in_slices_and_says_whether_more_is_left(
     clock.advance((3 * DAY).total_seconds())
     first = await writing.erasure.apply_retention(max_slices=2)
     assert (first.campaigns, first.slices, first.more) == (1, 1, True)
-    await apply_retention(storage, clock, workspace_id=None, actor="engine", limit=10, max_slices=100)
+    await apply_retention(
+        storage, clock, ledger_archives(), workspace_id=None, actor="engine", limit=10, max_slices=100
+    )
     rest = await writing.erasure.apply_retention()
     assert (rest.slices, rest.more) == (0, False)
     for days in (0, 36_501, True):

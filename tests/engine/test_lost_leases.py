@@ -18,6 +18,7 @@ from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
 from outreach.operations.waves import leases, workers
+from outreach.plugins import ledger_archives
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.runners.runner import Runner
@@ -141,7 +142,13 @@ async def overtaken(open_storage: OpenStorage, channel: str) -> AsyncIterator[Ol
         await engine.campaigns.start(workspace.id, campaign.id)
         # One request at a time, of messages as of calls.
         config = attrs.evolve(CALLS, max_queued_intents=1, max_requests_in_flight=1)
-        worker = Worker(storage=storage, clock=clock_of_loop(), config=config, analyser=ProviderAnalyser())
+        worker = Worker(
+            storage=storage,
+            clock=clock_of_loop(),
+            config=config,
+            analyser=ProviderAnalyser(),
+            archives=ledger_archives(),
+        )
         runner = Runner(
             storage=storage,
             clock=clock_of_loop(),
@@ -220,7 +227,13 @@ async def test_the_outcomes_of_a_worker_that_lost_its_lease_are_merged(open_stor
 async def test_the_outcome_of_a_worker_that_lost_its_lease_overrules_the_doubt(open_storage: OpenStorage) -> None:
     """The new worker took the call as unknown; the old one's answer is evidence, and frees no place too early."""
     async with overtaken(open_storage, "call") as old:
-        new = Worker(storage=old.storage, clock=clock_of_loop(), config=CALLS, analyser=ProviderAnalyser())
+        new = Worker(
+            storage=old.storage,
+            clock=clock_of_loop(),
+            config=CALLS,
+            analyser=ProviderAnalyser(),
+            archives=ledger_archives(),
+        )
         await old.worker.release()
         assert await new.acquire() == old.epoch + 2
         assert [one.state for one in await old.dispatches()] == [D.UNKNOWN]
@@ -298,7 +311,13 @@ async def test_a_loss_that_is_found_as_the_lease_is_taken_pauses_what_runs(open_
     storage = WatchedStorage(open_storage(clock_of_loop()))
     async with Outreach(storage, clock=clock_of_loop()) as engine:
         campaign = await start_campaign(engine, await given_workspace(engine), 3)
-        worker = Worker(storage=storage, clock=clock_of_loop(), config=CALLS, analyser=ProviderAnalyser())
+        worker = Worker(
+            storage=storage,
+            clock=clock_of_loop(),
+            config=CALLS,
+            analyser=ProviderAnalyser(),
+            archives=ledger_archives(),
+        )
         await worker.acquire()
         await worker.release()
 
@@ -320,7 +339,13 @@ async def test_what_was_kept_is_recorded_also_while_another_worker_dispatches(op
         await old.worker.release()
         watched = WatchedStorage(old.storage)
         new, standby = (
-            Worker(storage=storage, clock=clock_of_loop(), config=CALLS, analyser=ProviderAnalyser())
+            Worker(
+                storage=storage,
+                clock=clock_of_loop(),
+                config=CALLS,
+                analyser=ProviderAnalyser(),
+                archives=ledger_archives(),
+            )
             for storage in (old.storage, watched)
         )
         assert await new.acquire()
@@ -347,7 +372,13 @@ async def test_who_ends_tries_to_record_what_was_kept_until_it_is(open_storage: 
     """The dispatcher gives it what is left of the grace."""
     async with overtaken(open_storage, "sms") as old:
         watched, failed = WatchedStorage(old.storage), list[int]()
-        ending = Worker(storage=watched, clock=clock_of_loop(), config=CALLS, analyser=ProviderAnalyser())
+        ending = Worker(
+            storage=watched,
+            clock=clock_of_loop(),
+            config=CALLS,
+            analyser=ProviderAnalyser(),
+            archives=ledger_archives(),
+        )
 
         def be_away_for_a_while() -> None:
             failed.append(len(failed))

@@ -18,6 +18,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState, WorkspaceMode
 from outreach.operations.campaigns import transitions as moves
+from outreach.plugins import ledger_archives
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderRequest, ResolveProvider, SendRequest
@@ -303,7 +304,9 @@ async def test_only_outcomes_of_campaigns_are_collected_for_a_moment(
     """Nobody waits for them, unlike for that of a single message."""
     monkeypatch.setattr("outreach.runners.worker._SETTLING_PAUSE_SECONDS", 60.0)
     storage = open_storage(clock_of_loop())
-    worker = Worker(storage=storage, clock=clock_of_loop(), config=QUICK, analyser=ProviderAnalyser())
+    worker = Worker(
+        storage=storage, clock=clock_of_loop(), config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives()
+    )
     async with Outreach(storage, clock=clock_of_loop()):
         began = anyio.current_time()
         for _ in range(2):
@@ -318,7 +321,7 @@ async def _served(
 ) -> AsyncIterator[tuple[Storage, Outbox, Campaign]]:
     clock = clock or clock_of_loop()
     storage = open_storage(clock)
-    worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser())
+    worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives())
     outbox = Outbox(storage=storage, clock=clock, config=QUICK, worker=worker)
     async with Outreach(storage, clock=clock), anyio.create_task_group() as tasks:
         await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))

@@ -19,6 +19,7 @@ from outreach.models.work import HighWaterMark
 from outreach.operations.campaigns.trail import ENGINE
 from outreach.operations.campaigns.transitions import move
 from outreach.operations.common import campaign_of, campaign_unit
+from outreach.plugins import ledger_archives
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.runners.worker import Worker
 from outreach.storage.sqlite import SqliteStorage
@@ -255,7 +256,9 @@ async def test_a_database_is_checked_once_however_often_the_lease_cannot_be_take
     clock = clock_of_loop()
     async with WatchedStorage(SqliteStorage(tmp_path / "outreach.db", clock=clock)) as storage:
         storage.lock.record_high_water(HighWaterMark(database="one", epoch=1, change=1))
-        worker = Worker(storage=storage, clock=clock, config=EngineConfig(), analyser=ProviderAnalyser())
+        worker = Worker(
+            storage=storage, clock=clock, config=EngineConfig(), analyser=ProviderAnalyser(), archives=ledger_archives()
+        )
 
         def full() -> None:
             raise StorageError("The disk is full.")

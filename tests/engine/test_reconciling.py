@@ -15,6 +15,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.operations.settling.callbacks import merge_event
+from outreach.plugins import ledger_archives
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.carrier import LookupRequest, OutboundMessage
 from outreach.protocols.storage import Storage
@@ -470,7 +471,9 @@ def given_reconciler(storage: Storage, clock: ManualClock, carrier: ScriptedCarr
     voice = ScriptedVoice(look_up="evidence")
     voice.look_up = look_up  # type: ignore[method-assign]
     config = EngineConfig()
-    worker = Worker(storage=storage, clock=clock, config=config, analyser=ProviderAnalyser())
+    worker = Worker(
+        storage=storage, clock=clock, config=config, analyser=ProviderAnalyser(), archives=ledger_archives()
+    )
     return Reconciler(
         storage=storage, clock=clock, config=config, provider_pool=provider_pool_of(carrier, voice), worker=worker
     ), asked

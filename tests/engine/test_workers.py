@@ -23,6 +23,7 @@ from outreach.operations.common import campaign_unit
 from outreach.operations.waves import claims, leases, workers
 from outreach.operations.waves.claims import Granted, NotClaimed, Wanted
 from outreach.operations.waves.workers import StaleLeaseDetector
+from outreach.plugins import ledger_archives
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.policy.deciding import spacing
 from outreach.protocols.storage import Storage
@@ -138,7 +139,10 @@ async def test_a_lease_that_was_renewed_unseen_lasts_when_the_clock_was_set_fort
 
 async def _given_workers(storage: Storage, clock: Clock, count: int) -> list[tuple[Worker, int]]:
     """Have so many workers begin."""
-    made = [Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser()) for _ in range(count)]
+    made = [
+        Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives())
+        for _ in range(count)
+    ]
     return [(one, await one.acquire() or 0) for one in made]
 
 
@@ -714,6 +718,7 @@ async def test_a_worker_goes_by_the_clock_of_the_database_before_it_plans_anythi
             clock=clock_of_loop(),
             config=QUICK,
             analyser=ProviderAnalyser(),
+            archives=ledger_archives(),
             compare_clocks=lambda tx: compared.append(tx.workers.list()),
         )
         await worker.acquire()
@@ -730,6 +735,7 @@ async def test_a_report_before_the_first_lease_is_merged_by_the_clock_of_the_dat
             clock=shared,
             config=QUICK,
             analyser=ProviderAnalyser(),
+            archives=ledger_archives(),
             compare_clocks=lambda _: shared.follow(lambda: clock_of_loop().now() + timedelta(seconds=30)),
         )
         report = MessageReport(
@@ -754,7 +760,9 @@ async def test_clocks_are_compared_as_soon_as_the_database_is_there() -> None:
         raise StorageError("The database is away.")
 
     async with WatchedStorage(MemoryStorage(clock=clock_of_loop())) as storage:
-        guarded = GuardedStorage(storage, guard, clock=clock_of_loop(), compare_clocks=compared.append)
+        guarded = GuardedStorage(
+            storage, guard, clock=clock_of_loop(), compare_clocks=compared.append, archives=ledger_archives()
+        )
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(storage, "before_write", fail)
             with pytest.raises(StorageError):

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from outreach.metrics import EngineMetrics
+from outreach.integrations.prometheus import EngineMetrics
 
 
 @attrs.frozen

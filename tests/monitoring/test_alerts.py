@@ -15,8 +15,8 @@ from starlette.applications import Starlette
 
 from outreach import NewMessage
 from outreach.errors import StorageError
-from outreach.metrics import engine_metrics
-from outreach.metrics.families import ENGINE_FAMILIES
+from outreach.integrations.prometheus import engine_metrics
+from outreach.integrations.prometheus.families import ENGINE_FAMILIES
 from outreach.protocols import SystemClock
 from outreach.services.status import FiguresQuery
 from outreach.storage.sqlite import SqliteStorage

@@ -13,9 +13,9 @@ from prometheus_client import CollectorRegistry
 
 from outreach import NewWorkspace, Outreach
 from outreach.errors import ConfigError, StorageError
-from outreach.metrics import EngineMetrics
-from outreach.metrics import engine_metrics as module
-from outreach.metrics.families import ENGINE_FAMILIES
+from outreach.integrations.prometheus import EngineMetrics
+from outreach.integrations.prometheus import engine_metrics as module
+from outreach.integrations.prometheus.families import ENGINE_FAMILIES
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus

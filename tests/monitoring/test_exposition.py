@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Metric, PlatformCollector
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.parser import text_string_to_metric_families
 
-from outreach.metrics import Counts, Family, Histograms, TallyCollector, TallyMetric
+from outreach.integrations.prometheus import Counts, Family, Histograms, TallyCollector, TallyMetric
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.testing.builders import make_dispatch

@@ -16,13 +16,13 @@ from opentelemetry.trace import SpanKind, StatusCode
 from starlette.testclient import TestClient
 
 from outreach import ConfigError, EngineConfig, NewMessage, Outreach
+from outreach.integrations.opentelemetry import Tracing, trace_id_of, tracer
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import make_dispatch, new_id
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, accept, fail
-from outreach.tracing import Tracing, trace_id_of, tracer
 from outreach_server import create_app
 from outreach_server.monitoring import request_spans
 from tests.cli.conftest import Process, database, start
@@ -76,7 +76,9 @@ async def _engine(collected: Collected, carrier: ScriptedCarrier, config: Engine
 async def test_a_message_is_followed_from_the_request_to_the_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
     """The intent links to the request; request to the provider and receipt are in the trace of the dispatch."""
     collected, carrier = Collected(), ScriptedCarrier(lambda _: accept().delivered(after_seconds=0.05))
-    monkeypatch.setattr("outreach.tracing.tracer", lambda name, given=None: tracer(name, given or collected.provider))
+    monkeypatch.setattr(
+        "outreach.integrations.opentelemetry.tracer", lambda name, given=None: tracer(name, given or collected.provider)
+    )
     async with _engine(collected, carrier) as engine:
         workspace = await given_workspace(engine)
         key = (await engine.api_keys.create(workspace.id)).api_key

@@ -9,15 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from outreach.database import (
-    archive_campaigns,
-    backup_database,
-    check_database,
-    compact_database,
-    copy_database,
-    restore_database,
-)
+from outreach.database import backup_database, check_database, compact_database, copy_database, restore_database
 from outreach.errors import DatabaseInUse
+from outreach.integrations.archives import archive_campaigns
 from tests.process.place import Place
 from tests.process.test_copies import at
 from tests.process.waiting import wait_for

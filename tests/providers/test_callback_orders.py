@@ -17,6 +17,7 @@ from outreach.models.states import DispatchState
 from outreach.models.work import WorkUnit
 from outreach.operations.waves import singles
 from outreach.operations.waves.singles import IntentTerms
+from outreach.plugins import ledger_archives
 from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols import SystemClock
 from outreach.runners.worker import Worker
@@ -77,7 +78,11 @@ class Line(Generic[P]):
     async def answer(self, outcome: DispatchOutcome) -> None:
         """Merge what the request came to, as the outbox does."""
         worker = Worker(
-            storage=self.engine._storage, clock=SystemClock(), config=EngineConfig(), analyser=ProviderAnalyser()
+            storage=self.engine._storage,
+            clock=SystemClock(),
+            config=EngineConfig(),
+            analyser=ProviderAnalyser(),
+            archives=ledger_archives(),
         )
         dispatch = await self.engine._storage.read(
             lambda tx: tx.dispatches.get(self.workspace_id, self.taken.dispatch_id)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from outreach.database import archive_campaigns
+from outreach.integrations.archives import archive_campaigns
 from tests.server.conftest import serve
 
 

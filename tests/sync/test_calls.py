@@ -30,6 +30,7 @@ from outreach import (
 )
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.sync import Outreach, fail_after
+from outreach.sync.streams import Items
 from outreach.testing.builders import new_id
 from outreach.testing.scripted import ScriptedCarrier
 from outreach.wire.call_plugin import Aborted
@@ -124,14 +125,13 @@ def test_items_end_with_their_error_after_what_came_before(engine: Outreach) -> 
 
 def test_an_interrupted_iteration_never_seems_complete(engine: Outreach) -> None:
     """It returns what it had read, and then raises however often it is asked."""
-    campaigns = engine.campaigns
 
     async def slow() -> AsyncIterator[int]:
         yield 1
         yield 2
         await asyncio.Event().wait()
 
-    items = campaigns._items(lambda _: slow())
+    items = Items(engine._lifetime.running(), slow())
     with pytest.raises(TimeoutError), fail_after(0.2):
         next(items)
     assert [next(items), next(items)] == [1, 2]

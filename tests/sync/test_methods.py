@@ -16,7 +16,9 @@ from outreach.events import CampaignStatusChanged, RecipientEnded
 from outreach.sync import EventStream, Outreach
 from outreach.testing.builders import new_id
 from tests.engine.every_method import Method, every_method
-from tests.sync.generate import NOT_FOR_CALLERS
+
+NOT_FOR_CALLERS = {"open", "close"}
+"""Methods of services that the engine calls as it opens and closes."""
 
 NAMES = [
     method.name
@@ -51,6 +53,29 @@ async def async_answer_of(method: Method, workspace_id: str) -> object:
         return [type(item) async for item in found] if hasattr(found, "__aiter__") else type(await found)
     except OutreachError as error:
         return type(error)
+
+
+def test_every_public_method_has_a_counterpart() -> None:
+    """A new service, and a new method of one, needs a line in outreach/sync/services.py."""
+    engine = Outreach.open("memory://")
+    missing = [
+        f"{service}.{name}"
+        for service, instance in vars(AsyncOutreach.open("memory://")).items()
+        if not service.startswith("_") and type(instance).__module__.startswith("outreach.services.")
+        for name, _ in inspect.getmembers(instance, inspect.ismethod)
+        if (name == "__call__" or not name.startswith("_")) and name not in NOT_FOR_CALLERS
+        if not hasattr(getattr(engine, service, None), name)
+    ]
+    assert not missing, "outreach/sync/services.py lacks them"
+
+
+def test_help_shows_what_stands_at_the_asynchronous_method(engine: Outreach) -> None:
+    """The parameters, the synchronous result, and the docstring without `async`."""
+    function = engine.campaigns.iter_recipients
+    assert list(inspect.signature(function).parameters)[:2] == ["workspace_id", "campaign_id"]
+    assert inspect.signature(function).return_annotation == "Iterator[Recipient]"
+    assert "        with engine.events.subscribe(" in (engine.events.subscribe.__doc__ or "")
+    assert inspect.signature(Outreach.open).parameters == inspect.signature(AsyncOutreach.open).parameters
 
 
 @pytest.mark.anyio

@@ -18,8 +18,8 @@ from outreach.operations.campaigns.reporting import report_of
 from outreach.operations.common import campaign_of
 from outreach.operations.erasure.campaigns import begin_erasure, erase_slice
 from outreach.operations.register import inbound
+from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.protocols.storage import Operation
-from outreach.storage.archives import erase_campaign
 from outreach.working_set import Transaction
 
 T = TypeVar("T")
@@ -42,6 +42,7 @@ class Transactions(Protocol):
 async def apply_retention(
     storage: Transactions,
     clock: Clock,
+    archives: LedgerArchives,
     *,
     workspace_id: str | None,
     actor: str,
@@ -76,11 +77,11 @@ async def apply_retention(
             bulk=True,
         )
         slices += int(more)
-    unreachable = await erase_in_archives(storage, workspace_id)
+    unreachable = await erase_in_archives(storage, archives, workspace_id)
     return RetentionResult(campaigns=campaigns, slices=slices, more=more, unreachable=unreachable)
 
 
-async def erase_in_archives(storage: Transactions, workspace_id: str | None) -> Sequence[str]:
+async def erase_in_archives(storage: Transactions, archives: LedgerArchives, workspace_id: str | None) -> Sequence[str]:
     """Erase erased campaigns in their archives too; return what is wrong with those that cannot be written."""
     problems: dict[str, str] = {}
     while pending := await storage.read(lambda tx: tx.archives.to_erase(workspace_id, without=problems)):
@@ -88,7 +89,7 @@ async def erase_in_archives(storage: Transactions, workspace_id: str | None) -> 
             if one.archive_id in problems:
                 continue
             try:
-                await to_thread.run_sync(erase_campaign, one)
+                await to_thread.run_sync(archives.erase_campaign, one)
             except ArchiveUnavailable as error:
                 problems[one.archive_id] = error.message
                 continue

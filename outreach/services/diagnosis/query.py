@@ -128,7 +128,9 @@ class DiagnosisQuery:
     async def _read(self) -> tuple[EngineStatus, Snapshot]:
         status = await self._status()
         mark = self._context.storage.high_water()
-        snapshot = await self._context.storage.read(lambda tx: take_snapshot(tx, mark=mark, now=status.at))
+        snapshot = await self._context.storage.read(
+            lambda tx: take_snapshot(tx, self._context.archives, mark=mark, now=status.at)
+        )
         return status, snapshot
 
     def _of_data(self, status: EngineStatus, snapshot: Snapshot) -> Sequence[DiagnosisFinding]:

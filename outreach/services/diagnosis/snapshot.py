@@ -14,10 +14,10 @@ from outreach.models.archive import ListedArchive
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.work import Claim, DatabaseHome, HighWaterMark
-from outreach.operations.archives.reading import list_archives
 from outreach.operations.common import workspace_of
 from outreach.operations.settling.callbacks import misdirected_lately
 from outreach.operations.waves.leases import is_behind
+from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.working_set import Transaction
 
 MAX_ACCOUNTS: Final = 100
@@ -76,7 +76,7 @@ class Snapshot:
     archives: Sequence[ListedArchive]
 
 
-def take_snapshot(tx: Transaction, *, mark: HighWaterMark | None, now: datetime) -> Snapshot:
+def take_snapshot(tx: Transaction, archives: LedgerArchives, *, mark: HighWaterMark | None, now: datetime) -> Snapshot:
     """Read a snapshot; `mark` is the one beside the database."""
     known = tx.accounts.any_workspace(None, limit=_MAX_READ)
     accounts = list(itertools.islice(_live_accounts(tx, known, now), MAX_ACCOUNTS + 1))
@@ -91,7 +91,7 @@ def take_snapshot(tx: Transaction, *, mark: HighWaterMark | None, now: datetime)
         named_senders=list(itertools.islice(named, MAX_LISTED)),
         known_home=tx.leases.home(),
         is_behind=is_behind(tx, mark, tx.leases.current()),
-        archives=[one for one in list_archives(tx, None) if one.problem is not None],
+        archives=[one for one in archives.list_archives(tx, None) if one.problem is not None],
     )
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from outreach.clock import format_timestamp, parse_timestamp
 from outreach.convert.columns import Value, json_text
-from outreach.models.archive import Archive, ArchivedCampaign, ArchivedErasure
+from outreach.models.archive import Archive, ArchivedErasure, ArchivedLedger
 from outreach.models.message import InboundMessage
 from outreach.models.recipient import Recipient
 from outreach.policy.number_zones import country_of_phone
@@ -232,15 +232,15 @@ class Erasures(Table):
 
 
 class Archives(Table):
-    """Which campaigns are archived, and where; `archives.moving` writes it."""
+    """Which campaigns have their ledger in a file, and in which; `integrations.archives.moving` writes it."""
 
-    def of_campaign(self, workspace_id: str, campaign_id: str) -> ArchivedCampaign | None:
+    def of_campaign(self, workspace_id: str, campaign_id: str) -> ArchivedLedger | None:
         """Return where the ledger of a campaign is; None while it is in the database, and no move was begun."""
         rows = self._rows.query("archives.of_campaign", workspace_id=workspace_id, campaign_id=campaign_id)
         if not rows:
             return None
         [[archive_id, file, state, figures]] = rows
-        return ArchivedCampaign(archive_id=archive_id, file=file, state=state, figures=figures)
+        return ArchivedLedger(archive_id=archive_id, file=file, state=state, figures=figures)
 
     def list(self, workspace_id: str | None) -> Sequence[Archive]:
         """Return those that hold something of a workspace, or all, by (created_at, id)."""

@@ -9,7 +9,8 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from outreach.http import EXPORT_CONTENT_TYPES, render_report_page, write_campaign_report
+from outreach.http import EXPORT_CONTENT_TYPES, write_campaign_report
+from outreach.integrations.report_page import render_report_page
 from outreach_server.auth import authenticate_request
 from outreach_server.context import server_of
 from outreach_server.download import DownloadResponse, made_in_turn, prefers

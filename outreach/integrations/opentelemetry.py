@@ -23,7 +23,7 @@ from outreach.models.states import DispatchState
 from outreach.models.work import WorkUnit
 from outreach.protocols.instrumentation import Instrumentation
 
-with needed_for("outreach.tracing"):
+with needed_for("outreach.integrations.opentelemetry"):
     from opentelemetry import context, trace
     from opentelemetry.context import Context
     from opentelemetry.trace import (

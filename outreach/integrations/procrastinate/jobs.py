@@ -15,7 +15,7 @@ import psycopg
 from procrastinate.connector import BaseAsyncConnector
 from psycopg.pq import TransactionStatus
 
-from outreach.dispatch.procrastinate.schema import conninfo_of
+from outreach.integrations.procrastinate.schema import conninfo_of
 from outreach.models.work import WorkUnit
 
 T = TypeVar("T")

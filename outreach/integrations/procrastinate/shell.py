@@ -6,8 +6,8 @@ import os
 
 import procrastinate
 
-from outreach.dispatch.procrastinate.schema import conninfo_of
 from outreach.errors import ConfigError
+from outreach.integrations.procrastinate.schema import conninfo_of
 
 _VARIABLE = "OUTREACH_DATABASE_URL"
 

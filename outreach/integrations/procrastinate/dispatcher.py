@@ -18,7 +18,8 @@ from procrastinate.manager import JobManager
 
 from outreach.clock import StepWatch
 from outreach.dispatch.leased import FIRST_BACKOFF_SECONDS, LeasedDispatcher, UnitState
-from outreach.dispatch.procrastinate.jobs import (
+from outreach.errors import ConfigError, StorageError
+from outreach.integrations.procrastinate.jobs import (
     FREE_ORPHANS,
     LOOK_AFTER,
     QUEUE,
@@ -28,8 +29,7 @@ from outreach.dispatch.procrastinate.jobs import (
     connector_of,
     queue_of,
 )
-from outreach.dispatch.procrastinate.schema import conninfo_of
-from outreach.errors import ConfigError, StorageError
+from outreach.integrations.procrastinate.schema import conninfo_of
 from outreach.log_throttle import LogThrottle
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.dispatcher import DispatcherFactory, DispatcherParts

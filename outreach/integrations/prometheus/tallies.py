@@ -13,9 +13,9 @@ from itertools import accumulate
 from typing import Final, Protocol
 
 from outreach.extras import needed_for
-from outreach.metrics.families import Family
+from outreach.integrations.prometheus.families import Family
 
-with needed_for("outreach.metrics"):
+with needed_for("outreach.integrations.prometheus"):
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
     from prometheus_client.registry import Collector
     from prometheus_client.samples import Sample

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from outreach.clock import Clock
 from outreach.errors import ConfigError
+from outreach.integrations.archives import ledgers
 from outreach.models.archive import ArchiveResult, ListedArchive
-from outreach.operations.archives.reading import list_archives as listed
 from outreach.storage.opening import is_postgres
 
 
@@ -47,7 +47,7 @@ def archive_campaigns(
         StorageError: The file holds something else, or one of both cannot be used.
     """
     path = _path(url)
-    from outreach.archives import moving
+    from outreach.integrations.archives import moving
 
     return moving.archive_campaigns(
         path, file, before=before, workspace_id=workspace_id, clock=clock, on_progress=on_progress
@@ -71,7 +71,7 @@ def list_archives(url: str) -> Sequence[ListedArchive]:
         require_no_archive(raw)
         session = Session(raw, read_only=True)
         session.rows.begin()
-        return listed(session.transaction, None)
+        return ledgers.list_archives(session.transaction, None)
 
 
 def move_archive(url: str, file: Path) -> str:
@@ -83,7 +83,7 @@ def move_archive(url: str, file: Path) -> str:
         StorageError: The file is no archive of this database.
     """
     path = _path(url)
-    from outreach.archives import moving
+    from outreach.integrations.archives import moving
 
     return moving.move_archive(path, file)
 

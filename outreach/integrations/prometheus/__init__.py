@@ -7,8 +7,8 @@ async with Outreach.open(url, dispatch=True, instrumentation=[metrics]) as engin
 
 from __future__ import annotations
 
-from outreach.metrics.engine_metrics import EngineMetrics
-from outreach.metrics.families import Family
-from outreach.metrics.tallies import BoundedNames, Counts, Histograms, TallyCollector, TallyMetric
+from outreach.integrations.prometheus.engine_metrics import EngineMetrics
+from outreach.integrations.prometheus.families import Family
+from outreach.integrations.prometheus.tallies import BoundedNames, Counts, Histograms, TallyCollector, TallyMetric
 
 __all__ = ["BoundedNames", "Counts", "EngineMetrics", "Family", "Histograms", "TallyCollector", "TallyMetric"]

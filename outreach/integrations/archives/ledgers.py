@@ -1,4 +1,8 @@
-"""Reading a campaign whose contacts and requests are in an archive, as if they were in the database."""
+"""What the core asks of ledger archives: `outreach.protocols.ledger_archives.LedgerArchives`, in functions.
+
+A campaign whose contacts and requests are in an archive is read as if they were in the database. What works on files is
+imported with the first of them.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,8 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from outreach.errors import ArchiveUnavailable
-from outreach.models.archive import Archive, ListedArchive
+from outreach.models.archive import Archive, ArchivedErasure, ListedArchive
 from outreach.models.trail import TrailEntry
-from outreach.storage.archives import read_archive
 from outreach.working_set import Transaction
 from outreach.working_set.tables.reports import Reports
 from outreach.working_set.tables.trail import Trail
@@ -31,6 +34,8 @@ def ledger_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Iterator[
     if place is None or not place.is_read_there:
         yield tx
         return
+    from outreach.integrations.archives.files import read_archive
+
     with read_archive(place.file, place.archive_id) as archive:
         if archive.campaigns.get(workspace_id, campaign_id) is None:
             raise ArchiveUnavailable(
@@ -45,7 +50,47 @@ def list_archives(tx: Transaction, workspace_id: str | None) -> Sequence[ListedA
     return [_listed(one) for one in tx.archives.list(workspace_id)]
 
 
+def erase_campaign(one: ArchivedErasure) -> None:
+    """Take numbers, names and texts of a campaign out of its archive, slice by slice; what is counted stays.
+
+    Raises:
+        ArchiveUnavailable: The archive is not there, or cannot be written.
+    """
+    from outreach.integrations.archives import erasing
+
+    erasing.erase_campaign(one)
+
+
+def require_writable(archives: Sequence[Archive]) -> None:
+    """Raise `ArchiveUnavailable` if one of these archives cannot be written now."""
+    from outreach.integrations.archives import erasing
+
+    with erasing.opened_archives(archives):
+        pass
+
+
+def erase_person(archives: Sequence[Archive], workspace_id: str, phone: str, *, name: str) -> Mapping[str, int]:
+    """Put a name in the place of a number in all of these archives, or in none.
+
+    Returns:
+        How many contacts and calls were the person's, in all together.
+
+    Raises:
+        ArchiveUnavailable: One is not there, or cannot be written.
+    """
+    from outreach.integrations.archives import erasing
+
+    total = {"contacts": 0, "calls": 0}
+    with erasing.opened_archives(archives) as opened:
+        for raw in opened:
+            found = erasing.erase_person(raw, workspace_id, phone, name=name)
+            total = {what: count + found[what] for what, count in total.items()}
+    return total
+
+
 def _listed(archive: Archive) -> ListedArchive:
+    from outreach.integrations.archives.files import read_archive
+
     try:
         with read_archive(archive.file, archive.id):
             return ListedArchive(archive=archive, problem=None)

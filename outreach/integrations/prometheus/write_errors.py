@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from outreach.metrics.tallies import OTHER
+from outreach.integrations.prometheus.tallies import OTHER
 
 SQLITE_ERRORS: Final = (
     "SQLITE_ABORT",

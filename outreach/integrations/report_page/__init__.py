@@ -1,4 +1,4 @@
-"""A campaign's report as one HTML page: no script, no request to anywhere, light and dark."""
+"""A campaign's report as one HTML page: no script, no request to anywhere, light and dark. A public module."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from importlib import resources
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from outreach.convert.report_page.charts import Bar, bars, columns
+from outreach.integrations.report_page.charts import Bar, bars, columns
 from outreach.models.campaign_report import CampaignReport, FailureCount
+
+__all__ = ["render_report_page"]
 
 _MAX_FAILURES: Final = 20
 

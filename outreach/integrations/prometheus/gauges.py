@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, get_args
 
-from outreach.metrics import families
-from outreach.metrics.tallies import BoundedNames, Counts, Labels, Metric, gauge
+from outreach.integrations.prometheus import families
+from outreach.integrations.prometheus.tallies import BoundedNames, Counts, Labels, Metric, gauge
 from outreach.models.database import EngineFigures
 from outreach.models.status import DispatcherHealth, DispatcherState
 
