@@ -1,4 +1,4 @@
--- Everything, as the SQLite schema has it after its migrations: the same tables and columns, in the schema `outreach`.
+-- Everything, as SQLite's first migration has it: the same tables and columns, in the schema `outreach`.
 --
 -- Timestamps are texts in UTC of one width (2026-11-20T16:10:25.000000Z), so that they sort as the moments do. Booleans
 -- are 0 and 1. Columns that hold JSON hold it as text, to the letter. Texts sort by their code points (COLLATE "C"),
@@ -202,7 +202,8 @@ CREATE TABLE campaigns (
     loading_until TEXT COLLATE "C",
     variable_names TEXT COLLATE "C",
     archived_at TEXT COLLATE "C",
-    erased_at TEXT COLLATE "C"
+    erased_at TEXT COLLATE "C",
+    retry_voicemail INTEGER CHECK (retry_voicemail IN (0, 1))
 );
 
 CREATE INDEX campaigns_in_status ON campaigns (status, created_at, id) WHERE loading_until IS NULL;
@@ -306,6 +307,7 @@ CREATE TABLE calls (
     dialed_at TEXT COLLATE "C",
     answered_at TEXT COLLATE "C",
     ended_at TEXT COLLATE "C",
+    country TEXT,
     FOREIGN KEY (campaign_number) REFERENCES campaigns (number),
     FOREIGN KEY (campaign_number, position) REFERENCES recipients (campaign_number, position)
 );
@@ -380,6 +382,7 @@ CREATE TABLE dispatches (
     epoch BIGINT NOT NULL,
     created_at TEXT COLLATE "C" NOT NULL,
     settled_at TEXT COLLATE "C",
+    country TEXT,
     CHECK ((campaign_number IS NULL) = (position IS NULL)),
     FOREIGN KEY (campaign_number) REFERENCES campaigns (number),
     FOREIGN KEY (campaign_number, position) REFERENCES recipients (campaign_number, position)
@@ -416,7 +419,8 @@ CREATE TABLE inbound_messages (
     written_at TEXT COLLATE "C" NOT NULL,
     received_at TEXT COLLATE "C" NOT NULL,
     unclear BIGINT NOT NULL DEFAULT 0 CHECK (unclear IN (0, 1)),
-    archived_campaign BIGINT
+    archived_campaign BIGINT,
+    media TEXT NOT NULL DEFAULT '[]'
 );
 
 CREATE UNIQUE INDEX inbound_messages_by_provider_id ON inbound_messages (workspace_id, provider, md5(provider_id))
