@@ -12,13 +12,14 @@ from sqlite_utils import Database
 from outreach import working_set
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import DispatchState, RecipientStatus
-from outreach.storage.base.queries import parse
+from outreach.storage import sql as shared
+from outreach.storage.sql import parse
 from outreach.storage.sqlite import SqliteStorage, schema, sql
 from outreach.storage.sqlite.backend import Session
 from outreach.working_set import AlreadyExists, Transaction
 from tests.storage.sqlite_support import NOW, contacts, dispatch, opened, set_up
 
-SQL_FILES = sorted(path.stem for path in Path(sql.__file__).parent.glob("*.sql"))
+SQL_FILES = sorted(path.stem for path in Path(shared.__file__).parent.glob("*.sql"))
 LARGE = (
     "recipients",
     "dispatches",
@@ -209,14 +210,14 @@ def test_every_query_is_used() -> None:
 
 def test_a_query_is_there_once_and_says_why() -> None:
     """Mistakes in the files are found when they are read."""
-    assert dict(parse("-- File.\n\n-- one --\n-- Why.\nSELECT 1\n\n-- two --\n-- Why.\nSELECT 2", {})) == {
+    assert dict(parse("-- File.\n\n-- one --\n-- Why.\nSELECT 1\n\n-- two --\n-- Why.\nSELECT 2")) == {
         "one": "-- Why.\nSELECT 1",
         "two": "-- Why.\nSELECT 2",
     }
     with pytest.raises(ValueError, match="'one' is there twice"):
-        parse("-- one --\n-- Why.\nSELECT 1\n-- one --\n-- Why.\nSELECT 1", {})
+        parse("-- one --\n-- Why.\nSELECT 1\n-- one --\n-- Why.\nSELECT 1")
     with pytest.raises(ValueError, match="'one' has no comment"):
-        parse("-- one --\nSELECT 1", {})
+        parse("-- one --\nSELECT 1")
 
 
 @pytest.mark.anyio

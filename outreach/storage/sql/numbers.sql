@@ -3,10 +3,10 @@
 -- by_phone --
 -- Numbers that messages and caller-ID groups name by their phone number.
 SELECT {numbers}
-FROM json_each(:wanted) AS wanted
-CROSS JOIN numbers
-    ON numbers.workspace_id = json_extract(wanted.value, '$[0]')
-    AND numbers.phone = json_extract(wanted.value, '$[1]')
+FROM {each_row:wanted}
+{join} numbers
+    ON numbers.workspace_id = {part:0}
+    AND numbers.phone = {part:1}
 
 -- list --
 -- The first number of a carrier, which POST /sms sends from.

@@ -8,15 +8,15 @@ SELECT {calls} FROM calls WHERE id = :call_id
 -- Newest first: identifiers sort in the order of their creation.
 SELECT {calls} FROM calls
 WHERE workspace_id = :workspace_id
-    AND (:after IS NULL OR id < :after)
-    AND (:number IS NULL OR campaign_number = :number)
+    AND (:after::text IS NULL OR id < :after::text)
+    AND (:number::bigint IS NULL OR campaign_number = :number::bigint)
 ORDER BY id DESC
 LIMIT :limit
 
 -- by_provider_id --
 -- Identifiers of two providers might be the same; the newest call counts.
 SELECT {calls} FROM calls
-WHERE workspace_id = :workspace_id AND provider_call_id = :provider_call_id
+WHERE workspace_id = :workspace_id AND {same:provider_call_id|:provider_call_id}
 ORDER BY created_at DESC, id DESC
 LIMIT 1
 

@@ -7,21 +7,21 @@ SELECT {dispatches} FROM dispatches WHERE id = :dispatch_id
 -- by_provider_id --
 -- For callbacks. Providers promise unique identifiers; if one were reused, the newest counts.
 SELECT {dispatches}
-FROM json_each(:wanted) AS wanted
-CROSS JOIN dispatches INDEXED BY dispatches_by_provider_id
-    ON dispatches.provider_id = json_extract(wanted.value, '$[2]')
-    AND dispatches.provider = json_extract(wanted.value, '$[1]')
-    AND dispatches.workspace_id = json_extract(wanted.value, '$[0]')
+FROM {each_row:wanted}
+{join} dispatches INDEXED BY dispatches_by_provider_id
+    ON {same:dispatches.provider_id|{part:2}}
+    AND dispatches.provider = {part:1}
+    AND dispatches.workspace_id = {part:0}
 ORDER BY dispatches.created_at DESC, dispatches.id DESC
 
 -- with_provider_id --
 -- Without a workspace, because an answer with the identifier of another tenant's request must be found out. What is found
 -- is compared, and nothing of it is shown.
 SELECT {dispatches}
-FROM json_each(:wanted) AS wanted
-CROSS JOIN dispatches INDEXED BY dispatches_by_provider_id
-    ON dispatches.provider_id = json_extract(wanted.value, '$[1]')
-    AND dispatches.provider = json_extract(wanted.value, '$[0]')
+FROM {each_row:wanted}
+{join} dispatches INDEXED BY dispatches_by_provider_id
+    ON {same:dispatches.provider_id|{part:1}}
+    AND dispatches.provider = {part:0}
 ORDER BY dispatches.created_at DESC, dispatches.id DESC
 
 -- similar --
@@ -30,7 +30,7 @@ SELECT {dispatches} FROM dispatches INDEXED BY dispatches_to_number
 WHERE to_number = :phone
     AND created_at BETWEEN :since AND :until
     AND provider = :provider
-    AND from_number IS :from_number
+    AND from_number {is} :from_number::text
     AND id <> :dispatch_id
 ORDER BY created_at, id
 
@@ -38,10 +38,10 @@ ORDER BY created_at, id
 -- All dispatches of some recipients. The index is named, because SQLite would scan a campaign's dispatches along the
 -- one in the order of time.
 SELECT {dispatches}
-FROM json_each(:wanted) AS wanted
-CROSS JOIN dispatches INDEXED BY dispatches_of_recipient
-    ON dispatches.campaign_number = json_extract(wanted.value, '$[0]')
-    AND dispatches.position = json_extract(wanted.value, '$[1]')
+FROM {each_row:wanted}
+{join} dispatches INDEXED BY dispatches_of_recipient
+    ON dispatches.campaign_number = {part:0}::bigint
+    AND dispatches.position = {part:1}::bigint
 ORDER BY dispatches.created_at, dispatches.id
 
 -- of_call --
@@ -72,7 +72,7 @@ ORDER BY created_at
 -- dialled --
 -- The spelling of a number that a workspace used last.
 SELECT to_number FROM dispatches INDEXED BY dispatches_to_number
-WHERE workspace_id = :workspace_id AND to_number IN (SELECT value FROM json_each(:phones))
+WHERE workspace_id = :workspace_id AND to_number IN ({values:phones})
 ORDER BY created_at DESC
 LIMIT 1
 
@@ -81,7 +81,7 @@ LIMIT 1
 -- all would take longer.
 SELECT {dispatches} FROM dispatches INDEXED BY dispatches_of_campaign
 WHERE campaign_number = :number AND created_at >= :since AND state <> 'dispatching'
-ORDER BY created_at DESC, rowid DESC
+ORDER BY created_at DESC, {serial} DESC
 LIMIT :limit
 
 -- judged --
@@ -93,7 +93,7 @@ WHERE campaign_number = :number
     AND created_at <= :until
     AND state NOT IN ('dispatching', 'withdrawn', 'deferred', 'not_sent')
     AND coalesce(reason, '') NOT IN ('worker_lost', 'interrupted')
-ORDER BY created_at DESC, rowid DESC
+ORDER BY created_at DESC, {serial} DESC
 LIMIT :limit
 
 -- groups --
@@ -110,16 +110,15 @@ FROM dispatches INDEXED BY dispatches_of_campaign
 LEFT JOIN calls ON calls.id = dispatches.call_id
 WHERE dispatches.campaign_number = :number
 GROUP BY 1, 2, 3, 4, 5
-ORDER BY 6 DESC, 1, 2, 3, 4, 5
+ORDER BY 6 DESC, 1, 2, 3 NULLS FIRST, 4 NULLS FIRST, 5 NULLS FIRST
 LIMIT 1000
 
 -- abandoned --
 -- Left without an outcome by workers that have ended. The first condition is that of the index, word for word, as in the next
 -- two queries.
 SELECT {dispatches} FROM dispatches INDEXED BY dispatches_open
-WHERE state IN ('dispatching', 'unknown') AND state = 'dispatching' AND epoch NOT IN (
-    SELECT value FROM json_each(:living)
-)
+WHERE state IN ('dispatching', 'unknown') AND state = 'dispatching'
+    AND epoch {not_in} {values:living}::bigint {end}
 ORDER BY created_at, id
 LIMIT :limit
 
@@ -127,7 +126,7 @@ LIMIT :limit
 -- Unknown dispatches, which wait for evidence.
 SELECT {dispatches} FROM dispatches INDEXED BY dispatches_open
 WHERE state IN ('dispatching', 'unknown') AND state = 'unknown'
-    AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
+    AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
     AND (created_at, id) > (:after_at, :after_id)
 ORDER BY created_at, id
 LIMIT :limit
@@ -138,9 +137,9 @@ SELECT workspace_id, COUNT(*), MIN(created_at)
 FROM (
     SELECT workspace_id, created_at FROM dispatches INDEXED BY dispatches_open
     WHERE state IN ('dispatching', 'unknown') AND state = 'unknown'
-        AND (:workspace_id IS NULL OR workspace_id = :workspace_id)
+        AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
     ORDER BY created_at, id
     LIMIT :limit
-)
+) AS found
 GROUP BY workspace_id
 ORDER BY MIN(created_at), workspace_id

@@ -17,19 +17,18 @@ LIMIT :limit
 -- replied_since --
 -- Whether a number has written: the last entry of the index is enough.
 SELECT 1 FROM (
-    SELECT max(received_at) AS received_at FROM inbound_messages
+    SELECT MAX(received_at) AS received_at FROM inbound_messages
     WHERE workspace_id = :workspace_id AND from_number = :phone
 ) AS latest
 WHERE received_at >= :since
 
 -- senders_among --
 -- The same for many numbers: one search of the index for each.
-SELECT wanted.value FROM json_array_elements_text(:phones::json) AS wanted (value)
-CROSS JOIN LATERAL (
-    SELECT max(received_at) AS received_at FROM inbound_messages
+SELECT wanted.value FROM {each:phones}
+WHERE (
+    SELECT MAX(received_at) FROM inbound_messages INDEXED BY inbound_messages_by_sender
     WHERE workspace_id = :workspace_id AND from_number = wanted.value
-) AS latest
-WHERE latest.received_at >= :since
+) >= :since
 
 -- last_keyword --
 -- Keywords count in the order in which they were written; read for each inbound keyword.
@@ -38,5 +37,5 @@ WHERE workspace_id = :workspace_id AND from_number = :phone AND keyword = :keywo
 
 -- last_unclear --
 -- The same of what a person has to read; read for each START.
-SELECT max(written_at) FROM inbound_messages
+SELECT max(written_at) FROM inbound_messages INDEXED BY inbound_messages_by_sender
 WHERE workspace_id = :workspace_id AND from_number = :phone AND unclear = 1

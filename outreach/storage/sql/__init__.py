@@ -1,0 +1,104 @@
+r"""The named queries, each once for all databases, in files by what they are about.
+
+A query begins with a line `-- name --` and a comment with its reason. What one database lacks is left out there:
+
+| in the text | SQLite | PostgreSQL |
+|---|---|---|
+| `::bigint` | left out | casts |
+| `INDEXED BY name` | the index that is used | left out |
+
+A word in braces stands for what each database has in its own way:
+
+| word | meaning | SQLite | PostgreSQL |
+|---|---|---|---|
+| `{recipients}` | the table's columns in the order of a row | | |
+| `{join}` | `JOIN`; SQLite reads the left side first | `CROSS JOIN` | `JOIN` |
+| `{each:ids}` | rows `wanted` with a `value`, from a JSON array | `json_each` | `json_array_elements_text` |
+| `{each_row:ids}` | the same for arrays in an array, with a `key` | `json_each` | `json_array_elements` |
+| `{part:0}` | the first element of `wanted.value`; a text | `json_extract` | `->>` |
+| `{values:ids}` | a query of the elements of a JSON array | `json_each` | `json_array_elements_text` |
+| `{in} SELECT … {end}` | looks each row up by its key | `IN (…)` | `= ANY (ARRAY(…))` |
+| `{not_in} SELECT … {end}` | its opposite | `NOT IN (…)` | `<> ALL (ARRAY(…))` |
+| `{is}` | equal, or both null | `IS` | `IS NOT DISTINCT FROM` |
+| `{row}` | the place of a row | `rowid` | `ctid` |
+| `{serial}` | the number of a dispatch in the order of insertion | `rowid` | `number` |
+| `{instr}(a, b)` | where the text `b` begins in `a`, literally; 0 for nowhere | `instr` | `strpos` |
+| `{same:a\|b}` | equal texts of any length, found by the index of their beginnings | `=` | `left(…, 200)` too |
+| `{apart}` | at the end of a subquery: it is not merged with the outer query | | `OFFSET 0` |
+| `{field:name}` | a field of an early event's report, as its index has it | `json_extract` | `->>` |
+| `{has_digits:body}` | whether bytes contain `:digits` | `instr` | `position` |
+| `{private:error}` | whether a text has a blank, or seven digits in a row | `GLOB` | `~` |
+| `{days_before:days}` | the moment so many days before `:now` | `strftime` | `make_interval` |
+| `{milliseconds:a\|b}` | whole milliseconds from `a` to `b` | `strftime` | `extract` |
+
+A query that differs in more than words stands beside its backend, in a file of the same name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib import resources
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+from outreach.working_set.kinds import ALL_KINDS, AUDIT, TRAIL
+
+_HEADER: Final = re.compile(r"^-- (\w+) --$", re.MULTILINE)
+_WORD: Final = re.compile(r"\{(\w+)(?::([^{}]*))?\}")
+
+_COLUMNS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **{kind.table: ", ".join(f"{kind.table}.{name}" for name in kind.columns) for kind in ALL_KINDS},
+        **{kind.table: ", ".join(kind.columns) for kind in (AUDIT, TRAIL)},
+    }
+)
+
+
+@attrs.frozen(kw_only=True)
+class Dialect:
+    """How a database writes the queries.
+
+    Attributes:
+        package: The package of the queries that it alone has.
+        words: The text of each word; `$0` and `$1` stand for what follows the word's colon, parted by `|`.
+        left_out: What is left out.
+    """
+
+    package: str
+    words: Mapping[str, str]
+    left_out: re.Pattern[str]
+
+    def load(self, aggregate: str) -> Mapping[str, str]:
+        """Return the queries about one thing by their names; see `parse` for the error."""
+        files = [resources.files(package).joinpath(f"{aggregate}.sql") for package in (__name__, self.package)]
+        text = "\n".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
+        return MappingProxyType({name: self.write(query) for name, query in parse(text).items()})
+
+    def write(self, text: str) -> str:
+        """Return a query as this database has it; raise `KeyError` for an unknown word."""
+        # A word may have another one behind its colon.
+        while _WORD.search(text):
+            text = _WORD.sub(self._word, text)
+        return self.left_out.sub("", text)
+
+    def _word(self, found: re.Match[str]) -> str:
+        text = self.words[found[1]] if found[1] in self.words else _COLUMNS[found[1]]
+        for number, given in enumerate((found[2] or "").split("|")):
+            text = text.replace(f"${number}", given)
+        return text
+
+
+def parse(text: str) -> Mapping[str, str]:
+    """Return the queries of a text by their names; raise `ValueError` for a repeated name or a missing comment."""
+    queries: dict[str, str] = {}
+    _, *parts = _HEADER.split(text)
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        if name in queries:
+            raise ValueError(f"The query {name!r} is there twice.")
+        if not body.lstrip().startswith("--"):
+            raise ValueError(f"The query {name!r} has no comment that says what it is for.")
+        queries[name] = body.strip()
+    return queries
