@@ -73,25 +73,15 @@ SELECT number, change FROM campaign_lists WHERE workspace_id = :workspace_id
 -- Counted without reading any campaign.
 SELECT SUM(count)::bigint AS sum FROM campaign_counts
 WHERE workspace_id = :workspace_id
-    AND (:channel::text IS NULL OR channel = :channel::text)
-    AND (:status::text IS NULL OR status = :status::text)
+    AND channel = :channel  -- if given
+    AND status = :status  -- if given
 
 -- page --
 -- The numbers on a page, newest first; only an index is read.
-SELECT number FROM campaigns
+SELECT number, created_at, id FROM campaigns
 WHERE workspace_id = :workspace_id
-    AND channel = :channel
-    AND loading_until IS NULL
-    AND (created_at, id) < (:after_at, :after_id)
-ORDER BY created_at DESC, id DESC
-LIMIT :limit OFFSET :offset
-
--- page_in_status --
--- The same for one status.
-SELECT number FROM campaigns
-WHERE workspace_id = :workspace_id
-    AND channel = :channel
-    AND status = :status
+    AND channel = :channel  -- or each
+    AND status = :status  -- if given
     AND loading_until IS NULL
     AND (created_at, id) < (:after_at, :after_id)
 ORDER BY created_at DESC, id DESC
@@ -100,28 +90,11 @@ LIMIT :limit OFFSET :offset
 -- found_by_looking --
 -- The result of `found` by a scan of the names in the order of an index, for texts that are too short for the index of
 -- names or too frequent.
-SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind FROM campaigns
-WHERE workspace_id = :workspace_id
-    AND channel = :channel
-    AND loading_until IS NULL
-    AND (:status::text IS NULL OR status = :status::text)
-    AND {instr}(name_folded, :search) > 0
-ORDER BY created_at DESC, id DESC
-
--- found_of_both_by_looking --
--- The same for both channels, merged.
 SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind, created_at, id FROM campaigns
 WHERE workspace_id = :workspace_id
-    AND channel = 'sms'
+    AND channel = :channel  -- or each
+    AND status = :status  -- if given
     AND loading_until IS NULL
-    AND (:status::text IS NULL OR status = :status::text)
-    AND {instr}(name_folded, :search) > 0
-UNION ALL
-SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id
-    AND channel = 'call'
-    AND loading_until IS NULL
-    AND (:status::text IS NULL OR status = :status::text)
     AND {instr}(name_folded, :search) > 0
 ORDER BY created_at DESC, id DESC
 
@@ -137,9 +110,9 @@ SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind FROM campa
 WHERE workspace_id = :workspace_id
     AND archived_at IS NOT NULL
     AND loading_until IS NULL
-    AND (:channel::text IS NULL OR channel = :channel::text)
-    AND (:status::text IS NULL OR status = :status::text)
-    AND (:search = '' OR {instr}(name_folded, :search) > 0)
+    AND channel = :channel  -- if given
+    AND status = :status  -- if given
+    AND {instr}(name_folded, :search) > 0  -- if given
 ORDER BY created_at DESC, id DESC
 
 -- unarchived --
@@ -149,9 +122,9 @@ WHERE workspace_id = :workspace_id
     AND channel IN ('sms', 'call')
     AND archived_at IS NULL
     AND loading_until IS NULL
-    AND (:channel::text IS NULL OR channel = :channel::text)
-    AND (:status::text IS NULL OR status = :status::text)
-    AND (:search = '' OR {instr}(name_folded, :search) > 0)
+    AND channel = :channel  -- if given
+    AND status = :status  -- if given
+    AND {instr}(name_folded, :search) > 0  -- if given
 ORDER BY created_at DESC, id DESC
 
 -- in_status --

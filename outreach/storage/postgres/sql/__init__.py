@@ -22,6 +22,7 @@ _PARAMETER: Final = re.compile(r"(?<!:):([a-z_]+)")
 DIALECT: Final = Dialect(
     package=__name__,
     left_out=re.compile(r" INDEXED BY \w+"),
+    limits_parts=True,
     words={
         "trail_values": ", ".join(name for name in TRAIL.columns if name != "number"),
         "join": "JOIN",

@@ -11,56 +11,6 @@ FROM unnest(?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::
     AS added (total, pending, completed, successful, failed, opened, number)
 WHERE campaigns.number = added.number
 
--- page_of_both --
--- The same for both channels, merged.
-(
-    SELECT number, created_at, id FROM campaigns
-    WHERE workspace_id = :workspace_id
-        AND channel = 'sms'
-        AND loading_until IS NULL
-        AND (created_at, id) < (:after_at, :after_id)
-    ORDER BY created_at DESC, id DESC
-    LIMIT :limit::bigint + :offset::bigint
-)
-UNION ALL
-(
-    SELECT number, created_at, id FROM campaigns
-    WHERE workspace_id = :workspace_id
-        AND channel = 'call'
-        AND loading_until IS NULL
-        AND (created_at, id) < (:after_at, :after_id)
-    ORDER BY created_at DESC, id DESC
-    LIMIT :limit::bigint + :offset::bigint
-)
-ORDER BY created_at DESC, id DESC
-LIMIT :limit OFFSET :offset
-
--- page_of_both_in_status --
--- The same for both channels and one status.
-(
-    SELECT number, created_at, id FROM campaigns
-    WHERE workspace_id = :workspace_id
-        AND channel = 'sms'
-        AND status = :status
-        AND loading_until IS NULL
-        AND (created_at, id) < (:after_at, :after_id)
-    ORDER BY created_at DESC, id DESC
-    LIMIT :limit::bigint + :offset::bigint
-)
-UNION ALL
-(
-    SELECT number, created_at, id FROM campaigns
-    WHERE workspace_id = :workspace_id
-        AND channel = 'call'
-        AND status = :status
-        AND loading_until IS NULL
-        AND (created_at, id) < (:after_at, :after_id)
-    ORDER BY created_at DESC, id DESC
-    LIMIT :limit::bigint + :offset::bigint
-)
-ORDER BY created_at DESC, id DESC
-LIMIT :limit OFFSET :offset
-
 -- found --
 -- The numbers of all whose name contains a text, newest first; `phrase` is the text in quotes. Names are indexed by list,
 -- and `strpos`, unlike LIKE, takes every character literally.
@@ -71,8 +21,8 @@ CROSS JOIN LATERAL (
 ) AS campaigns
 WHERE campaigns.workspace_id = :workspace_id
     AND campaigns.loading_until IS NULL
-    AND (:channel::text IS NULL OR channel = :channel::text)
-    AND (:status::text IS NULL OR status = :status::text)
+    AND channel = :channel  -- if given
+    AND status = :status  -- if given
     AND strpos(name_folded, :search) > 0
 ORDER BY created_at DESC, id DESC
 

@@ -19,6 +19,7 @@ _EACH: Final = "json_each(:$0) AS wanted"
 DIALECT: Final = Dialect(
     package=__name__,
     left_out=re.compile(r"::\w+"),
+    limits_parts=False,
     words={
         **{f"{kind.table}_places": ", ".join("?" * len(kind.columns)) for kind in (AUDIT, TRAIL)},
         "join": "CROSS JOIN",

@@ -9,40 +9,6 @@ UPDATE campaigns SET
     recipients_open = recipients_open + ?
 WHERE number = ?
 
--- page_of_both --
--- The same for both channels, merged.
-SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id
-    AND channel = 'sms'
-    AND loading_until IS NULL
-    AND (created_at, id) < (:after_at, :after_id)
-UNION ALL
-SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id
-    AND channel = 'call'
-    AND loading_until IS NULL
-    AND (created_at, id) < (:after_at, :after_id)
-ORDER BY created_at DESC, id DESC
-LIMIT :limit OFFSET :offset
-
--- page_of_both_in_status --
--- The same for both channels and one status.
-SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id
-    AND channel = 'sms'
-    AND status = :status
-    AND loading_until IS NULL
-    AND (created_at, id) < (:after_at, :after_id)
-UNION ALL
-SELECT number, created_at, id FROM campaigns
-WHERE workspace_id = :workspace_id
-    AND channel = 'call'
-    AND status = :status
-    AND loading_until IS NULL
-    AND (created_at, id) < (:after_at, :after_id)
-ORDER BY created_at DESC, id DESC
-LIMIT :limit OFFSET :offset
-
 -- found --
 -- The numbers of all whose name contains a text, newest first; `phrase` is the query of the index. Names are numbered
 -- by list, and `instr`, unlike LIKE, takes every character literally.
@@ -52,8 +18,8 @@ WHERE campaign_names MATCH :phrase
     AND campaign_names.rowid BETWEEN :list << 38 AND ((:list + 1) << 38) - 1
     AND campaigns.workspace_id = :workspace_id
     AND campaigns.loading_until IS NULL
-    AND (:channel IS NULL OR channel = :channel)
-    AND (:status IS NULL OR status = :status)
+    AND channel = :channel  -- if given
+    AND status = :status  -- if given
     AND instr(name_folded, :search) > 0
 ORDER BY created_at DESC, id DESC
 
