@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.sql import SQL
 
 from outreach.storage import sql as shared
 from outreach.storage.postgres.connect import connect, conninfo_of
@@ -25,14 +26,7 @@ AGGREGATES = sorted(path.stem for path in Path(shared.__file__).parent.glob("*.s
 STORAGE = Path(shared.__file__).parents[1]
 NAMED = [f"{aggregate}.{name}" for aggregate in AGGREGATES for name in sqlite_queries.load(aggregate)]
 
-BY_ROWS = {name for name in NAMED if not re.search(r"(?<!:):[a-z]", sqlite_queries.statement(name))} & {
-    "audit.append",
-    "campaigns.add_counters",
-    "recipients.insert",
-    "trail.append",
-    "trail.prolong",
-    "work.set_last_change",
-}
+BY_ROWS = {name for name in NAMED if "?" in re.sub(r"--.*", "", sqlite_queries.statement(name))}
 """Statements that run for many rows: each value there is an array here."""
 
 LARGE = "recipients|dispatches|calls|messages|inbound_messages|work|unsubscribes|idempotency_keys|audit|trail|callbacks"
@@ -90,13 +84,7 @@ def test_a_query_takes_the_same_values_and_returns_the_same_columns(
     wanted = re.findall(r":([a-z_]+)", re.sub(r"--.*", "", theirs))
     given = set(re.findall(r"%\(([a-z_]+)\)s", ours))
     assert given == set(wanted)
-    values: dict[str, Any] = {one: 1 if one in _NUMBERS - _TEXTS.get(name, set()) else "[]" for one in given}
-    if "now" in values:
-        values["now"] = "2026-11-20T16:10:25.000000Z"
-    if "by_country" in values:
-        values["by_country"] = True
-    if "phrase" in values:
-        values["phrase"] = '"abcd"'
+    values = some_values(ours, connection)
     with connection.transaction(force_rollback=True):
         # The rows that values refer to are not there.
         connection.execute("SET LOCAL session_replication_role = replica")
@@ -116,35 +104,20 @@ def test_a_query_takes_the_same_values_and_returns_the_same_columns(
         assert through is None or name in OPERATORS | WHOLE_CAMPAIGN, plan
 
 
-_TEXTS = {
-    "calls.list": {"after"},
-    "messages.list": {"after"},
-    "register.list": {"after"},
-    "recipients.in_progress_after": {"after"},
-    "recipients.in_progress_beyond": {"after"},
-    "dispatches.judged": {"until"},
-    "dispatches.similar": {"until"},
-    **{f"reports.{name}": {"until"} for name in ("replies", "opt_outs", "replies_of", "opt_outs_of")},
-}
+def some_values(query: str, connection: psycopg.Connection[Any]) -> dict[str, Any]:
+    """Return a value for each parameter of a query, of the type that PostgreSQL finds it to have."""
+    names = list(dict.fromkeys(re.findall(r"%\(([a-z_]+)\)s", query)))
+    numbered = re.sub(r"%\(([a-z_]+)\)s", lambda found: f"${names.index(found[1]) + 1}", query).replace("%%", "%")
+    connection.execute(SQL("PREPARE one AS {}").format(SQL(numbered)))
+    [(types,)] = connection.execute(
+        "SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = 'one'"
+    ).fetchall()
+    connection.execute("DEALLOCATE one")
+    return {name: _BY_NAME.get(name, _BY_TYPE.get(kind, 1)) for name, kind in zip(names, types, strict=True)}
 
-_NUMBERS = {
-    *(
-        "after",
-        "after_position",
-        "change",
-        "epoch",
-        "first",
-        "last",
-        "limit",
-        "list",
-        "next_position",
-        "number",
-        "offset",
-        "position",
-        "until",
-    ),
-    *(f"recipients_{name}" for name in ("total", "pending", "completed", "successful", "failed", "open")),
-}
+
+_BY_NAME = {"now": "2026-11-20T16:10:25.000000Z", "phrase": '"abcd"'}
+_BY_TYPE = {"text": "[]", "json": "[]", "boolean": True}
 
 
 @pytest.mark.parametrize("name", sorted(BY_ROWS))
