@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from outreach.convert.columns import Value
+from outreach.storage.sqlite.schema import migrations as sqlite_migrations
 from outreach.storage.sqlite.statements import load_many as sqlite_load
-from outreach.storage.sqlite.statements import migrations as sqlite_migrations
 from outreach.storage.sqlite.statements import statement as sqlite_statement
 from outreach.storage.sqlite.statements import write as sqlite_write
 from outreach.working_set import AlreadyExists, Transaction

@@ -21,7 +21,7 @@ if os.access(_IN_MEMORY, os.W_OK) and shutil.disk_usage(_IN_MEMORY).free > 2 * 1
     # A database waits for the disk at each commit: thousands of tests wait for it more than they compute.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
 
-pytest_plugins = ["tests.suite", "tests.second_chance", "tests.new_databases", "outreach.testing.plugin"]
+pytest_plugins = ["tests.suite", "tests.second_chance", "outreach.testing.plugin"]
 
 # The contract suites that ship are tests too: show what their assertions compared. Before they are imported.
 pytest.register_assert_rewrite("outreach.testing")

@@ -33,8 +33,8 @@ class Write(NamedTuple):
 class Backend(Protocol):
     """One connection to a database, within a transaction that its owner begins and ends.
 
-    Queries are named: `campaigns.leftovers` is the query `leftovers` of the aggregate `campaigns`. Whole rows come in
-    the order of their kind's columns.
+    Queries are named: `campaigns.leftovers` is the query `leftovers` of the aggregate `campaigns`, and
+    `campaigns.page?status` is `page` with a filter. Whole rows come in the order of their kind's columns.
 
     Attributes:
         own_clock: Whether the database may run on another machine, whose clock engines go by.
@@ -83,6 +83,11 @@ class Backend(Protocol):
         `write_one_by_one` does it where there is no round trip to save.
         """
         ...
+
+
+def filtered(name: str, filters: Collection[str]) -> str:
+    """Return the name of a query with the conditions of these filters, such as `campaigns.page?channel,status`."""
+    return f"{name}?{','.join(sorted(filters))}" if filters else name
 
 
 def write_one_by_one(backend: Backend, writes: Sequence[Write]) -> Sequence[int]:

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlite_utils import Database, Migrations
 
-from outreach.storage.sqlite import schema
 from outreach_server.cli.sigint import EXIT_INTERRUPTED
 from tests.cli.conftest import DEADLINE, ROOT, STOP_SIGNALS, Cli, Start
+from tests.migrations import LATER, later_version, record_migrations
 
 TWILIO = {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32}
 
@@ -80,37 +79,31 @@ def test_a_check_ends_with_1_where_something_is_wrong(cli: Cli, database: str, w
     assert "outreach-server db restore FILE" in result.stderr
 
 
-def test_only_serve_and_migrate_change_an_older_database(
-    cli: Cli, database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+CHANGES = {f"900{number}_later": f"CREATE TABLE later_{number} (a)" for number in range(1, 6)}
+
+
+def test_only_serve_and_migrate_change_an_older_database(cli: Cli, database: str) -> None:
     """Every other command says what to run."""
-    first = Migrations("outreach")
-    migration = schema.MIGRATIONS.pending(Database(memory=True))[0]
-    first(name=migration.name)(migration.fn)
-    with (
-        monkeypatch.context() as patched,
-        closing(sqlite3.connect(path_of(database), isolation_level=None)) as raw,
-    ):
-        patched.setattr(schema, "MIGRATIONS", first)
-        schema.apply_migrations(raw)
+    cli.ask("workspaces", "create", "A")
+    # What the commands before have left in the log.
+    with closing(sqlite3.connect(path_of(database))) as raw:
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = path_of(database).read_bytes()
-    for command in (["workspaces", "list"], ["workspaces", "create", "B"], ["stop"], ["audit"]):
-        assert "outreach-server db migrate" in cli.refuse(*command)
-    assert path_of(database).read_bytes() == before
-    assert len(cli.ask("db", "check")["pending_migrations"]) > 20
-    older = path_of(database).with_name("older.db")
-    older.write_bytes(before)
-    # People read a line, and programs every name.
-    last = schema.MIGRATIONS.pending(Database(memory=True))[-1].name
-    span = f"0002_early_events to {last} ({len(cli.ask('db', 'check')['pending_migrations'])})"
-    assert f"its migrations {span} are pending" in cli.refuse("audit")
-    assert f"It lacks {span}." in cli.tell("db", "check")
-    assert [line for line in Cli(f"sqlite:///{older}").tell("db", "migrate").splitlines() if "0002" in line] == [
-        f"applied              {span}"
-    ]
-    assert cli.ask("db", "migrate")["applied"][0] == "0002_early_events"
-    assert "up to date" in cli.tell("db", "migrate")
-    assert cli.ask("workspaces", "list") == []
+    with later_version(CHANGES):
+        for command in (["workspaces", "list"], ["workspaces", "create", "B"], ["stop"], ["audit"]):
+            assert "outreach-server db migrate" in cli.refuse(*command)
+        assert path_of(database).read_bytes() == before
+        assert cli.ask("db", "check")["pending_migrations"] == list(CHANGES)
+        older = path_of(database).with_name("older.db")
+        older.write_bytes(before)
+        # People read a line, and programs every name.
+        span = "9001_later to 9005_later (5)"
+        assert f"its migrations {span} are pending" in cli.refuse("audit")
+        assert f"It lacks {span}." in cli.tell("db", "check")
+        assert f"applied              {span}" in Cli(f"sqlite:///{older}").tell("db", "migrate").splitlines()
+        assert cli.ask("db", "migrate")["applied"] == list(CHANGES)
+        assert "up to date" in cli.tell("db", "migrate")
+        assert [one["name"] for one in cli.ask("workspaces", "list")] == ["A"]
 
 
 def test_the_commands_say_which_databases_they_know(tmp_path: Path) -> None:
@@ -170,7 +163,7 @@ def test_a_backup_that_is_stopped_leaves_nothing_behind(cli: Cli, tmp_path: Path
 
 
 @pytest.fixture
-def old_archive(cli: Cli, database: str, workspace_id: str) -> Path:
+def archive_file(cli: Cli, database: str, workspace_id: str) -> Path:
     """Return an archive that an upgrade of the program has left behind, in a place whose name a shell would split."""
     rows = path_of(database).with_name("list.csv")
     rows.write_text("phone,first_name\n+14155550101,Ann\n")
@@ -182,37 +175,38 @@ def old_archive(cli: Cli, database: str, workspace_id: str) -> Path:
     directory.mkdir()
     file = directory / "archive.db"
     cli.ask("db", "archive", "--before", "2021-01-01", "--to", str(file))
-    with closing(sqlite3.connect(file)) as raw, raw:
-        raw.execute("ALTER TABLE agents DROP COLUMN removed_at")
-        raw.execute("DELETE FROM _sqlite_migrations WHERE name = '0027_removed_agents'")
     return file
 
 
-def test_the_command_for_an_old_archive_works_as_doctor_prints_it(cli: Cli, old_archive: Path) -> None:
+def test_the_command_for_an_archive_file_works_as_doctor_prints_it(cli: Cli, archive_file: Path) -> None:
     """It is pasted into a shell, and the archive is no finding afterwards."""
 
     def findings() -> list[dict[str, Any]]:
         found = json.loads(cli.run("doctor", "--offline", "--json").stdout)["findings"]
         return [one for one in found if one["code"] == "archive_missing"]
 
-    (finding,) = findings()
-    (command,) = finding["commands"]
-    assert command in cli.run("doctor", "--offline").stdout
-    program, *words = shlex.split(command)
-    assert program == "outreach-server"
-    assert "0027_removed_agents" in cli.tell(*words)
-    assert findings() == []
-    assert cli.ask("db", "archives")[0]["problem"] is None
+    with later_version():
+        # The database is migrated when it is used, and its archive is not.
+        cli.ask("db", "migrate")
+        (finding,) = findings()
+        (command,) = finding["commands"]
+        assert command in cli.run("doctor", "--offline").stdout
+        program, *words = shlex.split(command)
+        assert program == "outreach-server"
+        assert LATER in cli.tell(*words)
+        assert findings() == []
+        assert cli.ask("db", "archives")[0]["problem"] is None
 
 
 @pytest.mark.parametrize("option", ["--dispatch", "--no-dispatch"])
 def test_a_server_names_an_archive_that_it_cannot_read_at_its_start(
-    start: Start, old_archive: Path, option: str
+    start: Start, archive_file: Path, option: str
 ) -> None:
     """Once, whether it sends or not: both answer requests that need it."""
+    record_migrations(archive_file, "0001_schema", "9999_later")
     process = start("serve", "--port", "0", "--json", option)
     process.document()
-    assert process.stderr.count(f"{old_archive.name}' db migrate") == 1
+    assert process.stderr.count("it has 9999_later. Install that version.") == 1
 
 
 def test_campaigns_are_archived_and_read_from_the_archive(cli: Cli, database: str, workspace_id: str) -> None:

@@ -19,7 +19,6 @@ import attrs
 import httpx
 import pytest
 from cryptography.fernet import Fernet
-from sqlite_utils import Database
 
 from outreach.carriers.twilio import TwilioAdapter
 from outreach.models.recipient import PreparedRecipient
@@ -27,13 +26,13 @@ from outreach.models.states import CampaignAction, DispatchState, RecipientStatu
 from outreach.models.work import COPIED_TO, Claim, DatabaseHome, HighWaterMark, WorkUnit
 from outreach.operations.campaigns.transitions import move
 from outreach.services.diagnosis import accounts, query
-from outreach.storage.sqlite import diagnosis, watch
+from outreach.storage.sqlite import diagnosis, schema, watch
 from outreach.storage.sqlite.lock import Mount, SqliteDispatchLock
-from outreach.storage.sqlite.schema import MIGRATIONS
 from outreach.testing.builders import make_dispatch, make_message, make_unsubscribe, make_worker
 from outreach.working_set import Transaction
 from tests.doctor.system import DAY, HOST, PUBLIC_URL, System, no_dispatcher
 from tests.listening.certificates import write_pair
+from tests.migrations import with_later_migrations
 
 Patch = pytest.MonkeyPatch
 Plant = Callable[[System, Patch], Awaitable[None]]
@@ -194,13 +193,8 @@ async def _(system: System, _: Patch) -> None:
 
 
 @fault("database_older")
-async def _(system: System, _: Patch) -> None:
-    system.database.unlink()
-    with closing(sqlite3.connect(system.database)) as raw:
-        database = Database(raw, execute_plugins=False)
-        MIGRATIONS.apply(database, stop_before=[one.name for one in MIGRATIONS.pending(database)][1:])
-        raw.commit()
-    system.database.chmod(0o600)
+async def _(_: System, patch: Patch) -> None:
+    patch.setattr(schema, "MIGRATIONS", with_later_migrations())
 
 
 @fault("database_replaced")

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import attrs
 import pytest
-from sqlite_utils import Database, Migrations
 
 from outreach import InvalidRequest, NotFound, Outreach, WorkspaceUpdate
 from outreach.database import (
@@ -33,7 +32,7 @@ from outreach.models.states import DispatchState
 from outreach.models.trail import TrailEntry, TrailRule
 from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.services import erasure
-from outreach.storage.sqlite import SqliteStorage, schema
+from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.archive_mark import mark_as_archive
 from outreach.testing.builders import (
     NOW,
@@ -49,6 +48,7 @@ from outreach.working_set import Transaction
 from outreach.working_set.tables import erasures
 from tests.engine.all_endings import given_endings
 from tests.engine.conftest import given_workspaces
+from tests.migrations import LATER, later_version
 
 pytestmark = pytest.mark.anyio
 
@@ -506,12 +506,12 @@ async def test_a_database_that_appears_meanwhile_is_not_made_an_archive(place: P
 
 async def test_an_archive_of_an_older_version_names_the_command_that_migrates_it(archived: Place) -> None:
     """Neither a run that would move into it nor one that compacts it changes it; what reads it says the same."""
-    with closing(sqlite3.connect(archived.file)) as raw, raw:
-        raw.execute("DELETE FROM _sqlite_migrations WHERE name = '0011_held_numbers'")
-    for ask in (archived.archive, lambda: compact_database(f"sqlite:///{archived.file}")):
-        with pytest.raises(DatabaseOlder, match=f"--database sqlite:///{archived.file} db migrate"):
-            ask()
-    (listed,) = list_archives(archived.url)
+    with later_version():
+        migrate_database(archived.url)
+        for ask in (archived.archive, lambda: compact_database(f"sqlite:///{archived.file}")):
+            with pytest.raises(DatabaseOlder, match=f"--database sqlite:///{archived.file} db migrate"):
+                ask()
+        (listed,) = list_archives(archived.url)
     assert listed.command == f"outreach-server --database sqlite:///{archived.file} db migrate"
     assert str(listed.problem).endswith(listed.command)
 
@@ -529,13 +529,13 @@ async def test_what_dispatches_names_unreadable_archives_at_its_start(
     archived: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
     """And starts all the same; a process that only reads says it when it is asked."""
-    with closing(sqlite3.connect(archived.file)) as raw, raw:
-        raw.execute("DELETE FROM _sqlite_migrations WHERE name = '0011_held_numbers'")
-    async with archived.engine():
-        pass
-    assert "archive_missing" not in actions(caplog)
-    async with Outreach(SqliteStorage(archived.path, clock=archived.clock), clock=archived.clock, dispatch=True):
-        assert actions(caplog).count("archive_missing") == 1
+    with later_version():
+        migrate_database(archived.url)
+        async with archived.engine():
+            pass
+        assert "archive_missing" not in actions(caplog)
+        async with Outreach(SqliteStorage(archived.path, clock=archived.clock), clock=archived.clock, dispatch=True):
+            assert actions(caplog).count("archive_missing") == 1
     assert f"outreach-server --database sqlite:///{archived.file} db migrate" in caplog.text
 
 
@@ -544,20 +544,12 @@ def actions(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [getattr(record, "action", "") for record in caplog.records]
 
 
-async def test_an_older_archive_is_migrated_and_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_older_archive_is_migrated_and_stays_one(archived: Place) -> None:
     """By the command that the error names."""
-    file, first = tmp_path / "archive.db", Migrations("outreach")
-    migration = schema.MIGRATIONS.pending(Database(memory=True))[0]
-    first(name=migration.name)(migration.fn)
-    with (
-        monkeypatch.context() as patched,
-        closing(sqlite3.connect(file, isolation_level=None)) as raw,
-    ):
-        patched.setattr(schema, "MIGRATIONS", first)
-        mark_as_archive(raw)
-        schema.apply_migrations(raw, archives=True)
-    assert migrate_database(f"sqlite:///{file}")[0] == "0002_early_events"
-    found = check_database(f"sqlite:///{file}")
+    file = f"sqlite:///{archived.file}"
+    with later_version():
+        assert migrate_database(file) == [LATER]
+        found = check_database(file)
     assert (found.is_archive, found.pending_migrations, found.problems) == (True, [], [])
 
 

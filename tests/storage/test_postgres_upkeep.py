@@ -83,6 +83,27 @@ async def open_and_close(url: str) -> None:
 
 
 @pytest.mark.anyio
+async def test_a_database_from_before_one_first_migration(url: str) -> None:
+    """It is opened as it is if it has all that this one replaces, and otherwise refused with what to do."""
+    name = url.rpartition("/")[2]
+    replaced = ["0001_first", "0028_country_of_erased", "0029_retry_voicemail", "0030_inbound_media"]
+    postgres.server().execute("DELETE FROM outreach.migrations RETURNING name", name)
+    for migration in replaced[:-1]:
+        postgres.server().execute(f"INSERT INTO outreach.migrations VALUES ('{migration}', now()) RETURNING name", name)  # noqa: S608 - names of migrations
+    for use in (migrate_database, check_database):
+        with pytest.raises(DatabaseOlder, match="its last migration is 0029_retry_voicemail, and 0030_inbound_media"):
+            use(url)
+    await refuse(opened(url), DatabaseOlder, "Migrate it with the last version that has")
+    postgres.server().execute(
+        "INSERT INTO outreach.migrations VALUES ('0030_inbound_media', now()) RETURNING name", name
+    )
+    assert check_database(url).pending_migrations == []
+    await open_and_close(url)
+    found = postgres.server().execute("SELECT name FROM outreach.migrations ORDER BY name", name)
+    assert found == [(migration,) for migration in replaced]
+
+
+@pytest.mark.anyio
 async def test_an_older_database_is_migrated_by_its_only_user(url: str, newer: Mapping[str, str]) -> None:
     """Who does not dispatch leaves it alone, and so does everybody while another has it open."""
     with postgres.server().database(template=postgres.template()) as name:

@@ -7,13 +7,12 @@ from typing import Any
 
 import attrs
 import pytest
-from sqlite_utils import Database, Migrations
 
 from outreach.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus
-from outreach.storage.sqlite import SqliteStorage, schema
+from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import NOW, make_call_campaign, make_campaign, make_workspace
 from outreach.working_set import Transaction
 from outreach.working_set.kinds import CAMPAIGNS
@@ -81,39 +80,6 @@ def _changed(campaign: Campaign, rng: random.Random) -> Campaign:
     if rng.random() < 0.5:
         return attrs.evolve(campaign, name=f"Name {rng.randrange(1000)}")
     return attrs.evolve(campaign, status=rng.choice(list(CampaignStatus)))
-
-
-async def test_an_existing_file_gets_its_lists(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was there before is counted and found, and what comes afterwards too."""
-    earlier = Migrations("outreach")
-    for migration in schema.MIGRATIONS.pending(Database(memory=True)):
-        if migration.name < "0012" or migration.name in {
-            "0015_campaign_columns",
-            "0019_archive_and_erasure",
-            "0029_retry_voicemail",
-        }:
-            earlier(name=migration.name)(migration.fn)
-    with monkeypatch.context() as patched:
-        patched.setattr(schema, "MIGRATIONS", earlier)
-        async with SqliteStorage(database, clock=SystemClock()) as storage:
-            await storage.write(fill)
-    async with SqliteStorage(database, clock=SystemClock()) as storage:
-        with opened(database) as raw:
-            assert_lists_are_right(raw)
-            assert raw.execute("SELECT COUNT(*) FROM campaign_names").fetchone() == (59,)
-        found, total = await storage.read(
-            lambda tx: tx.campaign_lists.page(
-                "w1", channel=None, status=None, search="\u00e9T\u00c9", offset=0, limit=9
-            )
-        )
-        assert len(found) == 9
-        assert total > 9
-        await storage.write(lambda tx: tx.workspaces.insert(make_workspace(id="w4", name="w4")))
-        later = make_campaign(workspace_id="w4", name="Later")
-        await storage.write(lambda tx: tx.campaigns.insert_loading(later, loading_until=NOW))
-        await storage.write(lambda tx: tx.campaigns.publish(later))
-        with opened(database) as raw:
-            assert_lists_are_right(raw)
 
 
 async def test_lists_are_right_whoever_writes(sqlite_storage: SqliteStorage, database: Path) -> None:

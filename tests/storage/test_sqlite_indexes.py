@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database
 
+from outreach.storage import sql as shared
 from outreach.storage.sqlite import schema, sql, statements
 from outreach.working_set.kinds import ALL_KINDS
 
-_SQL_FILES = sorted(path.stem for path in Path(sql.__file__).parent.glob("*.sql"))
+_SQL_FILES = sorted(path.stem for path in Path(shared.__file__).parent.glob("*.sql"))
 
 
 @pytest.fixture

@@ -9,15 +9,15 @@ import stat
 from pathlib import Path
 
 import anyio
-import attrs
 import pytest
 from sqlite_utils import Database, Migrations
 
-from outreach.clock import SystemClock, format_timestamp
-from outreach.errors import DatabaseNewer, StorageError
-from outreach.models.campaign import Counters
+from outreach.clock import SystemClock
+from outreach.database import check_database, migrate_database
+from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.sqlite import SqliteStorage, connect, schema
-from outreach.testing.builders import make_callback, make_message_report
+from outreach.storage.sqlite.diagnosis import diagnose_file
+from tests.migrations import LATER, later_version, record_migrations
 from tests.storage.sqlite_support import dispatch, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio
@@ -63,6 +63,73 @@ async def test_a_database_newer_than_the_code_is_refused_and_left_alone(database
         await storage_at(database).__aenter__()
     assert digest(database) == before
     assert os.listdir(database.parent) == [database.name]
+
+
+REPLACED = (
+    "0001_first",
+    "0002_early_events",
+    "0003_account_holds",
+    "0004_held_epoch",
+    "0005_unclear_messages",
+    "0006_trail_of_number",
+    "0007_telephony_names",
+    "0008_variable_names",
+    "0009_removed",
+    "0010_stops",
+    "0011_held_numbers",
+    "0012_campaign_lists",
+    "0013_narrow_indexes",
+    "0014_steady_clock",
+    "0015_campaign_columns",
+    "0016_subscriptions",
+    "0017_workers",
+    "0018_price_tables",
+    "0019_archive_and_erasure",
+    "0020_external_ids",
+    "0021_managing",
+    "0022_archives",
+    "0023_report_indexes",
+    "0024_throttles",
+    "0025_permits",
+    "0026_messages_of_workspace",
+    "0027_removed_agents",
+    "0028_country_of_erased",
+    "0029_retry_voicemail",
+    "0030_inbound_media",
+)
+"""What a file names that was made before one migration took the place of these."""
+
+
+async def test_a_database_with_all_replaced_migrations_is_opened_as_it_is(database: Path) -> None:
+    """Nothing is written, so that the version that made it opens it too; a later migration takes it along."""
+    async with storage_at(database) as storage:
+        await storage.write(set_up)
+    record_migrations(database, *REPLACED)
+    assert check_database(f"sqlite:///{database}").pending_migrations == []
+    async with SqliteStorage(database, clock=SystemClock(), migrate=False) as storage:
+        assert await storage.read(lambda tx: tx.workspaces.get("w1"))
+    with opened(database) as raw:
+        assert raw.execute("SELECT name FROM _sqlite_migrations").fetchall() == [(name,) for name in REPLACED]
+    with later_version():
+        assert migrate_database(f"sqlite:///{database}") == [LATER]
+        assert migrate_database(f"sqlite:///{database}") == []
+        async with storage_at(database) as storage:
+            assert await storage.read(lambda tx: tx.workspaces.get("w1"))
+
+
+async def test_a_database_that_lacks_some_of_them_is_refused_and_left_alone(database: Path) -> None:
+    """The message says which version migrates it."""
+    await open_and_close(database)
+    record_migrations(database, *REPLACED[:-1])
+    before = digest(database)
+    for use in (migrate_database, check_database):
+        with pytest.raises(DatabaseOlder, match="its last migration is 0029_retry_voicemail, and 0030_inbound_media"):
+            use(f"sqlite:///{database}")
+    with pytest.raises(DatabaseOlder, match="Migrate it with the last version that has"):
+        await open_and_close(database)
+    [finding] = diagnose_file(database)
+    assert (finding.code, "0029_retry_voicemail" in finding.why) == ("database_not_usable", True)
+    assert digest(database) == before
 
 
 async def test_the_migrations_of_others_in_our_file_are_none_of_ours(database: Path) -> None:
@@ -148,38 +215,7 @@ async def test_two_that_open_a_new_file_at_once_both_succeed(database: Path) -> 
     finally:
         for storage in storages:
             await storage.__aexit__(None, None, None)
-    assert [m.name for m in schema.MIGRATIONS.applied(Database(database))] == [
-        "0001_first",
-        "0002_early_events",
-        "0003_account_holds",
-        "0004_held_epoch",
-        "0005_unclear_messages",
-        "0006_trail_of_number",
-        "0007_telephony_names",
-        "0008_variable_names",
-        "0009_removed",
-        "0010_stops",
-        "0011_held_numbers",
-        "0012_campaign_lists",
-        "0013_narrow_indexes",
-        "0014_steady_clock",
-        "0015_campaign_columns",
-        "0016_subscriptions",
-        "0017_workers",
-        "0018_price_tables",
-        "0019_archive_and_erasure",
-        "0020_external_ids",
-        "0021_managing",
-        "0022_archives",
-        "0023_report_indexes",
-        "0024_throttles",
-        "0025_permits",
-        "0026_messages_of_workspace",
-        "0027_removed_agents",
-        "0028_country_of_erased",
-        "0029_retry_voicemail",
-        "0030_inbound_media",
-    ]
+    assert [m.name for m in schema.MIGRATIONS.applied(Database(database))] == list(schema.migrations())
 
 
 async def test_who_looks_into_a_new_file_is_waited_for(database: Path) -> None:
@@ -224,84 +260,17 @@ async def test_a_migration_that_fails_leaves_nothing(database: Path, monkeypatch
         assert await storage.read(subjects) == []
 
 
-async def test_a_later_migration_is_applied_to_a_database_with_content(
-    database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_later_migration_is_applied_to_a_database_with_content(database: Path) -> None:
     """Forward, once, and recorded; the older code then refuses it."""
     async with storage_at(database) as storage:
         await storage.write(set_up)
-    later = Migrations("outreach")
-    for migration in schema.MIGRATIONS.pending(Database(memory=True)):
-        later(name=migration.name)(migration.fn)
-
-    @later(name="9001_second")
-    def second(db: Database) -> None:
-        db.execute("ALTER TABLE workspaces ADD COLUMN nickname TEXT")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(schema, "MIGRATIONS", later)
+    with later_version({"9001_second": "ALTER TABLE workspaces ADD COLUMN nickname TEXT"}):
         for _ in range(2):
             async with storage_at(database) as storage:
                 assert await storage.read(lambda tx: tx.workspaces.get("w1"))
     assert "nickname" in Database(database)["workspaces"].columns_dict
     with pytest.raises(DatabaseNewer, match="9001_second"):
         await storage_at(database).__aenter__()
-
-
-_COUNTS = [f"recipients_{name}" for name in attrs.fields_dict(Counters)] + ["revision"]
-
-
-async def test_what_the_first_version_wrote_is_kept(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What had been called back or written before is there afterwards, as what it was."""
-    first = Migrations("outreach")
-    migration = schema.MIGRATIONS.pending(Database(memory=True))[0]
-    first(name=migration.name)(migration.fn)
-    with monkeypatch.context() as patched:
-        patched.setattr(schema, "MIGRATIONS", first)
-        async with storage_at(database):
-            pass
-    old = make_callback(workspace_id="w1", result="unmatched")
-    with opened(database) as other:
-        other.execute(
-            "INSERT INTO workspaces (id, name, mode, status, sms_campaigns_enabled, contact_hours, revision, "
-            "created_at, updated_at) VALUES ('w1', 'Acme', 'live', 'active', 1, 0, 0, :at, :at)",
-            {"at": format_timestamp(old.received_at)},
-        )
-        other.execute(
-            "INSERT INTO callbacks (workspace_id, account_id, event_id, result, body, received_at) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            (old.workspace_id, old.account_id, old.event_id, old.result, old.body, format_timestamp(old.received_at)),
-        )
-        other.execute(
-            "INSERT INTO inbound_messages (id, workspace_id, from_number, to_number, body, written_at, received_at) "
-            "VALUES ('i1', 'w1', '+14155550101', '+14155550199', 'Hi', :at, :at)",
-            {"at": format_timestamp(old.received_at)},
-        )
-        columns = dict.fromkeys(_COUNTS, 0) | {
-            "id": "c1",
-            "workspace_id": "w1",
-            "channel": "sms",
-            "name": "Old",
-            "name_folded": "old",
-            "status": "ready",
-            "schedule_type": "immediate",
-            "batch_concurrency": 10,
-            "csv_column_headers": "[]",
-            "created_at": format_timestamp(old.received_at),
-            "updated_at": format_timestamp(old.received_at),
-        }
-        values = ", ".join(f":{name}" for name in columns)
-        other.execute(f"INSERT INTO campaigns ({', '.join(columns)}) VALUES ({values})", columns)  # noqa: S608 - names of the test's own
-    late = make_callback(workspace_id="w1", result="unmatched", report=make_message_report(provider_id="SM-1"))
-    async with storage_at(database) as storage:
-        assert await storage.read(lambda tx: tx.callbacks.get("w1", old.account_id, old.event_id)) == old
-        [message] = await storage.read(lambda tx: tx.inbound.list("w1"))
-        assert (message.body, message.unclear) == ("Hi", False)
-        campaign = await storage.read(lambda tx: tx.campaigns.get("w1", "c1"))
-        assert campaign is not None
-        assert (campaign.name, campaign.variable_names) == ("Old", None)
-        await storage.write(lambda tx: tx.callbacks.insert(late))
-        assert list(await storage.read(lambda tx: tx.callbacks.waiting("w1", "twilio", "SM-1", limit=9))) == [late]
 
 
 def test_statements_are_taken_apart_where_they_end() -> None:
@@ -372,28 +341,3 @@ async def test_the_settings_of_the_connections(sqlite_storage: SqliteStorage) ->
     full = 2
     assert await sqlite_storage.write(settings) == {**common, "synchronous": full, "query_only": 0}
     assert await sqlite_storage.read(settings) == {**common, "synchronous": full, "query_only": 1}
-
-
-async def test_keys_from_before_there_were_scopes_may_send(tmp_path: Path) -> None:
-    """They could do the operations of the interface document, and can do no more now."""
-    path = tmp_path / "outreach.db"
-    older = Migrations("outreach")
-    for migration in schema.MIGRATIONS.pending(Database(memory=True)):
-        if migration.name < "0021":
-            older(name=migration.name)(migration.fn)
-    with opened(path) as raw:
-        older.apply(Database(raw))
-        raw.execute(
-            "INSERT INTO workspaces (id, name, mode, status, sms_campaigns_enabled, contact_hours, revision,"
-            " created_at, updated_at) VALUES ('w', 'Acme', 'sandbox', 'active', 1, 0, 0, :now, :now)",
-            {"now": "2026-11-20T16:10:25.000000Z"},
-        )
-        raw.execute(
-            "INSERT INTO api_keys (id, workspace_id, name, digest, hint, created_at)"
-            " VALUES ('k', 'w', '', 'd', 'h', '2026-11-20T16:10:25.000000Z')"
-        )
-        raw.commit()
-    async with storage_at(path) as storage:
-        key = await storage.read(lambda tx: tx.keys.by_digest("d"))
-    assert key is not None
-    assert key.scopes == ("send",)

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from sqlite_utils import Database, Migrations
 
 from outreach import Outreach
 from outreach.clock import SystemClock
@@ -34,6 +33,7 @@ from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.restoring import restore
 from outreach.testing.builders import NOW
+from tests.migrations import LATER, later_version
 from tests.storage.sqlite_support import appending, opened, subjects
 
 pytestmark = pytest.mark.anyio
@@ -401,32 +401,28 @@ async def test_an_older_database_is_changed_by_whom_it_belongs_to_alone(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others say so and change nothing; with another process on it nobody does."""
-    first = Migrations("outreach")
-    migration = schema.MIGRATIONS.pending(Database(memory=True))[0]
-    first(name=migration.name)(migration.fn)
-    with monkeypatch.context() as patched:
-        patched.setattr(schema, "MIGRATIONS", first)
-        await fill(database, "one")
+    await fill(database, "one")
     before = database.read_bytes()
     monkeypatch.setattr(schema, "_LOG_SECONDS", 0.1)
-    with pytest.raises(DatabaseOlder, match="0002_early_events"):
-        await SqliteStorage(database, clock=SystemClock(), migrate=False).__aenter__()
-    assert "0002_early_events" in check_database(url_of(database)).pending_migrations
-    with another_process(database):
-        with pytest.raises(DatabaseInUse, match="Stop the other process first"):
-            await SqliteStorage(database, clock=SystemClock()).__aenter__()
-        with pytest.raises(DatabaseInUse):
-            migrate_database(url_of(database))
-    assert database.read_bytes() == before
-    steps = migrate_database(url_of(database))
-    assert steps[0] == "0002_early_events"
-    assert migrate_database(url_of(database)) == []
-    async with SqliteStorage(database, clock=SystemClock(), migrate=False) as storage:
-        assert await storage.read(subjects) == ["one"]
-    with opened(database) as other:
-        assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    with pytest.raises(DatabaseMissing):
-        migrate_database(url_of(database.with_name("absent.db")))
+    with later_version():
+        with pytest.raises(DatabaseOlder, match=LATER):
+            await SqliteStorage(database, clock=SystemClock(), migrate=False).__aenter__()
+        assert LATER in check_database(url_of(database)).pending_migrations
+        with another_process(database):
+            with pytest.raises(DatabaseInUse, match="Stop the other process first"):
+                await SqliteStorage(database, clock=SystemClock()).__aenter__()
+            with pytest.raises(DatabaseInUse):
+                migrate_database(url_of(database))
+        assert database.read_bytes() == before
+        steps = migrate_database(url_of(database))
+        assert steps[0] == LATER
+        assert migrate_database(url_of(database)) == []
+        async with SqliteStorage(database, clock=SystemClock(), migrate=False) as storage:
+            assert await storage.read(subjects) == ["one"]
+        with opened(database) as other:
+            assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        with pytest.raises(DatabaseMissing):
+            migrate_database(url_of(database.with_name("absent.db")))
 
 
 async def test_a_copy_that_keeps_no_log_is_opened_with_one(database: Path, tmp_path: Path) -> None:
@@ -440,25 +436,19 @@ async def test_a_copy_that_keeps_no_log_is_opened_with_one(database: Path, tmp_p
             assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-async def test_an_engine_changes_an_older_database_when_it_dispatches_from_it(
-    database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_engine_changes_an_older_database_when_it_dispatches_from_it(database: Path) -> None:
     """Or when it is told to; one that looks in says what has to be done."""
-    first = Migrations("outreach")
-    migration = schema.MIGRATIONS.pending(Database(memory=True))[0]
-    first(name=migration.name)(migration.fn)
-    with monkeypatch.context() as patched:
-        patched.setattr(schema, "MIGRATIONS", first)
-        for path in (database, database.with_name("second.db")):
-            await fill(path, "one")
-    with pytest.raises(DatabaseOlder, match="process that dispatches from it applies them"):
-        await Outreach.open(url_of(database)).__aenter__()
-    async with Outreach.open(url_of(database), dispatch=True) as engine:
-        assert engine.health().dispatching
-    async with Outreach.open(url_of(database)):
-        pass
-    async with Outreach.open(url_of(database.with_name("second.db")), migrate=True):
-        pass
+    for path in (database, database.with_name("second.db")):
+        await fill(path, "one")
+    with later_version():
+        with pytest.raises(DatabaseOlder, match="process that dispatches from it applies them"):
+            await Outreach.open(url_of(database)).__aenter__()
+        async with Outreach.open(url_of(database), dispatch=True) as engine:
+            assert engine.health().dispatching
+        async with Outreach.open(url_of(database)):
+            pass
+        async with Outreach.open(url_of(database.with_name("second.db")), migrate=True):
+            pass
 
 
 async def test_a_log_without_its_database_is_no_part_of_a_new_one(database: Path, tmp_path: Path) -> None:

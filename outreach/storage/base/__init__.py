@@ -1,1 +1,1 @@
-"""What storages share: queued jobs, group commit, files of named queries, progress of long work."""
+"""What storages share: queued jobs, group commit, migrations, progress of long work."""

@@ -13,6 +13,7 @@ from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from outreach.models.work import DatabaseHome
+from outreach.storage.base.schema import version_by
 from outreach.storage.postgres import schema
 from outreach.storage.postgres.connect import BUSY_SECONDS, OPEN_KEY, TIMELINE, PostgresConnection, ServerHangs, home_of
 from outreach.storage.postgres.errors import first_line
@@ -177,9 +178,8 @@ def configure(connection: PostgresConnection, *, home: DatabaseHome | None = Non
             "the database's URL leads to another database now: restart this process, which then pauses what is active"
         )
     # Asked for under the lock: while this process had no connection, nothing kept a migration or a copy away.
-    known = schema.migrations()
-    unknown = [name for (name,) in connection.execute(_MIGRATIONS).fetchall() if name not in known]
-    if unknown:
+    recorded = [name for (name,) in connection.execute(_MIGRATIONS).fetchall()]
+    if unknown := version_by(recorded, schema.migrations(), has_tables=True).newer:
         raise psycopg.OperationalError(
             f"the database was changed by another version of this package ({', '.join(unknown)}): restart this process "
             "with that version"

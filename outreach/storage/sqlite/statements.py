@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any
 
 from outreach.convert.columns import Value
-from outreach.storage.base.schema import migration_files
-from outreach.storage.sqlite import schema
 from outreach.storage.sqlite.sql import statement
 from outreach.working_set.backend import Change
 from outreach.working_set.kinds import Kind
 
-__all__ = ["load_many", "load_one", "migrations", "statement", "write"]
+__all__ = ["load_many", "load_one", "statement", "write"]
 
 Arrange = Callable[[Sequence[Value]], Sequence[Value]]
 """Returns a row's values in the order of a statement's placeholders."""
@@ -55,17 +52,6 @@ def write(kind: Kind[Any], change: Change) -> tuple[str, Arrange]:
         case "delete":
             where = " AND ".join(f"{name} = ?" for name in kind.key)
             return f"DELETE FROM {kind.table} WHERE {where}", _as_it_is  # noqa: S608
-
-
-@cache
-def migrations() -> Mapping[str, Sequence[str]]:
-    """Return the statements of each migration by its name, oldest first."""
-    return MappingProxyType(
-        {
-            file.name.removesuffix(".sql"): tuple(schema.statements(file.read_text(encoding="utf-8")))
-            for file in migration_files(schema.__name__)
-        }
-    )
 
 
 def _as_it_is(row: Sequence[Value]) -> Sequence[Value]:

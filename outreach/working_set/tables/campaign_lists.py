@@ -14,7 +14,7 @@ from outreach.models.base import Channel
 from outreach.models.campaign import AgentSnapshot, Campaign
 from outreach.models.states import CampaignStatus
 from outreach.policy.texts import fold, trigram_query
-from outreach.working_set.backend import Row
+from outreach.working_set.backend import Row, filtered
 from outreach.working_set.kinds import AGENTS, CAMPAIGNS, NO_CAMPAIGN, WORKSPACES
 from outreach.working_set.tables.base import LAST, Table
 from outreach.working_set.tables.campaigns import snapshot
@@ -25,14 +25,6 @@ _AGENT: Final = CAMPAIGNS.columns.index("agent_id")
 
 _MAX_INDEXED_NAMES: Final = 10_000
 """From so many matching names on, a scan is faster than the index."""
-
-_PAGES: Final = {
-    (False, False): "campaigns.page_of_both",
-    (False, True): "campaigns.page_of_both_in_status",
-    (True, False): "campaigns.page",
-    (True, True): "campaigns.page_in_status",
-}
-"""The query of a page, by whether it filters channel and status."""
 
 
 @attrs.frozen
@@ -82,41 +74,41 @@ class CampaignLists(Table):
         `search` matches part of the name, case-insensitively for every script (`policy.texts.fold`). `archived` is
         whether only archived campaigns, or only others, are wanted; None for all.
         """
-        wanted: Mapping[str, Value] = {
-            "workspace_id": workspace_id,
-            "channel": channel,
-            "status": None if status is None else status.value,
-        }
+        filters: dict[str, Value] = {"channel": channel, "status": None if status is None else status.value}
         begin: Mapping[str, Value] = {
+            "workspace_id": workspace_id,
             "after_at": LAST if after is None else format_timestamp(after[0]),
             "after_id": "" if after is None else after[1],
         }
         if archived is not None and (archived or self._has_archived(workspace_id)):
             name = "campaigns.archived" if archived else "campaigns.unarchived"
-            found = self._rows.query(name, CAMPAIGNS, **wanted, **begin, search=fold(search) if search else "")
+            found = self._filtered(name, {**filters, "search": fold(search) if search else None}, begin)
             total, numbers = len(found), _behind(found)[offset : offset + limit]
         elif search:
-            found = self._found(workspace_id, fold(search), wanted, begin)
+            found = self._found(workspace_id, fold(search), filters, begin)
             total, numbers = len(found), _behind(found)[offset : offset + limit]
         else:
-            [[counted]] = self._rows.query("campaigns.count", CAMPAIGNS, **wanted)
+            [[counted]] = self._filtered("campaigns.count", filters, {"workspace_id": workspace_id})
             total = counted or 0
-            numbers = self._numbers(wanted, begin, offset=offset, limit=limit) if offset < total else []
+            page = {**begin, "offset": offset, "limit": limit}
+            numbers = [row[0] for row in self._filtered("campaigns.page", filters, page)] if offset < total else []
         return self._stored(workspace_id, numbers), total
 
     def _has_archived(self, workspace_id: str) -> bool:
         return bool(self._rows.query("campaigns.any_archived", CAMPAIGNS, workspace_id=workspace_id))
 
+    def _filtered(self, name: str, filters: Mapping[str, Value], values: Mapping[str, Value]) -> Sequence[Row]:
+        """Run a query with the conditions of those filters that are not None."""
+        given = {one: value for one, value in filters.items() if value is not None}
+        return self._rows.query(filtered(name, given), CAMPAIGNS, **given, **values)
+
     def _found(
-        self, workspace_id: str, folded: str, wanted: Mapping[str, Value], begin: Mapping[str, Value]
+        self, workspace_id: str, folded: str, filters: Mapping[str, Value], begin: Mapping[str, Value]
     ) -> Sequence[Row]:
         """Return the numbers of all campaigns whose name contains a text, newest first, and whether they are behind."""
-        if names := self._name_lookup(workspace_id, trigram_query(folded)):
-            return self._rows.query("campaigns.found", CAMPAIGNS, **wanted, **begin, **names, search=folded)
-        if wanted["channel"] is not None:
-            return self._rows.query("campaigns.found_by_looking", CAMPAIGNS, **wanted, **begin, search=folded)
-        both = {name: value for name, value in wanted.items() if name != "channel"}
-        return self._rows.query("campaigns.found_of_both_by_looking", CAMPAIGNS, **both, **begin, search=folded)
+        names = self._name_lookup(workspace_id, trigram_query(folded))
+        name = "campaigns.found" if names else "campaigns.found_by_looking"
+        return self._filtered(name, filters, {**begin, **names, "search": folded})
 
     def _name_lookup(self, workspace_id: str, phrase: str | None) -> Mapping[str, Value]:
         """Return the index lookup of a text; empty if the index does not help or too many names match."""
@@ -126,14 +118,6 @@ class CampaignLists(Table):
         names: Mapping[str, Value] = {"phrase": phrase, "list": lists[0][0]}
         [[count]] = self._rows.query("campaigns.names_with", CAMPAIGNS, **names, limit=_MAX_INDEXED_NAMES)
         return names if count < _MAX_INDEXED_NAMES else {}
-
-    def _numbers(
-        self, wanted: Mapping[str, Value], begin: Mapping[str, Value], *, offset: int, limit: int
-    ) -> list[int]:
-        """Return the campaign numbers of one page, newest first."""
-        query = _PAGES[wanted["channel"] is not None, wanted["status"] is not None]
-        given = {name: value for name, value in wanted.items() if value is not None}
-        return [row[0] for row in self._rows.query(query, CAMPAIGNS, **given, **begin, offset=offset, limit=limit)]
 
     def _stored(self, workspace_id: str, numbers: Sequence[int]) -> Sequence[StoredCampaign]:
         rows: Sequence[Row] = self._rows.query(

@@ -1,16 +1,86 @@
-"""Migrations in SQL that every database understands, as files here; what only one of them does is beside its backend.
+"""Migrations: SQL files by name. Those that every database understands are here, others beside their backend.
 
-Their numbers run through all of these folders, so that each database has its migrations in one order.
+`0001_schema` makes the whole schema. Later ones have the numbers from 31 on, which run through all of these folders, so
+that each database has its migrations in one order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Final
 
+import attrs
+
+from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
+from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
+
+FIRST: Final = "0001_schema"
+
+_LAST_REPLACED: Final = "0030_inbound_media"
+"""The last of the migrations that `FIRST` replaces: a database that has it has the schema that `FIRST` makes."""
+
 _MOST_NAMED: Final = 3
+
+
+@attrs.frozen(kw_only=True)
+class Version:
+    """The version of a database.
+
+    Attributes:
+        applied: Its applied migrations; those that `FIRST` replaces count as that one.
+        pending_migrations: Migrations of this package that it lacks.
+        newer: Its migrations that this package does not know.
+        is_foreign: Whether it has tables, but none of this package.
+    """
+
+    applied: Sequence[str]
+    pending_migrations: Sequence[str]
+    newer: Sequence[str]
+    is_foreign: bool
+
+
+def version_by(recorded: Sequence[str], known: Collection[str], *, has_tables: bool) -> Version:
+    """Return the version of a database.
+
+    Args:
+        recorded: The migrations that it names.
+        known: The migrations of this package, in order.
+        has_tables: Whether it has any table.
+
+    Raises:
+        DatabaseOlder: It lacks some of the migrations that `FIRST` replaces.
+    """
+    applied = _with_first(recorded)
+    return Version(
+        applied=applied,
+        pending_migrations=[name for name in known if name not in applied],
+        newer=sorted(set(applied).difference(known)),
+        is_foreign=not applied and has_tables,
+    )
+
+
+def require_usable(version: Version, *, foreign: str) -> None:
+    """Raise if a database is newer or foreign, or holds half a copy; `foreign` is the message for a foreign one."""
+    if UNFINISHED in version.newer:
+        raise StorageError(UNFINISHED_MESSAGE)
+    if version.newer:
+        raise DatabaseNewer(
+            f"This database was written by a newer version of this package: it has {', '.join(version.newer)}. "
+            "Nothing was changed. Install that version."
+        )
+    if version.is_foreign:
+        raise StorageError(foreign)
+
+
+def pending(version: Version) -> DatabaseOlder:
+    """Return the error of a database whose migrations must not be applied here."""
+    return DatabaseOlder(
+        "This database was written by an older version of this package: its migrations "
+        f"{named(version.pending_migrations)} are pending. "
+        "Nothing was changed. The process that dispatches from it applies them when it opens it."
+    )
 
 
 def named(migrations: Sequence[str]) -> str:
@@ -26,3 +96,17 @@ def migration_files(package: str) -> Sequence[Traversable]:
     folders = [folder for name in (__name__, package) if (folder := resources.files(name)).is_dir()]
     files = [file for folder in folders for file in folder.iterdir()]
     return sorted((file for file in files if file.name.endswith(".sql")), key=lambda file: file.name)
+
+
+def _with_first(recorded: Sequence[str]) -> Sequence[str]:
+    """Return the recorded migrations with `FIRST` in the place of those that it replaces."""
+    replaced = [name for name in recorded if name <= _LAST_REPLACED and name != FIRST]
+    if not replaced:
+        return recorded
+    if _LAST_REPLACED not in replaced:
+        raise DatabaseOlder(
+            f"This database is too old for this version of the package: its last migration is {max(replaced)}, and "
+            f"{_LAST_REPLACED} is needed. Nothing was changed. Migrate it with the last version that has the migration "
+            f"{_LAST_REPLACED} (outreach-server db migrate), then use this version."
+        )
+    return [FIRST, *(name for name in recorded if name not in replaced and name != FIRST)]

@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
-import attrs
 from psycopg import sql
 
-from outreach.errors import DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
+from outreach.errors import DatabaseInUse, DatabaseMissing, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
-from outreach.storage.base.schema import migration_files, named
-from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
+from outreach.storage.base.schema import Version, migration_files, pending, require_usable, version_by
 from outreach.storage.postgres.connect import MIGRATION_KEY, OPEN_KEY, SCHEMA, PostgresConnection
+
+_FOREIGN: Final = (
+    "The schema `outreach` of this database holds the tables of something else. Nothing was changed. "
+    "Name another database."
+)
 
 _WAIT_SECONDS: Final = 60
 """How long opening waits for another process's migration."""
@@ -25,23 +28,6 @@ _GONE_SECONDS: Final = 1.0
 _LOOK_AGAIN_SECONDS: Final = 0.05
 
 
-@attrs.frozen(kw_only=True)
-class Version:
-    """The version of a database.
-
-    Attributes:
-        applied: Its applied migrations.
-        pending_migrations: Migrations of this package that it lacks.
-        newer: Its migrations that this package does not know.
-        is_foreign: Whether its schema `outreach` holds tables, but none of this package.
-    """
-
-    applied: Sequence[str]
-    pending_migrations: Sequence[str]
-    newer: Sequence[str]
-    is_foreign: bool
-
-
 @cache
 def migrations() -> Mapping[str, str]:
     """Return the script of each migration, in order."""
@@ -49,19 +35,14 @@ def migrations() -> Mapping[str, str]:
 
 
 def version_of(connection: PostgresConnection) -> Version:
-    """Return a database's version without changing it."""
-    [(recorded, tables)] = connection.execute(
+    """Return a database's version without changing it; see `version_by` for the error."""
+    [(is_there, tables)] = connection.execute(
         "SELECT to_regclass(%s) IS NOT NULL, (SELECT COUNT(*) FROM pg_tables WHERE schemaname = %s)",
         (f"{SCHEMA}.migrations", SCHEMA),
     ).fetchall()
     query = "SELECT name FROM outreach.migrations ORDER BY name"
-    applied = [name for (name,) in connection.execute(query).fetchall()] if recorded else []
-    return Version(
-        applied=applied,
-        pending_migrations=[name for name in migrations() if name not in applied],
-        newer=[name for name in applied if name not in migrations()],
-        is_foreign=not recorded and tables > 0,
-    )
+    recorded = [name for (name,) in connection.execute(query).fetchall()] if is_there else []
+    return version_by(recorded, migrations(), has_tables=tables > 0)
 
 
 def apply_migrations(
@@ -84,7 +65,8 @@ def apply_migrations(
 
     Raises:
         DatabaseMissing: There is no schema, and `create` is false.
-        DatabaseOlder: Migrations are pending and `migrate` is false.
+        DatabaseOlder: Migrations are pending and `migrate` is false, or it is too old for this version; nothing was
+            changed.
         DatabaseInUse: Migrations are pending and another process has the database open; nothing was changed.
         DatabaseNewer: It has migrations that this version does not know; nothing was changed.
         StorageError: The schema holds something else, or the database would not take every text; nothing was changed.
@@ -96,11 +78,7 @@ def apply_migrations(
     if not version.applied and not create:
         raise DatabaseMissing("The database has no schema `outreach`: nothing has been stored in it yet.")
     if version.applied and not migrate:
-        raise DatabaseOlder(
-            "This database was written by an older version of this package: its migrations "
-            f"{named(version.pending_migrations)} are pending. "
-            "Nothing was changed. The process that dispatches from it applies them when it opens it."
-        )
+        raise pending(version)
     progress = Progress("Bringing the database up to date", on_progress)
     with connection.transaction():
         connection.execute(f"SET LOCAL lock_timeout = '{_WAIT_SECONDS}s'")
@@ -135,18 +113,7 @@ def column_types(connection: PostgresConnection) -> Mapping[str, Mapping[str, st
 
 def _checked(connection: PostgresConnection) -> Version:
     version = version_of(connection)
-    if UNFINISHED in version.newer:
-        raise StorageError(UNFINISHED_MESSAGE)
-    if version.newer:
-        raise DatabaseNewer(
-            f"This database was written by a newer version of this package: it has {', '.join(version.newer)}. "
-            "Nothing was changed. Install that version."
-        )
-    if version.is_foreign:
-        raise StorageError(
-            "The schema `outreach` of this database holds the tables of something else. Nothing was changed. Name "
-            "another database."
-        )
+    require_usable(version, foreign=_FOREIGN)
     return version
 
 

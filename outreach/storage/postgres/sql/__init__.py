@@ -1,7 +1,6 @@
-"""The named queries in PostgreSQL's dialect: the same names, parameters and columns as SQLite's.
+"""The named queries in PostgreSQL's dialect (`storage.sql`), and those that PostgreSQL alone has.
 
-In a query `{recipients}` stands for that table's columns in the order of a row. A statement that runs for many rows
-takes an array for each column; `{trail_rows}` stands for all of them.
+A statement that runs for many rows takes an array for each column; `{trail_rows}` stands for all of them.
 """
 
 from __future__ import annotations
@@ -10,13 +9,46 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from outreach.storage.base.queries import read_queries
-from outreach.working_set.kinds import ALL_KINDS, AUDIT, TRAIL
+import attrs
+
+from outreach.storage.sql import Dialect
+from outreach.working_set.kinds import AUDIT, TRAIL
 
 Types = Mapping[str, Mapping[str, str]]
 """The type of each column of each table, as a query writes it."""
 
 _PARAMETER: Final = re.compile(r"(?<!:):([a-z_]+)")
+
+DIALECT: Final = Dialect(
+    package=__name__,
+    left_out=re.compile(r" INDEXED BY \w+"),
+    limits_parts=True,
+    words={
+        "trail_values": ", ".join(name for name in TRAIL.columns if name != "number"),
+        "join": "JOIN",
+        "each": "json_array_elements_text(:$0::json) AS wanted (value)",
+        "each_row": "json_array_elements(:$0::json) WITH ORDINALITY AS wanted (value, key)",
+        "part": "(wanted.value ->> $0)",
+        "values": "SELECT json_array_elements_text(:$0::json)",
+        "in": "= ANY (ARRAY(",
+        "not_in": "<> ALL (ARRAY(",
+        "end": "))",
+        "is": "IS NOT DISTINCT FROM",
+        "row": "ctid",
+        "serial": "number",
+        "instr": "strpos",
+        "same": "left($0, 200) = left($1, 200) AND $0 = $1",
+        "apart": "OFFSET 0",
+        "field": "report::json ->> '$0'",
+        "has_digits": "position(convert_to(:digits::text, 'UTF8') IN $0) > 0",
+        "private": "$0 ~ ' |[0-9][0-9][0-9][0-9][0-9][0-9][0-9]'",
+        "days_before": (
+            "to_char((:now::timestamptz AT TIME ZONE 'UTC') - make_interval(days => $0::integer),"
+            """ 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
+        ),
+        "milliseconds": "floor(extract(epoch FROM $1::timestamptz - $0::timestamptz) * 1000)::bigint",
+    },
+)
 
 
 class Queries:
@@ -24,18 +56,14 @@ class Queries:
 
     def __init__(self, types: Types) -> None:
         self._files: dict[str, Mapping[str, str]] = {}
-        self._macros = {
-            **{kind.table: ", ".join(f"{kind.table}.{name}" for name in kind.columns) for kind in ALL_KINDS},
-            **{kind.table: ", ".join(kind.columns) for kind in (AUDIT, TRAIL)},
-            **{f"{kind.table}_rows": arrays(types, kind.table, kind.columns) for kind in (AUDIT, TRAIL)},
-            "trail_values": ", ".join(name for name in TRAIL.columns if name != "number"),
-        }
+        rows = {f"{kind.table}_rows": arrays(types, kind.table, kind.columns) for kind in (AUDIT, TRAIL)}
+        self._dialect = attrs.evolve(DIALECT, words={**DIALECT.words, **rows})
 
     def __getitem__(self, name: str) -> str:
         """Return the query of a name such as `campaigns.leftovers`, or raise `KeyError`."""
         aggregate, _, query = name.partition(".")
         if aggregate not in self._files:
-            texts = read_queries(__name__, aggregate, self._macros)
+            texts = self._dialect.load(aggregate)
             self._files[aggregate] = {name: for_driver(text) for name, text in texts.items()}
         return self._files[aggregate][query]
 

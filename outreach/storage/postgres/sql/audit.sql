@@ -1,17 +1,4 @@
--- The audit log; append only.
-
 -- append --
 -- Numbered by the database: clocks may step back.
 INSERT INTO audit ({audit})
 SELECT {audit} FROM {audit_rows} WITH ORDINALITY AS given ({audit}, place) ORDER BY given.place
-
--- list --
--- The newest of one workspace, in the order of the index `audit_of_workspace`.
-SELECT number, {audit} FROM audit
-WHERE workspace_id = :workspace_id AND number < :after
-ORDER BY number DESC
-LIMIT :limit
-
--- list_all --
--- The newest of all.
-SELECT number, {audit} FROM audit WHERE number < :after ORDER BY number DESC LIMIT :limit

@@ -1,5 +1,3 @@
--- Callback events.
-
 -- waiting --
 -- Early events of an identifier; the terms are those of their two indexes.
 SELECT {callbacks} FROM (
@@ -16,33 +14,6 @@ SELECT {callbacks} FROM (
         AND report IS NOT NULL
 ) AS callbacks
 ORDER BY received_at, event_id
-LIMIT :limit
-
--- waited_for --
--- The identifiers that early events wait for: nearly always none.
-SELECT wanted.value::text AS value FROM json_array_elements(:wanted::json) AS wanted (value)
-WHERE EXISTS (
-    SELECT 1 FROM callbacks
-    WHERE workspace_id = wanted.value ->> 0
-        AND report::json ->> 'provider' = wanted.value ->> 1
-        AND report::json ->> 'provider_id' = wanted.value ->> 2
-        AND report IS NOT NULL
-    OFFSET 0
-) OR EXISTS (
-    SELECT 1 FROM callbacks
-    WHERE workspace_id = wanted.value ->> 0
-        AND report::json ->> 'provider' = wanted.value ->> 1
-        AND report::json ->> 'telephony_id' = wanted.value ->> 2
-        AND report IS NOT NULL
-    OFFSET 0
-)
-
--- list --
--- Newest first.
-SELECT {callbacks} FROM callbacks
-WHERE workspace_id = :workspace_id
-    AND (received_at, account_id, event_id) < (:after_at, :after_account, :after_event)
-ORDER BY received_at DESC, account_id DESC, event_id DESC
 LIMIT :limit
 
 -- sweep --

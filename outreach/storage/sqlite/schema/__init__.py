@@ -7,34 +7,35 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from importlib.resources.abc import Traversable
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import cache
+from types import MappingProxyType
 from typing import Final, Literal
 
-import attrs
 from sqlite_utils import Database, Migrations
 
-from outreach.errors import DatabaseInUse, DatabaseNewer, DatabaseOlder, StorageError
+from outreach.errors import DatabaseInUse, DatabaseOlder, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
-from outreach.storage.base.schema import migration_files, named
-from outreach.storage.base.transfer import UNFINISHED, UNFINISHED_MESSAGE
+from outreach.storage.base.schema import FIRST, Version, migration_files, pending, require_usable, version_by
 from outreach.storage.sqlite.archive_mark import is_archive, needs_migration, require_no_archive
 from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.migration_backup import backup_during_migration, remove_migration_backup
 
 MIGRATIONS: Final = Migrations("outreach")
 
+_RECORD_FIRST: Final = """
+    INSERT OR IGNORE INTO _sqlite_migrations (migration_set, name, applied_at) VALUES (?, ?, datetime('now'))
+"""
+"""Only for a database that has the migrations which the first one replaces: sqlite-utils would apply that one too."""
+
+_FOREIGN: Final = (
+    "This SQLite file holds the tables of something else. Nothing was changed. Name another file; "
+    "a missing one is created."
+)
+
 _LOG_SECONDS: Final = 5
 _LOG_PAUSE_SECONDS: Final = 0.02
-
-
-def _register(file: Traversable) -> None:
-    @MIGRATIONS(name=file.name.removesuffix(".sql"))
-    def run(database: Database) -> None:
-        # Statement by statement, because `executescript` would commit the transaction.
-        for statement in statements(file.read_text(encoding="utf-8")):
-            database.conn.execute(statement)
 
 
 def statements(text: str) -> Iterator[str]:
@@ -47,8 +48,25 @@ def statements(text: str) -> Iterator[str]:
             statement = ""
 
 
+@cache
+def migrations() -> Mapping[str, Sequence[str]]:
+    """Return the statements of each migration by its name, oldest first."""
+    files = migration_files(__name__)
+    return MappingProxyType(
+        {file.name.removesuffix(".sql"): tuple(statements(file.read_text(encoding="utf-8"))) for file in files}
+    )
+
+
+def _register(name: str) -> None:
+    @MIGRATIONS(name=name)
+    def run(database: Database) -> None:
+        # Statement by statement, because `executescript` would commit the transaction.
+        for statement in migrations()[name]:
+            database.conn.execute(statement)
+
+
 for _file in migration_files(__name__):
-    _register(_file)
+    _register(_file.name.removesuffix(".sql"))
 
 
 def apply_migrations(
@@ -70,7 +88,8 @@ def apply_migrations(
         on_progress: Receives the progress of a long migration; None logs it.
 
     Raises:
-        DatabaseOlder: Migrations are pending and `migrate` is false.
+        DatabaseOlder: Migrations are pending and `migrate` is false, or it is too old for this version; nothing was
+            changed.
         DatabaseInUse: Migrations are pending and another process has the database open; nothing was changed.
         DatabaseNewer: It has migrations that this version does not know; nothing was changed.
         StorageError: It is a foreign or damaged database or an archive, there is no room for the backup, or a step
@@ -82,16 +101,11 @@ def apply_migrations(
     with _transaction(raw, "BEGIN"):
         if not archives:
             require_no_archive(raw)
-        is_new, pending_migrations = _pending(database)
-    if pending_migrations and not is_new:
-        if not migrate and is_archive(raw):
-            raise DatabaseOlder(needs_migration(raw))
+        version = _checked(raw)
+    pending_migrations = version.pending_migrations
+    if pending_migrations and version.applied:
         if not migrate:
-            raise DatabaseOlder(
-                "This database was written by an older version of this package: its migrations "
-                f"{named(pending_migrations)} are pending. "
-                "Nothing was changed. The process that dispatches from it applies them when it opens it."
-            )
+            raise DatabaseOlder(needs_migration(raw)) if is_archive(raw) else pending(version)
         _migrate(raw, database, Progress("Bringing the database up to date", on_progress))
         return pending_migrations
     # SQLite changes the journal mode only outside a transaction.
@@ -100,7 +114,7 @@ def apply_migrations(
         _set_journal(raw, "WAL")
     if pending_migrations:
         with _transaction(raw, "BEGIN IMMEDIATE"):
-            _, pending_migrations = _pending(database)
+            pending_migrations = _checked(raw).pending_migrations
             if pending_migrations:
                 MIGRATIONS.apply(database)
     elif migrate:
@@ -112,7 +126,8 @@ def _migrate(raw: sqlite3.Connection, database: Database, progress: Progress) ->
     """Apply the pending migrations of a database with content, as its only user."""
     _require_only_user(raw)
     with _locked(raw), backup_during_migration(raw, progress), _transaction(raw, "BEGIN EXCLUSIVE"):
-        _, pending_migrations = _pending(database)
+        pending_migrations = _checked(raw).pending_migrations
+        raw.execute(_RECORD_FIRST, (MIGRATIONS.name, FIRST))
         for number, name in enumerate(pending_migrations, start=1):
             with progress.watching(raw, f"step {number} of {len(pending_migrations)}, {name}"):
                 MIGRATIONS.apply(database, stop_before=pending_migrations[number:])
@@ -205,58 +220,21 @@ def _transaction(
         raise
 
 
-@attrs.frozen(kw_only=True)
-class Version:
-    """The version of a database.
-
-    Attributes:
-        applied: Its applied migrations.
-        pending_migrations: Migrations of this package that it lacks.
-        newer: Its migrations that this package does not know.
-        is_foreign: Whether it has tables, but none of this package.
-    """
-
-    applied: Sequence[str]
-    pending_migrations: Sequence[str]
-    newer: Sequence[str]
-    is_foreign: bool
-
-
 def version_of(raw: sqlite3.Connection) -> Version:
-    """Return a database's version without changing it."""
+    """Return a database's version without changing it; see `version_by` for the error."""
     database = Database(raw, execute_plugins=False)
-    applied = [migration.name for migration in MIGRATIONS.applied(database)]
-    known = _known_names()
-    return Version(
-        applied=applied,
-        pending_migrations=[migration.name for migration in MIGRATIONS.pending(database)],
-        newer=sorted(set(applied) - known),
-        is_foreign=not applied and bool(database.table_names()),
-    )
+    recorded = [migration.name for migration in MIGRATIONS.applied(database)]
+    return version_by(recorded, _known_names(), has_tables=bool(database.table_names()))
 
 
-def _pending(database: Database) -> tuple[bool, Sequence[str]]:
-    """Return whether a database is new, and its pending migrations; raise if it is newer or foreign."""
-    version = version_of(database.conn)
-    if UNFINISHED in version.newer:
-        raise StorageError(UNFINISHED_MESSAGE)
-    if version.newer:
-        raise DatabaseNewer(
-            f"This database was written by a newer version of this package: it has {', '.join(version.newer)}. "
-            "Nothing was changed. Install that version."
-        )
-    if version.is_foreign:
-        raise StorageError(
-            "This SQLite file holds the tables of something else. Nothing was changed. Name another file; "
-            "a missing one is created."
-        )
-    return not version.applied, version.pending_migrations
+def _checked(raw: sqlite3.Connection) -> Version:
+    """Return a database's version; raise if this package cannot use it."""
+    version = version_of(raw)
+    require_usable(version, foreign=_FOREIGN)
+    return version
 
 
-def _known_names() -> frozenset[str]:
+def _known_names() -> Sequence[str]:
     # sqlite-utils lists all migrations only as the pending ones of an empty database.
-    empty = Database(memory=True, execute_plugins=False)
-    try:
-        return frozenset(migration.name for migration in MIGRATIONS.pending(empty))
-    finally:
-        empty.close()
+    with closing(sqlite3.connect(":memory:")) as empty:
+        return [migration.name for migration in MIGRATIONS.pending(Database(empty, execute_plugins=False))]

@@ -1,23 +1,52 @@
-"""The named queries: one file for each aggregate, read once (`storage.base.queries`).
+"""The named queries in SQLite's dialect (`storage.sql`), and those that SQLite alone has, each file read once.
 
-Reading and writing rows by key is generated from the models' fields (`sqlite.backend`). In a query `{recipients}`
-stands for that table's columns in the order of a row, and `{trail_places}` for as many placeholders.
+Reading and writing rows by key is generated from the models' fields (`sqlite.backend`). `{trail_places}` stands for as
+many placeholders as the table has columns.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from outreach.storage.base.queries import read_queries
-from outreach.working_set.kinds import ALL_KINDS, AUDIT, TRAIL
+from outreach.storage.sql import Dialect
+from outreach.working_set.kinds import AUDIT, TRAIL
 
-_COLUMNS: Final = {
-    **{kind.table: ", ".join(f"{kind.table}.{name}" for name in kind.columns) for kind in ALL_KINDS},
-    **{kind.table: ", ".join(kind.columns) for kind in (AUDIT, TRAIL)},
-    **{f"{kind.table}_places": ", ".join("?" * len(kind.columns)) for kind in (AUDIT, TRAIL)},
-}
+_EACH: Final = "json_each(:$0) AS wanted"
+
+DIALECT: Final = Dialect(
+    package=__name__,
+    left_out=re.compile(r"::\w+"),
+    limits_parts=False,
+    words={
+        **{f"{kind.table}_places": ", ".join("?" * len(kind.columns)) for kind in (AUDIT, TRAIL)},
+        "join": "CROSS JOIN",
+        "each": _EACH,
+        "each_row": _EACH,
+        "part": "json_extract(wanted.value, '$[$0]')",
+        "values": "SELECT value FROM json_each(:$0)",
+        "in": "IN (",
+        "not_in": "NOT IN (",
+        "end": ")",
+        "is": "IS",
+        "row": "rowid",
+        "serial": "rowid",
+        "instr": "instr",
+        "same": "$0 = $1",
+        "apart": "",
+        "field": "json_extract(report, '$.$0')",
+        "has_digits": "instr($0, CAST(:digits AS BLOB)) > 0",
+        "private": "$0 GLOB '* *' OR $0 GLOB '*[0-9][0-9][0-9][0-9][0-9][0-9][0-9]*'",
+        "days_before": "strftime('%Y-%m-%dT%H:%M:%f', :now, '-' || $0 || ' days')",
+        # Stored times have six decimal places.
+        "milliseconds": (
+            "((strftime('%s', substr($1, 1, 19)) - strftime('%s', substr($0, 1, 19))) * 1000000"
+            " + substr($1, 21, 6) - substr($0, 21, 6)) / 1000"
+        ),
+    },
+)
 
 
 @cache
@@ -29,5 +58,5 @@ def statement(name: str) -> str:
 
 @cache
 def load(aggregate: str) -> Mapping[str, str]:
-    """Return the queries of one file by their names; raise `ValueError` for a repeated name."""
-    return read_queries(__name__, aggregate, _COLUMNS)
+    """Return the queries about one thing by their names, or raise `KeyError`."""
+    return DIALECT.load(aggregate)

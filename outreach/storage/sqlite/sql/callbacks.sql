@@ -1,5 +1,3 @@
--- Callback events.
-
 -- waiting --
 -- Early events of an identifier; the terms are those of their two indexes.
 SELECT {callbacks} FROM callbacks
@@ -17,31 +15,6 @@ WHERE rowid IN (
         AND report IS NOT NULL
 )
 ORDER BY received_at, event_id
-LIMIT :limit
-
--- waited_for --
--- The identifiers that early events wait for: nearly always none.
-SELECT wanted.value FROM json_each(:wanted) AS wanted
-WHERE EXISTS (
-    SELECT 1 FROM callbacks
-    WHERE workspace_id = json_extract(wanted.value, '$[0]')
-        AND json_extract(report, '$.provider') = json_extract(wanted.value, '$[1]')
-        AND json_extract(report, '$.provider_id') = json_extract(wanted.value, '$[2]')
-        AND report IS NOT NULL
-) OR EXISTS (
-    SELECT 1 FROM callbacks
-    WHERE workspace_id = json_extract(wanted.value, '$[0]')
-        AND json_extract(report, '$.provider') = json_extract(wanted.value, '$[1]')
-        AND json_extract(report, '$.telephony_id') = json_extract(wanted.value, '$[2]')
-        AND report IS NOT NULL
-)
-
--- list --
--- Newest first.
-SELECT {callbacks} FROM callbacks
-WHERE workspace_id = :workspace_id
-    AND (received_at, account_id, event_id) < (:after_at, :after_account, :after_event)
-ORDER BY received_at DESC, account_id DESC, event_id DESC
 LIMIT :limit
 
 -- sweep --

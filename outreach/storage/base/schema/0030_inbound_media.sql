@@ -1,2 +1,0 @@
--- The links to the media of messages that people write back.
-ALTER TABLE inbound_messages ADD COLUMN media TEXT NOT NULL DEFAULT '[]';

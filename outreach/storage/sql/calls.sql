@@ -1,0 +1,40 @@
+-- Call records.
+
+-- find --
+-- For operators' commands, which name calls alone.
+SELECT {calls} FROM calls WHERE id = :call_id
+
+-- list --
+-- Newest first: identifiers sort in the order of their creation.
+SELECT {calls} FROM calls
+WHERE workspace_id = :workspace_id
+    AND (:after::text IS NULL OR id < :after::text)
+    AND (:number::bigint IS NULL OR campaign_number = :number::bigint)
+ORDER BY id DESC
+LIMIT :limit
+
+-- by_provider_id --
+-- Identifiers of two providers might be the same; the newest call counts.
+SELECT {calls} FROM calls
+WHERE workspace_id = :workspace_id AND {same:provider_call_id|:provider_call_id}
+ORDER BY created_at DESC, id DESC
+LIMIT 1
+
+-- open_of_agent --
+-- The condition on the status is that of the index `calls_open`, word for word.
+SELECT {calls} FROM calls
+WHERE workspace_id = :workspace_id
+    AND agent_id = :agent_id
+    AND status NOT IN ('completed', 'busy', 'no-answer', 'failed', 'canceled', 'unconfirmed')
+ORDER BY created_at, id
+LIMIT 1
+
+-- open_call_between --
+-- The condition on the status is that of the index `calls_open`, word for word.
+SELECT {calls} FROM calls
+WHERE workspace_id = :workspace_id
+    AND agent_id = :agent_id
+    AND to_number = :to_number
+    AND status NOT IN ('completed', 'busy', 'no-answer', 'failed', 'canceled', 'unconfirmed')
+ORDER BY created_at, id
+LIMIT 1

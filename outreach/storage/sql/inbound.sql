@@ -1,0 +1,41 @@
+-- Inbound messages.
+
+-- list --
+-- Newest first.
+SELECT {inbound_messages} FROM inbound_messages
+WHERE workspace_id = :workspace_id AND (received_at, id) < (:after_at, :after_id)
+ORDER BY received_at DESC, id DESC
+LIMIT :limit
+
+-- list_unclear --
+-- Newest first; few, with an index of their own.
+SELECT {inbound_messages} FROM inbound_messages
+WHERE workspace_id = :workspace_id AND unclear = 1 AND (received_at, id) < (:after_at, :after_id)
+ORDER BY received_at DESC, id DESC
+LIMIT :limit
+
+-- replied_since --
+-- Whether a number has written: the last entry of the index is enough.
+SELECT 1 FROM (
+    SELECT MAX(received_at) AS received_at FROM inbound_messages
+    WHERE workspace_id = :workspace_id AND from_number = :phone
+) AS latest
+WHERE received_at >= :since
+
+-- senders_among --
+-- The same for many numbers: one search of the index for each.
+SELECT wanted.value FROM {each:phones}
+WHERE (
+    SELECT MAX(received_at) FROM inbound_messages INDEXED BY inbound_messages_by_sender
+    WHERE workspace_id = :workspace_id AND from_number = wanted.value
+) >= :since
+
+-- last_keyword --
+-- Keywords count in the order in which they were written; read for each inbound keyword.
+SELECT max(written_at) FROM inbound_messages
+WHERE workspace_id = :workspace_id AND from_number = :phone AND keyword = :keyword
+
+-- last_unclear --
+-- The same of what a person has to read; read for each START.
+SELECT max(written_at) FROM inbound_messages INDEXED BY inbound_messages_by_sender
+WHERE workspace_id = :workspace_id AND from_number = :phone AND unclear = 1
