@@ -137,6 +137,7 @@ async def test_a_dispatch_that_the_ledger_lacks_changes_nothing(storage: Storage
     assert (await recipient(storage, campaign)).status is R.DISPATCHING
 
 
+@pytest.mark.field(7)
 @pytest.mark.parametrize(
     ("tries", "retry_after", "seconds"),
     [
@@ -153,7 +154,9 @@ async def test_a_dispatch_that_the_ledger_lacks_changes_nothing(storage: Storage
 async def test_a_deferral_backs_off_and_honours_retry_after(
     storage: Storage, tries: int, retry_after: float | None, seconds: int
 ) -> None:
-    """The next try backs off, doubling, and honours Retry-After; no attempt is spent.
+    """Field, test 7 (Dograh marks as failed who waited a second for the rate): put off, and no attempt is spent.
+
+    The next try backs off, doubling, and honours Retry-After.
 
     docs/delivery-contract.md#rule-7.
     """
