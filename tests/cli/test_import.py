@@ -223,22 +223,6 @@ def test_values_out_of_their_bounds_are_wrong_usage(
     assert problem in cli.refuse(*args, code=2)
 
 
-@pytest.mark.soak("imports 20,000 rows")
-def test_twenty_thousand_rows_come_through_a_pipe(cli: Cli, workspace_id: str) -> None:
-    """All of them, in order."""
-    content = b"phone,n\n" + b"".join(b"+1415%07d,%d\n" % (2_000_000 + n, n) for n in range(20_000))
-    made = load(cli, workspace_id, "-", stdin=content)
-    assert (made["rows"], made["total_recipients"], made["rejected_count"]) == (20_000, 20_000, 0)
-    people = cli.ask("campaigns", "recipients", made["id"])
-    assert [person["custom_variables"]["n"] for person in people] == [str(n) for n in range(20_000)]
-    assert [person["position"] for person in cli.ask("campaigns", "recipients", made["id"], "--limit", "3")] == [
-        0,
-        1,
-        2,
-    ]
-    assert cli.ask("campaigns", "recipients", made["id"], "--status", "failed") == []
-
-
 def test_all_campaigns_are_listed_beyond_one_page(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """Newest first; --search and --limit narrow it."""
     file = csv_file("phone\n+14155550101\n")

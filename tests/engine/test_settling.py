@@ -324,21 +324,6 @@ async def test_receipts_move_up_only(storage: Storage, named: dict[str, Any]) ->
     assert (await _stored(storage, dispatch)).report is MS.DELIVERED
 
 
-async def test_delivered_outranks_failed(storage: Storage) -> None:
-    """docs/delivery-contract.md#rule-12: rank only goes up, except that `delivered` outranks `failed`."""
-    campaign = await given_active(storage)
-    dispatch = await settle(storage, await given_dispatch(storage, campaign), ACCEPTED)
-    await _report(storage, dispatch, MS.FAILED, reason="unreachable")
-    failed = await recipient(storage, campaign)
-    assert (failed.status, failed.reason, failed.successful) == (R.FAILED, "unreachable", False)
-    assert (await reread(storage, campaign)).counters.failed == 1
-    await _report(storage, dispatch, MS.DELIVERED)
-    after = await recipient(storage, campaign)
-    assert (after.status, after.reason, after.successful) == (R.COMPLETED, None, True)
-    assert (await reread(storage, campaign)).counters.failed == 0
-    assert not await _report(storage, dispatch, MS.FAILED)
-
-
 async def test_a_failed_receipt_is_retried_like_a_refusal(storage: Storage) -> None:
     """docs/rules.md#retry: failures that may pass, also those reported by a receipt."""
     await given_settings(storage, retry_enabled=True, retry_max_attempts=2)
