@@ -200,14 +200,11 @@ def test_a_correction_of_much_of_a_list_stands_first(cli: Cli, workspace_id: str
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "is empty"),
         (b"phone\n", "has a header and no rows"),
         (b"phone\nbad\n", "nothing was added"),
         (b"phone\n" + b"+14155550101\n" * 2000 + b"Zo\x81\n", "is not utf-8 at byte"),
-        ("phone,name\n+14155550101,Zoë\n".encode() + b"+14155550102,Jos\xe9\n", "is not utf-8 at byte"),
-        (b"\xff\xd8\xff\xe0\x00\x10JFIF", "is a photo"),
     ],
-    ids=["empty", "header", "no number", "encoding far down", "two encodings", "photo"],
+    ids=["header", "no number", "encoding far down"],
 )
 def test_a_list_that_cannot_be_read_adds_nothing(
     cli: Cli, workspace_id: str, csv_file: Write, content: bytes, problem: str
