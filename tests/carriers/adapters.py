@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 
 import httpx
@@ -49,15 +47,6 @@ class AdapterRules:
         """`outreach/carriers/NAME/__init__.py` has the object `ADAPTER`, of the package's name."""
         module = importlib.import_module(f"outreach.carriers.{self.adapter.name}")
         assert module.ADAPTER is self.adapter
-
-    def test_it_is_loaded_only_when_it_is_asked_for(self) -> None:
-        """Nothing of an adapter, and no HTTP client, is imported until an account uses it."""
-        program = (
-            "import sys, outreach, outreach_server; "
-            f"print(sorted(name for name in sys.modules if name.startswith('outreach.carriers.{self.adapter.name}')))"
-        )
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-        assert done.stdout.strip() == "[]"
 
     def test_fields_are_described(self) -> None:
         """Each field has a name of its own and a sentence."""

@@ -1,4 +1,7 @@
-"""What every carrier's adapter does when its carrier, or the network, misbehaves: one POST, the right class."""
+"""What every carrier's adapter makes of answers that it cannot read.
+
+What becomes of each status and fault of the network is tested once, in `tests/wire`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-import anyio
 import httpx
 import pytest
 
@@ -33,25 +35,13 @@ class FaultMatrix:
         async with httpx.AsyncClient(timeout=patience) as http:
             yield self.adapter.connect(connection({**self.credentials, "api_base": server.url}, http=http))
 
-    async def test_a_yes_is_accepted(self) -> None:
-        """The control for all of the others: without a fault the message is accepted, by one POST."""
-        async with FaultServer(lambda _: self.accepted) as server, self.before(server) as carrier:
-            outcome = await carrier.send(message())
-            assert outcome.state is DispatchState.ACCEPTED
-            assert [request.method for request in server.requests] == ["POST"]
-
     @pytest.mark.parametrize(
         ("answer", "state", "reason"),
         [
             (Answer(status=500), DispatchState.UNKNOWN, "provider_error"),
-            (Answer(status=503, headers={"retry-after": "1"}), DispatchState.UNKNOWN, "provider_error"),
             (Answer(status=429), DispatchState.DEFERRED, "rate_limited"),
-            (Answer(status=408, body=b"<html>"), DispatchState.UNKNOWN, "timeout"),
-            (Answer(status=402), DispatchState.REFUSED, "provider_funds"),
-            (Answer(status=401), DispatchState.REFUSED, "provider_auth"),
             (Answer(status=403, body=b"[1]"), DispatchState.REFUSED, "provider_auth"),
             (Answer(status=400, body=b"<html>"), DispatchState.REFUSED, "rejected"),
-            (Answer(status=307, headers={"location": "/elsewhere"}), DispatchState.UNKNOWN, "unreadable"),
             (Answer(status=200, body=b"<html>"), DispatchState.UNKNOWN, "unreadable"),
             (Answer(status=200, body=b""), DispatchState.UNKNOWN, "unreadable"),
             (Answer(status=201, body=b"{}"), DispatchState.UNKNOWN, "unreadable"),
@@ -68,31 +58,6 @@ class FaultMatrix:
             outcome = await carrier.send(message())
             assert (outcome.state, outcome.reason) == (state or DispatchState.UNKNOWN, reason)
             assert [request.method for request in server.requests] == ["POST"]
-
-    @pytest.mark.parametrize(("headers", "seconds"), [({"retry-after": "7"}, 7.0), ({}, None)])
-    async def test_retry_after_is_honoured(self, headers: Mapping[str, str], seconds: float | None) -> None:
-        """`Retry-After` becomes the outcome's `retry_after_seconds`; without the header it is None."""
-        answer = Answer(status=429, headers=headers)
-        async with FaultServer(lambda _: answer) as server, self.before(server) as carrier:
-            assert (await carrier.send(message())).retry_after_seconds == seconds
-
-    @pytest.mark.parametrize("fault", ["drop_before", "drop_during", "drop_after"])
-    async def test_a_dropped_connection_is_unknown(self, fault: Fault) -> None:
-        """Nobody can tell what was read before a connection went away, and nobody asks again."""
-        async with FaultServer(lambda _: self.accepted) as server, self.before(server) as carrier:
-            server.fault = fault
-            assert (await carrier.send(message())).state is DispatchState.UNKNOWN
-            assert server.connections == 1
-            assert len(server.requests) == (fault == "drop_after")
-
-    async def test_silence_is_unknown_in_the_end(self) -> None:
-        """A carrier that never answers may have sent the message."""
-        async with FaultServer(lambda _: self.accepted) as server, self.before(server, patience=0.3) as carrier:
-            server.fault = "silence"
-            with anyio.fail_after(30):
-                outcome = await carrier.send(message())
-            assert (outcome.state, outcome.reason) == (DispatchState.UNKNOWN, "timeout")
-            assert len(server.requests) == 1
 
     @pytest.mark.parametrize("left", [timedelta(), timedelta(seconds=-1), timedelta(seconds=3)])
     async def test_what_is_too_late_is_not_sent(self, left: timedelta) -> None:
@@ -131,29 +96,3 @@ class FaultMatrix:
             server.fault = fault
             assert await carrier.look_up(lookup()) is None
             assert server.connections <= 1
-
-    @pytest.mark.parametrize("status", [301, 304, 400, 401, 402, 403, 404, 405, 422, 429, 500])
-    async def test_a_check_says_in_words_what_is_wrong(self, status: int) -> None:
-        """`check` never raises, and its words hold no secret."""
-        async with FaultServer(lambda _: Answer(status=status)) as server, httpx.AsyncClient() as http:
-            found = await self.adapter.check(connection({**self.credentials, "api_base": server.url}, http=http))
-            assert not found.ok
-            assert str(status) in found.message
-            assert not [value for value in self.credentials.values() if value in found.message]
-
-    async def test_a_check_of_what_cannot_be_reached_says_so(self) -> None:
-        """The network's trouble is told apart from the account's."""
-        async with FaultServer(lambda _: self.accepted) as server:
-            nowhere = server.url
-        async with httpx.AsyncClient() as http:
-            found = await self.adapter.check(connection({**self.credentials, "api_base": nowhere}, http=http))
-        assert not found.ok
-        assert "network" in found.message
-
-    async def test_a_check_ends_when_nobody_answers(self) -> None:
-        """A provider that is silent is said to be silent."""
-        async with FaultServer(lambda _: self.accepted) as server, httpx.AsyncClient(timeout=0.3) as http:
-            server.fault = "silence"
-            found = await self.adapter.check(connection({**self.credentials, "api_base": server.url}, http=http))
-        assert not found.ok
-        assert "in time" in found.message

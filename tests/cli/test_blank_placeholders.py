@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import unicodedata
-from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -72,24 +68,6 @@ def test_a_start_says_how_many_of_a_large_campaign_it_looked_at(
     assert "Of the first 3 of 8 contacts, 1 has no value" in cli.tell("campaigns", "start", made["id"])
 
 
-def test_the_messages_of_a_flow_count_too(cli: Cli, workspace_id: str, csv_file: Write, tmp_path: Path) -> None:
-    """Each placeholder once, whichever message has it; columns keep their names there."""
-    steps = [
-        {"kind": "send", "body": "Hi {{Vorname}}"},
-        {"kind": "wait", "wait_minutes": 5},
-        {"kind": "send", "body": "{{Vorname}}: {{Plan}} ((email))"},
-    ]
-    file = tmp_path / "flow.json"
-    file.write_text(json.dumps({"steps": steps}))
-    flow = cli.ask("flows", "create", workspace_id, "F", "--file", str(file))["id"]
-    people = csv_file(LIST)
-    made = cli.ask("campaigns", "import", workspace_id, people, "--name", "C", "--flow", flow, "--from", "+14155550100")
-    assert {one["name"]: one["count"] for one in made["placeholder_problems"]} == {"first_name": 4, "Plan": 2}
-    assert made["unknown_placeholders"] == []
-    assert [one["meant"] for one in made["text_warnings"]] == ["{{email}}"]
-    assert cli.ask("campaigns", "start", made["id"])["placeholder_problems"][0]["count"] == 4
-
-
 @pytest.mark.parametrize("written", ["{first_name}", "((first_name))", "*|FNAME|*", "{{first_name"])
 def test_import_preflight_and_start_name_placeholders_of_other_programs(
     cli: Cli, workspace_id: str, csv_file: Write, written: str
@@ -131,24 +109,6 @@ def test_a_mapped_column_wins_over_the_usual_one(cli: Cli, workspace_id: str, cs
     assert dry["samples"][0]["messages"][0]["text"].startswith("Annegret Ann Ann")
 
 
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_names_and_values_are_composed_when_they_come_in(
-    cli: Cli, workspace_id: str, csv_file: Write, form: Literal["NFC", "NFD"]
-) -> None:
-    """A list as a Mac writes it, and a text as it is typed anywhere, meet in one form, in one segment."""
-    rows = "Téléphone\u00a0,Prénom,Créneau\u200b\n+14155550101,José Peña,à 8 h\n"
-    text = "Hi {{Prénom}}, {{Créneau}}, " + "x" * 90
-    file = csv_file(unicodedata.normalize("NFD", rows))
-    made = cli.ask(*args(workspace_id, file, unicodedata.normalize(form, text)))
-    assert (made["unknown_placeholders"], made["placeholder_problems"]) == ([], [])
-    assert made["csv_column_headers"][:2] == ["Téléphone", "Prénom"]
-    (contact,) = cli.ask("campaigns", "recipients", made["id"])
-    assert contact["first_name"] == "José Peña"
-    (message,) = cli.ask("campaigns", "preflight", made["id"])["samples"][0]["messages"]
-    assert message["text"].startswith("Hi José Peña, à 8 h, ")
-    assert (message["encoding"], message["segments"]) == ("GSM-7", 1)
-
-
 def test_the_advice_for_a_missing_date_keeps_its_format(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """A fallback alone would lose it."""
     file = csv_file("phone,slot\n+14155550101,2026-12-08 08:00\n+14155550102,\n")
@@ -172,22 +132,6 @@ def test_a_date_that_cannot_be_read_for_certain_is_counted(cli: Cli, workspace_i
         "See you on 8 December",
         "See you on 12/8/2026",
     ]
-
-
-def test_a_date_without_the_time_of_day_that_is_wanted_is_counted(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """By import, preflight and start; the text shows the value, and no midnight."""
-    file = csv_file("phone,slot\n+14155550101,2026-12-08 08:00\n+14155550102,2026-12-08\n")
-    command = args(workspace_id, file, "At {{slot|date:h:mm}}")
-    made = cli.ask(*command)
-    (problem,) = made["placeholder_problems"]
-    assert (problem["problem"], problem["count"]) == ("no_time", 1)
-    assert problem["examples"][0]["detail"] == "row 3: '2026-12-08'"
-    assert "1 has a date without a time of day for {{slot}}" in cli.tell(*command)
-    preview = cli.ask("campaigns", "preflight", made["id"])
-    assert [one["problem"] for one in preview["placeholder_problems"]] == ["no_time"]
-    texts = [one["messages"][0]["text"].splitlines()[0] for one in preview["samples"]]
-    assert texts == ["At 8:00", "At 2026-12-08"]
-    assert "1 has a date without a time of day for {{slot}}" in cli.tell("campaigns", "start", made["id"])
 
 
 def test_one_row_and_one_contact_are_singular(cli: Cli, workspace_id: str, csv_file: Write) -> None:

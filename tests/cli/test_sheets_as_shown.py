@@ -275,27 +275,6 @@ def test_the_first_row_is_the_header_where_it_names_the_columns(
     assert made["csv_column_headers"][0] == "Phone"
 
 
-def test_a_list_whose_phone_column_is_unknown_is_refused_with_its_columns(
-    cli: Cli, workspace_id: str, csv_file: Write
-) -> None:
-    """Those of the row below the title."""
-    file = csv_file("Clinic\nName;Nr\nAnn;+14155550101\n")
-    told = cli.refuse("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi")
-    assert "The columns are: 'Name', 'Nr'" in told
-
-
-def test_a_cell_of_a_sheet_that_holds_rows_is_reported(cli: Cli, workspace_id: str, tmp_path: Path) -> None:
-    """A spreadsheet that opened a broken text file saves it so."""
-    rows: list[list[tuple[Any, str]]] = [
-        [("phone", ""), ("name", ""), ("city", "")],
-        [("+14155550101", ""), ("Ben,Paris\n+14155550103,Cy,Oslo", ""), ("Lima", "")],
-        [("+14155550102", ""), ("Ann\nLee", ""), ("Rome", "")],
-    ]
-    made, people = contacts_of(cli, workspace_id, with_openpyxl(tmp_path / "a.xlsx", rows), "Hi {{name}}")
-    assert [one["phone"] for one in people] == ["+14155550102"]
-    assert "another row" in made["rejected"][0]["message"]
-
-
 def test_a_date_of_a_sheet_takes_the_format_of_its_placeholder(cli: Cli, workspace_id: str, tmp_path: Path) -> None:
     """Also one that is shown as no one can read it back; other placeholders show it as the sheet does."""
     rows: list[list[tuple[Any, str]]] = [
@@ -376,16 +355,6 @@ def test_a_cell_of_a_sheet_beside_the_named_columns_is_rejected_with_advice(
 
 
 NUMBER = 14155550102
-
-
-def test_a_value_in_scientific_notation_is_sent_as_it_is_shown(cli: Cli, workspace_id: str, tmp_path: Path) -> None:
-    """A phone number keeps its digits."""
-    rows: list[list[tuple[Any, str]]] = [
-        [("phone", ""), ("amount", "")],
-        [(14155550102, "0.00E+00"), (1500000000000, "0.00E+00")],
-    ]
-    _, people = contacts_of(cli, workspace_id, with_openpyxl(tmp_path / "a.xlsx", rows), "{{amount}}")
-    assert [(one["phone"], one["custom_variables"]) for one in people] == [("+14155550102", {"amount": "1.50E+12"})]
 
 
 @WRITERS

@@ -131,18 +131,6 @@ def test_a_workbook_comes_through_a_pipe(cli: Cli, workspace_id: str, xlsx: Call
     made = cli.ask(*args, stdin=content)
     assert made["total_recipients"] == 3
 
-    class Pipe(io.BytesIO):
-        def seekable(self) -> bool:
-            return False
-
-        def seek(self, *_: int) -> int:
-            raise io.UnsupportedOperation
-
-    with open_table(Pipe(content), name="it") as table:
-        assert len(list(table.records)) == len(ROWS)
-    with open_table(Pipe(b"phone\n+14155550101\n"), name="it") as table:
-        assert [record.cells for record in table.records] == [["phone"], ["+14155550101"]]
-
 
 def test_the_first_visible_sheet_is_read_unless_another_is_named(
     cli: Cli, workspace_id: str, xlsx: Callable[..., Path]

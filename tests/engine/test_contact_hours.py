@@ -50,8 +50,12 @@ async def given_course(storage: Storage, clock: ManualClock, now: datetime, *pho
     return Course(storage, clock, campaign)
 
 
+@pytest.mark.field(9)
 async def test_who_has_night_waits_for_the_morning(storage: Storage, clock: ManualClock) -> None:
-    """docs/rules.md#contact-hours: noon in New York is six in Hawaii; nowhere is never; nobody has failed."""
+    """Field, test 9 (Pinpoint, Dograh: sent to at any time): nowhere is never; nobody has failed.
+
+    docs/rules.md#contact-hours: noon in New York is six in Hawaii.
+    """
     course = await given_course(storage, clock, NOON_IN_NEW_YORK, NEW_YORK, HONOLULU, NOWHERE)
     (dispatch,) = await course.wave()
     assert dispatch.to == NEW_YORK

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,63 +10,17 @@ import attrs
 import pytest
 from anyio.abc import TaskStatus
 
-from outreach import CallStatus, ConfigError, NewAgent, NewCall, NewMessage, Outreach, SimulatorConfig
+from outreach import ConfigError, NewMessage, Outreach, SimulatorConfig
 from outreach.config import EngineConfig
 from outreach.models import MessageStatus
-from outreach.policy.deciding import spacing
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.scripted import ScriptedCarrier, hang
 from outreach.testing.virtual_time import clock_of_loop
 from tests import postgres
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, reaches, start_campaign, until
-from tests.pace import assert_pace
 
 pytestmark = pytest.mark.virtual_time
-
-
-async def test_every_contacts_message_reaches_the_carrier_exactly_once(
-    open_storage: OpenStorage, tmp_path: Path
-) -> None:
-    """No contact is reached twice, none is lost: the carrier's own log is the witness.
-
-    docs/delivery-contract.md#the-promise.
-    """
-    log = tmp_path / "carrier.jsonl"
-    async with _engine(open_storage, log) as engine:
-        workspace = await given_workspace(engine)
-        await engine.unsubscribes.add(workspace.id, "+14155550003")
-        people = [*contacts(20), *contacts(5)]
-        campaign = await given_campaign(engine, workspace, people)
-        assert campaign.counters.total == 23
-        await engine.campaigns.start(workspace.id, campaign.id)
-        done = await reaches(engine, campaign, "completed")
-        entries = _entries(log)
-        ledger = {
-            dispatch.id: dispatch.to
-            for position in range(23)
-            for dispatch in await engine.campaigns.list_dispatches(workspace.id, campaign.id, position)
-        }
-    assert sorted(entry["to"] for entry in entries) == [f"+1415555{n:04d}" for n in range(20) if n != 3]
-    assert {entry["dispatch_id"]: entry["to"] for entry in entries} == ledger
-    assert (done.counters.completed, done.counters.successful, done.counters.total) == (19, 19, 23)
-
-
-@pytest.mark.parametrize("rate", [120, 300])
-async def test_starts_are_a_spacing_apart_over_pauses_and_never_more_than_the_rate(
-    open_storage: OpenStorage, tmp_path: Path, rate: int
-) -> None:
-    """docs/rules.md#pace: over every half-open window of 60 s, and each start a spacing after the last."""
-    log = tmp_path / "carrier.jsonl"
-    async with _engine(open_storage, log) as engine:
-        workspace = await given_workspace(engine)
-        campaign = await start_campaign(engine, workspace, 7, rate_per_minute=rate)
-        for heard in (2, 4):
-            await until(lambda heard=heard: _logged(log, heard))  # type: ignore[misc]
-            await engine.campaigns.pause(workspace.id, campaign.id)
-            await engine.campaigns.resume(workspace.id, campaign.id)
-        await reaches(engine, campaign, "completed")
-    _check_pace(log, rate, 7)
 
 
 async def test_a_sandbox_takes_every_carrier_to_the_simulator(open_storage: OpenStorage, tmp_path: Path) -> None:
@@ -81,29 +34,6 @@ async def test_a_sandbox_takes_every_carrier_to_the_simulator(open_storage: Open
             (dispatch,) = await engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
             assert dispatch.provider == carrier
     assert len(_entries(log)) == 3
-
-
-async def test_a_single_call_is_placed_and_followed_to_its_end(open_storage: OpenStorage, tmp_path: Path) -> None:
-    """docs/interface.md#4.1: queued, dispatched through the agent's provider, and to be polled until it has ended."""
-    log = tmp_path / "calls.jsonl"
-    async with _engine(open_storage, log) as engine:
-        workspace = await given_workspace(engine)
-        agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", from_number="+14155550199"))
-        call = await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to="14155550100"))
-        assert call.provider_call_id is not None
-        assert call.provider_call_id.startswith("sim_call_")
-
-        async def ended() -> Any:
-            found = await engine.calls.get(workspace.id, call.id)
-            return None if found.is_open else found
-
-        over = await until(ended)
-        assert (over.status, over.outcome, over.answered_by) == (CallStatus.COMPLETED, "positive", "human")
-        assert over.duration_seconds == 0
-        (entry,) = _entries(log)
-        assert (entry["kind"], entry["to"], entry["from"]) == ("call", "+14155550100", "+14155550199")
-        again = await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to="14155550100"))
-        assert again.id != call.id
 
 
 async def test_without_dispatch_nothing_is_sent(open_storage: OpenStorage) -> None:
@@ -295,15 +225,5 @@ def _entries(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
 
 
-async def _logged(log: Path, count: int) -> bool:
-    return len(_entries(log)) >= count
-
-
 async def _dispatches(engine: Outreach) -> bool:
     return engine.health().dispatching
-
-
-def _check_pace(log: Path, rate: int, count: int) -> None:
-    starts = sorted(datetime.fromisoformat(entry["at"]) for entry in _entries(log))
-    assert len(starts) == count
-    assert_pace(starts, spacing(rate))

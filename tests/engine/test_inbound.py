@@ -94,15 +94,6 @@ async def test_a_message_comes_once_however_often_it_is_handed_over(storage: Sto
     assert len(await storage.read(lambda tx: tx.inbound.list(THIS_WORKSPACE))) == 1
 
 
-async def test_a_repeat_of_a_stop_does_not_undo_a_start(storage: Storage) -> None:
-    """A carrier may hand an old message over again after days."""
-    stop = make_text("STOP")
-    await storage.write(lambda tx: take_in(tx, stop))
-    await write(storage, "START", now=NOW + SECOND)
-    assert await storage.write(lambda tx: take_in(tx, stop, now=NOW + 60 * SECOND)) is None
-    assert await entry(storage) is None
-
-
 @pytest.mark.field(10)
 @pytest.mark.parametrize("body", ["thanks", "Ok thank you", "yes please", "start please", "who is this?", ""])
 async def test_what_is_written_after_a_stop_changes_nothing_unless_it_is_a_start(storage: Storage, body: str) -> None:
@@ -170,30 +161,6 @@ async def test_a_stop_widens_what_an_operator_stopped_and_never_weakens_it(
     assert await entry(storage) == attrs.evolve(put, scope="all", created_at=NOW)
 
 
-@pytest.mark.parametrize("late", ["STOP", "START"])
-async def test_the_older_of_two_keywords_changes_nothing_when_it_comes_later(storage: Storage, late: str) -> None:
-    """Providers, F.1: STOP then START order by the provider's time, not by arrival."""
-    early = "START" if late == "STOP" else "STOP"
-    await write(storage, "STOP", now=NOW)
-    await write(storage, early, now=NOW + 20 * SECOND)
-    before, answered = await entry(storage), len(await answers(storage))
-    await write(storage, late, at=NOW + 10 * SECOND, now=NOW + 30 * SECOND)
-    assert await entry(storage) == before
-    assert (before is None) == (late == "STOP")
-    assert len(await answers(storage)) == answered
-
-
-async def test_of_a_stop_and_a_start_of_one_moment_the_stop_counts(storage: Storage) -> None:
-    """A carrier's clock of whole seconds does not opt anybody in."""
-    await write(storage, "STOP", now=NOW)
-    await write(storage, "START", at=NOW, now=NOW + SECOND)
-    assert await entry(storage) is not None
-    await write(storage, "START", at=NOW + TICK, now=NOW + SECOND)
-    assert await entry(storage) is None
-    await write(storage, "STOP", at=NOW + TICK, now=NOW + 2 * SECOND)
-    assert await entry(storage) is not None
-
-
 async def test_a_carriers_clock_that_goes_before_ours_does_not_outlast_a_stop(storage: Storage) -> None:
     """A START of tomorrow would make every STOP of today the older one."""
     await write(storage, "STOP", now=NOW)
@@ -204,55 +171,6 @@ async def test_a_carriers_clock_that_goes_before_ours_does_not_outlast_a_stop(st
 
 
 DOUBTFUL: Final = "Can you stop by tomorrow?"
-
-
-@pytest.mark.parametrize("late", [DOUBTFUL, "START"])
-async def test_the_older_of_a_start_and_a_doubtful_message_changes_nothing_when_it_comes_later(
-    storage: Storage, late: str
-) -> None:
-    """A START ends the review of what was written before it, and of nothing that was written since."""
-    await write(storage, DOUBTFUL if late == "START" else "START", now=NOW + 20 * SECOND)
-    before = await entry(storage)
-    message = await write(storage, late, at=NOW + 10 * SECOND, now=NOW + 30 * SECOND)
-    assert await entry(storage) == before
-    assert (before is None) == (late == DOUBTFUL)
-    assert message.unclear == (late == DOUBTFUL)
-    assert await answers(storage) == []
-
-
-async def test_a_start_ends_a_review_only_if_it_is_newer_than_every_doubtful_message(storage: Storage) -> None:
-    """Also than those that came while the number was held already; at one moment the doubt counts."""
-    for second in (0, 20, 10):
-        await write(storage, DOUBTFUL, at=NOW + second * SECOND, now=NOW + 30 * SECOND)
-    for second in (15, 20):
-        await write(storage, "START", at=NOW + second * SECOND, now=NOW + 40 * SECOND)
-        found = await entry(storage)
-        assert found is not None
-        assert found.scope == "held"
-    await write(storage, "START", at=NOW + 21 * SECOND, now=NOW + 40 * SECOND)
-    assert await entry(storage) is None
-
-
-async def test_a_start_from_before_a_doubtful_message_lifts_no_stop(storage: Storage) -> None:
-    """That message was not held for review, because the number was on the register: nobody has read it."""
-    await write(storage, "STOP")
-    await write(storage, DOUBTFUL, now=NOW + 20 * SECOND)
-    before = await entry(storage)
-    await write(storage, "START", at=NOW + 10 * SECOND, now=NOW + 30 * SECOND)
-    assert await entry(storage) == before
-    await write(storage, "START", now=NOW + 40 * SECOND)
-    assert await entry(storage) is None
-
-
-async def test_a_stop_counts_over_a_doubtful_message_and_an_older_start(storage: Storage) -> None:
-    """Whatever comes first: the number is on the register, and no START from before the STOP takes it off."""
-    await write(storage, DOUBTFUL, now=NOW)
-    await write(storage, "STOP", now=NOW + 20 * SECOND)
-    for second in (10, 20):
-        await write(storage, "START", at=NOW + second * SECOND, now=NOW + 30 * SECOND)
-        found = await entry(storage)
-        assert found is not None
-        assert found.scope == "all"
 
 
 @given(st.lists(st.tuples(st.sampled_from([DOUBTFUL, "STOP", "START"]), st.integers(0, 5)), max_size=6), st.data())

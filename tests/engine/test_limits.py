@@ -76,8 +76,9 @@ async def given_contact(storage: Storage, phone: str = PHONE) -> Campaign:
     return await storage.write(lambda tx: publish(tx, campaign, pending(contact)))
 
 
+@pytest.mark.field(12)
 async def test_two_campaigns_share_the_frequency_cap(storage: Storage) -> None:
-    """Field, test 12: the second campaign waits until the window is over, and contacts then; nobody has failed."""
+    """Field, test 12 (Spoke #265, contacted by another campaign today): the second waits until the window is over."""
     await given_cap(storage, 1)
     first, second = await given_contact(storage), await given_contact(storage)
     await settle(storage, await given_dispatch(storage, first), ACCEPTED)
@@ -129,10 +130,11 @@ async def test_a_plan_tells_who_is_capped(storage: Storage) -> None:
     assert plan.capped_until == {0: NOW + DAY}
 
 
+@pytest.mark.field(12)
 async def test_the_rate_of_a_number_holds_over_its_campaigns_however_they_spell_it(
     storage: Storage, clock: ManualClock
 ) -> None:
-    """Field, test 12: at most so many starts in any 60 s, whichever campaign they are of."""
+    """Field, test 12 (jasmin #925, Spoke: each campaign is throttled for itself): so many starts in any 60 s."""
     await storage.write(lambda tx: tx.numbers.insert(make_number(phone=SENDER, rate_per_minute=30)))
     campaigns = [
         await given_active(storage, 50, from_number=spelling)

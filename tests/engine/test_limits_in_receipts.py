@@ -4,7 +4,6 @@ import logging
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
-import anyio
 import attrs
 import pytest
 
@@ -46,7 +45,7 @@ from tests.engine.given import (
     reread,
     settle,
 )
-from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, reported, until
+from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, reported
 
 pytestmark = pytest.mark.virtual_time
 
@@ -307,38 +306,6 @@ async def test_a_campaign_that_completed_after_a_stop_goes_on_after_a_limit(stor
     )
     await report(storage, limit(dispatch))
     assert (await reread(storage, campaign)).status is C.ACTIVE
-
-
-async def test_nothing_is_sent_after_a_stop_though_receipts_tell_of_a_limit(open_storage: OpenStorage) -> None:
-    """End to end: the campaign had completed before the stop."""
-    carrier = ScriptedCarrier()
-    async with dispatching(open_storage(clock_of_loop()), carrier=carrier) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 3)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await reaches(rig.engine, campaign, "completed")
-        assert await rig.engine.campaigns.pause_all() == ()
-        for request in carrier.requests:
-            carrier.report(
-                MessageReport(
-                    workspace_id=workspace.id,
-                    provider=carrier.name,
-                    dispatch_id=request.dispatch_id,
-                    provider_id=None,
-                    status=MS.FAILED,
-                    at=clock_of_loop().now(),
-                    reason="rate_limited",
-                    retry_after_seconds=2.0,
-                )
-            )
-
-        async def all_failed() -> bool:
-            return {one.status for one in await people(rig.engine, campaign)} == {R.FAILED}
-
-        await until(all_failed)
-        await anyio.sleep(5)
-        assert len(carrier.requests) == 3
-        assert (await rig.engine.campaigns.get(workspace.id, campaign.id)).status == "completed"
 
 
 async def test_who_opted_out_opens_no_completed_campaign(storage: Storage) -> None:

@@ -168,16 +168,6 @@ async def test_many_at_once_with_one_key_make_one_thing(engine: Outreach, name: 
     assert made == [made[0]] * 8
 
 
-@pytest.mark.parametrize("name", CREATING)
-async def test_keys_of_workspaces_do_not_meet(engine: Outreach, name: str) -> None:
-    """By workspace, operation and key."""
-    here, there = await given_keyed_workspace(engine), await given_keyed_workspace(engine)
-    first, second = [await CREATING[name](engine, workspace, "order-42") for workspace in (here, there)]
-    assert first != second
-    with pytest.raises(NotFound):
-        await CREATING[name](engine, attrs.evolve(here, id=new_id()), "order-42")
-
-
 async def test_what_is_returned_is_the_thing_as_it_is_now(engine: Outreach) -> None:
     """A program that died between creating and starting learns whether it had started."""
     workspace = await given_workspace(engine)

@@ -102,44 +102,6 @@ async def test_a_stop_between_the_commit_and_the_request_of_a_call_is_heard(open
         assert rig.voice.requests == []
 
 
-async def test_a_stop_in_the_middle_stops_everything_that_is_not_on_its_way(open_storage: OpenStorage) -> None:
-    """Whoever was sent to before keeps that outcome; in every campaign of the workspace, and in no other's."""
-    gone = range(4, 12)
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace, other = await given_workspace(rig.engine), await given_workspace(rig.engine)
-        running = await given_campaign(rig.engine, workspace, 12, body="running")
-        later = await given_campaign(rig.engine, workspace, 12, body="later")
-        theirs = await given_campaign(rig.engine, other, 12, body="theirs")
-        stopped: list[int] = []
-
-        async def stop_in_the_middle(result: object) -> None:
-            if committed_in(result) and not stopped and len(rig.carrier.requests) >= 2:
-                stopped.extend(gone)
-                for position in gone:
-                    await say(rig.engine, workspace.id, position, "please stop")
-
-        rig.storage.after_write = stop_in_the_middle
-        await rig.engine.campaigns.start(workspace.id, running.id)
-        await reaches(rig.engine, running, "completed")
-        assert stopped
-        for campaign in (later, theirs):
-            await rig.engine.campaigns.start(campaign.workspace_id, campaign.id)
-            await reaches(rig.engine, campaign, "completed")
-        sent = {(request.to, request.body.split("\n")[0]) for request in rig.carrier.requests}
-        for campaign, text in ((running, "running"), (later, "later")):
-            expected = [
-                (RecipientStatus.COMPLETED, None)
-                if (number(position), text) in sent
-                else (RecipientStatus.SKIPPED, "opted_out")
-                for position in range(12)
-            ]
-            assert await states(rig.engine, campaign) == expected
-        assert [status for status, _ in await states(rig.engine, later)].count(RecipientStatus.SKIPPED) == len(gone)
-        assert (RecipientStatus.SKIPPED, "opted_out") in await states(rig.engine, running)
-        assert await states(rig.engine, theirs) == [(RecipientStatus.COMPLETED, None)] * 12
-        await all_answered(rig, len(gone))
-
-
 @pytest.mark.parametrize("while_it_is_asked", [True, False])
 async def test_a_stop_is_told_as_what_it_is_where_a_flow_stops_at_replies(
     storage: Storage, clock: ManualClock, while_it_is_asked: bool

@@ -158,20 +158,6 @@ channels = pytest.mark.parametrize("channel", ["sms", "call"])
 
 
 @channels
-async def test_a_look_up_that_finds_it_settles_it(open_storage: OpenStorage, channel: str) -> None:
-    """docs/delivery-contract.md#rule-6: the provider's look-up is evidence, and it is not sent again."""
-    async with in_doubt(open_storage, channel=channel, look_up="evidence") as doubt:
-        await doubt.later(minutes=2)
-        assert (await doubt.first()).state is D.ACCEPTED
-        if channel == "call":
-            assert await doubt.contact() == (R.IN_PROGRESS, "calling")
-            doubt.rig.voice.report(event(doubt.rig.voice.requests[0], **POSITIVE))
-        done = await reaches(doubt.rig.engine, doubt.campaign, "completed")
-        assert (done.counters.completed, done.counters.successful) == (1, 1)
-        assert len(await doubt.dispatches()) == 1
-
-
-@channels
 async def test_what_was_called_back_before_the_look_up_is_caught_up_with(
     open_storage: OpenStorage, channel: str
 ) -> None:
@@ -309,23 +295,6 @@ async def test_what_is_known_to_be_another_request_s_does_not_hold_the_deadline_
         _answer(doubt, DispatchOutcome(state=D.ACCEPTED, provider_id="P-1"))
         await doubt.later(days=8)
         assert (await doubt.first()).state is D.UNCONFIRMED
-
-
-@channels
-async def test_what_an_authoritative_look_up_does_not_find_is_sent_again(
-    open_storage: OpenStorage, channel: str
-) -> None:
-    """Not found proves something where the adapter declares so: it was not sent, no attempt is spent."""
-    async with in_doubt(open_storage, channel=channel, look_up="authoritative") as doubt:
-        _answer(doubt, DispatchOutcome(state=D.NOT_SENT, reason="not_found"))
-        await doubt.later(minutes=2)
-
-        async def second() -> bool:
-            return len(await doubt.dispatches()) == 2
-
-        await until(second)
-        first, again = await doubt.dispatches()
-        assert (first.state, again.attempt) == (D.NOT_SENT, 1)
 
 
 @channels
@@ -572,23 +541,6 @@ async def test_at_one_account_those_that_have_been_due_for_longest_are_first(
     assert set(asked) == set(calls)
     assert sorted(asked[:4]) == sorted(calls[:4])
     assert len(asked) == 6
-
-
-@channels
-async def test_evidence_after_the_deadline_is_kept_and_opens_nothing(open_storage: OpenStorage, channel: str) -> None:
-    """What ended as unconfirmed is told the truth later, and nobody is reached again.
-
-    docs/delivery-contract.md#rule-6.
-    """
-    async with in_doubt(open_storage, channel=channel) as doubt:
-        await doubt.later(hours=1, minutes=1)
-        await reaches(doubt.rig.engine, doubt.campaign, "completed")
-        _hear(doubt)
-        await doubt.becomes(R.COMPLETED)
-        done = await reaches(doubt.rig.engine, doubt.campaign, "completed")
-        assert (done.counters.successful, done.counters.open) == (1, 0)
-        assert (await doubt.first()).state is D.ACCEPTED
-        assert len(await doubt.dispatches()) == 1
 
 
 @channels

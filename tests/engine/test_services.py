@@ -507,24 +507,6 @@ async def test_prepared_chunks_and_contacts_one_by_one_make_the_same_campaign(en
     assert made[0].counters == made[1].counters == await engine.campaigns.recount(workspace.id, made[0].id)
 
 
-async def test_many_campaigns_created_at_once_are_all_there(engine: Outreach) -> None:
-    """400 campaigns by 8 tasks: each with its own contacts, none lost, none mixed up."""
-    workspace = await given_workspace(engine)
-
-    async def create(task: int) -> None:
-        for number in range(50):
-            await given_campaign(engine, workspace, contacts(2, first=task), name=f"{task}-{number}")
-
-    async with anyio.create_task_group() as tasks:
-        for task in range(8):
-            tasks.start_soon(create, task)
-    assert (await engine.campaigns.list(workspace.id, limit=1)).total == 400
-    every = [campaign async for campaign in engine.campaigns.iter_all(workspace.id)]
-    assert {campaign.name for campaign in every} == {f"{task}-{number}" for task in range(8) for number in range(50)}
-    for campaign in every[::80]:
-        assert campaign.counters == await engine.campaigns.recount(workspace.id, campaign.id)
-
-
 async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach) -> None:
     """Every query carries its workspace; another one's ids are not found, in any service.
 

@@ -438,27 +438,6 @@ def test_recipients_are_changed_in_one_place() -> None:
     assert writers == {"operations/campaigns/recipients.py"}
 
 
-@pytest.mark.parametrize("late", [False, True])
-async def test_the_receipt_of_the_first_counts_past_a_second_that_failed(storage: Storage, late: bool) -> None:
-    """Whether it comes before the third is refused or after it: the contact has the text."""
-    await given_settings(storage, retry_enabled=True, retry_max_attempts=3, retry_delay_minutes=15)
-    campaign = await given_active(storage)
-    first = await given_dispatch(storage, campaign, now=at(1))
-    await settle(storage, first, ACCEPTED, now=at(2))
-    await report_message(storage, first, MessageStatus.FAILED, at=at(3), reason="unreachable")
-    second = await given_dispatch(storage, campaign, now=at(1000))
-    await settle(storage, second, ACCEPTED, now=at(1001))
-    await report_message(storage, second, MessageStatus.FAILED, at=at(1002), reason="unreachable")
-    third = await given_dispatch(storage, campaign, now=at(2000))
-    if late:
-        await settle(storage, third, refused("provider_auth"), now=at(2001))
-    await report_message(storage, first, MessageStatus.DELIVERED, at=at(2002))
-    if not late:
-        await settle(storage, third, refused("provider_auth"), now=at(2003))
-    person = await recipient(storage, campaign)
-    assert (person.status, person.reason, person.successful) == (RecipientStatus.COMPLETED, None, True)
-
-
 async def test_what_a_look_up_finds_counts_past_an_answer_that_put_it_off(storage: Storage) -> None:
     """The answer came while it was looked up: the provider has it all the same, and it is not sent again."""
     campaign, dispatch = await given_unknown(storage)

@@ -78,16 +78,6 @@ async def test_what_is_no_number_is_found_as_it_was_supplied(engine: Outreach) -
     assert lines(found) == [LOADED, "ended skipped (invalid_number) by invalid_number"]
 
 
-async def test_who_was_left_out_is_told_from_the_register(engine: Outreach) -> None:
-    """Somebody left out has no place in the campaign; the register tells since when, and what put it there."""
-    workspace = await given_workspace(engine)
-    await engine.unsubscribes.add(workspace.id, ONE, source="keyword")
-    campaign = await given_campaign(engine, workspace, [NewRecipient(phone_number=one) for one in (ONE, TWO)])
-    (found,) = await engine.campaigns.contact_history(workspace.id, campaign.id, "(415) 555-0101")
-    assert (found.position, found.status, found.phone) == (None, None, ONE)
-    assert lines(found) == ["opted_out all (keyword) by register", "left_out (opted_out) by register"]
-
-
 async def test_who_was_left_out_stays_so_when_the_number_leaves_the_register(engine: Outreach) -> None:
     """The trail tells, whatever the register has today; who left it before the campaign was created was not."""
     workspace = await given_workspace(engine)
@@ -138,35 +128,6 @@ async def test_who_is_not_in_the_campaign(engine: Outreach) -> None:
     assert lines(found) == ["opted_out all (operator) by register"]
     with pytest.raises(NotFound, match="campaign"):
         await engine.campaigns.contact_history(workspace_id, new_id(), ONE)
-
-
-async def test_an_opt_out_while_the_campaign_runs(open_storage: OpenStorage) -> None:
-    """The opt-out, then the end that came of it; the other one is not concerned."""
-    async with dispatching(open_storage(clock_of_loop())) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, [NewRecipient(phone_number=one) for one in (ONE, TWO)])
-        await rig.engine.unsubscribes.add(workspace.id, ONE)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await reaches(rig.engine, campaign, "completed")
-        (stopped,) = await rig.engine.campaigns.contact_history(workspace.id, campaign.id, ONE)
-        assert lines(stopped) == [
-            LOADED,
-            "opted_out all (operator) by register",
-            "campaign active by operator",
-            "ended skipped (opted_out) by register",
-        ]
-        await rig.engine.messages.receive(workspace.id, from_number=ONE, to=TWO, body="Hello again")
-        await rig.engine.unsubscribes.remove(workspace.id, ONE)
-        (after,) = await rig.engine.campaigns.contact_history(workspace.id, campaign.id, ONE)
-        assert lines(after) == [*lines(stopped), "opted_in by register"]
-        (reached,) = await rig.engine.campaigns.contact_history(workspace.id, campaign.id, TWO)
-        assert lines(reached) == [
-            LOADED,
-            "campaign active by operator",
-            "intent dispatching by pace",
-            "outcome accepted by provider_answer",
-            "ended completed by provider_answer",
-        ]
 
 
 @pytest.mark.parametrize(

@@ -462,8 +462,9 @@ async def test_what_is_over_waits_for_no_receipts(storage: Storage, status: Camp
     assert (await recipient(storage, campaign)).status is RecipientStatus.COMPLETED
 
 
+@pytest.mark.field(18)
 async def test_campaigns_keep_paces_of_their_own(storage: Storage) -> None:
-    """Field, test 18: one throttled campaign does not stall another, because slots are the campaign's own."""
+    """Field, test 18 (listmonk: its sliding window sleeps for all): slots are the campaign's own."""
     campaign, other = await given_active(storage), await given_active(storage)
     await storage.write(lambda tx: tx.runs.put(make_run(campaign_id=other.id, next_slot_at=NOW + timedelta(hours=1))))
     (dispatch,) = (await commit(storage, campaign)).dispatches

@@ -99,33 +99,3 @@ async def pauses(rig: Rig, carrier: ScriptedCarrier, campaign: Campaign, rng: ra
         assert len(carrier.requests) == heard, told
         await rig.engine.campaigns.resume(campaign.workspace_id, campaign.id)
     return rounds
-
-
-@pytest.mark.soak("waits until nothing more has gone out")
-@pytest.mark.field(6)
-@pytest.mark.parametrize("stop", ["cancel", "pause"])
-async def test_a_stop_with_a_full_batch_in_memory_lets_nothing_more_out(open_storage: OpenStorage, stop: str) -> None:
-    """Field, test 6 (listmonk #1010 drains its batch, Notifuse #303 all that is queued): it is withdrawn."""
-    config = attrs.evolve(QUICK, look_ahead_seconds=2.5)
-    async with dispatching(open_storage(SystemClock()), config=config) as rig:
-        workspace = await given_workspace(rig.engine)
-        campaign = await given_campaign(rig.engine, workspace, 300)
-        await rig.engine.campaigns.start(workspace.id, campaign.id)
-        await rig.carrier.wait_for_requests(2)
-
-        async def batch_is_full() -> bool:
-            return sum(one.state is D.DISPATCHING for one in (await ledger(rig, campaign)).values()) >= 15
-
-        await until(batch_is_full)
-        await getattr(rig.engine.campaigns, stop)(workspace.id, campaign.id)
-        heard = {message.dispatch_id for message in rig.carrier.requests}
-        after = await at_rest(rig, campaign)
-        # One may have read the ledger just before the commit of the stop.
-        late = {message.dispatch_id for message in rig.carrier.requests} - heard
-        assert len(late) <= 1
-        heard |= late
-        states = {one.id: (one.state, one.reason) for one in after.values()}
-        assert {key for key, (state, _) in states.items() if state is D.ACCEPTED} == heard
-        withdrawn = [state for key, state in states.items() if key not in heard]
-        assert len(withdrawn) >= 10
-        assert set(withdrawn) == {(D.WITHDRAWN, "campaign_stopped")}

@@ -18,7 +18,7 @@ import httpx
 from outreach import NewAgent, NewCallCampaign, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 from tests.process.books import Books
 from tests.process.server import EngineProcess, ServerProcess, start_engine, start_server, start_worker
-from tests.process.waiting import PATIENCE
+from tests.process.waiting import PATIENCE, wait_for
 
 T = TypeVar("T")
 
@@ -181,6 +181,14 @@ class Place:
             return workspace.id, key.api_key
 
         self.workspace_id, self.api_key = self.with_engine(work)
+
+    def prove_that_it_sends(self, server: ServerProcess) -> None:
+        """Have a single message sent, to know that what was not sent meanwhile is not coming."""
+        before = self.books.sent()
+        with self.client(server) as client:
+            answer = client.post("/sms", json={"to": "+14155550177", "body": "Hi", "from_number": SENDER})
+        assert answer.status_code == 201, answer.text
+        wait_for("a single message to be sent", lambda: self.books.sent() > before)
 
     def end(self) -> None:
         """Kill what still runs."""

@@ -3,7 +3,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import httpx
 import pytest
@@ -11,21 +10,11 @@ import pytest
 from outreach_server.context import MAX_LARGE_EACH
 from tests.process.place import Place, body
 from tests.process.server import ServerProcess
-from tests.process.uploading import MEBIBYTE, Upload, padded
+from tests.process.uploading import Upload, padded
 from tests.process.waiting import PATIENCE, wait_for
 
-LIMIT = 64 * MEBIBYTE
 AT_A_TIME = 8
 MAX_RESIDENT = 1_500_000_000
-
-
-def assert_refused(answer: tuple[int, Any]) -> None:
-    """Check that this is a refusal in the envelope that says how large a body may be."""
-    status, document = answer
-    assert status == 400
-    assert document["error"]["code"] == "invalid_request"
-    assert document["error"]["request_id"]
-    assert str(LIMIT) in str(document["error"])
 
 
 def largest_resident(server: ServerProcess, until: Callable[[], bool]) -> int:
@@ -38,27 +27,6 @@ def largest_resident(server: ServerProcess, until: Callable[[], bool]) -> int:
 
     wait_for("the work to be done", look, seconds=4 * PATIENCE)
     return seen[0]
-
-
-def test_a_body_announced_as_too_large_is_refused_before_it_comes(place: Place) -> None:
-    """A body over 64 MiB by its Content-Length is refused before any of it is read."""
-    server = place.serve()
-    upload = Upload(server, place, {"Content-Length": str(LIMIT + 1), "Expect": "100-continue"})
-    assert_refused(upload.answer())
-    upload.close()
-    assert list(place.spool.iterdir()) == []
-
-
-def test_a_body_that_grows_too_large_is_refused_before_its_end(place: Place) -> None:
-    """A chunked body is refused once more than 64 MiB of it have come, and leaves nothing."""
-    server = place.serve()
-    upload = Upload(server, place, {"Transfer-Encoding": "chunked", "Expect": "100-continue"})
-    upload.send_chunks([b" " * MEBIBYTE] * 64)
-    upload.send_chunks([b" "])
-    assert_refused(upload.answer())
-    upload.close()
-    wait_for("the temporary files to go", lambda: not list(place.spool.iterdir()))
-    assert server.resident_bytes() < MAX_RESIDENT
 
 
 def test_large_bodies_at_once_do_not_exhaust_memory(place: Place) -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from tests.process.books import Books
 from tests.process.place import Place
-from tests.process.test_command_line import prove_that_it_sends
 from tests.process.waiting import PATIENCE, wait_for
 
 
@@ -75,7 +74,7 @@ def test_an_older_file_over_a_log_that_was_left_is_not_sent_from(place: Place) -
     kept = Path(place.command("db", "restore", str(backup))["kept"])
     assert kept.read_bytes() == before[0]
     server = place.serve()
-    prove_that_it_sends(place, server)
+    place.prove_that_it_sends(server)
     assert place.books.sent() == sent + 1, "the campaign went on by itself"
     found = place.books.campaigns()[campaign]
     assert (found["status"], found["pause_reason"]) == ("paused", "restored")
@@ -139,7 +138,7 @@ def test_a_file_that_is_put_in_the_place_of_a_running_one_stops_the_sending(plac
     assert "db restore FILE" in refused(place, "serve", "--port", "0")
     place.command("db", "restore", str(backup))
     again = place.serve()
-    prove_that_it_sends(place, again)
+    place.prove_that_it_sends(again)
     assert {campaign["pause_reason"] for campaign in place.books.campaigns().values()} == {"restored"}
 
 

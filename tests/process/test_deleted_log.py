@@ -17,7 +17,6 @@ import pytest
 
 from tests.process.place import Place
 from tests.process.server import ServerProcess
-from tests.process.test_command_line import prove_that_it_sends
 from tests.process.test_copies import refused
 from tests.process.waiting import PATIENCE, wait_for
 
@@ -48,7 +47,7 @@ def test_a_server_whose_log_is_deleted_sends_nothing_more(place: Place, ending: 
     assert place.books.log.read_bytes() == sent
     before = place.books.sent()
     again = place.serve()
-    prove_that_it_sends(place, again)
+    place.prove_that_it_sends(again)
     assert place.books.sent() == before + 1, "the campaign went on by itself"
     found = place.books.campaigns()[campaign]
     assert (found["status"], found["pause_reason"]) == ("paused", "restored")
@@ -93,7 +92,7 @@ def test_what_ran_is_paused_where_the_log_of_a_killed_server_was_deleted(place: 
     found = {one["code"] for one in place.command("doctor", "--offline", statuses={0, 3, 4})["findings"]}
     assert "database_restored" in found
     again = place.serve()
-    prove_that_it_sends(place, again)
+    place.prove_that_it_sends(again)
     assert place.books.sent() == before + 1, "the campaign went on by itself"
     row = place.books.campaigns()[campaign]
     assert (row["status"], row["pause_reason"]) == ("paused", "restored")

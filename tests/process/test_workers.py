@@ -46,14 +46,3 @@ def test_workers_drain_at_a_signal_and_take_over_from_one_that_was_killed(jobs: 
     jobs.books.check()
     assert third.stop() == 0
     assert "Traceback" not in third.errors(), third.errors()
-
-
-def test_a_single_call_is_placed_by_a_worker_while_the_node_waits(jobs: Place) -> None:
-    """POST /calls on a node that does not dispatch answers with the provider's id."""
-    node = jobs.serve("--no-dispatch")
-    jobs.work()
-    agent = jobs.command("agents", "create", jobs.workspace_id, "Ada")["id"]
-    with jobs.client(node) as client:
-        answer = client.post("/calls", json={"agent_id": agent, "to": "14155550100"})
-    assert answer.status_code in {200, 201, 202}, answer.text
-    assert answer.json()["callId"], answer.text

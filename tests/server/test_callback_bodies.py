@@ -149,22 +149,6 @@ async def test_large_bodies_take_turns_and_small_ones_do_not_wait(
     assert house.turns.free == 1
 
 
-async def test_who_waits_for_a_turn_can_go_away(house: House) -> None:
-    """A wait that is cancelled takes no turn with it."""
-    first = Sender([chunk(b" " * LARGE)], [chunk(b"", more=False)])
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(house.call, first)
-        with anyio.fail_after(30):
-            await first.asked_again.wait()
-        async with anyio.create_task_group() as waiting:
-            waiting.start_soon(house.call, Sender([chunk(b" " * LARGE)], []))
-            await wait_until(lambda: house.turns.waiting == 1)
-            waiting.cancel_scope.cancel()
-        assert house.turns.waiting == 0
-        first.go_on.set()
-    assert house.turns.free == 1
-
-
 async def test_what_is_announced_as_too_large_needs_no_turn(house: House) -> None:
     """It is refused at once, whoever has the turns."""
     too_large = str(FakeAdapter.max_callback_bytes + 1)

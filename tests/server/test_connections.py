@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import NewWorkspace, NotFound, Outreach
 from outreach_server import body, create_app
-from outreach_server.context import MAX_LARGE_BODIES, MAX_LARGE_EACH, RequestState, set_request_state
+from outreach_server.context import RequestState, set_request_state
 from outreach_server.errors import FaultMiddleware
 from tests.server.conftest import Service, sms_body
 from tests.server.test_bodies import large_body
@@ -155,35 +155,6 @@ async def test_large_bodies_wait_for_their_turn_unread(monkeypatch: pytest.Monke
 
     await with_app(test)
     assert len(read) == 1
-
-
-async def test_one_workspace_does_not_keep_all_turns() -> None:
-    """Eight large bodies of one tenant that trickle leave turns to the others."""
-
-    def trickling(read: list[str], name: str) -> Receive:
-        async def receive() -> Message:
-            read.append(name)
-            await anyio.sleep_forever()
-            raise AssertionError
-
-        return receive
-
-    async with Outreach.open("memory://") as engine:
-        app, read = create_app(engine=engine), list[str]()
-        keys = []
-        for name in ("Slow", "Other"):
-            workspace = await engine.workspaces.create(NewWorkspace(name=name))
-            keys.append((await engine.api_keys.create(workspace.id)).api_key)
-        raw = large_body()
-        async with anyio.create_task_group() as tasks:
-            for _ in range(MAX_LARGE_BODIES):
-                tasks.start_soon(lambda: post(app, keys[0], trickling(read, "slow"), content_length="1000000"))
-            await anyio.wait_all_tasks_blocked()
-            with anyio.fail_after(30):
-                start, _ = await post(app, keys[1], receiver(chunk(raw, more=False)), content_length=str(len(raw)))
-            assert start["status"] == 201
-            assert len(read) == MAX_LARGE_EACH
-            tasks.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("announced", [True, False])

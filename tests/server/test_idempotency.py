@@ -1,20 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tests.server.conftest import Service, Tenant, serve, sms_body
+from tests.server.conftest import Service, Tenant, sms_body
 from tests.server.test_bodies import JSON, large_body
 from tests.server.test_errors import check_envelope
-
-
-@pytest.fixture
-def dispatching(database_url: str) -> Iterator[Service]:
-    """Run a server that also sends."""
-    yield from serve(database_url, dispatch=True)
 
 
 def key(text: str) -> dict[str, str]:
@@ -50,18 +42,6 @@ def test_a_malformed_key_is_refused(memory_tenant: Tenant, path: str, value: byt
 def test_a_key_of_255_characters_is_taken(memory_tenant: Tenant) -> None:
     """docs/interface.md#safe-retry: the longest key."""
     assert memory_tenant.post("/sms-campaigns", sms_body(), headers=key("~" * 255)).status_code == 201
-
-
-@pytest.mark.parametrize("path", ["/sms-campaigns", "/calls"])
-def test_eight_at_a_time_are_carried_out_once(dispatching: Service, path: str) -> None:
-    """docs/interface.md#safe-retry: while the first runs the others wait, and all get the same answer."""
-    tenant = dispatching.tenant()
-    body = bodies(tenant)[path]
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: tenant.post(path, body, headers=key("k")), range(8)))
-    assert [answer.status_code for answer in answers] == [201] * 8
-    assert len({answer.content for answer in answers}) == 1
-    assert len({answer.headers.get("Location") for answer in answers}) == 1
 
 
 def test_a_large_body_is_carried_out_once(memory_service: Service) -> None:

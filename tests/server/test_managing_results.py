@@ -288,7 +288,7 @@ def test_a_campaign_is_archived_and_comes_back(tenant: Tenant, path: str) -> Non
 
 
 def test_a_campaign_that_has_not_started_is_deleted(tenant: Tenant, path: str) -> None:
-    """It is returned as it was, and is gone; one that is under way stays. Erasing is in the test of an afternoon."""
+    """It is returned as it was, and is gone; one that is under way stays."""
     before = tenant.get(path).json()
     other = f"/manage/campaigns/{tenant.create(**READY)['id']}"
     gone = tenant.delete(path)

@@ -1,5 +1,5 @@
-"""The programs of the trials have tests of their own, which are run as their teams would run them."""
+"""The program of the trial has tests of its own, which are run as its team would run them."""
 
 from __future__ import annotations
 
-collect_ignore = ["parcel_shop", "clinic_site", "platform_team"]
+collect_ignore = ["clinic_site"]

@@ -25,11 +25,11 @@ def passed(trial: str, place: Path) -> int:
     return int(found[1])
 
 
-def check_types(trials: list[str], place: Path) -> None:
-    """Check the types of some trials strictly."""
-    homes = [_copied(trial, place) for trial in trials]
-    files = [str(file) for home in homes for file in sorted(home.rglob("*.py"))]
-    path = os.pathsep.join([str(ROOT), *map(str, homes)])
+def check_types(trial: str, place: Path) -> None:
+    """Check the types of a trial strictly."""
+    home = _copied(trial, place)
+    files = [str(file) for file in sorted(home.rglob("*.py"))]
+    path = os.pathsep.join([str(ROOT), str(home)])
     _run(["-m", "mypy", "--strict", "--config-file=", f"--cache-dir={place / 'cache'}", *files], place, MYPYPATH=path)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -45,9 +46,13 @@ NAMED = {
 BOTH = [*ACCOUNTS.items(), *((name, {**ACCOUNTS[name], **more}) for name, more in NAMED.items())]
 
 
-async def check(provider: str, credentials: dict[str, str], answer: httpx.Response) -> AccountCheck:
+Handler = Callable[[httpx.Request], httpx.Response]
+
+
+async def check(provider: str, credentials: dict[str, str], answer: httpx.Response | Handler) -> AccountCheck:
     """Check an account at a provider that answers everything alike."""
-    async with httpx.AsyncClient(transport=httpx.MockTransport(lambda _: answer)) as http:
+    handler = (lambda _: answer) if isinstance(answer, httpx.Response) else answer
+    async with httpx.AsyncClient(transport=httpx.MockTransport(handler)) as http:
         return (
             await Adapters()
             .adapter(provider)
@@ -84,6 +89,36 @@ async def test_what_will_not_pass_by_itself_is_not_to_be_tried_again(
     assert str(status) in found.message
     assert "api_base" in found.message
     assert "again" not in found.message
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("status", [401, 402, 403, 429, 500])
+@pytest.mark.parametrize(("provider", "credentials"), BOTH)
+async def test_a_check_names_the_status_and_no_secret(provider: str, credentials: dict[str, str], status: int) -> None:
+    """`check` never raises, and its words hold no credential."""
+    found = await check(provider, credentials, httpx.Response(status))
+    assert not found.ok
+    assert str(status) in found.message
+    assert "s3cret" not in found.message
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(httpx.ConnectError, "check the network"), (httpx.ReadError, "reached"), (httpx.ReadTimeout, "in time")],
+)
+@pytest.mark.parametrize(("provider", "credentials"), BOTH)
+async def test_a_check_of_what_cannot_be_reached_says_so(
+    provider: str, credentials: dict[str, str], error: type[httpx.TransportError], words: str
+) -> None:
+    """The network's trouble is told apart from the account's."""
+
+    def fail(request: httpx.Request) -> httpx.Response:
+        raise error("No.", request=request)
+
+    found = await check(provider, credentials, fail)
+    assert not found.ok
+    assert words in found.message
 
 
 @pytest.mark.anyio

@@ -30,8 +30,8 @@ def _accepted(response: httpx.Response) -> DispatchOutcome:
     return refusal(None, response, now=NOW)
 
 
-async def _send(url: str) -> DispatchOutcome:
-    async with httpx.AsyncClient() as http:
+async def _send(url: str, *, patience: float = 30.0) -> DispatchOutcome:
+    async with httpx.AsyncClient(timeout=patience) as http:
         return await send_once(
             http, http.build_request("POST", f"{url}/messages", json={"to": "x"}), _accepted, clock=CLOCK
         )
@@ -91,6 +91,15 @@ async def test_silence_can_be_cancelled() -> None:
         with anyio.move_on_after(0.2) as scope:
             await _send(server.url)
         assert scope.cancelled_caught
+
+
+async def test_silence_is_unknown_in_the_end() -> None:
+    """A provider that never answers may have sent the message."""
+    async with FaultServer(lambda _: Answer()) as server:
+        server.fault = "silence"
+        outcome = await _send(server.url, patience=0.3)
+        assert (outcome.state, outcome.reason) == (DispatchState.UNKNOWN, "timeout")
+        assert len(server.requests) == 1
 
 
 async def test_a_read_that_finds_nothing_readable_is_unknown() -> None:
