@@ -53,17 +53,6 @@ def test_what_is_named_in_a_sentence_is_there(page: str, text: str) -> None:
         assert any(name.startswith(f"{path} ") for name in COMMANDS), path
 
 
-def test_every_option_that_the_reference_names_is_one_of_its_command() -> None:
-    """docs/cli.md, a section for each command; those that all take are explained at its top."""
-    sections = re.split(r"^### `", (ROOT / "docs" / "cli.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    assert len(sections) == len(COMMANDS)
-    for section in sections:
-        known = max((one for one in COMMANDS if section.startswith(one)), key=len)
-        body = section.partition("\n## ")[0]
-        named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", " ".join(re.findall(r"`([^`]*)`", f"`{body}"))))
-        assert named <= options(COMMANDS[known]), known
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
