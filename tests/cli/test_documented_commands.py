@@ -11,17 +11,21 @@ import click
 import pytest
 
 from tests.cli.test_commands import COMMANDS, options
-from tests.documents.blocks import ALL, SHELL
+from tests.documents import blocks
+from tests.documents.blocks import ALL, ROOT, SHELL
 from tests.documents.commands import PROGRAM, arguments_of, check, command_lines
 
-ROOT: Final = Path(__file__).resolve().parents[2]
-PAGES: Final = sorted(["README.md", *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))])
+PAGES: Final = [str(path.relative_to(ROOT)) for path in blocks.PAGES]
 
 
 def mentions(page: str) -> Iterator[str]:
     """Yield what a page names within its text, which may leave out what a command needs."""
-    for found in re.findall(rf"`{PROGRAM}\s+([^`]+)`", (ROOT / page).read_text(encoding="utf-8")):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for found in re.findall(rf"`{PROGRAM}\s+([^`]+)`", text):
         yield " ".join(found.split())
+    if page == "docs/cli.md":
+        first = "|".join({name.partition(" ")[0] for name in COMMANDS})
+        yield from re.findall(rf"`((?:{first}) [^`]+)`", text)
 
 
 SHOWN: Final = [

@@ -29,7 +29,7 @@ def commands_page() -> str:
         usage = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
         parts.append(f"## {' '.join(path)}")
         parts.append(f"```text\n{' '.join(['outreach-server', *path, '[OPTIONS]', *usage])}\n```")
-        parts += [plain(paragraph) for paragraph in inspect.cleandoc(command.help or "").split("\n\n")]
+        parts += [_paragraph(text) for text in inspect.cleandoc(command.help or "").split("\n\n")]
         if options:
             parts.append(table(["Option", ""], [(f"`{option}`", plain(text)) for option, text in options]))
         if any(isinstance(param, SettingOption) for param in command.params):
@@ -47,6 +47,11 @@ def commands_page() -> str:
         table(["Option", ""], shared),
         *parts,
     )
+
+
+def _paragraph(text: str) -> str:
+    """Return a paragraph of a help text; one that click leaves as it is keeps its lines."""
+    return f"```text\n{text[2:]}\n```" if text.startswith("\b") else plain(text)
 
 
 def _commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
