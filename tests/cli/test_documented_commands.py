@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -49,8 +48,8 @@ def test_what_is_shown_can_be_typed(page: str, text: str, tmp_path: Path, monkey
 @pytest.mark.parametrize(("page", "text"), NAMED)
 def test_what_is_named_in_a_sentence_is_there(page: str, text: str) -> None:
     """A command or a group of them, and each option that stands behind it."""
-    words = text.split()
-    path = " ".join(takewhile(lambda word: re.fullmatch(r"[a-z][a-z-]*", word), words))
+    words = [word for word in text.split() if not word.isupper()]
+    path = " ".join(word for word in words if re.fullmatch(r"[a-z][a-z-]*", word))
     named = {word for word in words if word.startswith("--")}
     if path in COMMANDS:
         assert named <= options(COMMANDS[path])
