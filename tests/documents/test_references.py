@@ -197,8 +197,15 @@ def test_every_row_that_has_a_test_is_a_row_of_the_page() -> None:
     assert tuple(shown) == ROWS
 
 
-def test_every_page_is_in_the_list_of_pages() -> None:
-    """docs/README.md names each page, so that nobody has to look for it."""
-    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+def test_every_page_is_of_one_kind() -> None:
+    """docs/README.md names each page once, under its kind; the site has its navigation from it."""
+    sections = re.split(r"^## ", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    assert [section.splitlines()[0] for section in sections] == [
+        "Tutorials",
+        "How-to guides",
+        "Reference",
+        "Explanation",
+    ]
+    named = [page for section in sections for page in re.findall(r"\]\(([^)]+\.md)\)", section)]
     pages = {str(page.relative_to(ROOT / "docs")) for page in PAGES if page.parent != ROOT} - {"README.md"}
-    assert {page for page in pages if f"({page})" not in index} == set()
+    assert sorted(page for page in named if not page.startswith("../")) == sorted(pages)
