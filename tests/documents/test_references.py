@@ -16,7 +16,10 @@ from tests.interface.sentences import ROWS
 
 FOLDERS: Final = ("outreach", "outreach_server", "tests", "docs", "examples", "benchmarks", ".ci")
 KINDS: Final = frozenset({".py", ".md", ".sql", ".yaml", ".toml", ".sh", ".html", ".js"})
-FILES: Final = ("README.md", "CHANGELOG.md", "Makefile", "openapi.yaml", "pyproject.toml", "hatch_build.py")
+FILES: Final = (
+    *("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"),
+    *("Makefile", "openapi.yaml", "pyproject.toml", "hatch_build.py"),
+)
 STAND_INS: Final = frozenset({"page.md"})
 """Names of pages that tests make."""
 MADE_OF_PARTS: Final = frozenset({"workspace_suspended", "workspace_paywalled", "workspace_unavailable"})
@@ -96,7 +99,7 @@ def elsewhere(text: Text) -> list[str]:
     """Return the words of a text that lead to a document which is not in the repository."""
     words = [found[0] for pattern in _ELSEWHERE for found in pattern.finditer(text.text)]
     names = {name for name in _NAME.findall(text.text) if Path(name).name not in STAND_INS}
-    near = (ROOT, ROOT / "docs", (ROOT / text.name).parent)
+    near = (ROOT, ROOT / "docs", ROOT / "docs" / "reference", (ROOT / text.name).parent)
     return words + [name for name in sorted(names) if not any((folder / name).is_file() for folder in near)]
 
 
@@ -194,8 +197,15 @@ def test_every_row_that_has_a_test_is_a_row_of_the_page() -> None:
     assert tuple(shown) == ROWS
 
 
-def test_every_page_is_in_the_list_of_pages() -> None:
-    """docs/README.md names each page, so that nobody has to look for it."""
-    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+def test_every_page_is_of_one_kind() -> None:
+    """docs/README.md names each page once, under its kind; the site has its navigation from it."""
+    sections = re.split(r"^## ", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    assert [section.splitlines()[0] for section in sections] == [
+        "Tutorials",
+        "How-to guides",
+        "Reference",
+        "Explanation",
+    ]
+    named = [page for section in sections for page in re.findall(r"\]\(([^)]+\.md)\)", section)]
     pages = {str(page.relative_to(ROOT / "docs")) for page in PAGES if page.parent != ROOT} - {"README.md"}
-    assert {page for page in pages if f"({page})" not in index} == set()
+    assert sorted(page for page in named if not page.startswith("../")) == sorted(pages)
