@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from outreach import ConfigError, EngineConfig, SimulatorConfig
 from outreach.config_sources import Setting
 from outreach_server.cli.serve import serve
 from outreach_server.config import ServerConfig, load
-from tests.documents import settings_table
 
 SETTINGS = [
     *((ServerConfig, setting) for setting in ServerConfig.settings()),
@@ -199,10 +197,3 @@ def test_every_field_of_the_classes_is_a_setting() -> None:
     for config in (ServerConfig, SimulatorConfig):
         assert [one.name for one in config.settings()] == [field.name for field in attrs.fields(config)]
     assert len({setting.variable for _, setting in SETTINGS}) == len(SETTINGS)
-
-
-def test_the_documentation_lists_every_setting() -> None:
-    """The tables of docs/configuration.md are those of the classes: python -m tests.documents.settings_table."""
-    page = settings_table.PAGE.read_text("utf-8")
-    assert page == settings_table.with_tables(page)
-    assert len(re.findall(r"^\| `OUTREACH_", page, re.MULTILINE)) >= len(SETTINGS)

@@ -35,6 +35,17 @@ PauseReason = Literal[
     "moved",
     "restored",
 ]
+"""Why a campaign is paused; an operator resumes it:
+
+    operator: an operator paused it
+    missed_start: nothing dispatched at its start, nor within the hour after
+    agent_unavailable: the agent of a calling campaign was switched off, or may no longer call out
+    provider_auth: the provider refuses the account: all its campaigns pause
+    provider_funds: the provider account is out of funds: all its campaigns pause
+    error_budget: too many failures that are not the contacts'
+    moved: the database is a copy, used on another machine or path
+    restored: the database was restored, or its server has taken over
+"""
 
 
 @attrs.frozen(kw_only=True)

@@ -33,7 +33,31 @@ DatabaseCode = Literal[
     "server_old",
     "server_setting_unsafe",
 ]
-"""What is found in a database itself, also in one that cannot be opened."""
+"""What is found in a database itself, also in one that cannot be opened:
+
+    connections_low (warning): fewer connections of PostgreSQL are free than two processes take
+    database_damaged (critical): SQLite's check of all pages found damage
+    database_exposed (warning): everybody on the machine may read the file
+    database_foreign (critical): the file holds the tables of something else, or is an archive
+    database_log_deleted (critical): the log of the database (`outreach.db-wal`) was deleted while a process has it
+        open: stop that process, and start it again
+    database_missing (critical): there is no database here, the file is empty, or there is no schema in it. Often
+        another directory or URL than the server's
+    database_newer (critical): a newer version of this package wrote it
+    database_not_usable (critical): the database cannot be opened; the message says why
+    database_not_writable (critical): this user may not write the file, its directory, or its log or a dispatch lock
+        beside it, which a command of another user has left; on PostgreSQL, the server is a standby
+    database_older (critical): migrations are pending
+    database_replaced (critical): another file was put in the place of the database, beside the log of the earlier one
+    directory_exposed (warning): others may write the directory of the database, and put another file in its place
+    disk_low (critical, warning): under 100 MB are free on the disk of the database; under 1 GB
+    index_not_valid (warning): an index is not valid, such as after an interrupted `REINDEX CONCURRENTLY`
+    integrity_not_checked (info): the database is too large to be read within 30 s
+    log_large (warning): the log beside the database has over 512 MB: some process reads from an old snapshot
+    network_file_system (critical): the database lies on a network file system, from which nothing is sent
+    server_old (warning): the PostgreSQL server is older than this package needs
+    server_setting_unsafe (warning): the PostgreSQL server runs with `fsync` or `full_page_writes` off
+"""
 
 EngineCode = Literal[
     "account_disabled",
@@ -69,7 +93,53 @@ EngineCode = Literal[
     "sender_takes_no_replies",
     "time_zones_missing",
 ]
-"""What an engine finds beside that."""
+"""What an engine finds beside that:
+
+    account_disabled (warning): the account, or the profile that it sends with, is suspended or disabled at the
+        provider
+    account_not_usable (warning): the credentials were encrypted with another key, or the provider has no adapter here
+    account_refused (warning): the provider refuses the credentials or an id
+    account_without_funds (warning): the provider says that the account has no credit
+    adapter_not_usable (warning): the adapter of an installed package cannot be used
+    archive_missing (warning): a file with archived campaigns is not where it was, or cannot be read
+    behind (warning): a process dispatches, and what is due has waited for over a minute
+    callback_elsewhere (warning): the provider has another callback address than this server's
+    callback_misdirected (warning): in the last 7 days something came to the account's address by another method than
+        POST, or to a path that does not exist and holds the account's id, and was not read
+    callback_not_set (warning): the provider has no address for what people write back, so that STOP is not heard, or
+        for how calls end
+    callback_setting_wrong (warning): the provider has this server's address, and the setting is disabled or of a
+        version that is not taken in
+    campaign_overdue (warning): a scheduled campaign ought to have begun, and a process dispatches
+    campaign_paused (warning): the engine has paused a campaign, for a reason that the finding names
+    check_failed (warning): a check of the engine failed or took too long; the others went on
+    clock_wrong (critical, warning): the clock is 300 s or more, or over 5 s, from what providers' answers say
+    database_copied (critical): `db copy` has copied it elsewhere: nothing is sent from it any more
+    database_moved (warning): the database was last dispatched from another machine or path; its campaigns pause at
+        the next start
+    database_restored (warning): the database is older than what was sent from it, its log was deleted, or its
+        PostgreSQL server has taken over or was set back; its campaigns pause at the next start
+    key_exposed (critical): others may read the key file beside the database, and the key comes from that file: the
+        engine refuses it
+    key_not_usable (critical): accounts are connected, and there is no key that opens them; `FILE` is your copy of the
+        key
+    no_dispatcher (critical, warning): no process has sent from this database lately; a warning if nothing is to be
+        sent
+    number_held (warning): somebody wrote what may be an opt-out: a person has to decide
+    numbers_misread (warning): contacts of a campaign may have been loaded under a wrong number by a version that read
+        `4915123456701` in Germany as +494915123456701; the first thousand contacts of a hundred campaigns are looked
+        at
+    orphaned_claims (warning): a campaign or number is claimed by a worker that is not there
+    provider_unreachable (warning): the provider gave no usable answer now
+    public_url_local (warning): the public address leads to a loopback or private address
+    public_url_missing (warning): live accounts are connected, and there is no address to call back
+    public_url_unresolvable (warning): the name of the public address cannot be resolved here
+    rekey_unfinished (info): accounts are encrypted with an older key than the first: changing the key is not done
+    requests_overdue (warning): requests with an unknown outcome are past their deadline
+        (`reconcile_deadline_seconds`)
+    sender_takes_no_replies (info): a campaign sends as a name, to which nobody can write STOP
+    time_zones_missing (critical): the data of time zones cannot be read
+"""
 
 _URGENCY: Final[dict[DiagnosisSeverity, int]] = {"critical": 0, "warning": 1, "info": 2}
 
@@ -79,7 +149,7 @@ class DiagnosisFinding:
     """One fault.
 
     Attributes:
-        code: What it is, in a word that does not change: docs/doctor.md lists them.
+        code: What it is, in a word that does not change: docs/reference/diagnosis.md lists them.
         severity: How urgent it is.
         why: What is wrong, in sentences.
         where: The file, URL, account, campaign or number that it is about.

@@ -27,7 +27,24 @@ class CampaignStatus(StrEnum):
 
 
 class CampaignAction(StrEnum):
-    """The transitions of a campaign, by an operator or by the engine."""
+    """The transitions of a campaign, by an operator or by the engine.
+
+    Meanings:
+        finish_setup: an update completes the set-up: an SMS campaign has a message, a sending number and a carrier; a
+            calling campaign has an active agent that may call out
+        reopen_setup: an update takes one of these away
+        start: an operator starts it; of a scheduled one, the clock reaches its start
+        schedule: an operator starts it, and its start is ahead
+        unschedule: an operator takes it back
+        pause: an operator pauses it, or the engine with a reason (docs/states.md#campaigns)
+        resume: an operator resumes it
+        resume_schedule: an operator resumes it, and its start is ahead: it has not started yet, or the clock was set
+            back since
+        cancel: an operator cancels it
+        complete: the ledger: nothing is pending, waiting, in flight or unknown
+        reopen: a receipt: a message failed at a limit, so that its contact waits again
+        expire: the clock reaches `scheduled_expires_at`
+    """
 
     FINISH_SETUP = "finish_setup"
     REOPEN_SETUP = "reopen_setup"
@@ -107,7 +124,23 @@ def next_campaign_status(status: CampaignStatus, move: CampaignAction) -> Campai
 
 
 class RecipientStatus(StrEnum):
-    """The state of a campaign's recipient (docs/states.md#recipients)."""
+    """The state of a campaign's recipient (docs/states.md#recipients).
+
+    Meanings:
+        pending: not attempted yet
+        waiting: for a retry, the next step of a flow, an opening hour or a throttled provider; with its reason and
+            due time
+        dispatching: an intent is committed, the request is about to start or on its way
+        in_progress: a placed call has not ended, or an accepted message awaits its receipt
+        unknown: nobody knows what became of the request
+        completed: it was reached: a message was accepted, a call was held
+        failed: attempts are used up, or the failure is for good; the reason says which
+        skipped: never attempted, or not any more: `duplicate`, `invalid_number`, `opted_out`, `timezone_unknown`,
+            `erased`
+        canceled: the campaign was cancelled before its turn
+        expired: the campaign expired before its turn
+        unconfirmed: whether it was reached cannot be known; it is never tried again
+    """
 
     PENDING = "pending"
     WAITING = "waiting"
@@ -144,7 +177,16 @@ IN_FLIGHT_RECIPIENT_STATUSES: Final = OPEN_RECIPIENT_STATUSES - CLOSABLE_RECIPIE
 class DispatchState(StrEnum):
     """The state of one request to a provider (docs/states.md#dispatches).
 
-    `given_up` is an unknown one that an operator let be retried: its outcome stays unknown, beside a later dispatch.
+    Meanings:
+        dispatching: the intent is committed; no outcome yet
+        accepted: the provider took it and gave an identifier
+        refused: the provider said no, with a failure class
+        not_sent: it failed before the request was written
+        withdrawn: the last check stopped it; no request was made
+        deferred: not now; another dispatch follows
+        unknown: no clear answer
+        unconfirmed: no evidence came before the deadline
+        given_up: an unknown one that an operator let be retried: its outcome stays unknown, beside a later dispatch
     """
 
     DISPATCHING = "dispatching"
@@ -236,7 +278,14 @@ MESSAGE_STATUS_RANK: Final[Mapping[MessageStatus, int]] = MappingProxyType(
 
 
 class WorkspaceStatus(StrEnum):
-    """Whether a workspace may send (docs/interface.md#5)."""
+    """Whether a workspace may send (docs/interface.md#5).
+
+    Meanings:
+        active: it works
+        suspended: it sends nothing, and its requests get 403; its campaigns keep their states, and the reason is shown
+        paywalled: as suspended
+        unavailable: as suspended
+    """
 
     ACTIVE = "active"
     SUSPENDED = "suspended"
@@ -245,7 +294,12 @@ class WorkspaceStatus(StrEnum):
 
 
 class WorkspaceMode(StrEnum):
-    """Where a workspace's messages and calls go."""
+    """Where a workspace's messages and calls go.
+
+    Meanings:
+        sandbox: to the simulators, whatever carrier or provider is named
+        live: to real providers; a campaign whose provider has no account does not start
+    """
 
     SANDBOX = "sandbox"
     LIVE = "live"

@@ -36,7 +36,30 @@ FIELDS: Final = (
     "duration_ms",
     "seconds",
 )
-"""The fields that a line may have beside those that all have, in their order."""
+"""The fields that a line may have beside those that all have, in their order; this is what all of them mean:
+
+    at: in each line: when, RFC 3339 in UTC, milliseconds
+    level: in each line: `debug`, `info`, `warning`, `error` or `critical`
+    logger: in each line: which part wrote it
+    action: in each line: what it is about; `other` for lines of other libraries
+    message: in each line: the same for people; its words may change
+    request_id: in each line: the id of the HTTP request in which it was written, as in `X-Request-Id`; null outside one
+    dispatch_id: in each line: the dispatch that it is about, libraries under it included; null where there is none
+    workspace_id: the workspace that it concerns, where that is known
+    account_id: the account at a provider that it concerns
+    campaign_id: the campaign that it concerns
+    provider: the provider that it concerns
+    reason: the class of a failure or pause, or the action of lines that were left out
+    unit: the campaign, message or call whose slice failed
+    count: how many times
+    error_type: the class of an error
+    traceback: where an unexpected error was raised, without its words (docs/logging.md#errors)
+    method: of an HTTP request
+    endpoint: of an HTTP request: the operation, never the path, which may hold a number
+    status: of an HTTP request
+    duration_ms: of an HTTP request
+    seconds: how long something took
+"""
 
 LINES_A_SECOND: Final = 100
 """Lines with the same action; more are counted, and their number is logged."""

@@ -25,8 +25,8 @@ from outreach_server.contract import CONTRACT_NAME
 from outreach_server.doctor.answering import of_answer
 from outreach_server.doctor.findings import ServerCode
 from tests.doctor.faults import FAULTS, Fault, key_file
+from tests.doctor.severities import SEVERITIES
 from tests.doctor.system import KEPT_INSIDE, System
-from tests.doctor.test_documents import SEVERITIES
 from tests.documents.provider import CREDENTIALS
 from tests.engine.rig import until
 

@@ -1,4 +1,4 @@
-"""The code blocks of README.md and of docs: found, named, and how each is checked.
+"""The code blocks of the pages, in the root and in docs: found, named, and how each is checked.
 
 A block is fenced and names its language. Python and shell are run as a reader would, from the top of a page to its end
 (`session.py`); two things in a page change that:
@@ -18,7 +18,10 @@ import attrs
 from markdown_it import MarkdownIt
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES: Final = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 PYTHON: Final = frozenset({"python"})
 SHELL: Final = frozenset({"sh", "bash"})

@@ -16,7 +16,10 @@ from tests.interface.sentences import ROWS
 
 FOLDERS: Final = ("outreach", "outreach_server", "tests", "docs", "examples", "benchmarks", ".ci")
 KINDS: Final = frozenset({".py", ".md", ".sql", ".yaml", ".toml", ".sh", ".html", ".js"})
-FILES: Final = ("README.md", "CHANGELOG.md", "Makefile", "openapi.yaml", "pyproject.toml", "hatch_build.py")
+FILES: Final = (
+    *("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"),
+    *("Makefile", "openapi.yaml", "pyproject.toml", "hatch_build.py"),
+)
 STAND_INS: Final = frozenset({"page.md"})
 """Names of pages that tests make."""
 MADE_OF_PARTS: Final = frozenset({"workspace_suspended", "workspace_paywalled", "workspace_unavailable"})
@@ -96,7 +99,7 @@ def elsewhere(text: Text) -> list[str]:
     """Return the words of a text that lead to a document which is not in the repository."""
     words = [found[0] for pattern in _ELSEWHERE for found in pattern.finditer(text.text)]
     names = {name for name in _NAME.findall(text.text) if Path(name).name not in STAND_INS}
-    near = (ROOT, ROOT / "docs", (ROOT / text.name).parent)
+    near = (ROOT, ROOT / "docs", ROOT / "docs" / "reference", (ROOT / text.name).parent)
     return words + [name for name in sorted(names) if not any((folder / name).is_file() for folder in near)]
 
 

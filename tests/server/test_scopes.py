@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from tests.contract.document import operations
 from tests.server.conftest import Service, serve
 from tests.server.test_errors import check_envelope
 
-PAGE = Path(__file__).parents[2] / "docs" / "managing.md"
 OPERATIONS = [(path, method, operation["operationId"]) for path, method, operation in operations()]
 REFUSED = [
     (path, method, operation, scope)
@@ -36,16 +34,6 @@ def test_each_operation_has_its_scopes() -> None:
     """The table names the operations of the contract, and no others."""
     assert SCOPES.keys() == {operation for _, _, operation in OPERATIONS}
     assert all(needed and set(needed) <= set(API_SCOPES) for needed in SCOPES.values())
-
-
-def test_the_page_has_the_same_table() -> None:
-    """Each operation stands in one row of docs/managing.md, with its scopes."""
-    told: dict[str, set[str]] = {}
-    for row in re.findall(r"^\| (`.*`) \| (`.*`) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE):
-        names, scopes = (re.findall(r"`(\w+)`", cell) for cell in row)
-        if set(scopes) <= set(API_SCOPES):
-            told |= {name: set(scopes) for name in names}
-    assert told == {operation: set(needed) for operation, needed in SCOPES.items()}
 
 
 @pytest.mark.parametrize(("path", "method", "operation", "scope"), REFUSED)
