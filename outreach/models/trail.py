@@ -129,18 +129,18 @@ class TrailStepKind(StrEnum):
 
     Meanings:
         loaded: The contact got its place in the campaign.
-        left_out: The number was on the register when the campaign was created. Contacts that were left out are not stored,
-            so it may not have been supplied.
+        left_out: The number was on the register when the campaign was created. Contacts that were left out are not
+            stored, so it may not have been supplied.
         opted_out: The number came onto the register.
         opted_in: The number was taken off the register, by its START or by a person.
-        replied: The contact wrote back, between the campaign's creation and the contact's end; `unclear` where a person has
-            to read whether it is an opt-out. A flow that stops for it shows it by its end.
+        replied: The contact wrote back, between the campaign's creation and the contact's end; `unclear` where a
+            person has to read whether it is an opt-out. A flow that stops for it shows it by its end.
         campaign: The campaign was started, paused, resumed, cancelled, or has expired.
-        workspace: The workspace was suspended, may work again, has other rules of contact (the reason), or was paused as a
-            whole (`stop`).
-        held: The contact waits, until when. Repeated holds for one reason are one step: `repeats` says how often, `until` is
-            the last. With the campaign's state: everybody waits, for its hours, a holiday, or a provider's throttle of 5
-            seconds or more.
+        workspace: The workspace was suspended, may work again, has other rules of contact (the reason), or was paused
+            as a whole (`stop`).
+        held: The contact waits, until when. Repeated holds for one reason are one step: `repeats` says how often,
+            `until` is the last. With the campaign's state: everybody waits, for its hours, a holiday, or a provider's
+            throttle of 5 seconds or more.
         intent: A request was committed, before it was sent. `until` is its slot: it starts no earlier.
         outcome: The outcome of the request.
         reported: The provider's later report: sent, delivered, failed; ringing, in progress.

@@ -20,7 +20,9 @@ def testing_page() -> str:
         lines = _first_lines(tree)
         rows = [(f"`{name}`", lines[name]) for name in names]
         parts += [f"## `{module}`", _first_line(ast.get_docstring(tree)), table(("Name", "Meaning"), rows)]
-    return page("Test tools", "Every public name of `outreach.testing`. [testing.md](../testing.md) shows them in use.", *parts)
+    return page(
+        "Test tools", "Every public name of `outreach.testing`. [testing.md](../testing.md) shows them in use.", *parts
+    )
 
 
 def trail_page() -> str:

@@ -34,6 +34,7 @@ from outreach_server.monitoring.server_metrics import SERVER_FAMILIES
 from outreach_server.scopes import SCOPES
 from tests.contract.document import operations
 from tests.monitoring.log_actions import lines
+from tests.reference.codes import codes_page
 from tests.reference.commands import commands_page
 from tests.reference.markdown import code, meanings, page, plain, table
 from tests.reference.names import testing_page, trail_page
@@ -212,6 +213,7 @@ def operations_page() -> str:
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "codes.md": codes_page,
     "commands.md": commands_page,
     "diagnosis.md": diagnosis_page,
     "log.md": log_page,
