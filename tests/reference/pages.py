@@ -38,6 +38,7 @@ from tests.reference.codes import codes_page
 from tests.reference.commands import commands_page
 from tests.reference.markdown import code, meanings, page, plain, table
 from tests.reference.names import testing_page, trail_page
+from tests.reference.readiness import readiness_page
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FOLDER: Final = ROOT / "docs" / "reference"
@@ -219,6 +220,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "log.md": log_page,
     "metrics.md": metrics_page,
     "operations.md": operations_page,
+    "readiness.md": readiness_page,
     "settings.md": settings_page,
     "states.md": states_page,
     "testing.md": testing_page,
