@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,17 +53,6 @@ def test_the_surface_has_the_fields_of_every_public_class() -> None:
         "    script(plan: Script[RequestT], *, then: ",
     ):
         assert line in text
-
-
-def test_the_documentation_names_every_test_tool() -> None:
-    """docs/testing.md has a table for each module of `outreach.testing`: the names that its `__all__` has."""
-    page = (ROOT / "docs" / "testing.md").read_text("utf-8")
-    sections = re.findall(r"^### `(outreach\.testing\.\w+)`\n(.*?)(?=^#|\Z)", page, re.MULTILINE | re.DOTALL)
-    documented = {module: re.findall(r"^\| `(\w+)` \| [A-Z]", text, re.MULTILINE) for module, text in sections}
-    documented.pop("outreach.testing.plugin")
-    assert {module: sorted(names) for module, names in documented.items()} == {
-        module: sorted(names) for module, names in names_of_testing().items()
-    }
 
 
 def test_examples_take_only_documented_test_tools() -> None:

@@ -24,10 +24,14 @@ DispatcherState = Literal[
 ]
 """The state of a dispatcher.
 
-`off`: not asked to dispatch. `starting`: requesting a lease. `checking`: checking the database after a crash, before
-anything is sent. `lease_expired`: the lease has run out because no heartbeat could be written, and nothing is sent
-until one is. `standing_by`: as many processes as allowed dispatch, and this one does when one of them ends.
-`refused`: dispatch is disabled for this database here.
+off: not asked to dispatch
+starting: requesting a lease
+checking: checking the database after a crash, before anything is sent
+dispatching: sending what is due
+lease_expired: the lease has run out because no heartbeat could be written, and nothing is sent until one is; not ready
+standing_by: as many processes as allowed (`max_workers`) dispatch, and this one does when one of them ends
+refused: dispatch is disabled for this database here; not ready
+stopping: being stopped
 """
 
 
@@ -36,17 +40,17 @@ class DispatcherHealth:
     """The health of a dispatcher.
 
     Attributes:
-        state: What it does.
+        state: Its state.
         dispatching: Whether it holds a lease that has not run out.
-        epoch: The epoch of the lease; None without it.
-        active_units: Units in work now.
-        failures: Slices that ended in an unexpected error since the start.
+        epoch: The epoch of the lease; each new lease raises it; None without one.
+        active_units: Campaigns, messages and calls in work now.
+        failures: Slices that ended in an unexpected error since the start; each is in the log.
         last_error: Class name and time of the latest of those, if any.
         refused: Why dispatch is disabled here, in words; else None.
         refused_reason: The same in one word (`errors.DispatchRefused`; `ended` where a dispatcher of an application's
             own has ended by itself).
-        lease_seconds_left: How long the lease lasts without another heartbeat; None without it.
-        heartbeat_seconds_ago: The age of the last heartbeat; None without the lease.
+        lease_seconds_left: How long the lease lasts without another heartbeat, by default up to 15 s; None without one.
+        heartbeat_seconds_ago: The age of the last heartbeat, normally up to 2 s; None without the lease.
     """
 
     state: DispatcherState = "off"
@@ -283,8 +287,9 @@ class Readiness:
         ready: Whether there are no `reasons`.
         reasons: What prevents it, a sentence each.
         write_seconds: Duration of a small write with its commit; None if it failed or timed out.
-        write_error: Why it failed, or another write did within the last `LATELY_SECONDS`: `locked` (not done within
-            `WRITE_SECONDS`), or the name of the error, such as `SQLITE_FULL`; else None.
+        write_error: Why it failed, or another write did within the last 10 s: `locked` (not done within 1 s: another
+            process locks the database, or the disk is slow), `storage_unreachable` (PostgreSQL is out of reach, or
+            answers no new connection within 2 s), or the name of the error, such as `SQLITE_FULL`; else None.
         dispatcher: The dispatcher's health.
         adapter_problems: Adapters of installed packages that cannot be used; everything else goes on, and is ready.
     """

@@ -121,11 +121,32 @@ TRAIL_RULES: Final[Mapping[TrailRule, str]] = MappingProxyType(
         TrailRule.LEDGER: "A campaign is complete when its ledger has nothing open (docs/states.md#campaigns).",
     }
 )
-"""What each rule says, and where it comes from; `docs/decision-trail.md` has the same table."""
+"""What each rule says, and where it comes from; `docs/reference/trail.md` has the same table."""
 
 
 class TrailStepKind(StrEnum):
-    """The kind of a step; `loaded`, `left_out` and `intent` are derived from the ledger, not written to the trail."""
+    """The kind of a step; `loaded`, `left_out` and `intent` are derived from the ledger, not written to the trail.
+
+    Meanings:
+        loaded: The contact got its place in the campaign.
+        left_out: The number was on the register when the campaign was created. Contacts that were left out are not
+            stored, so it may not have been supplied.
+        opted_out: The number came onto the register.
+        opted_in: The number was taken off the register, by its START or by a person.
+        replied: The contact wrote back, between the campaign's creation and the contact's end; `unclear` where a
+            person has to read whether it is an opt-out. A flow that stops for it shows it by its end.
+        campaign: The campaign was started, paused, resumed, cancelled, or has expired.
+        workspace: The workspace was suspended, may work again, has other rules of contact (the reason), or was paused
+            as a whole (`stop`).
+        held: The contact waits, until when. Repeated holds for one reason are one step: `repeats` says how often,
+            `until` is the last. With the campaign's state: everybody waits, for its hours, a holiday, or a provider's
+            throttle of 5 seconds or more.
+        intent: A request was committed, before it was sent. `until` is its slot: it starts no earlier.
+        outcome: The outcome of the request.
+        reported: The provider's later report: sent, delivered, failed; ringing, in progress.
+        call_ended: The call has ended.
+        ended: The contact has ended. A later report may change the end.
+    """
 
     LOADED = "loaded"
     LEFT_OUT = "left_out"

@@ -1,4 +1,4 @@
-"""Replaced credentials, which verify callbacks for a day more (docs/operations.md#changing-secrets-at-a-provider)."""
+"""Replaced credentials, which verify callbacks for a day more (docs/secret-key.md#changing-secrets-at-a-provider)."""
 
 from __future__ import annotations
 

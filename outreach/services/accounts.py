@@ -79,7 +79,7 @@ class Accounts(AccountRekeying):
 
         An existing account keeps its id and callback URL. Connecting always ends a throttle of the provider. Callbacks
         that are signed with the replaced credentials are accepted for 24 hours, because some are on their way
-        (docs/operations.md#changing-secrets-at-a-provider).
+        (docs/secret-key.md#changing-secrets-at-a-provider).
 
         Args:
             workspace_id: The workspace.

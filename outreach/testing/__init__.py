@@ -1,6 +1,6 @@
 """Test tools for applications, and for adapters, storages and dispatchers of their own.
 
-The public names are those in the `__all__` of each module; docs/testing.md says when to use each.
+The public names are those in the `__all__` of each module; docs/reference/testing.md lists them.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ __all__ = ["CarrierContract"]
 
 
 class CarrierContract(ProviderContract):
-    """All of it; subclass it, and define the fixture `harness`."""
+    """The contract of a carrier: subclass it, and define the fixture `harness`."""
 
     async def ask(self, adapter: Carrier, dispatch_id: str) -> DispatchOutcome:
         """Send one message."""

@@ -39,6 +39,7 @@ from outreach.testing.virtual_time import clock_of_loop
 __all__ = ["DispatcherContract", "MakeDispatcher"]
 
 MakeDispatcher = Callable[[ScriptedWorker, ScriptedRunner, Sequence[ReportSource]], Dispatcher]
+"""The return type of the fixture `make`."""
 
 
 def unit() -> WorkUnit:
@@ -59,7 +60,7 @@ async def running(dispatcher: Dispatcher, *, grace_seconds: float = 1.0) -> Asyn
 
 
 class DispatcherContract:
-    """All of it; subclass it, and define the fixture `make`."""
+    """The contract of a dispatcher: subclass it, and define the fixture `make`."""
 
     @pytest.fixture
     def anyio_backend(self) -> str:

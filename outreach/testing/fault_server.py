@@ -46,7 +46,7 @@ class Received:
 
 @attrs.frozen(kw_only=True)
 class Answer:
-    """What the server answers.
+    """A response of the server.
 
     Attributes:
         surplus: What it sends beyond that, in the same write: raw bytes, such as a second, unrequested answer.

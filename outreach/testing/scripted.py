@@ -54,7 +54,7 @@ RequestT = TypeVar("RequestT", OutboundMessage, CallRequest)
 
 @attrs.frozen(kw_only=True)
 class Step:
-    """What a scripted provider does with one request.
+    """The behaviour of a scripted provider for one request, and its later reports.
 
     Attributes:
         kind: `answer` with the outcome, `raise` the error, or `hang` for ever.
@@ -137,19 +137,19 @@ class Step:
 
 
 def accept(provider_id: str | None = None, *, seconds: float = 0.0) -> Step:
-    """Say yes; without an identifier the provider makes one."""
+    """Accept the request; without an identifier the provider makes one."""
     outcome = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
     return Step(kind="answer", reaches_contact=True, outcome=outcome, seconds=seconds)
 
 
 def refuse(reason: str = "rejected", *, error_code: str | None = "scripted", seconds: float = 0.0) -> Step:
-    """Say no, with a failure class."""
+    """Refuse the request, with a failure class."""
     outcome = DispatchOutcome(state=DispatchState.REFUSED, reason=reason, error_code=error_code)
     return Step(kind="answer", reaches_contact=False, outcome=outcome, seconds=seconds)
 
 
 def defer(retry_after_seconds: float | None = None) -> Step:
-    """Be too busy, and name a time to come again."""
+    """Defer the request: the provider is too busy, and names the seconds to wait."""
     outcome = DispatchOutcome(
         state=DispatchState.DEFERRED, reason="rate_limited", retry_after_seconds=retry_after_seconds
     )

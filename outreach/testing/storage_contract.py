@@ -55,4 +55,4 @@ class StorageContract(
     ReportsContract,
     ErasuresContract,
 ):
-    """All of it; subclass it, and define the fixture `open_storage`."""
+    """The contract of a storage: subclass it, and define the fixture `open_storage`."""

@@ -22,7 +22,7 @@ __all__ = ["VoiceContract"]
 
 
 class VoiceContract(ProviderContract):
-    """All of it; subclass it, and define the fixture `harness`.
+    """The contract of a voice provider: subclass it, and define the fixture `harness`.
 
     Attributes:
         provider_agent_id: The agent's identifier at the provider that calls are placed with; None where none is needed.

@@ -242,11 +242,11 @@ def test_a_sandbox_says_that_nothing_leaves_it(
 def test_the_key_beside_the_database_is_changed_as_the_documentation_says(
     cli: Cli, live_id: str, credentials: str, fake: FakeAdapter, tmp_path: Path
 ) -> None:
-    """docs/operations.md#changing-the-key: its commands, in a shell, with the file of this database."""
+    """docs/secret-key.md#changing-the-key: its commands, in a shell, with the file of this database."""
     cli.ask("accounts", "connect", live_id, "twilio", "--file", credentials)
     key = Path(cli.database.removeprefix("sqlite:///") + ".key")
     old = key.read_text()
-    page = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    page = (ROOT / "docs" / "secret-key.md").read_text("utf-8")
     (adding,) = re.findall(r"```sh\n   (\(umask 077.*?)```", page, re.DOTALL)
     (removing,) = re.findall(r"`(sed -i [^`]*)`", page)
     _shell(adding.replace("outreach.db.key", str(key)))

@@ -1,4 +1,4 @@
-"""docs/operations.md#archiving: contacts and requests of ended campaigns in a file of their own."""
+"""docs/archiving.md#archiving: contacts and requests of ended campaigns in a file of their own."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ async def replicated(primary: postgres.Server, standby: postgres.Server) -> None
 async def test_a_standby_that_was_promoted_starts_paused(
     primary: postgres.Server, ledger: Ledger, tmp_path: Path
 ) -> None:
-    """docs/operations.md#failover: nothing shows whether it has every commit."""
+    """docs/postgresql.md#failover: nothing shows whether it has every commit."""
     standby = postgres.Server(SETTINGS, copy_of=primary)
     try:
         await replicated(primary, standby)

@@ -1,4 +1,4 @@
-"""docs/operations.md#the-secret-key: where the key comes from, and how it is changed."""
+"""docs/secret-key.md: where the key comes from, and how it is changed."""
 
 from __future__ import annotations
 

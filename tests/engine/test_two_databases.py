@@ -1,6 +1,6 @@
 """Two databases hold one ledger: whatever made the second one, it does not send what the first one sends.
 
-docs/operations.md#two-databases-with-one-ledger lists the ways.
+docs/backups.md#two-databases-with-one-ledger lists the ways.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.engine.rig import QUICK, given_workspace, reaches, start_campaign, un
 
 pytestmark = pytest.mark.anyio
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/operations.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/backups.md"
 
 
 @attrs.frozen(kw_only=True)

@@ -21,7 +21,7 @@ from tests.listening.certificates import write_pair
 
 HOSTING = EXAMPLES / "hosting"
 DOCKERFILE = (HOSTING / "Dockerfile").read_text("utf-8")
-PAGE = (EXAMPLES.parent / "docs" / "operations.md").read_text("utf-8")
+PAGE = (EXAMPLES.parent / "docs" / "hosting.md").read_text("utf-8")
 VARIABLES = {setting.variable for setting in ServerConfig.settings()}
 SOCKET = "/run/outreach/http.sock"
 MOST_EXPOSED = 2.5
@@ -170,7 +170,7 @@ def test_caddy_can_read_its_example() -> None:
 
 
 def test_the_key_that_the_page_makes_is_one() -> None:
-    """docs/operations.md: what an operator types gives what credentials are encrypted with."""
+    """docs/hosting.md: what an operator types gives what credentials are encrypted with."""
     (command,) = re.findall(r"key=\$\((.*)\)$", PAGE, re.MULTILINE)
     made = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True)
     Fernet(made.stdout.strip())

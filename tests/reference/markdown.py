@@ -14,7 +14,7 @@ def page(title: str, introduction: str, *parts: str) -> str:
     """Return a page with a note that it is generated."""
     note = "<!-- Written by `python -m tests.reference` from the code; do not change it here. -->"
     text = "\n\n".join([f"# {title}", note, introduction, *parts]) + "\n"
-    return re.sub(r"\bdocs/([\w-]+\.md)(#[\w-]+)?", r"[\1](../\1\2)", text)
+    return re.sub(r"\bdocs/([\w-]+\.md)(#[\w.-]*\w)?", r"[\1](../\1\2)", text)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -11,7 +11,7 @@ import yaml
 
 from outreach import EngineConfig, SimulatorConfig
 from outreach.config_sources import Setting
-from outreach.metrics.families import ENGINE_FAMILIES
+from outreach.integrations.prometheus.families import ENGINE_FAMILIES
 from outreach.models import EngineCode, campaign, diagnosis, states
 from outreach.models.campaign import PauseReason
 from outreach.models.diagnosis import DatabaseCode
@@ -34,8 +34,11 @@ from outreach_server.monitoring.server_metrics import SERVER_FAMILIES
 from outreach_server.scopes import SCOPES
 from tests.contract.document import operations
 from tests.monitoring.log_actions import lines
+from tests.reference.codes import codes_page
 from tests.reference.commands import commands_page
 from tests.reference.markdown import code, meanings, page, plain, table
+from tests.reference.names import testing_page, trail_page
+from tests.reference.readiness import readiness_page
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FOLDER: Final = ROOT / "docs" / "reference"
@@ -211,12 +214,16 @@ def operations_page() -> str:
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "codes.md": codes_page,
     "commands.md": commands_page,
     "diagnosis.md": diagnosis_page,
     "log.md": log_page,
     "metrics.md": metrics_page,
     "operations.md": operations_page,
+    "readiness.md": readiness_page,
     "settings.md": settings_page,
     "states.md": states_page,
+    "testing.md": testing_page,
+    "trail.md": trail_page,
 }
 """What makes each page."""

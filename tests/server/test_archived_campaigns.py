@@ -1,4 +1,4 @@
-"""docs/operations.md#archiving: a campaign in an archive, over HTTP."""
+"""docs/archiving.md#archiving: a campaign in an archive, over HTTP."""
 
 from __future__ import annotations
 

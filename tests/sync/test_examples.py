@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.documents.blocks import PYTHON, ROOT, Block, blocks
+from tests.documents.blocks import PYTHON, ROOT, blocks
 
 EXAMPLES = ROOT / "examples"
 PAGE = ROOT / "docs" / "sync.md"
@@ -73,16 +70,6 @@ def test_the_flask_shop_confirms_orders_and_keeps_what_became_of_its_campaign(tm
     assert lines[3:] == ["201 2", "['completed', 'completed']", "completed 2"]
     assert errors == ""
     assert not (tmp_path / "outreach.db-wal").exists()
-
-
-@pytest.mark.parametrize(
-    "block", [block for block in blocks(PAGE) if block.language in PYTHON], ids=lambda block: block.place
-)
-def test_the_page_quotes_the_examples(block: Block) -> None:
-    """What the page shows of a file is in it, to the letter."""
-    part = re.search(r"part of (examples/[\w/.]+\w)", block.not_run or "")
-    if part is not None:
-        assert block.text in (ROOT / part[1]).read_text("utf-8")
 
 
 def test_the_page_begins_with_the_script() -> None:

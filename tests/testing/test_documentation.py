@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from outreach.testing import plugin, virtual_time
 from outreach.testing.scripted import Step
 
@@ -33,12 +31,6 @@ def test_the_example_project_passes(tmp_path: Path) -> None:
     )
     assert re.search(r"^\d+ passed in", done.stdout, re.MULTILINE), done.stdout + done.stderr
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL), ids=lambda block: block[:40])
-def test_the_page_shows_what_is_run(block: str) -> None:
-    """Every example of the page stands in the project, to the letter."""
-    assert any(block in path.read_text(encoding="utf-8") for path in EXAMPLE.glob("*.py"))
 
 
 def test_the_page_names_each_fixture() -> None:

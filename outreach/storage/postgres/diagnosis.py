@@ -19,7 +19,7 @@ from outreach.storage.postgres.maintenance import invalid_indexes, unsafe_settin
 from outreach.storage.postgres.schema import version_of
 
 OLDEST_SERVER: Final = 160_000
-"""PostgreSQL 16, as `server_version_num` writes it (docs/operations.md#postgresql)."""
+"""PostgreSQL 16, as `server_version_num` writes it (docs/postgresql.md)."""
 
 FEW_CONNECTIONS: Final = 16
 """Two processes: each has up to eight connections."""
