@@ -42,6 +42,7 @@ class FaultMatrix:
             (Answer(status=429), DispatchState.DEFERRED, "rate_limited"),
             (Answer(status=403, body=b"[1]"), DispatchState.REFUSED, "provider_auth"),
             (Answer(status=400, body=b"<html>"), DispatchState.REFUSED, "rejected"),
+            (Answer(status=307), DispatchState.UNKNOWN, "unreadable"),
             (Answer(status=200, body=b"<html>"), DispatchState.UNKNOWN, "unreadable"),
             (Answer(status=200, body=b""), DispatchState.UNKNOWN, "unreadable"),
             (Answer(status=201, body=b"{}"), DispatchState.UNKNOWN, "unreadable"),

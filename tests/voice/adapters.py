@@ -209,6 +209,7 @@ class AdapterContract(VoiceContract):
             (408, b'{"message": "Request timeout", "statusCode": 408}', D.UNKNOWN, "timeout"),
             (403, b"<html>", D.REFUSED, "provider_auth"),
             (418, b"[1]", D.REFUSED, "rejected"),
+            (307, b"", D.UNKNOWN, "unreadable"),
             (200, b"<html>", D.UNKNOWN, "unreadable"),
             (201, b"{}", D.UNKNOWN, "unreadable"),
             (201, b"[" * 50_000, D.UNKNOWN, "unreadable"),
