@@ -1,4 +1,4 @@
-"""The form of log lines: text for people, JSON for programs. docs/logging.md has the schema."""
+"""The form of log lines: text for people, JSON for programs. docs/reference/log.md has the schema."""
 
 from __future__ import annotations
 

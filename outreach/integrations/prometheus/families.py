@@ -1,4 +1,4 @@
-"""The names, units and labels of all metrics; docs/monitoring.md has them as tables."""
+"""The names, units and labels of all metrics; docs/reference/metrics.md has them as a table."""
 
 from __future__ import annotations
 
