@@ -233,11 +233,35 @@ def test_counters_equal_a_recount_whatever_happens() -> None:
     docs/delivery-contract.md#rule-2 and #rule-9.
     """
     reached: set[RecipientStatus] = set()
-    run: Any = type("Machine", (CountersMachine,), {"reached": reached}).TestCase  # type: ignore[attr-defined]
+    machine: Any = type("Machine", (CountersMachine,), {"reached": reached})
+    plain_course(machine())
+    assert reached >= {RecipientStatus.DISPATCHING, RecipientStatus.WAITING, RecipientStatus.COMPLETED}
+    run = machine.TestCase
     run.settings = settings(
         max_examples=40,
         stateful_step_count=30,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
     run("runTest").runTest()
-    assert reached >= {RecipientStatus.DISPATCHING, RecipientStatus.WAITING, RecipientStatus.COMPLETED}
+
+
+def plain_course(machine: CountersMachine) -> None:
+    """Play one course that is not drawn, so that what the checks are about is there in every run."""
+
+    def step(*_: None) -> None:
+        machine.counters_equal_a_recount()
+        machine.the_trail_tells_how_it_is()
+
+    try:
+        step(machine.begin(retry=True, attempts=3))
+        step(machine.wave([0, 1, 2], end=3))
+        step(machine.settle(0, DispatchState.ACCEPTED, "temporary"))
+        step(machine.settle(1, DispatchState.DEFERRED, "temporary"))
+        step(machine.report(0, MessageStatus.DELIVERED))
+        step(machine.wait(20))
+        step(machine.wave([0, 1, 2], end=None))
+        # The first request of that contact was taken after all, when another is out already.
+        step(machine.report(2, MessageStatus.SENT))
+        step(machine.settle(0, DispatchState.ACCEPTED, "temporary"))
+    finally:
+        machine.teardown()

@@ -50,7 +50,7 @@ PROVIDERS = ("twilio", "telnyx", "vonage", "vapi", "retell")
 def methods(engine: object) -> Iterator[tuple[str, Callable[..., Any]]]:
     """Return the public methods of the services by name, such as `agents.list`."""
     for service, instance in vars(engine).items():
-        if not service.startswith("_") and ".services" in type(instance).__module__:
+        if not service.startswith("_") and type(instance).__module__.startswith("outreach."):
             for name, method in inspect.getmembers(instance, inspect.ismethod):
                 yield f"{service}.{name}", method
 

@@ -42,11 +42,12 @@ class Managed:
 
     def routes(self) -> Sequence[Route]:
         """Return the routes of the list and of one resource."""
-        path = f"/manage/{self.noun}s"
+        path, name = f"/manage/{self.noun}s", self.noun.capitalize()
         one = RemovableResource if self.removable else OneResource
+        # Metrics know an operation by the name of its endpoint.
         return (
-            Route(path, type("Resources", (Resources,), {"managed": self})),
-            Route(f"{path}/{{id}}", type("OneResource", (one,), {"managed": self})),
+            Route(path, type(f"{name}s", (Resources,), {"managed": self})),
+            Route(f"{path}/{{id}}", type(f"One{name}", (one,), {"managed": self})),
         )
 
 
