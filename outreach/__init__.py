@@ -14,8 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from outreach.clock import Clock
-    from outreach.config import EngineConfig, SimulatorConfig
+    from outreach.core.clock import Clock
+    from outreach.core.config import EngineConfig, SimulatorConfig
+    from outreach.core.vault import Vault
     from outreach.engine import Outreach
     from outreach.errors import ConfigError, Conflict, InvalidRequest, NotFound, OutreachError
     from outreach.models.base import UNSET, Page
@@ -70,8 +71,7 @@ if TYPE_CHECKING:
     from outreach.protocols.dispatcher import Dispatcher
     from outreach.protocols.storage import Storage
     from outreach.protocols.voice import Analyser, VoiceProvider
-    from outreach.services.contacts import RecipientSource
-    from outreach.vault import Vault
+    from outreach.services.campaigns.contacts import RecipientSource
 
 __version__ = "0.1.0"
 
@@ -144,8 +144,8 @@ __all__ = [
 ]
 
 _NAMES: Final = {
-    "clock": ("Clock",),
-    "config": ("EngineConfig", "SimulatorConfig"),
+    "core.clock": ("Clock",),
+    "core.config": ("EngineConfig", "SimulatorConfig"),
     "engine": ("Outreach",),
     "errors": ("ConfigError", "Conflict", "InvalidRequest", "NotFound", "OutreachError"),
     "models.base": ("Page", "UNSET"),
@@ -200,8 +200,8 @@ _NAMES: Final = {
     "protocols.dispatcher": ("Dispatcher",),
     "protocols.storage": ("Storage",),
     "protocols.voice": ("Analyser", "VoiceProvider"),
-    "services.contacts": ("RecipientSource",),
-    "vault": ("Vault",),
+    "services.campaigns.contacts": ("RecipientSource",),
+    "core.vault": ("Vault",),
 }
 """The module of each name; the imports above are for type checkers."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from outreach.wire.callbacks import json_event
-from outreach.wire.sending import (
+from outreach.providers.http.callbacks import json_event
+from outreach.providers.http.sending import (
     UnreadableResponse,
     json_object,
     json_object_or_empty,
@@ -12,7 +12,13 @@ from outreach.wire.sending import (
     send_once,
     text_of,
 )
-from outreach.wire.signatures import from_base64, keyed_digest, require_header, require_recent, require_signature
+from outreach.providers.http.signatures import (
+    from_base64,
+    keyed_digest,
+    require_header,
+    require_recent,
+    require_signature,
+)
 
 __all__ = [
     "UnreadableResponse",

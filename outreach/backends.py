@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from outreach.convert.columns import Value
+from outreach.serialization.columns import Value
 from outreach.storage.sqlite.schema import migrations as sqlite_migrations
 from outreach.storage.sqlite.statements import load_many as sqlite_load
 from outreach.storage.sqlite.statements import statement as sqlite_statement
 from outreach.storage.sqlite.statements import write as sqlite_write
-from outreach.working_set import AlreadyExists, Transaction
-from outreach.working_set.backend import Backend, Change, Row, Write, write_one_by_one
-from outreach.working_set.kinds import ALL_KINDS, Kind
-from outreach.working_set.running import OperationRunner, TransactionControl
+from outreach.storage.unit_of_work import AlreadyExists, Transaction
+from outreach.storage.unit_of_work.backend import Backend, Change, Row, Write, write_one_by_one
+from outreach.storage.unit_of_work.kinds import ALL_KINDS, Kind
+from outreach.storage.unit_of_work.running import OperationRunner, TransactionControl
 
 __all__ = [
     "ALL_KINDS",

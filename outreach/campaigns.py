@@ -5,20 +5,20 @@ It is composed of parts, one class for each concern: a method that callers see i
 
 from __future__ import annotations
 
-from outreach.services.blockers import CampaignBlockers
-from outreach.services.campaign_changes import CampaignChanges
-from outreach.services.campaign_copies import CampaignCopies
-from outreach.services.campaign_exports import CampaignExports, CampaignReports
-from outreach.services.campaign_loading import CampaignCreation
-from outreach.services.campaign_recipients import CampaignRecipients
-from outreach.services.campaigns import CampaignMoves
+from outreach.core.vault import Vault
+from outreach.insight.blockers import CampaignBlockers
+from outreach.insight.forecast import CampaignForecast
+from outreach.insight.preflight import CampaignPreflight
+from outreach.insight.reports import CampaignExports, CampaignReports
+from outreach.services.campaigns.changes import CampaignChanges
+from outreach.services.campaigns.copies import CampaignCopies
+from outreach.services.campaigns.loading import CampaignCreation
+from outreach.services.campaigns.moves import CampaignMoves
+from outreach.services.campaigns.recipients import CampaignRecipients
 from outreach.services.context import ServiceContext
-from outreach.services.erasure import CampaignDeletion
-from outreach.services.failures import CampaignResults
-from outreach.services.forecast import CampaignForecast
+from outreach.services.messaging.failures import CampaignResults
 from outreach.services.parts import method_of
-from outreach.services.preflight import CampaignPreflight
-from outreach.vault import Vault
+from outreach.services.registers.erasure import CampaignDeletion
 
 
 class Campaigns:

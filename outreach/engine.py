@@ -19,18 +19,22 @@ import attrs
 from anyio.abc import TaskStatus
 
 from outreach.campaigns import Campaigns
-from outreach.carriers.simulator import SimulatedCarrier
-from outreach.clock import Clock, SharedClock, SystemClock
-from outreach.config import IN_PROCESS, MAX_WORKERS, EngineConfig, SimulatorConfig
+from outreach.core.clock import Clock, SharedClock, SystemClock
+from outreach.core.config import IN_PROCESS, MAX_WORKERS, EngineConfig, SimulatorConfig
+from outreach.core.ids import IdSource, UuidV7Source
+from outreach.core.log_throttle import LogThrottle
+from outreach.core.logged_errors import log_error
+from outreach.core.vault import Vault
 from outreach.dispatch.in_process import InProcessDispatcher
+from outreach.dispatch.runner import Runner
+from outreach.dispatch.worker import Worker
 from outreach.errors import ConfigError, StorageError
-from outreach.ids import IdSource, UuidV7Source
-from outreach.log_throttle import LogThrottle
-from outreach.logged_errors import log_error
+from outreach.insight.diagnosis.query import DiagnosisQuery
+from outreach.insight.readiness import ReadinessProbe
+from outreach.insight.status import FiguresQuery, StatusQuery
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
 from outreach.plugins import dispatcher_plugin, ledger_archives
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.adapter import AnyAdapter
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import Dispatcher, DispatcherFactory, DispatcherParts, ReportSource
@@ -39,41 +43,37 @@ from outreach.protocols.instruments import Instruments
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
 from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
+from outreach.providers.carriers.simulator import SimulatedCarrier
 from outreach.providers.connections import AccountConnections
+from outreach.providers.http.call_plugin import call_plugin
 from outreach.providers.pool import ProviderPool
 from outreach.providers.registry import Adapters, installed_analysers
-from outreach.runners.runner import Runner
-from outreach.runners.worker import Worker
-from outreach.services.accounts import Accounts
-from outreach.services.agents import Agents
-from outreach.services.api_keys import ApiKeyCache, ApiKeys
-from outreach.services.audit import Audit
-from outreach.services.callbacks import Callbacks
-from outreach.services.calls import Calls
-from outreach.services.campaign_loading import CampaignCreation
-from outreach.services.campaign_pages import CampaignPageCache
+from outreach.providers.voice.simulator import SimulatedVoice
+from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.services.campaigns.http_operations import HttpOperations
+from outreach.services.campaigns.loading import CampaignCreation
+from outreach.services.campaigns.pages import CampaignPageCache
 from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
-from outreach.services.diagnosis.query import DiagnosisQuery
-from outreach.services.dispatches import Dispatches
-from outreach.services.erasure import Erasure
-from outreach.services.events import Events
-from outreach.services.flows import Flows
-from outreach.services.http_operations import HttpOperations
-from outreach.services.messages import Messages
-from outreach.services.numbers import Numbers
-from outreach.services.prices import Prices
-from outreach.services.rate_limits import RateLimiter
-from outreach.services.readiness import ReadinessProbe
-from outreach.services.settings import CallingSettings, Replies, Settings
-from outreach.services.status import FiguresQuery, StatusQuery
-from outreach.services.trunks import Trunks
-from outreach.services.unsubscribes import Unsubscribes
-from outreach.services.workspaces import Workspaces
+from outreach.services.messaging.callbacks import Callbacks
+from outreach.services.messaging.calls import Calls
+from outreach.services.messaging.dispatches import Dispatches
+from outreach.services.messaging.events import Events
+from outreach.services.messaging.messages import Messages
+from outreach.services.registers.erasure import Erasure
+from outreach.services.registers.unsubscribes import Unsubscribes
+from outreach.services.tenants.accounts import Accounts
+from outreach.services.tenants.agents import Agents
+from outreach.services.tenants.api_keys import ApiKeyCache, ApiKeys
+from outreach.services.tenants.audit import Audit
+from outreach.services.tenants.flows import Flows
+from outreach.services.tenants.numbers import Numbers
+from outreach.services.tenants.prices import Prices
+from outreach.services.tenants.rate_limits import RateLimiter
+from outreach.services.tenants.settings import CallingSettings, Replies, Settings
+from outreach.services.tenants.trunks import Trunks
+from outreach.services.tenants.workspaces import Workspaces
 from outreach.storage.opening import is_postgres, key_file_for, state_directory, storage_from_url
-from outreach.vault import Vault
-from outreach.voice.simulator import SimulatedVoice
-from outreach.wire.call_plugin import call_plugin
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 
 _log = logging.getLogger(__name__)
 

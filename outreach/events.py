@@ -14,8 +14,8 @@ from outreach.models.events import (
     RecipientEnded,
 )
 from outreach.models.subscription import EventGap, Subscription
-from outreach.services.events import EventStream
-from outreach.services.named_streams import NamedStream
+from outreach.services.messaging.events import EventStream
+from outreach.services.messaging.named_streams import NamedStream
 
 __all__ = [
     "CallEnded",

@@ -6,16 +6,18 @@ what it makes (docs/embedding.md).
 
 from __future__ import annotations
 
-from outreach.clock import format_timestamp
-from outreach.convert.campaigns import in_json_names, read_call_campaign, read_sms_campaign
-from outreach.convert.documents import document_of, to_json
-from outreach.convert.exports import EXPORT_CONTENT_TYPES
-from outreach.convert.exports.rows import write_exported_contact
-from outreach.convert.holidays import parse_holidays
-from outreach.convert.json_parsing import parse_json
-from outreach.convert.json_reports import write_campaign_report
-from outreach.convert.json_requests import read_new_call, read_new_message, read_sms_settings_update
-from outreach.convert.json_responses import (
+from outreach.core.clock import format_timestamp
+from outreach.models.base import JsonPage
+from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, RateLimitState, StoredAnswer
+from outreach.serialization.campaigns import in_json_names, read_call_campaign, read_sms_campaign
+from outreach.serialization.documents import document_of, to_json
+from outreach.serialization.exports import EXPORT_CONTENT_TYPES
+from outreach.serialization.exports.rows import write_exported_contact
+from outreach.serialization.holidays import parse_holidays
+from outreach.serialization.json_parsing import parse_json
+from outreach.serialization.json_reports import write_campaign_report
+from outreach.serialization.json_requests import read_new_call, read_new_message, read_sms_settings_update
+from outreach.serialization.json_responses import (
     write_call,
     write_call_created,
     write_campaign,
@@ -23,7 +25,7 @@ from outreach.convert.json_responses import (
     write_message,
     write_sms_settings,
 )
-from outreach.convert.manage.campaigns import (
+from outreach.serialization.manage.campaigns import (
     EVENT_TYPES,
     in_update_names,
     read_campaign_start,
@@ -34,14 +36,14 @@ from outreach.convert.manage.campaigns import (
     write_recipient,
     write_recipient_count,
 )
-from outreach.convert.manage.copies import (
+from outreach.serialization.manage.copies import (
     read_campaign_clone,
     read_new_follow_up,
     read_new_test_message,
     write_campaign_copy,
     write_follow_up,
 )
-from outreach.convert.manage.resources import (
+from outreach.serialization.manage.resources import (
     FLOW_BODIES,
     ResourceBodies,
     number_bodies,
@@ -58,9 +60,7 @@ from outreach.convert.manage.resources import (
     write_sms,
     write_unsubscribe,
 )
-from outreach.convert.planning import read_price_table, write_forecast, write_preflight, write_price_table
-from outreach.models.base import JsonPage
-from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, RateLimitState, StoredAnswer
+from outreach.serialization.planning import read_price_table, write_forecast, write_preflight, write_price_table
 
 __all__ = [
     "EVENT_TYPES",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from outreach.config import DISPATCHERS, IN_PROCESS
+from outreach.core.config import DISPATCHERS, IN_PROCESS
 from outreach.errors import ConfigError
 from outreach.protocols.dispatcher import DispatcherPlugin
 from outreach.protocols.ledger_archives import LedgerArchives

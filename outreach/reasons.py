@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from outreach.models.trail import TRAIL_RULES
-from outreach.policy.explanations import PAUSE_REASONS, describe_reason
 from outreach.providers.registry import explain
+from outreach.rules.explanations import PAUSE_REASONS, describe_reason
 
 __all__ = [
     "PAUSE_REASONS",

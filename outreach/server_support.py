@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from outreach.clock import is_zone
-from outreach.command_lines import PROGRAM, database_option
-from outreach.config import PUBLIC_URL_VARIABLE
-from outreach.convert.exports.rows import escape_formula
-from outreach.convert.fast_bodies import read_simple_body
-from outreach.logged_errors import described, log_error, masked
-from outreach.meant import (
+from outreach.core.clock import is_zone
+from outreach.core.command_lines import PROGRAM, database_option
+from outreach.core.config import PUBLIC_URL_VARIABLE
+from outreach.core.logged_errors import described, log_error, masked
+from outreach.core.meant import (
     dates_like,
     day_like,
     did_you_mean,
@@ -26,9 +24,10 @@ from outreach.meant import (
     time_like,
     zones_like,
 )
-from outreach.meant.countries import region_of_country
-from outreach.meant.date_formats import DateFormat, date_format
-from outreach.policy.column_names import (
+from outreach.core.meant.countries import region_of_country
+from outreach.core.meant.date_formats import DateFormat, date_format
+from outreach.insight.readiness import FILES_GONE
+from outreach.rules.column_names import (
     LAST_NAMES_BESIDE,
     NAMES,
     NUMBERS,
@@ -37,21 +36,22 @@ from outreach.policy.column_names import (
     fields_of_headers,
     plain,
 )
-from outreach.policy.damaged_texts import REPLACED, decoded_once
-from outreach.policy.holidays import holiday_parts
-from outreach.policy.numbering import NumberKind, country_code, country_of, number_kind
-from outreach.policy.phones import OWN_NUMBER, SEVERAL_NUMBERS, normalise, read_number
-from outreach.policy.placeholders import PlaceholderTally, expected_names, with_field_names
-from outreach.policy.rendering import moment_name, placeholders_of, recipient_values
-from outreach.policy.spellings import person_key
-from outreach.policy.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
-from outreach.policy.texts import composed, is_blank, name_spellings
-from outreach.services.contacts import prepare_recipient
-from outreach.services.readiness import FILES_GONE
+from outreach.rules.damaged_texts import REPLACED, decoded_once
+from outreach.rules.holidays import holiday_parts
+from outreach.rules.numbering import NumberKind, country_code, country_of, number_kind
+from outreach.rules.phones import OWN_NUMBER, SEVERAL_NUMBERS, normalise, read_number
+from outreach.rules.placeholders import PlaceholderTally, expected_names, with_field_names
+from outreach.rules.rendering import moment_name, placeholders_of, recipient_values
+from outreach.rules.spellings import person_key
+from outreach.rules.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
+from outreach.rules.texts import composed, is_blank, name_spellings
+from outreach.serialization.exports.rows import escape_formula
+from outreach.serialization.fast_bodies import read_simple_body
+from outreach.services.campaigns.contacts import prepare_recipient
 
 if TYPE_CHECKING:
+    from outreach.core.log_throttle import LogThrottle
     from outreach.engine import Outreach
-    from outreach.log_throttle import LogThrottle
 
 __all__ = [
     "FILES_GONE",

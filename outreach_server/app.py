@@ -15,6 +15,7 @@ from starlette.middleware import Middleware
 from outreach import ConfigError, EngineConfig, Outreach, OutreachError, SimulatorConfig
 from outreach.models import CARRIERS
 from outreach.protocols import Instrumentation
+from outreach_server.bodies.parser_client import default_command
 from outreach_server.config import load, read_origins
 from outreach_server.context import Authenticate, Server
 from outreach_server.cors import CorsMiddleware
@@ -23,7 +24,6 @@ from outreach_server.fair_semaphore import FairSemaphoreTimeout
 from outreach_server.lifespan import check_carriers, make_lifespan
 from outreach_server.monitoring.instrumentation import instrumentation_of
 from outreach_server.monitoring.request_spans import request_spans
-from outreach_server.parser_client import default_command
 from outreach_server.request_id import RequestStateMiddleware
 from outreach_server.routes import ROUTES
 from outreach_server.shortcut import FastListMiddleware
@@ -68,9 +68,9 @@ def create_app(
         spool_directory: Where large bodies are kept while they are worked on; the system's place for temporary
             files by default.
         parser_command: How a program in one file, which holds Python in itself, starts itself to read a large body:
-            two arguments are added, with which it calls `outreach_server.parser_process.main`. Without it large bodies
-            are read in a thread there, which slows down other requests. A Python that runs from its own files needs
-            none.
+            two arguments are added, with which it calls `outreach_server.bodies.parser_process.main`. Without it large
+            bodies are read in a thread there, which slows down other requests. A Python that runs from its own files
+            needs none.
         carriers: Carriers of the engine's adapters that bodies may name beside the three of the interface; the contract
             at `/openapi.yaml` names them then too.
         authenticate: The host's own identities in the place of API keys: an async function that gets each request that

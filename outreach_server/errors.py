@@ -27,9 +27,9 @@ from outreach.errors import (
 )
 from outreach.server_support import FILES_GONE, log_error, log_throttle_of
 from outreach_server.context import request_state_of, server_of
+from outreach_server.endpoints.callbacks.misdirection import note_misdirection
 from outreach_server.listening.refusal_counter import RefusalCounter
 from outreach_server.replies import json_response
-from outreach_server.webhooks.misdirection import note_misdirection
 
 STATUS_BY_ERROR: Final[Mapping[type[OutreachError], int]] = {
     InvalidRequest: 400,

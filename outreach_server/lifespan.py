@@ -9,8 +9,8 @@ from anyio import to_thread
 from starlette.applications import Starlette
 
 from outreach import ConfigError, Outreach
+from outreach_server.bodies.spool import sweep
 from outreach_server.context import Server
-from outreach_server.spool import sweep
 
 
 def make_lifespan(

@@ -10,7 +10,7 @@ import orjson
 from starlette.responses import Response
 
 from outreach.http import AnswerReplayed, IdempotentRequest, StoredAnswer
-from outreach_server.body import Body
+from outreach_server.bodies.body import Body
 
 JSON: Final = "application/json"
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from starlette.routing import Route
 
+from outreach_server.endpoints.callbacks.receiving import Webhooks
 from outreach_server.endpoints.calls import Calls, OneCall
 from outreach_server.endpoints.campaigns import Campaigns
 from outreach_server.endpoints.documents import Contract, Docs, DocsFile
@@ -15,7 +16,6 @@ from outreach_server.endpoints.manage.routes import MANAGE_ROUTES
 from outreach_server.endpoints.messages import Messages
 from outreach_server.endpoints.settings import SmsSettings
 from outreach_server.endpoints.sms_campaigns import SmsCampaigns
-from outreach_server.webhooks.receiving import Webhooks
 
 ROUTES: Final = (
     Route("/calls", Calls),

@@ -45,7 +45,7 @@ def anyio_backend() -> str:
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeAdapter:
     """Put an adapter without a provider in the place of twilio's."""
     adapter = FakeAdapter()
-    monkeypatch.setitem(sys.modules, "outreach.carriers.twilio", SimpleNamespace(ADAPTER=adapter))
+    monkeypatch.setitem(sys.modules, "outreach.providers.carriers.twilio", SimpleNamespace(ADAPTER=adapter))
     return adapter
 
 

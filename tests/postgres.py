@@ -26,7 +26,7 @@ import psutil
 import psycopg
 import pytest
 
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.storage.postgres.backend import PostgresBackend
 from outreach.storage.postgres.connect import connect, conninfo_of
 from outreach.storage.postgres.schema import apply_migrations

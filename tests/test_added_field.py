@@ -21,7 +21,7 @@ EDITS = {
         ("    rate_per_minute: int = bounded(1, 600, default=60)\n", FIELD),
         ("    rate_per_minute: int | None = None\n", FIELD),
     ),
-    "outreach/convert/json_responses.py": (
+    "outreach/serialization/json_responses.py": (
         (
             '        "sms_rate_per_minute": campaign.rate_per_minute,\n',
             '        "priority": campaign.priority,\n',
@@ -41,7 +41,7 @@ import asyncio, json, sys
 from outreach import NewWorkspace, Outreach
 from outreach.errors import InvalidRequest
 from outreach.http import read_sms_campaign, write_campaign
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 
 BODY = {"channel": "sms", "name": "Sale", "message_body": "Hi", "recipients": [{"phone_number": "+14155550102"}]}
 

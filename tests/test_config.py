@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from outreach import ConfigError, EngineConfig, Outreach, SimulatorConfig
-from outreach.policy.call_settlement import ProviderAnalyser
+from outreach.rules.call_settlement import ProviderAnalyser
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import attrs
 import pytest
 
 from outreach import ConfigError, EngineConfig, SimulatorConfig
-from outreach.config_sources import Setting
-from outreach_server.cli.serve import serve
+from outreach.core.config_sources import Setting
+from outreach_server.cli.serving.serve import serve
 from outreach_server.config import ServerConfig, load
 
 SETTINGS = [

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.copying import copy_with, maker_of
+from outreach.core.copying import copy_with, maker_of
 from outreach.models import Counters
 from outreach.models.states import DispatchState
 from outreach.testing.builders import make_campaign, make_dispatch, make_recipient

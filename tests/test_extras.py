@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from outreach import ConfigError
-from outreach.extras import _MODULES, needed_for, require
+from outreach.core.extras import _MODULES, needed_for, require
 from outreach_server.needs import MODULES, server_extra
 
 ROOT = Path(__file__).resolve().parent.parent

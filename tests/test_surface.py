@@ -15,7 +15,7 @@ HIDDEN = {
     *("AsyncEventStream", "AsyncNamedStream", "EngineThread", "ServiceContext", "Tally"),  # only the engine makes them
     *("KeyProblem", "Setting"),  # what the server tells of a key, and how it documents its settings
     "PreviousCredentials",  # what the vault keeps of replaced ones
-    *("CampaignRef", "WorkingSet", "WorkspaceTable"),  # opaque to a storage of one's own
+    *("CampaignRef", "UnitOfWork", "WorkspaceTable"),  # opaque to a storage of one's own
 }
 """Types that public signatures name, and that nobody who uses them has to."""
 

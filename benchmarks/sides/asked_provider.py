@@ -15,8 +15,8 @@ import anyio
 import httpx
 
 from benchmarks.sides.telling import tell, told
-from outreach.wire.account_client import SharedConnections
-from outreach.wire.client import ProviderClient
+from outreach.providers.http.account_client import SharedConnections
+from outreach.providers.http.client import ProviderClient
 
 _ACCOUNTS = 4
 _SECONDS = 60.0

@@ -42,7 +42,7 @@ from outreach.protocols import SystemClock
 from outreach.protocols.carrier import OutboundMessage, ReportSink
 from outreach.storage.opening import storage_from_url
 from outreach.testing.scripted import ScriptedCarrier
-from outreach_server.cli.serving import run_fast
+from outreach_server.cli.serving.serving import run_fast
 
 _AT_ONCE: Final = 50
 _RECEIPTS_AT_ONCE: Final = 1000

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from outreach import Outreach
+from outreach.core.log_throttle import LogThrottle
 from outreach.integrations.prometheus import EngineMetrics
 from outreach.integrations.prometheus.engine_metrics import REFRESH_SECONDS
-from outreach.log_throttle import LogThrottle
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.protocols import Instrumentation, SystemClock

@@ -37,8 +37,8 @@ from outreach.integrations.prometheus import engine_metrics
 from outreach.protocols import SystemClock
 from outreach.storage.opening import storage_from_url
 from outreach_server import ServerMetrics
-from outreach_server.cli.metrics_address import answering
-from outreach_server.cli.serving import bind, run_fast
+from outreach_server.cli.serving.metrics_address import answering
+from outreach_server.cli.serving.serving import bind, run_fast
 from outreach_server.routes import ROUTES
 
 _PATTERN: Final = (True, False, False, True)

@@ -21,7 +21,7 @@ from benchmarks.sides.telling import tell, told
 from outreach import EngineConfig, Outreach
 from outreach.protocols import SystemClock
 from outreach.storage.opening import storage_from_url
-from outreach_server.cli.serving import run_fast
+from outreach_server.cli.serving.serving import run_fast
 
 
 async def work(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from datetime import datetime
 import anyio
 from anyio.abc import TaskGroup
 
-from outreach.clock import StepWatch
+from outreach.core.clock import StepWatch
 from outreach.dispatch.leased import LeasedDispatcher, UnitState
 from outreach.models.work import WorkItem, WorkUnit
 

@@ -12,18 +12,18 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from outreach.clock import Clock, StepWatch, format_timestamp
-from outreach.config import EngineConfig
+from outreach.core.clock import Clock, StepWatch, format_timestamp
+from outreach.core.config import EngineConfig
+from outreach.core.log_throttle import DISPATCH, LogThrottle
+from outreach.core.logged_errors import masked
 from outreach.errors import DatabaseReplaced, DispatchRefused, LeaseLost
-from outreach.log_throttle import DISPATCH, LogThrottle
-from outreach.logged_errors import masked
 from outreach.models.status import DispatcherHealth, DispatcherState
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
 from outreach.protocols.dispatcher import ReportSource, SliceRunner, Worker
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.wake_ups import WakeUps
-from outreach.wire.call_plugin import call_plugin
+from outreach.providers.http.call_plugin import call_plugin
 
 _log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from uuid import UUID
 import attrs
 
 import outreach
+from outreach.core.extras import needed_for
 from outreach.errors import ConfigError
-from outreach.extras import needed_for
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import Report
 from outreach.models.states import DispatchState

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, Union, 
 
 import attrs
 
-from outreach.clock import in_utc, is_zone
+from outreach.core.clock import in_utc, is_zone
+from outreach.core.meant import did_you_mean, nearest, zones_like
 from outreach.errors import ErrorDetail, InvalidRequest
-from outreach.meant import did_you_mean, nearest, zones_like
 from outreach.models.base import UNSET, Unset
 
 FieldRule: TypeAlias = Callable[[Any], Any]

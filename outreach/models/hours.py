@@ -8,8 +8,8 @@ from typing import Any, Final, Self
 
 import attrs
 
+from outreach.core.meant import day_like, did_you_mean
 from outreach.errors import ErrorDetail
-from outreach.meant import day_like, did_you_mean
 from outreach.models.fields import Instance, Refused, bounded, ruled, zone
 
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from outreach.clock import Clock, SystemClock
+from outreach.core.clock import Clock, SystemClock
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.status import DispatcherHealth, DispatcherState

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import attrs
 
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.models.message import Keyword as Keyword
 from outreach.models.reports import Report
 from outreach.protocols.carrier import Carrier

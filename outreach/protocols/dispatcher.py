@@ -8,9 +8,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
-from outreach.clock import Clock
-from outreach.config import EngineConfig
-from outreach.log_throttle import LogThrottle
+from outreach.core.clock import Clock
+from outreach.core.config import EngineConfig
+from outreach.core.log_throttle import LogThrottle
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink

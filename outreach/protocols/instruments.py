@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, Final, TypeVar, cast
 
+from outreach.core.log_throttle import LogThrottle
 from outreach.errors import ConfigError
-from outreach.log_throttle import LogThrottle
 from outreach.protocols.instrumentation import Instrumentation
 
 F = TypeVar("F", bound=Callable[..., None])

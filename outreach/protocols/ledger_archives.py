@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from outreach.models.archive import Archive, ArchivedErasure, ListedArchive
-from outreach.working_set.transaction import Transaction
+
+if TYPE_CHECKING:
+    from outreach.storage.unit_of_work.transaction import Transaction
 
 
 class LedgerArchives(Protocol):

@@ -1,8 +1,8 @@
 """The protocol of storages: transactions over tables in the terms of the domain.
 
 A storage runs a synchronous function in a writing transaction, or on a consistent read-only snapshot. Transactions
-use the tables of `outreach.working_set`; the rules in `outreach.operations` are written once over these tables. A
-database implements `working_set.backend`, and `outreach.testing.storage_contract` checks it.
+use the tables of `outreach.storage.unit_of_work`; the rules in `outreach.ledger` are written once over these tables. A
+database implements `unit_of_work.backend`, and `outreach.testing.storage_contract` checks it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import attrs
 from outreach.models.work import DatabaseHome, HighWaterMark
 
 if TYPE_CHECKING:
-    from outreach.working_set import Transaction
+    from outreach.storage.unit_of_work import Transaction
 
 T = TypeVar("T")
 

@@ -10,18 +10,18 @@ from weakref import WeakValueDictionary
 
 import attrs
 
-from outreach.clock import Clock
-from outreach.extras import needed_for
+from outreach.core.clock import Clock
+from outreach.core.extras import needed_for
+from outreach.core.vault import Vault
 from outreach.models.account import StoredAccount
-from outreach.policy import previous_credentials
 from outreach.protocols.adapter import Connection
-from outreach.vault import Vault
-from outreach.wire.log_redaction import redact_http_logs
+from outreach.providers.http.log_redaction import redact_http_logs
+from outreach.rules import previous_credentials
 
 if TYPE_CHECKING:
     import httpx
 
-    from outreach.wire.account_client import AccountClient, SharedConnections
+    from outreach.providers.http.account_client import AccountClient, SharedConnections
 
 _CONNECT_SECONDS: Final = 10.0
 """How long TCP may take, and as long again TLS."""
@@ -107,7 +107,7 @@ class AccountConnections:
             ConfigError: httpx is not installed.
         """
         with needed_for("Asking a provider"):
-            from outreach.wire.client import ProviderClient
+            from outreach.providers.http.client import ProviderClient
 
         async def on_request(request: httpx.Request) -> None:
             watch(request, None)
@@ -139,7 +139,7 @@ class AccountConnections:
             with needed_for("Working with an account at a provider"):
                 import httpx
 
-                from outreach.wire.account_client import SharedConnections
+                from outreach.providers.http.account_client import SharedConnections
 
             redact_http_logs()
             self._shared[provider] = SharedConnections(

@@ -17,9 +17,9 @@ from outreach.protocols.carrier import Carrier
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.connections import AccountConnections
+from outreach.providers.http.call_plugin import call_plugin_function
 from outreach.providers.redaction import RedactedCarrier, RedactedVoiceProvider, Redaction
 from outreach.providers.registry import Adapters
-from outreach.wire.call_plugin import call_plugin_function
 
 T = TypeVar("T")
 

@@ -19,9 +19,9 @@ import attrs
 from outreach.errors import ConfigError
 from outreach.models.account import PROVIDERS, AdapterProblem, Provider, ProviderKind
 from outreach.models.reports import Explanation
-from outreach.policy.explanations import FAILURE_TEXTS, OWN_CODES
 from outreach.protocols.adapter import Adapter, AnyAdapter, CarrierAdapter, CredentialField, VoiceAdapter
-from outreach.wire.call_plugin import call_plugin_function
+from outreach.providers.http.call_plugin import call_plugin_function
+from outreach.rules.explanations import FAILURE_TEXTS, OWN_CODES
 
 ADAPTER_GROUP: Final = "outreach.adapters"
 """The entry points of carriers and voice providers; each names an adapter object."""
@@ -109,7 +109,7 @@ class Adapters:
         kind = PROVIDERS.get(name)
         if kind is not None:
             package = "carriers" if kind == "carrier" else "voice"
-            return cast("Adapter", import_module(f"outreach.{package}.{name}").ADAPTER)
+            return cast("Adapter", import_module(f"outreach.providers.{package}.{name}").ADAPTER)
         own = self._own(name)
         if own is None:
             raise ConfigError(self.missing(name))
@@ -311,6 +311,6 @@ def _table(provider: str) -> Any:
     if kind is None:
         return None
     try:
-        return import_module(f"outreach.{_PACKAGES[kind]}.{provider}.explanations")
+        return import_module(f"outreach.providers.{_PACKAGES[kind]}.{provider}.explanations")
     except ModuleNotFoundError:
         return None

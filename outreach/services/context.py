@@ -11,18 +11,18 @@ from typing import Final, TypeVar
 
 import attrs
 
-from outreach.clock import Clock
-from outreach.config import EngineConfig
+from outreach.core.clock import Clock
+from outreach.core.config import EngineConfig
+from outreach.core.ids import IdSource
+from outreach.core.log_throttle import LogThrottle
 from outreach.errors import ConfigError, StorageError
-from outreach.ids import IdSource
-from outreach.log_throttle import LogThrottle
 from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.protocols.storage import Operation, Storage
 from outreach.protocols.wake_ups import WakeUps
 from outreach.providers.registry import Adapters
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 
 T = TypeVar("T")
 

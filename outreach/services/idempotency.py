@@ -14,12 +14,12 @@ import attrs
 import orjson
 
 from outreach.errors import InvalidRequest, NotFound, RequestInProgress, StorageError
+from outreach.ledger.access import idempotency as operations
+from outreach.ledger.common import workspace_of
 from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, StoredAnswer
-from outreach.operations.access import idempotency as operations
-from outreach.operations.common import workspace_of
 from outreach.protocols.storage import Operation
 from outreach.services.context import ServiceContext
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 
 M = TypeVar("M")
 

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Final, Protocol, TypeVar
 
-from outreach.clock import format_timestamp, parse_timestamp
+from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.errors import InvalidRequest
 from outreach.models.base import MAX_PAGE_ITEMS, Page
 from outreach.models.fields import Integer, check_value

@@ -16,16 +16,16 @@ from typing import Any, Generic, Protocol, TypeVar, get_args
 import attrs
 
 from outreach.errors import Conflict
+from outreach.ledger.common import record_audit, workspace_of
 from outreach.models.base import Page
 from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
-from outreach.operations.common import record_audit, workspace_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import changed_fields, check_kind
-from outreach.working_set import Transaction, WorkspaceTable
-from outreach.working_set.kinds import Kind
+from outreach.storage.unit_of_work import Transaction, WorkspaceTable
+from outreach.storage.unit_of_work.kinds import Kind
 
 
 class SetUpModel(attrs.AttrsInstance, Protocol):

@@ -8,8 +8,8 @@ from outreach.errors import InvalidRequest
 from outreach.models.account import ProviderKind
 from outreach.models.base import set_fields
 from outreach.models.fields import OneOf, check_value
-from outreach.policy.phones import read_number
 from outreach.providers.registry import Adapters
+from outreach.rules.phones import read_number
 
 _SHOWN: Final = 40
 """How many characters of a text that is no number are quoted."""

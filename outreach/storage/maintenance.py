@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from outreach.clock import Clock, SystemClock
-from outreach.command_lines import naming_database
+from outreach.core.clock import Clock, SystemClock
+from outreach.core.command_lines import naming_database
 from outreach.errors import ConfigError
 from outreach.models.database import Backup, Compaction, DatabaseCheck, Restore
 from outreach.models.diagnosis import DiagnosisFinding

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.errors import ConfigError, StorageError
 from outreach.models.database import DatabaseCopy
 from outreach.models.work import COPIED_FROM, DatabaseHome

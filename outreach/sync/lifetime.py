@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import Final, TypeVar
 from weakref import WeakSet
 
+from outreach.core.logged_errors import log_error
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ConfigError
-from outreach.logged_errors import log_error
 from outreach.sync.calls import Call, seconds_left
 from outreach.sync.thread import EngineClosed, EngineThread, require_other_thread
 

@@ -11,34 +11,34 @@ from typing import Any, Self, overload
 
 from outreach.campaigns import Campaigns as AsyncCampaigns
 from outreach.engine import Outreach as AsyncOutreach
+from outreach.insight.diagnosis.query import DiagnosisQuery as AsyncDiagnosisQuery
+from outreach.insight.readiness import ReadinessProbe as AsyncReadinessProbe
+from outreach.insight.status import FiguresQuery as AsyncFiguresQuery
+from outreach.insight.status import StatusQuery as AsyncStatusQuery
 from outreach.models.events import Event
-from outreach.services.accounts import Accounts as AsyncAccounts
-from outreach.services.agents import Agents as AsyncAgents
-from outreach.services.api_keys import ApiKeys as AsyncApiKeys
-from outreach.services.audit import Audit as AsyncAudit
-from outreach.services.callbacks import Callbacks as AsyncCallbacks
-from outreach.services.calls import Calls as AsyncCalls
-from outreach.services.diagnosis.query import DiagnosisQuery as AsyncDiagnosisQuery
-from outreach.services.dispatches import Dispatches as AsyncDispatches
-from outreach.services.erasure import Erasure as AsyncErasure
-from outreach.services.events import A, B, C
-from outreach.services.events import Events as AsyncEvents
-from outreach.services.events import EventStream as AsyncEventStream
-from outreach.services.flows import Flows as AsyncFlows
-from outreach.services.http_operations import HttpOperations as AsyncHttpOperations
-from outreach.services.messages import Messages as AsyncMessages
-from outreach.services.named_streams import NamedStream as AsyncNamedStream
-from outreach.services.numbers import Numbers as AsyncNumbers
-from outreach.services.prices import Prices as AsyncPrices
-from outreach.services.readiness import ReadinessProbe as AsyncReadinessProbe
-from outreach.services.settings import CallingSettings as AsyncCallingSettings
-from outreach.services.settings import Replies as AsyncReplies
-from outreach.services.settings import Settings as AsyncSettings
-from outreach.services.status import FiguresQuery as AsyncFiguresQuery
-from outreach.services.status import StatusQuery as AsyncStatusQuery
-from outreach.services.trunks import Trunks as AsyncTrunks
-from outreach.services.unsubscribes import Unsubscribes as AsyncUnsubscribes
-from outreach.services.workspaces import Workspaces as AsyncWorkspaces
+from outreach.services.campaigns.http_operations import HttpOperations as AsyncHttpOperations
+from outreach.services.messaging.callbacks import Callbacks as AsyncCallbacks
+from outreach.services.messaging.calls import Calls as AsyncCalls
+from outreach.services.messaging.dispatches import Dispatches as AsyncDispatches
+from outreach.services.messaging.events import A, B, C
+from outreach.services.messaging.events import Events as AsyncEvents
+from outreach.services.messaging.events import EventStream as AsyncEventStream
+from outreach.services.messaging.messages import Messages as AsyncMessages
+from outreach.services.messaging.named_streams import NamedStream as AsyncNamedStream
+from outreach.services.registers.erasure import Erasure as AsyncErasure
+from outreach.services.registers.unsubscribes import Unsubscribes as AsyncUnsubscribes
+from outreach.services.tenants.accounts import Accounts as AsyncAccounts
+from outreach.services.tenants.agents import Agents as AsyncAgents
+from outreach.services.tenants.api_keys import ApiKeys as AsyncApiKeys
+from outreach.services.tenants.audit import Audit as AsyncAudit
+from outreach.services.tenants.flows import Flows as AsyncFlows
+from outreach.services.tenants.numbers import Numbers as AsyncNumbers
+from outreach.services.tenants.prices import Prices as AsyncPrices
+from outreach.services.tenants.settings import CallingSettings as AsyncCallingSettings
+from outreach.services.tenants.settings import Replies as AsyncReplies
+from outreach.services.tenants.settings import Settings as AsyncSettings
+from outreach.services.tenants.trunks import Trunks as AsyncTrunks
+from outreach.services.tenants.workspaces import Workspaces as AsyncWorkspaces
 from outreach.sync.lifetime import Lifetime
 from outreach.sync.service import Service, awaited, iterated, like, plain, same_parameters
 from outreach.sync.streams import EventStream, NamedStream

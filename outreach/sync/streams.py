@@ -11,8 +11,8 @@ from typing import Any, Final, Generic, Self, TypeVar, cast
 from outreach.errors import InvalidRequest
 from outreach.models.events import Event
 from outreach.models.subscription import EventGap
-from outreach.services.events import EventStream as AsyncEventStream
-from outreach.services.named_streams import NamedStream as AsyncNamedStream
+from outreach.services.messaging.events import EventStream as AsyncEventStream
+from outreach.services.messaging.named_streams import NamedStream as AsyncNamedStream
 from outreach.sync.thread import EngineClosed, EngineThread
 
 T = TypeVar("T")

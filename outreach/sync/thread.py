@@ -14,9 +14,9 @@ from typing import Any, Final, TypeVar
 
 import anyio
 
+from outreach.core.logged_errors import log_error
 from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ConfigError, StorageError
-from outreach.logged_errors import log_error
 from outreach.sync.calls import Call
 
 T = TypeVar("T")

@@ -5,6 +5,6 @@ The public names are those in the `__all__` of each module; docs/reference/testi
 
 from __future__ import annotations
 
-from outreach.extras import require
+from outreach.core.extras import require
 
 require("testing", "outreach.testing")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from outreach.clock import Clock, in_utc
+from outreach.core.clock import Clock, in_utc
 from outreach.testing.builders import NOW
 from outreach.testing.virtual_time import clock_of_loop
 

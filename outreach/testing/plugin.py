@@ -22,8 +22,8 @@ from typing import Final
 
 import pytest
 
-from outreach.clock import Clock
-from outreach.config import EngineConfig
+from outreach.core.clock import Clock
+from outreach.core.config import EngineConfig
 from outreach.engine import Outreach
 from outreach.models.workspace import NewWorkspace, Workspace
 from outreach.protocols.carrier import OutboundMessage

@@ -25,7 +25,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 import anyio
 import attrs
 
-from outreach.logged_errors import show_words
+from outreach.core.logged_errors import show_words
 from outreach.models.call import CallOutcome
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, Report

@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar, TypeVarTuple
 
-from outreach.clock import Clock, SystemClock, in_utc
+from outreach.core.clock import Clock, SystemClock, in_utc
 from outreach.testing.thread_work import ThreadWork, anyio_threads_work, leave_storages, watch_storages
 
 __all__ = [

@@ -15,9 +15,9 @@ from rich.live import Live
 
 from outreach import Outreach
 from outreach.protocols import SystemClock
-from outreach_server.cli.campaign_forecast import forecast_lines
-from outreach_server.cli.campaign_panel import Panel, group_name, pace_text, state_text
-from outreach_server.cli.campaign_picture import Snapshot, SnapshotReader, hints, messages_text
+from outreach_server.cli.campaigns.forecast import forecast_lines
+from outreach_server.cli.campaigns.panel import Panel, group_name, pace_text, state_text
+from outreach_server.cli.campaigns.picture import Snapshot, SnapshotReader, hints, messages_text
 
 POLL_SECONDS: Final = 0.5
 LINE_SECONDS: Final = 5.0

@@ -20,6 +20,6 @@ def parser_command() -> Sequence[str] | None:
 @click.argument("reading")
 def read_body(body: str, reading: str) -> None:
     """Read a large body for a server (internal)."""
-    from outreach_server.parser_process import main
+    from outreach_server.bodies.parser_process import main
 
     main(body, reading)

@@ -13,59 +13,68 @@ from outreach_server.cli.lazy_commands import CommandModule, LazyCommands
 COMMANDS: Final = LazyCommands(
     {
         "demo": CommandModule(
-            "demo", "Show a campaign and a call from beginning to end, simulated: no message leaves this machine."
+            "serving.demo",
+            "Show a campaign and a call from beginning to end, simulated: no message leaves this machine.",
         ),
-        "serve": CommandModule("serve", "Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM."),
-        "worker": CommandModule("worker", "Send what is due, without answering requests, until Ctrl-C or SIGTERM."),
+        "serve": CommandModule(
+            "serving.serve", "Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM."
+        ),
+        "worker": CommandModule(
+            "serving.worker", "Send what is due, without answering requests, until Ctrl-C or SIGTERM."
+        ),
         "healthcheck": CommandModule(
-            "healthcheck", "Ask the server of this configuration whether it lives; exit status 1 where it does not."
+            "serving.healthcheck",
+            "Ask the server of this configuration whether it lives; exit status 1 where it does not.",
         ),
         "sandbox": CommandModule(
-            "sandbox", "Serve a temporary database with a workspace, a key and an agent, until Ctrl-C or SIGTERM."
+            "serving.sandbox",
+            "Serve a temporary database with a workspace, a key and an agent, until Ctrl-C or SIGTERM.",
         ),
         "workspaces": CommandModule(
-            "workspaces", "Create, change and list workspaces: the tenants that everything else belongs to."
+            "setup.workspaces", "Create, change and list workspaces: the tenants that everything else belongs to."
         ),
-        "keys": CommandModule("keys", "Create, list and revoke API keys."),
-        "accounts": CommandModule("accounts", "Connect workspaces to carriers and voice providers."),
-        "agents": CommandModule("agents", "Create, change, remove and list voice agents."),
-        "trunks": CommandModule("trunks", "Create, change, remove and list SIP trunks."),
+        "keys": CommandModule("setup.keys", "Create, list and revoke API keys."),
+        "accounts": CommandModule("setup.accounts", "Connect workspaces to carriers and voice providers."),
+        "agents": CommandModule("setup.agents", "Create, change, remove and list voice agents."),
+        "trunks": CommandModule("setup.trunks", "Create, change, remove and list SIP trunks."),
         "numbers": CommandModule(
-            "numbers", "Create, change, remove and list the numbers that a workspace sends and calls from."
+            "setup.numbers", "Create, change, remove and list the numbers that a workspace sends and calls from."
         ),
-        "flows": CommandModule("flows", "Create, change, remove and list automation flows."),
+        "flows": CommandModule("setup.flows", "Create, change, remove and list automation flows."),
         "settings": CommandModule(
-            "settings", "Show and set the settings of a workspace, of its messages and of its calling campaigns."
+            "setup.settings", "Show and set the settings of a workspace, of its messages and of its calling campaigns."
         ),
-        "unsubscribes": CommandModule("unsubscribes", "Manage the register of numbers that must not be contacted."),
-        "campaigns": CommandModule("campaigns", "Create, show and control campaigns."),
-        "messages": CommandModule("messages", "List single messages and inbound ones."),
-        "calls": CommandModule("calls", "Show calls."),
-        "dispatches": CommandModule("dispatches", "List requests with an unknown outcome, and resolve them."),
-        "events": CommandModule("events", "List and remove named subscriptions to events."),
+        "unsubscribes": CommandModule(
+            "lists.unsubscribes", "Manage the register of numbers that must not be contacted."
+        ),
+        "campaigns": CommandModule("campaigns.campaigns", "Create, show and control campaigns."),
+        "messages": CommandModule("campaigns.messages", "List single messages and inbound ones."),
+        "calls": CommandModule("campaigns.calls", "Show calls."),
+        "dispatches": CommandModule("campaigns.dispatches", "List requests with an unknown outcome, and resolve them."),
+        "events": CommandModule("setup.events", "List and remove named subscriptions to events."),
         "test-send": CommandModule(
-            "test_send",
+            "campaigns.test_send",
             "Send one message, or place one call, and report its outcome.",
         ),
         "status": CommandModule(
-            "status", "Show who dispatches, what runs, and what needs a person, in one workspace or in all."
+            "upkeep.status", "Show who dispatches, what runs, and what needs a person, in one workspace or in all."
         ),
         "doctor": CommandModule(
-            "doctor", "Look for faults of this server and its data, and show the command that fixes each."
+            "upkeep.doctor", "Look for faults of this server and its data, and show the command that fixes each."
         ),
         "stop": CommandModule(
-            "operating", "Pause all active and scheduled campaigns at once, in one workspace or in all."
+            "upkeep.operating", "Pause all active and scheduled campaigns at once, in one workspace or in all."
         ),
         "purge": CommandModule(
-            "erasing",
+            "upkeep.erasing",
             "Erase one person from a workspace: number, names, texts, replies, calls.",
         ),
-        "retention": CommandModule("erasing", "Erase what workspaces keep no longer."),
-        "audit": CommandModule("operating", "Show who did what, newest first, in one workspace or in all."),
+        "retention": CommandModule("upkeep.erasing", "Erase what workspaces keep no longer."),
+        "audit": CommandModule("upkeep.operating", "Show who did what, newest first, in one workspace or in all."),
         "config": CommandModule(
-            "config", "Show every setting, its value, and the flag, variable or key that it comes from."
+            "upkeep.config", "Show every setting, its value, and the flag, variable or key that it comes from."
         ),
-        "db": CommandModule("db", "Back up, restore, check, compact, archive, copy and migrate the database."),
+        "db": CommandModule("upkeep.db", "Back up, restore, check, compact, archive, copy and migrate the database."),
     }
 )
 """Every command with the first sentence of its help; imported when it is run."""
@@ -74,7 +83,7 @@ COMMANDS: Final = LazyCommands(
 def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         from outreach import __version__
-        from outreach_server.cli.build import version_lines
+        from outreach_server.cli.upkeep.build import version_lines
 
         click.echo("\n".join(version_lines(__version__)))
         ctx.exit()
@@ -82,7 +91,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 def _show_licences(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from outreach_server.cli.build import licences
+        from outreach_server.cli.upkeep.build import licences
 
         click.echo(licences())
         ctx.exit()

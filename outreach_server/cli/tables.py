@@ -15,12 +15,12 @@ import attrs
 import click
 
 from outreach.server_support import is_blank as is_blank_text
-from outreach_server.cli.csv_lines import Source
-from outreach_server.cli.csv_records import Record, named_delimiter, records
-from outreach_server.cli.encodings import ENCODING_MARKS, WINDOWS
-from outreach_server.cli.header_rows import HEADER_WITHIN, delimiter_of_header
-from outreach_server.cli.xlsx_merges import Merged
-from outreach_server.cli.xlsx_records import open_sheet
+from outreach_server.cli.lists.csv_lines import Source
+from outreach_server.cli.lists.csv_records import Record, named_delimiter, records
+from outreach_server.cli.lists.encodings import ENCODING_MARKS, WINDOWS
+from outreach_server.cli.lists.header_rows import HEADER_WITHIN, delimiter_of_header
+from outreach_server.cli.lists.xlsx_merges import Merged
+from outreach_server.cli.lists.xlsx_records import open_sheet
 
 AUTO: Final = "auto"
 _HEAD: Final = 12

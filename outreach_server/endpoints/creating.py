@@ -11,10 +11,10 @@ from starlette.responses import Response
 from outreach import CampaignCreated, InvalidRequest, NewSmsCampaign, NotFound, Workspace
 from outreach.errors import StorageError
 from outreach.http import IdempotentRequest, in_json_names, write_campaign_created
-from outreach_server.body import receive_body
+from outreach_server.bodies.body import receive_body
+from outreach_server.bodies.preparation import PreparedCampaign, prepared_campaign
+from outreach_server.bodies.reading import ParseOptions
 from outreach_server.context import Server, server_of
-from outreach_server.preparation import PreparedCampaign, prepared_campaign
-from outreach_server.reading import ParseOptions
 from outreach_server.replies import answer_once
 
 _log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from outreach import Workspace
 from outreach.models import Channel
+from outreach_server.bodies.query import read_list_query
 from outreach_server.context import server_of
-from outreach_server.query import read_list_query
 from outreach_server.replies import JSON
 
 

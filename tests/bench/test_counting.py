@@ -10,7 +10,7 @@ import pytest
 from benchmarks.sides.counting import count_round_trips, count_statements
 from benchmarks.sides.scraped import Telling
 from outreach import Outreach
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.integrations.prometheus import EngineMetrics
 from outreach.protocols.storage import OneQuery
 from outreach.storage.postgres import postgres_storage_from_url

@@ -21,7 +21,7 @@ from cryptography.fernet import Fernet
 from sqlite_utils import Database
 
 from outreach.storage.sqlite.schema import MIGRATIONS
-from outreach_server.cli.serving import bind, url_of
+from outreach_server.cli.serving.serving import bind, url_of
 from tests import postgres
 from tests.binary.place import SECONDS, Place, Running
 from tests.documents.provider import CREDENTIALS, Provider

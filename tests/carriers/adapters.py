@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 import httpx
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.protocols.adapter import CarrierAdapter
 from outreach.testing.carrier_contract import CarrierContract
 from outreach.testing.fault_server import FaultServer
@@ -44,8 +44,8 @@ class AdapterRules:
     credentials: Mapping[str, str]
 
     def test_the_package_has_its_adapter(self) -> None:
-        """`outreach/carriers/NAME/__init__.py` has the object `ADAPTER`, of the package's name."""
-        module = importlib.import_module(f"outreach.carriers.{self.adapter.name}")
+        """`outreach/providers/carriers/NAME/__init__.py` has the object `ADAPTER`, of the package's name."""
+        module = importlib.import_module(f"outreach.providers.carriers.{self.adapter.name}")
         assert module.ADAPTER is self.adapter
 
     def test_fields_are_described(self) -> None:

@@ -1,6 +1,6 @@
 """What every carrier's adapter makes of answers that it cannot read.
 
-What becomes of each status and fault of the network is tested once, in `tests/wire`.
+What becomes of each status and fault of the network is tested once, in `tests/providers/http`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.models.dispatch import DispatchOutcome
 from outreach.protocols.adapter import Callback, CarrierAdapter, Connection
 from outreach.protocols.carrier import LookupRequest, OutboundMessage

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from outreach.carriers.base import seconds_to_reset
+from outreach.providers.carriers.base import seconds_to_reset
 
 HOUR = 3600.0
 
@@ -29,5 +29,5 @@ def test_a_daily_limit_of_us_networks_ends_at_midnight_in_los_angeles(now: datet
 @pytest.mark.parametrize("name", ["telnyx", "twilio", "vonage"])
 def test_every_code_with_a_reset_is_a_limit(name: str) -> None:
     """A code that is refused for another reason throttles nobody."""
-    errors = importlib.import_module(f"outreach.carriers.{name}.errors")
+    errors = importlib.import_module(f"outreach.providers.carriers.{name}.errors")
     assert {errors.FAILURES[code] for code in errors.LIMIT_RESETS} == {"rate_limited"}

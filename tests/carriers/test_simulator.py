@@ -9,15 +9,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from outreach.carriers.simulator import SimulatedCarrier
-from outreach.clock import SystemClock
-from outreach.config import SimulatorConfig
-from outreach.ids import UuidV7Source
+from outreach.core.clock import SystemClock
+from outreach.core.config import SimulatorConfig
+from outreach.core.ids import UuidV7Source
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.protocols.carrier import LookupRequest, OutboundMessage
-from outreach.simulator import Acceptance
+from outreach.providers.carriers.simulator import SimulatedCarrier
+from outreach.providers.simulator import Acceptance
 from outreach.testing.builders import WORKSPACE_ID, new_id
 from outreach.testing.carrier_contract import CarrierContract
 from outreach.testing.scripted import ScriptedCarrier
@@ -187,7 +187,7 @@ async def test_memory_keeps_the_newest_acceptances_only(
     with_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An older one is still found in the file; without a file, no evidence is left of it."""
-    monkeypatch.setattr("outreach.simulator._MAX_REMEMBERED", 10)
+    monkeypatch.setattr("outreach.providers.simulator._MAX_REMEMBERED", 10)
     carrier = _carrier(log_file=tmp_path / "log.jsonl" if with_file else None)
     before = _acceptances()
     messages = [_message() for _ in range(100)]

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from outreach.protocols import SystemClock
-from outreach.services.account_rekeying import AccountRekeying
+from outreach.services.tenants.account_rekeying import AccountRekeying
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.builders import make_provider_throttle
 from tests.cli.conftest import ROOT, Cli

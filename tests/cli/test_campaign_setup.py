@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from outreach.clock import SystemClock, format_timestamp
-from outreach_server.cli.hours import OpeningHours, schedule_of
+from outreach.core.clock import SystemClock, format_timestamp
+from outreach_server.cli.setup.hours import OpeningHours, schedule_of
 from tests.cli.conftest import Cli, Write, until
 
 SENDER = "+14155550100"

@@ -11,9 +11,9 @@ import click
 import pytest
 
 from outreach import Outreach
-from outreach.operations.campaigns.closing import close_open_recipients
+from outreach.ledger.campaigns.closing import close_open_recipients
 from outreach.protocols import SystemClock
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from outreach_server.cli import main
 from outreach_server.cli.output import program
 from tests.cli.conftest import Cli, Write

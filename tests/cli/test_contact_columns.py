@@ -8,7 +8,7 @@ import click
 import pytest
 
 from outreach.server_support import NAMES, plain
-from outreach_server.cli.contact_columns import ColumnMapping, read_columns
+from outreach_server.cli.lists.contact_columns import ColumnMapping, read_columns
 
 
 def test_columns_go_by_their_usual_names() -> None:

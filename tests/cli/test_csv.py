@@ -8,10 +8,10 @@ import click
 import pytest
 
 from outreach.server_support import escape_formula
-from outreach_server.cli.contacts import CHUNK, ContactFile
-from outreach_server.cli.csv_lines import MAX_LINE_LENGTH, Source
-from outreach_server.cli.csv_records import Record, detect_delimiter, records
-from outreach_server.cli.rejects import Rejects
+from outreach_server.cli.lists.contacts import CHUNK, ContactFile
+from outreach_server.cli.lists.csv_lines import MAX_LINE_LENGTH, Source
+from outreach_server.cli.lists.csv_records import Record, detect_delimiter, records
+from outreach_server.cli.lists.rejects import Rejects
 from outreach_server.cli.tables import open_csv
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from outreach import Dispatch, DispatchState, Outreach
 from outreach.http import format_timestamp
-from outreach.operations.waves import leases
+from outreach.ledger.leases import leases
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_dispatch, make_message, new_id
-from outreach.working_set import Transaction
 from tests.cli.conftest import Cli
 
 LONG_AGO = datetime.now(UTC) - timedelta(minutes=5)

@@ -4,8 +4,8 @@ import attrs
 import pytest
 
 from outreach import Outreach, RecipientStatus
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW
-from outreach.working_set import Transaction
 from tests.cli.conftest import Cli
 from tests.cli.test_explained import campaign_id, write
 

@@ -10,8 +10,8 @@ import pytest
 from outreach import Outreach
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_call, make_dispatch, make_message
-from outreach.working_set import Transaction
 from tests.cli.conftest import Cli, Write
 
 REFUSED: dict[str, Any] = {
@@ -148,7 +148,7 @@ def test_a_test_message_that_fails_says_what_the_carrier_says(
     cli: Cli, workspace_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first thing that somebody looks at who goes live."""
-    monkeypatch.setattr("outreach.services.messages.Messages.send", _fail_at_once)
+    monkeypatch.setattr("outreach.services.messaging.messages.Messages.send", _fail_at_once)
     result = cli.run("test-send", workspace_id, "--to", "+14155550101")
     assert result.exit_code == 1
     assert "not registered for A2P 10DLC" in result.stdout

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
-from outreach_server.cli.contacts import ContactFile
-from outreach_server.cli.opt_out_file import OptOutFile
-from outreach_server.cli.rejects import Rejects
+from outreach_server.cli.lists.contacts import ContactFile
+from outreach_server.cli.lists.opt_out_file import OptOutFile
+from outreach_server.cli.lists.rejects import Rejects
 from outreach_server.cli.tables import open_table
 from tests.cli.spreadsheets import WRITERS, Cell, Rows
 

@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 from outreach import Outreach
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
+from outreach.insight.status import StatusQuery
 from outreach.models.work import Lease, WorkerLease
-from outreach.services.status import StatusQuery
 from tests.cli.conftest import Cli, Write
 
 

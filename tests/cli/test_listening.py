@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
-from outreach_server.cli.serving import bind
-from outreach_server.cli.sockets import handed_over
+from outreach_server.cli.serving.serving import bind
+from outreach_server.cli.serving.sockets import handed_over
 from tests.cli.conftest import ROOT, Cli, Start, until
 from tests.listening.certificates import write_pair
 

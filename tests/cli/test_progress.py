@@ -33,9 +33,9 @@ from outreach.models import (
     RecipientCount,
 )
 from outreach.testing.clock import ManualClock
-from outreach_server.cli.campaign_forecast import forecast_lines
-from outreach_server.cli.campaign_panel import Panel
-from outreach_server.cli.campaign_picture import FORECAST_SECONDS, Snapshot, SnapshotReader, message_counts
+from outreach_server.cli.campaigns.forecast import forecast_lines
+from outreach_server.cli.campaigns.panel import Panel
+from outreach_server.cli.campaigns.picture import FORECAST_SECONDS, Snapshot, SnapshotReader, message_counts
 from outreach_server.cli.progress import LINE_SECONDS, Lines, PaceMeter, Silent, Terminal, view_for
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -418,7 +418,7 @@ def test_a_group_that_waits_says_until_when() -> None:
 async def test_what_is_costly_is_looked_at_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look that takes long at every message waits twenty times as long; when all is over it is made once more."""
     clock = iter([0.0, 1.0, 5.0, 25.0, 26.0, 27.0, 28.0])
-    monkeypatch.setattr("outreach_server.cli.campaign_picture.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("outreach_server.cli.campaigns.picture.time", SimpleNamespace(monotonic=lambda: next(clock)))
     async with Outreach.open("memory://") as engine:
         workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
         new = NewSmsCampaign(name="C", body="Hi", carrier="twilio", from_number="+14155550100")

@@ -21,8 +21,8 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from outreach.errors import DatabaseNewer
-from outreach_server.cli import demo_story
-from outreach_server.cli.serving import Server, bind, bind_near, run_fast, url_of
+from outreach_server.cli.serving import demo_story
+from outreach_server.cli.serving.serving import Server, bind, bind_near, run_fast, url_of
 from tests.cli.conftest import ROOT, STOP_SIGNALS, Cli, Start, Write, until
 
 STOP_SECONDS = 10.0

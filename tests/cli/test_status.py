@@ -16,14 +16,14 @@ import pytest
 from cryptography.fernet import Fernet
 
 from outreach import Outreach
+from outreach.ledger.campaigns.transitions import move
 from outreach.models.campaign import PauseReason
 from outreach.models.states import CampaignAction, DispatchState
-from outreach.operations.campaigns.transitions import move
-from outreach.policy.status_findings import FULL_BYTES, LOW_BYTES
 from outreach.protocols import SystemClock
+from outreach.rules.status_findings import FULL_BYTES, LOW_BYTES
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle
-from outreach.working_set import Transaction
-from outreach_server.cli.status import EXIT_STATUS, _size
+from outreach_server.cli.upkeep.status import EXIT_STATUS, _size
 from tests.cli.conftest import Cli, Start, Write
 from tests.documents.commands import arguments_of, check
 
@@ -283,7 +283,7 @@ def test_the_disk_is_shown(cli: Cli, database: str, workspace_id: str, monkeypat
     assert f"({path})" in told_by(cli)
     for free, severity in ((FULL_BYTES - 1, "critical"), (LOW_BYTES - 1, "warning"), (LOW_BYTES, None)):
         usage = SimpleNamespace(free=free)
-        monkeypatch.setattr("outreach.services.status.shutil", SimpleNamespace(disk_usage=lambda _, it=usage: it))
+        monkeypatch.setattr("outreach.insight.status.shutil", SimpleNamespace(disk_usage=lambda _, it=usage: it))
         found = [finding for finding in asked(cli)["findings"] if finding["kind"] == "disk_low"]
         assert [finding["severity"] for finding in found] == ([severity] if severity else [])
         assert [finding["commands"] for finding in found] == [["outreach-server doctor"]] * len(found)

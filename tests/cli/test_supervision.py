@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from outreach.models import DispatcherHealth
-from outreach_server.cli.supervision import Pulse, ServiceManager
+from outreach_server.cli.serving.supervision import Pulse, ServiceManager
 from tests.cli.conftest import ROOT, Start, until
 
 HEALTHY = DispatcherHealth(
@@ -25,7 +25,7 @@ HEALTHY = DispatcherHealth(
 HANGING = """
 import sys
 import anyio
-from outreach.runners.worker import Worker
+from outreach.dispatch.worker import Worker
 from outreach_server.cli import main
 
 renew = Worker.renew

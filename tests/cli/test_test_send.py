@@ -10,10 +10,10 @@ import pytest
 from click.testing import Result
 
 from outreach import Call, CallStatus, Message, MessageStatus
-from outreach.services.calls import Calls
-from outreach.services.messages import Messages
+from outreach.services.messaging.calls import Calls
+from outreach.services.messaging.messages import Messages
 from outreach.testing.builders import make_call, make_message
-from outreach_server.cli.verdicts import ENDED, pending_text, succeeded
+from outreach_server.cli.campaigns.verdicts import ENDED, pending_text, succeeded
 from tests.cli.conftest import Cli
 
 TO = ("--to", "+14155550101")
@@ -72,7 +72,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
         monkeypatch.setattr(Calls, "get", get)
         monkeypatch.setattr(Messages, "get", get)
-        monkeypatch.setattr("outreach_server.cli.test_send.anyio.sleep", soon)
+        monkeypatch.setattr("outreach_server.cli.campaigns.test_send.anyio.sleep", soon)
 
     return become
 

@@ -10,7 +10,7 @@ from outreach.models.message import Message
 from outreach.protocols import SystemClock
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import WORKSPACE_ID, make_call, make_message, make_provider_throttle, make_workspace
-from outreach_server.cli.throttles import throttled_until, why_queued
+from outreach_server.cli.upkeep.throttles import throttled_until, why_queued
 
 pytestmark = pytest.mark.anyio
 

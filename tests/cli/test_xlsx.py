@@ -15,7 +15,7 @@ import click
 import pytest
 from openpyxl import Workbook
 
-from outreach_server.cli.csv_records import Record
+from outreach_server.cli.lists.csv_records import Record
 from outreach_server.cli.tables import open_table
 from tests.cli.conftest import Cli
 
@@ -191,7 +191,7 @@ def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(
     xlsx: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before anything is unpacked."""
-    monkeypatch.setattr("outreach_server.cli.xlsx_records._MAX_UNPACKED", 1000)
+    monkeypatch.setattr("outreach_server.cli.lists.xlsx_records._MAX_UNPACKED", 1000)
     with pytest.raises(click.ClickException, match="too large"):
         rows(xlsx(People=ROWS))
 

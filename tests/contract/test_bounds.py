@@ -25,7 +25,6 @@ from outreach import (
     ReplySettingsUpdate,
     SmsSettingsUpdate,
 )
-from outreach.convert.campaigns import CALL_NAMES, SMS_NAMES
 from outreach.models import (
     CallerIdAllocation,
     NewAgent,
@@ -37,6 +36,7 @@ from outreach.models import (
     bounds_of,
 )
 from outreach.models.fields import FieldRule, Integer, ListOf, OneOf, Text, fields_of
+from outreach.serialization.campaigns import CALL_NAMES, SMS_NAMES
 from outreach_server.cli.root import main
 from tests.contract.document import SCHEMAS as DESCRIBED
 from tests.contract.document import resolve

@@ -24,7 +24,6 @@ from outreach import (
     SmsSettings,
     SmsSettingsUpdate,
 )
-from outreach.convert.manage.copies import CampaignClone
 from outreach.http import (
     EVENT_TYPES,
     FLOW_BODIES,
@@ -102,6 +101,7 @@ from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule, TrailStep, TrailStepKind
+from outreach.serialization.manage.copies import CampaignClone
 from outreach.testing.builders import make_agent, make_flow, make_inbound, make_number, make_unsubscribe, make_workspace
 from tests.contract.document import SCHEMAS
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import anyio
 import pytest
 
-from outreach.config import EngineConfig
+from outreach.core.config import EngineConfig
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.errors import DispatchRefused, StorageUnreachable
 from outreach.models.work import WorkUnit

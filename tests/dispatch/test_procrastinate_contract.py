@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from outreach.config import EngineConfig
+from outreach.core.config import EngineConfig
 from outreach.integrations.procrastinate import ProcrastinateDispatcher, install
 from outreach.protocols.dispatcher import Dispatcher, DispatcherParts, ReportSource
 from outreach.testing.dispatcher_contract import DispatcherContract, MakeDispatcher, running, unit

@@ -11,8 +11,9 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
-from outreach_server.cli import doctor, main
-from outreach_server.doctor import answering
+from outreach_server.cli import main
+from outreach_server.cli.doctor import answering
+from outreach_server.cli.upkeep import doctor
 from tests.doctor.provider import serving
 from tests.doctor.system import System, copied, healthy, use_resolver_of
 

@@ -20,16 +20,16 @@ import httpx
 import pytest
 from cryptography.fernet import Fernet
 
-from outreach.carriers.twilio import TwilioAdapter
+from outreach.insight.diagnosis import accounts, query
+from outreach.ledger.campaigns.transitions import move
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import CampaignAction, DispatchState, RecipientStatus
 from outreach.models.work import COPIED_TO, Claim, DatabaseHome, HighWaterMark, WorkUnit
-from outreach.operations.campaigns.transitions import move
-from outreach.services.diagnosis import accounts, query
+from outreach.providers.carriers.twilio import TwilioAdapter
 from outreach.storage.sqlite import diagnosis, schema, watch
 from outreach.storage.sqlite.lock import Mount, SqliteDispatchLock
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_dispatch, make_message, make_unsubscribe, make_worker
-from outreach.working_set import Transaction
 from tests.doctor.system import DAY, HOST, PUBLIC_URL, System, no_dispatcher
 from tests.listening.certificates import write_pair
 from tests.migrations import with_later_migrations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from outreach.models import diagnosis
-from outreach_server.doctor import findings
+from outreach_server.cli.doctor import findings
 from tests.reference.markdown import meanings
 
 SEVERITIES: Final[dict[str, set[str]]] = {}

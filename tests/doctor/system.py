@@ -21,15 +21,15 @@ from outreach import (
     SimulatorConfig,
     WorkspaceMode,
 )
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
+from outreach.insight.diagnosis import environment
 from outreach.models import Diagnosis
 from outreach.models.work import Lease, WorkerLease
-from outreach.services.diagnosis import environment
 from outreach.storage.sqlite import SqliteStorage
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
+from outreach_server.cli.doctor.examination import examine
 from outreach_server.config import ServerConfig
 from outreach_server.contract import contract_bytes
-from outreach_server.doctor.examination import examine
 from tests.doctor.provider import NUMBER, StandIn
 from tests.documents.provider import CREDENTIALS
 from tests.listening.certificates import write_pair

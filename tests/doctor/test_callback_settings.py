@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
+from outreach.insight.diagnosis.accounts import of_setting
 from outreach.models.account import PROVIDERS
 from outreach.protocols import CallbackSetting, CallbackSettings, Connection
 from outreach.providers.registry import Adapters
-from outreach.services.diagnosis.accounts import of_setting
 from outreach.testing.builders import make_account
 from outreach.testing.clock import ManualClock
 from tests.documents.provider import CREDENTIALS

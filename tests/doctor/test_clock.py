@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from outreach.services.diagnosis.clock import ClockSample, DateWatch, ahead_of, of_clock
+from outreach.insight.diagnosis.clock import ClockSample, DateWatch, ahead_of, of_clock
 from outreach.testing.clock import ManualClock
 
 NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)

@@ -17,13 +17,13 @@ import pytest
 from cryptography.fernet import Fernet
 
 from outreach import NewWorkspace, Outreach, WorkspaceStatus, WorkspaceUpdate
+from outreach.insight import status
+from outreach.insight.diagnosis import snapshot
 from outreach.models import EngineCode
 from outreach.models.diagnosis import DatabaseCode
-from outreach.services import status
-from outreach.services.diagnosis import snapshot
+from outreach_server.cli.doctor.answering import of_answer
+from outreach_server.cli.doctor.findings import ServerCode
 from outreach_server.contract import CONTRACT_NAME
-from outreach_server.doctor.answering import of_answer
-from outreach_server.doctor.findings import ServerCode
 from tests.doctor.faults import FAULTS, Fault, key_file
 from tests.doctor.severities import SEVERITIES
 from tests.doctor.system import KEPT_INSIDE, System

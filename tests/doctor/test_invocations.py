@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from outreach import Outreach
-from outreach.command_lines import pip_commands
+from outreach.core.command_lines import pip_commands
 from outreach.models import DiagnosisFinding
-from outreach_server.doctor.invocation import Invocation, options_of, program, service_here
+from outreach_server.cli.doctor.invocation import Invocation, options_of, program, service_here
 from tests.doctor.system import System, no_dispatcher
 
 FILE = "sqlite:////var/lib/outreach/outreach.db"

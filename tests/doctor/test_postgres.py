@@ -10,7 +10,7 @@ import pytest
 
 from outreach import EngineConfig, Outreach
 from outreach.database import diagnose_database
-from outreach.operations.waves import workers
+from outreach.ledger.leases import workers
 from outreach.storage.postgres import diagnosis, schema
 from outreach.storage.postgres.connect import connect, conninfo_of
 from tests import postgres

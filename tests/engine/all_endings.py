@@ -12,6 +12,7 @@ import attrs
 from outreach.models.campaign import Campaign
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -24,7 +25,6 @@ from outreach.testing.builders import (
     make_unsubscribe,
 )
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending
-from outreach.working_set import Transaction
 
 MINUTE = timedelta(minutes=1)
 

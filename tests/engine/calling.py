@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from outreach import EngineConfig, NewAgent, NewRecipient, Outreach
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, NewCallCampaign
 from outreach.models.dispatch import Dispatch

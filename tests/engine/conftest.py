@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from outreach import Outreach
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.protocols.storage import Storage
 from outreach.storage.postgres import postgres_storage_from_url
 from outreach.storage.sqlite import SqliteStorage

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 from datetime import timedelta
 
-from outreach.config import EngineConfig
-from outreach.ids import UuidV7Source
+from outreach.core.config import EngineConfig
+from outreach.core.ids import UuidV7Source
+from outreach.dispatch.channels import SmsChannel
+from outreach.ledger.campaigns import closing
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.plans import (
@@ -20,14 +22,12 @@ from outreach.models.plans import (
 )
 from outreach.models.resources import FlowStep
 from outreach.models.states import CampaignStatus
-from outreach.operations.campaigns import closing
 from outreach.protocols.storage import Storage
-from outreach.runners.channels import SmsChannel
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_flow
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
-from outreach.working_set import Transaction
 from tests.engine.given import EPOCH, commit_wave, given_active, plan_wave
 from tests.engine.provider_pool import provider_pool_of
 

@@ -8,6 +8,10 @@ from typing import Any
 
 import attrs
 
+from outreach.ledger.common import settings_of
+from outreach.ledger.sending import committing, planning
+from outreach.ledger.sending.singles import IntentTerms
+from outreach.ledger.settling import ledger
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.plans import (
@@ -22,13 +26,10 @@ from outreach.models.recipient import Recipient
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus
-from outreach.operations.common import settings_of
-from outreach.operations.settling import ledger
-from outreach.operations.waves import committing, planning
-from outreach.operations.waves.singles import IntentTerms
-from outreach.policy.call_settlement import ProviderAnalyser
-from outreach.policy.settlement import Backoff
 from outreach.protocols.storage import Storage
+from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.settlement import Backoff
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_call_report,
@@ -40,7 +41,6 @@ from outreach.testing.builders import (
     new_id,
 )
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
-from outreach.working_set import Transaction
 
 EPOCH = 1
 BACKOFF = Backoff(first=timedelta(seconds=1), longest=timedelta(seconds=300))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from outreach.clock import Clock
+from outreach.core.clock import Clock
+from outreach.core.vault import Vault
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
@@ -9,7 +10,6 @@ from outreach.providers.pool import ProviderPool
 from outreach.providers.registry import Adapters
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.vault import Vault
 
 
 def provider_pool_of(

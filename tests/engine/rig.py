@@ -22,9 +22,11 @@ from outreach import (
     SmsSettingsUpdate,
     WorkspaceMode,
 )
-from outreach.clock import Clock
+from outreach.core.clock import Clock
+from outreach.core.ids import UuidV7Source
 from outreach.dispatch.in_process import InProcessDispatcher
-from outreach.ids import UuidV7Source
+from outreach.dispatch.runner import Runner
+from outreach.dispatch.worker import Worker
 from outreach.models.account import Account, StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
@@ -32,16 +34,14 @@ from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.models.workspace import Workspace
 from outreach.plugins import ledger_archives
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.storage import DispatchLock, Operation, Storage
-from outreach.runners.runner import Runner
-from outreach.runners.worker import Worker
+from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_message_report
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.working_set import Transaction
 from tests.engine.provider_pool import provider_pool_of
 
 T = TypeVar("T")

@@ -13,15 +13,15 @@ import attrs
 import pytest
 
 from outreach import ConfigError, InvalidRequest, NewMessage, NewNumber, NewWorkspace, NotFound, Outreach, WorkspaceMode
+from outreach.core.vault import Vault
 from outreach.errors import AccountMissing
 from outreach.models import Account
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.protocols.adapter import AccountCheck, Connection
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_provider_throttle
 from outreach.testing.scripted import ScriptedCarrier, defer, drop
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.vault import Vault
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, given_workspace, reaches, start_campaign, stored_account, until
 from tests.fake_provider import CREDENTIALS, FakeAdapter

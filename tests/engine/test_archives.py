@@ -31,9 +31,11 @@ from outreach.models.campaign import Campaign
 from outreach.models.states import DispatchState
 from outreach.models.trail import TrailEntry, TrailRule
 from outreach.protocols.ledger_archives import LedgerArchives
-from outreach.services import erasure
+from outreach.services.registers import erasure
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.archive_mark import mark_as_archive
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.tables import erasures
 from outreach.testing.builders import (
     NOW,
     make_campaign,
@@ -44,8 +46,6 @@ from outreach.testing.builders import (
 )
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
-from outreach.working_set import Transaction
-from outreach.working_set.tables import erasures
 from tests.engine.all_endings import given_endings
 from tests.engine.conftest import given_workspaces
 from tests.migrations import LATER, later_version

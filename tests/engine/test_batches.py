@@ -8,7 +8,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from outreach.runners.batcher import Batcher
+from outreach.dispatch.batcher import Batcher
 
 pytestmark = pytest.mark.virtual_time
 

@@ -18,10 +18,10 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import MessageStatus
 from outreach.protocols import Instrumentation
 from outreach.protocols.carrier import OutboundMessage
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.kinds import DISPATCHES
 from outreach.testing.scripted import ScriptedCarrier, accept, hang
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.working_set import Transaction
-from outreach.working_set.kinds import DISPATCHES
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import stored_account, until
 from tests.engine.test_accounts import live

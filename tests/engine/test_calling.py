@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from outreach import AgentUpdate, NewCall, NewNumber, NewRecipient, NewTrunk
-from outreach.config import EngineConfig
+from outreach.core.config import EngineConfig
 from outreach.errors import CannotStart
 from outreach.models.campaign import CallerIdAllocation, Counters
 from outreach.models.reports import CallReport

@@ -18,12 +18,13 @@ from outreach import (
     RecipientStatus,
 )
 from outreach.errors import CannotStart
+from outreach.ledger.campaigns.transitions import move
 from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignAction, DispatchState, MessageStatus
 from outreach.models.trail import TrailRule
-from outreach.operations.campaigns.transitions import move
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -40,7 +41,6 @@ from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
 from outreach.testing.virtual_time import clock_of_loop
 from outreach.testing.waiting import until
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage, given_workspaces
 from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, start_campaign
 

@@ -14,13 +14,13 @@ import pytest
 from openpyxl import load_workbook
 
 from outreach import InvalidRequest, NewRecipient, NewSmsCampaign, Outreach
-from outreach.convert.exports import workbook
-from outreach.convert.exports.columns import Table
 from outreach.http import EXPORT_CONTENT_TYPES
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import ExportedContact, ExportFormat
 from outreach.models.hours import BusinessHours
 from outreach.protocols.storage import Storage
+from outreach.serialization.exports import workbook
+from outreach.serialization.exports.columns import Table
 from outreach.server_support import escape_formula
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from outreach.errors import CannotStart, IllegalTransition, WorkspaceUnavailable
+from outreach.ledger.campaigns import transitions as moves
 from outreach.models.campaign import CallerIdAllocation, Campaign
 from outreach.models.hours import BusinessHours
 from outreach.models.states import (
@@ -19,8 +20,8 @@ from outreach.models.states import (
     next_campaign_status,
 )
 from outreach.models.work import WorkUnit
-from outreach.operations.campaigns import transitions as moves
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_account,
@@ -37,7 +38,6 @@ from outreach.testing.storage_tables.base_contract import (
     given_campaign,
     given_recipients,
 )
-from outreach.working_set import Transaction
 from tests.engine.given import SECOND, reread
 
 pytestmark = pytest.mark.virtual_time

@@ -18,12 +18,12 @@ from outreach.http import write_campaign
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Operation, Storage
-from outreach.services.campaign_pages import SizeBoundedCache
+from outreach.services.campaigns.pages import SizeBoundedCache
 from outreach.storage.sqlite import SqliteStorage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, make_workspace
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK, publish
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 
 pytestmark = pytest.mark.virtual_time

@@ -18,13 +18,13 @@ from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import ExportedContact
 from outreach.models.prices import Price, PriceTable
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.policy.number_zones import country_of_phone
-from outreach.policy.report_figures import MAX_STEPS, bounds, find_price
 from outreach.protocols.storage import Storage
+from outreach.rules.number_zones import country_of_phone
+from outreach.rules.report_figures import MAX_STEPS, bounds, find_price
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_campaign, make_dispatch, make_inbound, make_prepared, make_unsubscribe
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
-from outreach.working_set import Transaction
 from tests.engine.all_endings import given_endings
 from tests.engine.conftest import OpenStorage, given_workspaces
 

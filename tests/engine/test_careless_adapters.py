@@ -12,6 +12,7 @@ import attrs
 import pytest
 
 from outreach import NewAgent, NewCall, Outreach
+from outreach.dispatch.adapter_answers import recordable_event
 from outreach.errors import CallbackRejected
 from outreach.models import CallStatus
 from outreach.models.dispatch import DispatchOutcome
@@ -25,7 +26,6 @@ from outreach.protocols import (
     MessageReport,
 )
 from outreach.protocols.voice import CallRequest
-from outreach.runners.adapter_answers import recordable_event
 from outreach.testing.scripted import ScriptedVoice, accept
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import reaches, start_campaign, until

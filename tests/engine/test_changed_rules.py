@@ -7,19 +7,19 @@ import attrs
 import pytest
 
 from outreach import CampaignUpdate, WorkspaceUpdate
+from outreach.ledger.leases import clock_steps
 from outreach.models.hours import DAYS, BusinessHours, TimeWindow
 from outreach.models.plans import Postponement
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule
-from outreach.operations.waves import clock_steps
-from outreach.policy.contact_hours import contact_rules_key
-from outreach.policy.settlement import RECEIPT_WAIT
 from outreach.protocols.storage import Storage
+from outreach.rules.contact_hours import contact_rules_key
+from outreach.rules.settlement import RECEIPT_WAIT
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_workspace
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active, plan_wave, recipient
 from tests.engine.rig import Rig, contacts, people, sending, until

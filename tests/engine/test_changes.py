@@ -22,7 +22,7 @@ from outreach import (
     TimeWindow,
     WorkspaceUpdate,
 )
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.models import Holiday, HolidayCalendar
 from tests.engine.rig import given_campaign, given_workspace
 

@@ -11,7 +11,14 @@ import attrs
 import pytest
 
 from outreach import BusinessHours, NewRecipient, TimeWindow
-from outreach.clock import Clock, StepWatch
+from outreach.core.clock import Clock, StepWatch
+from outreach.dispatch.campaigns import CampaignRunner
+from outreach.dispatch.outbox import Outbox
+from outreach.dispatch.worker import Worker
+from outreach.ledger import provider_throttles
+from outreach.ledger.campaigns import transitions
+from outreach.ledger.leases import clock_steps, leases
+from outreach.ledger.sending.pace import frequency_capped_until
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.plans import Postponement, Wave, WaveResult
@@ -19,19 +26,14 @@ from outreach.models.resources import FlowStep
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
-from outreach.operations.campaigns import transitions
-from outreach.operations.waves import clock_steps, leases, provider_throttles
-from outreach.operations.waves.pace import frequency_capped_until
 from outreach.plugins import ledger_archives
-from outreach.policy.call_settlement import ProviderAnalyser
-from outreach.policy.contact_hours import CONTACT_HOURS
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
-from outreach.runners.campaigns import CampaignRunner
-from outreach.runners.outbox import Outbox
-from outreach.runners.worker import Worker
+from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.contact_hours import CONTACT_HOURS
 from outreach.storage.sqlite import SqliteStorage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_dispatch,
@@ -44,7 +46,6 @@ from outreach.testing.builders import (
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
 from tests.engine.given import SECOND, commit, commit_wave, given_active, given_settings, recipient, reread

@@ -11,6 +11,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from outreach import NewMessage
+from outreach.dispatch.runner import Runner
 from outreach.errors import StorageError
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
@@ -18,7 +19,6 @@ from outreach.models.plans import WaveResult
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import WorkUnit
 from outreach.protocols.storage import OneQuery, Operation
-from outreach.runners.runner import Runner
 from outreach.storage.base.group_commit import CommitUnknown
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage

@@ -10,10 +10,10 @@ from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar,
 from outreach.models.resources import FlowStep
 from outreach.models.states import RecipientStatus, WorkspaceMode
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_campaign, make_prepared, make_workspace
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.storage_tables.base_contract import pending, publish
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
 from tests.engine.given import recipient, reread

@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from outreach.errors import OutreachError
+from outreach.ledger.campaigns import closing
+from outreach.ledger.campaigns import transitions as moves
+from outreach.ledger.settling import ledger
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.plans import Ending
@@ -20,13 +23,11 @@ from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.trail import TrailRule
-from outreach.operations.campaigns import closing
-from outreach.operations.campaigns import transitions as moves
-from outreach.operations.settling import ledger
-from outreach.policy.call_settlement import ProviderAnalyser
-from outreach.policy.dispatch_history import NOT_REACHED
 from outreach.protocols.storage import Storage
+from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.dispatch_history import NOT_REACHED
 from outreach.storage.sqlite.memory import MemoryStorage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_campaign,
@@ -39,7 +40,6 @@ from outreach.testing.builders import (
 )
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, pending, publish
-from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, commit_wave, make_wave
 from tests.engine.trail import check_history
 

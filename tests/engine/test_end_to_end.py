@@ -11,7 +11,7 @@ import pytest
 from anyio.abc import TaskStatus
 
 from outreach import ConfigError, NewMessage, Outreach, SimulatorConfig
-from outreach.config import EngineConfig
+from outreach.core.config import EngineConfig
 from outreach.models import MessageStatus
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.scripted import ScriptedCarrier, hang

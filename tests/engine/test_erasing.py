@@ -24,29 +24,30 @@ from outreach import (
     RecipientStatus,
     WorkspaceUpdate,
 )
-from outreach.config import EngineConfig
-from outreach.convert.json_reports import read_campaign_report, write_campaign_report
+from outreach.core.config import EngineConfig
+from outreach.dispatch import worker as runner
+from outreach.dispatch.worker import Worker, backoff_of
 from outreach.events import MessageReceived, OptedIn, OptedOut
 from outreach.http import AnswerReplayed, IdempotentRequest, StoredAnswer
+from outreach.ledger.campaigns.reporting import report_of
+from outreach.ledger.erasure.applying import apply_retention
+from outreach.ledger.erasure.campaigns import begin_erasure, erase_slice
+from outreach.ledger.settling.callbacks import CallbackContext, process_events
+from outreach.ledger.subscriptions import events_between
 from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import CampaignReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.work import WorkUnit
-from outreach.operations.campaigns.reporting import report_of
-from outreach.operations.erasure.applying import apply_retention
-from outreach.operations.erasure.campaigns import begin_erasure, erase_slice
-from outreach.operations.settling.callbacks import CallbackContext, process_events
-from outreach.operations.subscriptions import events_between
 from outreach.plugins import ledger_archives
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.adapter import CallbackEvent
 from outreach.protocols.storage import Storage
 from outreach.providers.registry import Adapters
-from outreach.runners import worker as runner
-from outreach.runners.worker import Worker, backoff_of
-from outreach.services import erasure
+from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.serialization.json_reports import read_campaign_report, write_campaign_report
+from outreach.services.registers import erasure
 from outreach.storage.sqlite import SqliteStorage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_account,
@@ -67,7 +68,6 @@ from outreach.testing.builders import (
 )
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
-from outreach.working_set import Transaction
 from tests.engine.all_endings import given_endings
 from tests.engine.conftest import OpenStorage, given_workspaces
 from tests.engine.given import given_active
@@ -233,7 +233,7 @@ def test_a_stored_report_is_read_as_it_was_written() -> None:
     from outreach.models import Cost, CostLine
     from outreach.models.campaign_report import CallFigures, FailureCount
     from outreach.models.reports import Explanation, ProviderFailure
-    from tests.convert.test_report_page import REPORT
+    from tests.serialization.test_report_page import REPORT
 
     failure = ProviderFailure(
         provider="twilio",
@@ -673,7 +673,7 @@ async def test_a_sweep_clears_away_all_that_is_due_and_not_a_slice_of_it(
             storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives()
         )
         await worker.acquire()
-        monkeypatch.setattr("outreach.operations.waves.clock_steps.is_trusted", lambda *_: True)
+        monkeypatch.setattr("outreach.ledger.leases.clock_steps.is_trusted", lambda *_: True)
         await storage.write(write)
         await worker.sweep()
         assert await storage.read(left) == [0, 0]

@@ -23,10 +23,10 @@ from outreach.events import (
 )
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_trail_entry, new_id
 from outreach.testing.scripted import ScriptedVoice
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.working_set import Transaction
 from tests.engine.calling import CALLS, POSITIVE, ends, given_agent
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, contacts, dispatching, given_campaign, given_workspace, reported

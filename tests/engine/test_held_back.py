@@ -8,16 +8,16 @@ import pytest
 
 from outreach import NewWorkspace, Outreach
 from outreach.errors import Conflict, NotFound
+from outreach.ledger.opt_out.entries import is_number_held, release_number
+from outreach.ledger.sending.intents import withdrawal_reason
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, RecipientStatus
-from outreach.operations.register.entries import is_number_held, release_number
-from outreach.operations.waves.intents import withdrawal_reason
-from outreach.policy.deciding import HELD_RECHECK_AFTER
 from outreach.protocols.storage import Storage
+from outreach.rules.deciding import HELD_RECHECK_AFTER
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_campaign, make_inbound, make_prepared, make_unsubscribe
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active, given_dispatch, recipient
 from tests.engine.writing import PERSON, entry, write

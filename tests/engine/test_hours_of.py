@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
-from outreach.policy.opening import opening_state
+from outreach.rules.opening import opening_state
 from outreach.testing.builders import NOW, make_campaign
-from tests.policy.wall_clock import CHANGES, SCHEDULES, slowly
+from tests.rules.wall_clock import CHANGES, SCHEDULES, slowly
 
 MINUTE = timedelta(minutes=1)
 LOOKED_AT = timedelta(days=2)

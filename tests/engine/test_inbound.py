@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outreach.ledger.sending import singles
+from outreach.ledger.sending.intents import withdrawal_reason
 from outreach.models.message import Message
 from outreach.models.settings import ReplySettings
 from outreach.models.states import MessageStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.unsubscribe import UnsubscribeScope
 from outreach.models.work import WorkUnit
-from outreach.operations.waves import singles
-from outreach.operations.waves.intents import withdrawal_reason
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.memory import empty_database, open_image, write_now
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_lease,
@@ -30,7 +31,6 @@ from outreach.testing.builders import (
     make_workspace,
 )
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
-from outreach.working_set import Transaction
 from tests.engine.given import EPOCH, intent_terms
 from tests.engine.writing import OURS, PERSON, answers, entry, make_text, messages_of, take_in, write
 

@@ -6,14 +6,16 @@ import attrs
 import pytest
 
 from outreach.errors import LeaseLost
+from outreach.ledger.leases import leases
+from outreach.ledger.leases.leases import Takeover
+from outreach.ledger.sending import singles
 from outreach.models.base import Channel
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.message import Message
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus
 from outreach.models.work import DatabaseHome, HighWaterMark
-from outreach.operations.waves import leases, singles
-from outreach.operations.waves.leases import Takeover
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -25,7 +27,6 @@ from outreach.testing.builders import (
     make_run,
 )
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, given_campaign
-from outreach.working_set import Transaction
 from tests.engine.given import reread, settle
 
 pytestmark = pytest.mark.virtual_time

@@ -7,16 +7,17 @@ from typing import TypeVar
 import anyio
 import pytest
 
+from outreach.ledger.campaigns import transitions
+from outreach.ledger.sending import singles
+from outreach.ledger.sending.pace import CAP_RECHECK_AFTER
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import Message
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.states import DispatchState as S
 from outreach.models.work import WorkUnit
-from outreach.operations.campaigns import transitions
-from outreach.operations.waves import singles
-from outreach.operations.waves.pace import CAP_RECHECK_AFTER
 from outreach.protocols.storage import OneQuery, Operation, Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_account,
@@ -34,7 +35,6 @@ from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedCarrier, accept
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, pending, publish
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import (
     ACCEPTED,

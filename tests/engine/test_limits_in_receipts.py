@@ -7,6 +7,9 @@ from typing import Any, Final, TypeAlias
 import attrs
 import pytest
 
+from outreach.ledger import provider_throttles
+from outreach.ledger.campaigns import trail, transitions
+from outreach.ledger.settling.recipient_outcomes import update_recipient
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import MessageReport
@@ -20,16 +23,13 @@ from outreach.models.states import (
 )
 from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
-from outreach.operations.campaigns import trail, transitions
-from outreach.operations.settling.recipient_outcomes import update_recipient
-from outreach.operations.waves import provider_throttles
-from outreach.policy.settlement import MAX_LIMITED_TRIES
 from outreach.protocols.storage import Storage
+from outreach.rules.settlement import MAX_LIMITED_TRIES
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_account, make_unsubscribe
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.working_set import Transaction
 from tests.engine.calling import CALLS, calls_of, given_call_settings, given_calls, hear
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import (

@@ -15,6 +15,7 @@ from outreach import InvalidRequest, Outreach, Page
 from outreach import sync as plain
 from outreach.models.base import MAX_PAGE_ITEMS
 from outreach.models.states import DispatchState
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_account,
@@ -38,7 +39,6 @@ from outreach.testing.builders import (
 )
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage, given_workspaces
 
 pytestmark = pytest.mark.anyio

@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 
 from outreach.errors import InvalidRequest, StorageError
+from outreach.ledger.campaigns import loading
+from outreach.ledger.campaigns.loading import ChunkResult
+from outreach.ledger.campaigns.seen_numbers import SeenNumbers
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
-from outreach.operations.campaigns import loading
-from outreach.operations.campaigns.loading import ChunkResult
-from outreach.operations.campaigns.seen_numbers import SeenNumbers
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_call_campaign, make_campaign, make_prepared, make_unsubscribe, new_phone
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK

@@ -10,19 +10,19 @@ import attrs
 import pytest
 
 from outreach import Outreach
+from outreach.core.ids import UuidV7Source
+from outreach.dispatch.runner import Runner
+from outreach.dispatch.worker import Worker
 from outreach.errors import LeaseLost, StorageUnreachable
-from outreach.ids import UuidV7Source
+from outreach.ledger.leases import leases, workers
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
-from outreach.operations.waves import leases, workers
 from outreach.plugins import ledger_archives
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
-from outreach.runners.runner import Runner
-from outreach.runners.worker import Worker
+from outreach.rules.call_settlement import ProviderAnalyser
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.calling import CALLS, POSITIVE, given_calls

@@ -11,10 +11,10 @@ import pytest
 
 from outreach import Conflict, EngineConfig, InvalidRequest, NewSmsCampaign, NotFound, Outreach
 from outreach.events import CampaignStatusChanged, Event, EventGap, NamedStream, OptedOut
-from outreach.operations import subscriptions
+from outreach.ledger import subscriptions
 from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage
-from outreach.services import named_streams
+from outreach.services.messaging import named_streams
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ManualClock

@@ -18,7 +18,7 @@ from outreach import (
     Outreach,
 )
 from outreach.server_support import prepare_recipient
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.engine.rig import contacts, given_workspace
 
 pytestmark = pytest.mark.virtual_time

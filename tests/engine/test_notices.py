@@ -6,8 +6,8 @@ import sqlite3
 
 import pytest
 
+from outreach.core.log_throttle import DATABASE, LINES_A_MINUTE, MAX_KINDS, LogThrottle, account
 from outreach.errors import StorageError
-from outreach.log_throttle import DATABASE, LINES_A_MINUTE, MAX_KINDS, LogThrottle, account
 from outreach.testing.clock import ManualClock
 
 

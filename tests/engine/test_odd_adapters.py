@@ -11,17 +11,17 @@ import attrs
 import pytest
 
 from outreach import Campaign, Outreach, WorkspaceMode
+from outreach.core.vault import Vault
+from outreach.ledger.settling import ledger
 from outreach.models.call import CallOutcome
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
-from outreach.operations.settling import ledger
 from outreach.protocols import AccountCheck, Connection
 from outreach.protocols.carrier import LookupRequest, OutboundMessage, ReportSink
+from outreach.providers.http.call_plugin import Aborted, call_plugin
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, drop
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.vault import Vault
-from outreach.wire.call_plugin import Aborted, call_plugin
 from tests.engine.calling import CALLS, calling, calls_of, start_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import (

@@ -37,8 +37,8 @@ from outreach import (
     Workspace,
 )
 from outreach.errors import RequestInProgress, StorageBusy, StorageError
+from outreach.ledger.access import idempotency
 from outreach.models import FollowUpCreated, NewFollowUp, NewTestMessage, PreparedRecipient
-from outreach.operations.access import idempotency
 from outreach.server_support import prepare_recipient
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.storage.base.group_commit import CommitUnknown

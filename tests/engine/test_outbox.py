@@ -11,25 +11,25 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from outreach import Outreach
-from outreach.clock import Clock
+from outreach.core.clock import Clock
+from outreach.dispatch.outbox import Outbox
+from outreach.dispatch.worker import Worker
 from outreach.errors import StorageError
+from outreach.ledger.campaigns import transitions as moves
 from outreach.models.account import StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState, WorkspaceMode
-from outreach.operations.campaigns import transitions as moves
 from outreach.plugins import ledger_archives
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
+from outreach.providers.http.request_gate import current_gate
 from outreach.providers.pool import ProviderRequest, ResolveProvider, SendRequest
-from outreach.runners.outbox import Outbox
-from outreach.runners.worker import Worker
+from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_account, make_dispatch, make_provider_throttle, make_workspace, new_id
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.wire.request_gate import current_gate
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import commit, given_active
 from tests.engine.rig import QUICK, WatchedStorage
@@ -302,7 +302,7 @@ async def test_only_outcomes_of_campaigns_are_collected_for_a_moment(
     open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch, subject: str, *, pauses: bool
 ) -> None:
     """Nobody waits for them, unlike for that of a single message."""
-    monkeypatch.setattr("outreach.runners.worker._SETTLING_PAUSE_SECONDS", 60.0)
+    monkeypatch.setattr("outreach.dispatch.worker._SETTLING_PAUSE_SECONDS", 60.0)
     storage = open_storage(clock_of_loop())
     worker = Worker(
         storage=storage, clock=clock_of_loop(), config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives()

@@ -24,13 +24,13 @@ from outreach import (
     Outreach,
     WorkspaceMode,
 )
-from outreach.clock import Clock
+from outreach.core.clock import Clock
+from outreach.core.vault import Vault
 from outreach.errors import AccountMissing, CannotStart
 from outreach.models import MessageStatus
 from outreach.protocols import AnyAdapter, Callback, CallbackEvent, Connection, MessageReport, SystemClock
 from outreach.protocols.storage import Storage
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice
-from outreach.vault import Vault
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import (
     QUICK,

@@ -9,16 +9,17 @@ import attrs
 import pytest
 
 from outreach.errors import LeaseLost
+from outreach.ledger.leases import workers
+from outreach.ledger.sending import permits
+from outreach.ledger.sending.permits import Permits
 from outreach.models.states import DispatchState
-from outreach.operations.waves import permits, workers
-from outreach.operations.waves.permits import Permits
 from outreach.protocols.storage import Storage
+from outreach.providers.http.fair_limiter import FairLimiter
 from outreach.storage.sqlite.memory import MemoryStorage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_worker
 from outreach.testing.scripted import ScriptedCarrier, accept, hang
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.wire.fair_limiter import FairLimiter
-from outreach.working_set import Transaction
 from tests.engine import rig
 from tests.engine.rig import QUICK, Rig, dispatching, given_campaign, given_workspace, until
 

@@ -20,7 +20,7 @@ from outreach import (
 )
 from outreach.errors import CannotStart
 from outreach.models.campaign import CampaignCreated
-from outreach.services.contacts import MAX_NAMES, VariableNameCollector, prepare_recipient
+from outreach.services.campaigns.contacts import MAX_NAMES, VariableNameCollector, prepare_recipient
 from outreach.storage.sqlite.memory import MemoryStorage
 from tests.engine.calling import CALLS, given_agent, given_calls
 from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches, until

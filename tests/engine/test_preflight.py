@@ -22,7 +22,7 @@ from outreach import (
     NotFound,
     Outreach,
 )
-from outreach.config import EngineConfig
+from outreach.core.config import EngineConfig
 from outreach.models import BusinessHours, Holiday, HolidayCalendar, Price, PriceTable, TimeWindow, WorkspaceUpdate
 from outreach.models.campaign import Campaign
 from outreach.models.hours import DAYS

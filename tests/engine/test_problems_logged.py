@@ -13,16 +13,17 @@ import attrs
 import pytest
 
 from outreach import EngineConfig, Outreach
+from outreach.dispatch.worker import Worker
 from outreach.errors import DispatchRefused, StorageError
+from outreach.ledger.campaigns.trail import ENGINE
+from outreach.ledger.campaigns.transitions import move
+from outreach.ledger.common import campaign_of, campaign_unit
 from outreach.models.states import CampaignAction
 from outreach.models.work import HighWaterMark
-from outreach.operations.campaigns.trail import ENGINE
-from outreach.operations.campaigns.transitions import move
-from outreach.operations.common import campaign_of, campaign_unit
 from outreach.plugins import ledger_archives
-from outreach.policy.call_settlement import ProviderAnalyser
-from outreach.runners.worker import Worker
+from outreach.rules.call_settlement import ProviderAnalyser
 from outreach.storage.sqlite import SqliteStorage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.scripted import (
     ScriptedCarrier,
     accept,
@@ -30,7 +31,6 @@ from outreach.testing.scripted import (
     refuse,
 )
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import (
     WatchedStorage,

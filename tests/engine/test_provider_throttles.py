@@ -9,16 +9,17 @@ import attrs
 import pytest
 
 from outreach import NewMessage
+from outreach.ledger import provider_throttles
+from outreach.ledger.sending import singles
 from outreach.models.account import ProviderThrottle
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.message import Message
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import WorkUnit
-from outreach.operations.waves import provider_throttles, singles
-from outreach.policy.settlement import Backoff
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.storage import Storage
+from outreach.rules.settlement import Backoff
 from outreach.testing.builders import (
     NOW,
     make_account,

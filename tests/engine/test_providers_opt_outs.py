@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from outreach.ledger.opt_out.entries import put_on_register
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.models.unsubscribe import Unsubscribe, UnsubscribeScope
-from outreach.operations.register.entries import put_on_register
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, make_unsubscribe
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK

@@ -7,16 +7,16 @@ from typing import Any
 import attrs
 import pytest
 
+from outreach.ledger.settling import ledger
 from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CALL_STATUS_RANK, MESSAGE_STATUS_RANK, CallStatus, DispatchState, MessageStatus
-from outreach.operations.settling import ledger
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.storage import Storage
+from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
-from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, call_event, receipt
 
 pytestmark = pytest.mark.virtual_time

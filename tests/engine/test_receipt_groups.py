@@ -10,15 +10,15 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from outreach.ledger.settling import callbacks
+from outreach.ledger.settling.callbacks import merge_report
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import MessageStatus
-from outreach.operations.settling import callbacks
-from outreach.operations.settling.callbacks import merge_report
-from outreach.simulator import ReportScheduler
+from outreach.providers.simulator import ReportScheduler
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_message_report
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import receipt
 from tests.engine.rig import Rig, dispatching, given_workspace, reaches, start_campaign

@@ -10,19 +10,20 @@ import attrs
 import pytest
 
 from outreach import Conflict, EngineConfig, InvalidRequest, NewCall, NewMessage, NotFound
-from outreach.clock import Clock
+from outreach.core.clock import Clock
+from outreach.dispatch import reconciler as reconciler_module
+from outreach.dispatch.reconciler import Reconciler
+from outreach.dispatch.worker import Worker
+from outreach.ledger.settling.callbacks import merge_event
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.operations.settling.callbacks import merge_event
 from outreach.plugins import ledger_archives
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.carrier import LookupRequest, OutboundMessage
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
-from outreach.runners import reconciler as reconciler_module
-from outreach.runners.reconciler import Reconciler
-from outreach.runners.worker import Worker
+from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -44,7 +45,6 @@ from outreach.testing.scripted import (
     not_sent,
     refuse,
 )
-from outreach.working_set import Transaction
 from tests.engine.calling import CALLS, POSITIVE, calls_of, event, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import BACKOFF

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from outreach import Outreach, WorkspaceUpdate
+from outreach.dispatch.worker import backoff_of
+from outreach.ledger.settling.callbacks import MAX_EVENT_AGE, CallbackContext, process_events
 from outreach.models.states import CallStatus, MessageStatus
-from outreach.operations.settling.callbacks import MAX_EVENT_AGE, CallbackContext, process_events
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.adapter import CallbackEvent, InboundMessageEvent
 from outreach.protocols.storage import Storage
 from outreach.providers.registry import Adapters
-from outreach.runners.worker import backoff_of
+from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_account,
@@ -29,7 +30,6 @@ from outreach.testing.builders import (
 )
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage, given_workspaces
 from tests.engine.rig import QUICK
 

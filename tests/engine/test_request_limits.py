@@ -13,14 +13,14 @@ import pytest
 from outreach import NewWorkspace, Outreach, Workspace, WorkspaceUpdate
 from outreach.errors import RateLimited, StorageBusy, Unauthorized
 from outreach.http import RateLimitState
-from outreach.operations.access import request_limits as limits
-from outreach.operations.access.request_limits import Grant, UnsettledRequests
+from outreach.ledger.access import request_limits as limits
+from outreach.ledger.access.request_limits import Grant, UnsettledRequests
 from outreach.protocols.storage import Storage
-from outreach.services import rate_limits as service
+from outreach.services.tenants import rate_limits as service
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_workspace
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
-from outreach.working_set import Transaction
 
 pytestmark = pytest.mark.anyio
 

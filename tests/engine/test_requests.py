@@ -7,8 +7,8 @@ import pytest
 from outreach import InvalidRequest
 from outreach.errors import RequestInProgress
 from outreach.http import StoredAnswer
-from outreach.operations.access import idempotency
-from outreach.operations.access.idempotency import RUNNING_LEASE, KeyClaim
+from outreach.ledger.access import idempotency
+from outreach.ledger.access.idempotency import RUNNING_LEASE, KeyClaim
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK

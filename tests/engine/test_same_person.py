@@ -23,19 +23,19 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.errors import CallInProgress, RecipientUnsubscribed
+from outreach.ledger.sending.pace import frequency_capped_until
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
-from outreach.operations.waves.pace import frequency_capped_until
 from outreach.protocols.storage import Storage
 from outreach.storage.postgres import postgres_storage_from_url
 from outreach.storage.sqlite import SqliteStorage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_dispatch, make_unsubscribe, make_workspace, new_id
 from outreach.testing.clock import ManualClock
-from outreach.working_set import Transaction
 from tests import postgres
-from tests.policy.test_spellings import PAIRS
-from tests.policy.test_stored_numbers import FORMER_READINGS
+from tests.rules.test_spellings import PAIRS
+from tests.rules.test_stored_numbers import FORMER_READINGS
 
 pytestmark = pytest.mark.anyio
 

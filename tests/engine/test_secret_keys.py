@@ -14,14 +14,14 @@ import pytest
 from cryptography.fernet import Fernet
 
 from outreach import ConfigError, NewWorkspace, Outreach, WorkspaceMode
+from outreach.core.secret_keys import CREDENTIAL_NAME
+from outreach.core.vault import Vault
 from outreach.models import Account, RekeyResult
-from outreach.secret_keys import CREDENTIAL_NAME
-from outreach.services import account_rekeying
+from outreach.services.tenants import account_rekeying
 from outreach.storage.maintenance import backup_database
 from outreach.storage.opening import key_file_for
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.vault import Vault
 from tests.engine.rig import stored_account
 from tests.fake_provider import CREDENTIALS, FakeAdapter
 

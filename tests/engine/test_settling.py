@@ -6,12 +6,12 @@ from typing import Any, TypeAlias
 import attrs
 import pytest
 
+from outreach.ledger.settling import ledger
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.plans import Ending
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
-from outreach.operations.settling import ledger
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, new_id
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK

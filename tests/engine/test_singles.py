@@ -28,15 +28,17 @@ from outreach.errors import (
     RecipientUnsubscribed,
     WorkspaceUnavailable,
 )
+from outreach.ledger import provider_throttles
+from outreach.ledger.sending import singles
+from outreach.ledger.sending.singles import IntentTerms
+from outreach.ledger.settling import ledger
 from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import Message
 from outreach.models.states import DispatchState
 from outreach.models.work import WorkUnit
-from outreach.operations.settling import ledger
-from outreach.operations.waves import provider_throttles, singles
-from outreach.operations.waves.singles import IntentTerms
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -58,7 +60,6 @@ from outreach.testing.scripted import (
 )
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import BACKOFF, call_event, intent_terms, report
 from tests.engine.rig import QUICK, dispatching, given_workspace, until

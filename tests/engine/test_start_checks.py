@@ -20,8 +20,8 @@ from outreach import (
 )
 from outreach.errors import CannotStart
 from outreach.models import StartCheck
-from outreach.policy.readiness import CampaignTexts
-from outreach.services import start_checks
+from outreach.rules.readiness import CampaignTexts
+from outreach.services.campaigns import start_checks
 from tests.engine.rig import contacts, given_campaign, given_workspace
 
 pytestmark = pytest.mark.virtual_time

@@ -14,15 +14,15 @@ from outreach import (
     WorkspaceMode,
 )
 from outreach.errors import CannotStart, Conflict
+from outreach.ledger.sending.pace import sender_pace
 from outreach.models import CallerIdAllocation, PreparedRecipient, RecipientStatus
-from outreach.operations.waves.pace import sender_pace
-from outreach.policy.misread_numbers import other_reading
-from outreach.policy.readiness import wording_warnings
-from outreach.services import start_checks
+from outreach.rules.misread_numbers import other_reading
+from outreach.rules.readiness import wording_warnings
+from outreach.services.campaigns import start_checks
 from outreach.testing.builders import NOW
 from tests.engine.calling import given_calls
 from tests.engine.rig import given_campaign, given_workspace
-from tests.policy.test_spellings import PAIRS
+from tests.rules.test_spellings import PAIRS
 
 pytestmark = pytest.mark.virtual_time
 

@@ -23,22 +23,22 @@ from outreach import (
     Outreach,
     Workspace,
 )
-from outreach.config import EngineConfig
+from outreach.core.config import EngineConfig
+from outreach.core.vault import Vault
+from outreach.insight import status as looking
+from outreach.ledger.campaigns.transitions import move
+from outreach.ledger.leases import workers
 from outreach.models import UnknownDispatchCount
 from outreach.models.campaign import PauseReason
 from outreach.models.states import CallStatus, CampaignAction, DispatchState, RecipientStatus
 from outreach.models.work import Lease, WorkerLease
-from outreach.operations.campaigns.transitions import move
-from outreach.operations.waves import workers
-from outreach.policy.explanations import PAUSE_REASONS
-from outreach.policy.settlement import MAX_RETRY_AFTER
 from outreach.protocols.storage import Storage
-from outreach.services import status as looking
+from outreach.rules.explanations import PAUSE_REASONS
+from outreach.rules.settlement import MAX_RETRY_AFTER
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_dispatch, make_message, make_provider_throttle, make_unsubscribe, new_id
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.vault import Vault
-from outreach.working_set import Transaction
 from tests.engine.calling import CALLS, given_agent, given_calls
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import (

@@ -8,25 +8,25 @@ from typing import Any
 import attrs
 import pytest
 
-import outreach.operations
+import outreach.ledger
 from outreach.errors import NotFound
+from outreach.ledger.access import workspaces
+from outreach.ledger.campaigns import closing
+from outreach.ledger.campaigns import transitions as moves
+from outreach.ledger.campaigns.histories import histories
+from outreach.ledger.leases import clock_steps
+from outreach.ledger.opt_out.entries import put_on_register, skip_waiting_recipients
+from outreach.ledger.settling import ledger, reconciling
+from outreach.ledger.settling.reconciling import Deadlines
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome, OperatorDecision
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus, WorkspaceStatus
 from outreach.models.workspace import WorkspaceUpdate
-from outreach.operations.access import workspaces
-from outreach.operations.campaigns import closing
-from outreach.operations.campaigns import transitions as moves
-from outreach.operations.campaigns.histories import histories
-from outreach.operations.register.entries import put_on_register, skip_waiting_recipients
-from outreach.operations.settling import ledger, reconciling
-from outreach.operations.settling.reconciling import Deadlines
-from outreach.operations.waves import clock_steps
-from outreach.policy.settlement import RECEIPT_WAIT
 from outreach.protocols.storage import Storage
+from outreach.rules.settlement import RECEIPT_WAIT
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_dispatch, make_unsubscribe
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE
-from outreach.working_set import Transaction
 from tests.engine.given import (
     ACCEPTED,
     BACKOFF,
@@ -429,13 +429,13 @@ async def test_another_workspace_learns_nothing(storage: Storage) -> None:
 
 def test_recipients_are_changed_in_one_place() -> None:
     """What changes a recipient without its trail cannot be written by mistake."""
-    package = Path(outreach.operations.__file__ or "").parent.parent
+    package = Path(outreach.ledger.__file__ or "").parent.parent
     writers = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
         if "testing" not in path.parts and re.search(r"\.recipients\.put\(", path.read_text(encoding="utf-8"))
     }
-    assert writers == {"operations/campaigns/recipients.py"}
+    assert writers == {"ledger/campaigns/recipients.py"}
 
 
 async def test_what_a_look_up_finds_counts_past_an_answer_that_put_it_off(storage: Storage) -> None:

@@ -17,21 +17,21 @@ from outreach import (
     SmsSettings,
     TimeWindow,
 )
+from outreach.ledger.campaigns import trail
+from outreach.ledger.campaigns.histories import histories
+from outreach.ledger.settling import ledger
 from outreach.models import ContactHistory, Holiday, HolidayCalendar, TrailRule
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.hours import DAYS
 from outreach.models.plans import Advance, WaveResult
 from outreach.models.states import CallStatus
-from outreach.operations.campaigns import trail
-from outreach.operations.campaigns.histories import histories
-from outreach.operations.settling import ledger
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_agent, make_inbound, make_unsubscribe, new_id
 from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.flow_course import Course
 from tests.engine.given import ACCEPTED, commit_wave, given_active, make_wave, recipient, refused, settle

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from outreach import NewNumber
-from outreach.runners.sender_rotation import SenderRotation
+from outreach.dispatch.sender_rotation import SenderRotation
 from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage

@@ -15,9 +15,9 @@ import anyio
 import pytest
 
 from outreach import EngineConfig, NewMessage, NewSmsCampaign, Outreach, Workspace
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.errors import RequestInProgress
-from outreach.operations.access import idempotency as operations
+from outreach.ledger.access import idempotency as operations
 from outreach.services import idempotency
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url
@@ -47,7 +47,7 @@ import sys
 import anyio
 
 from outreach import Outreach
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.storage.postgres import postgres_storage_from_url
 from tests.engine.rig import WatchedStorage
 from tests.engine.test_two_nodes import MAKING

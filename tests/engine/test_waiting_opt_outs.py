@@ -7,19 +7,19 @@ import attrs
 import pytest
 
 from outreach import NewFlow, NewRecipient, Outreach
+from outreach.ledger.campaigns import transitions
+from outreach.ledger.opt_out.entries import skip_waiting_recipients
 from outreach.models.campaign import Campaign
 from outreach.models.plans import Postponement
 from outreach.models.recipient import Recipient
 from outreach.models.resources import FlowStep
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.trail import TrailRule
-from outreach.operations.campaigns import transitions
-from outreach.operations.register.entries import skip_waiting_recipients
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_unsubscribe
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import (
     commit,

@@ -11,15 +11,15 @@ import attrs
 import pytest
 
 from outreach import Outreach
+from outreach.ledger.sending import committing, planning
 from outreach.models.campaign import Campaign
 from outreach.models.plans import Wave, WavePlan, WaveResult
 from outreach.models.states import RecipientStatus
-from outreach.operations.waves import committing, planning
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.given import given_active, make_wave, recipient, reread
 from tests.engine.rig import contacts, dispatching, given_campaign, given_workspace, people, reaches

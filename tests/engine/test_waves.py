@@ -7,6 +7,10 @@ import attrs
 import pytest
 
 from outreach.errors import LeaseLost
+from outreach.ledger.campaigns import closing, transitions
+from outreach.ledger.campaigns.recipients import put_recipient
+from outreach.ledger.leases import workers
+from outreach.ledger.sending.intents import withdrawal_reason
 from outreach.models.campaign import Campaign
 from outreach.models.plans import (
     Ending,
@@ -19,16 +23,12 @@ from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
 from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
-from outreach.operations.campaigns import closing, transitions
-from outreach.operations.campaigns.recipients import put_recipient
-from outreach.operations.waves import workers
-from outreach.operations.waves.intents import withdrawal_reason
-from outreach.policy.call_settlement import DOUBLE_DIAL
-from outreach.policy.settlement import waiting
 from outreach.protocols.storage import Storage
+from outreach.rules.call_settlement import DOUBLE_DIAL
+from outreach.rules.settlement import waiting
+from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import NOW, make_dispatch, make_run, make_unsubscribe, make_workspace
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
-from outreach.working_set import AlreadyExists, Transaction
 from tests.engine.given import (
     ACCEPTED,
     EPOCH,

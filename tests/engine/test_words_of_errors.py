@@ -11,10 +11,11 @@ import pytest
 from anyio.abc import TaskStatus
 
 from outreach import NewAgent, NewCall, Outreach
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
+from outreach.core.log_throttle import LogThrottle
+from outreach.core.logged_errors import described, masked
+from outreach.dispatch.provider_log import SafeAnalyser
 from outreach.errors import ConfigError, NotFound, StorageError
-from outreach.log_throttle import LogThrottle
-from outreach.logged_errors import described, masked
 from outreach.models.call import CallOutcome
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport
@@ -22,7 +23,6 @@ from outreach.models.states import CallStatus
 from outreach.protocols import Instrumentation
 from outreach.protocols.carrier import LookupRequest, OutboundMessage, ReportSink
 from outreach.protocols.voice import CallRequest
-from outreach.runners.provider_log import SafeAnalyser
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, drop
 from outreach.testing.virtual_time import clock_of_loop

@@ -11,27 +11,28 @@ import attrs
 import pytest
 
 from outreach import NewCall
-from outreach.clock import Clock, SharedClock
+from outreach.core.clock import Clock, SharedClock
+from outreach.dispatch.claims import Claims
+from outreach.dispatch.worker import Worker
 from outreach.errors import DispatchRefused, LeaseLost, StorageError
+from outreach.ledger.common import campaign_unit
+from outreach.ledger.leases import claims, leases, workers
+from outreach.ledger.leases.claims import Granted, NotClaimed, Wanted
+from outreach.ledger.leases.workers import StaleLeaseDetector
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.plans import SenderPace
 from outreach.models.reports import MessageReport
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import Claim, WorkerLease, WorkUnit
-from outreach.operations.common import campaign_unit
-from outreach.operations.waves import claims, leases, workers
-from outreach.operations.waves.claims import Granted, NotClaimed, Wanted
-from outreach.operations.waves.workers import StaleLeaseDetector
 from outreach.plugins import ledger_archives
-from outreach.policy.call_settlement import ProviderAnalyser
-from outreach.policy.deciding import spacing
 from outreach.protocols.storage import Storage
-from outreach.runners.claims import Claims
-from outreach.runners.worker import Worker
+from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.deciding import spacing
 from outreach.services.context import GuardedStorage, LoopGuard
 from outreach.storage.base.group_commit import CommitUnknown
 from outreach.storage.sqlite.memory import MemoryStorage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_campaign,
@@ -45,7 +46,6 @@ from outreach.testing.clock import ManualClock, ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, given_campaign
 from outreach.testing.virtual_time import clock_of_loop
-from outreach.working_set import Transaction
 from tests.engine import rig
 from tests.engine.calling import CALLS, event, given_agent
 from tests.engine.rig import QUICK, Rig, WatchedStorage, dispatching, given_workspace, people, reaches, until

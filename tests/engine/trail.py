@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from outreach.ledger.campaigns.histories import histories
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.trail import ContactHistory, TrailStep, TrailStepKind
-from outreach.operations.campaigns.histories import histories
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
-from outreach.working_set import Transaction
 from tests.engine.given import call_event, receipt, recipient, report
 
 

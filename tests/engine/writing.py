@@ -8,16 +8,16 @@ from typing import Any, Final
 
 import attrs
 
+from outreach.ledger.common import workspace_of
+from outreach.ledger.opt_out import inbound
 from outreach.models.message import InboundMessage, Message
 from outreach.models.unsubscribe import Unsubscribe
-from outreach.operations.common import workspace_of
-from outreach.operations.register import inbound
 from outreach.protocols.adapter import InboundMessageEvent
 from outreach.protocols.storage import Storage
 from outreach.providers.registry import Adapters
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, new_id
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
-from outreach.working_set import Transaction
 
 PERSON: Final = "+14155550123"
 OURS: Final = "+14155550199"

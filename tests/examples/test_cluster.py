@@ -20,7 +20,7 @@ import psutil
 import pytest
 from cryptography.fernet import Fernet
 
-from outreach_server.cli.serving import END_SECONDS
+from outreach_server.cli.serving.serving import END_SECONDS
 from outreach_server.config import ServerConfig
 from tests import postgres
 from tests.documents.commands import check

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from outreach_server.cli.serving import END_SECONDS
+from outreach_server.cli.serving.serving import END_SECONDS
 from outreach_server.config import ServerConfig
 from tests.documents.commands import PROGRAM, check
 from tests.examples.running import EXAMPLES

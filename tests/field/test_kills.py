@@ -8,11 +8,11 @@ import anyio
 import attrs
 import pytest
 
+from outreach.dispatch.reconciler import Reconciler
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.protocols.storage import Storage
-from outreach.runners.reconciler import Reconciler
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept
 from tests.engine.calling import CALLS, POSITIVE, event, given_calls

@@ -12,8 +12,8 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
 from outreach.protocols import SystemClock
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.scripted import ScriptedCarrier, accept
-from outreach.working_set import Transaction
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK, Rig, contacts, dispatching, given_campaign, given_workspace, reaches, until
 

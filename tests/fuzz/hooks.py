@@ -23,7 +23,7 @@ from schemathesis.core.failures import Failure
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.openapi.checks import UseAfterFree
 
-from outreach.clock import zone_names
+from outreach.core.clock import zone_names
 from tests.fuzz import managing
 
 Body = dict[str, Any]

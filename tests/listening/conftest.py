@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from outreach import NewWorkspace, Outreach
 from outreach.models import API_SCOPES
 from outreach_server import create_app
-from outreach_server.cli.serving import Server, bind
+from outreach_server.cli.serving.serving import Server, bind
 
 PATIENCE = 30.0
 

@@ -15,10 +15,10 @@ from starlette.applications import Starlette
 
 from outreach import NewMessage
 from outreach.errors import StorageError
+from outreach.insight.status import FiguresQuery
 from outreach.integrations.prometheus import engine_metrics
 from outreach.integrations.prometheus.families import ENGINE_FAMILIES
 from outreach.protocols import SystemClock
-from outreach.services.status import FiguresQuery
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.scripted import ScriptedCarrier, accept, refuse

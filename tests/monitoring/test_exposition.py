@@ -16,8 +16,8 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.testing.builders import make_dispatch
 from outreach_server import ServerMetrics
-from outreach_server.cli.metrics_address import answering
-from outreach_server.cli.serving import bind
+from outreach_server.cli.serving.metrics_address import answering
+from outreach_server.cli.serving.serving import bind
 from outreach_server.monitoring.exposition import PART_LINES, Exposition
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"

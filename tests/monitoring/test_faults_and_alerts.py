@@ -18,17 +18,17 @@ import httpx
 import pytest
 
 from outreach import WorkspaceMode
+from outreach.ledger.leases import leases
 from outreach.models import API_SCOPES
-from outreach.operations.waves import leases
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
+from outreach.providers.http.account_client import AccountClient
 from outreach.storage.base import writer as base_writer
 from outreach.storage.sqlite import SqliteStorage, connect, thread
 from outreach.storage.sqlite.writer import Transactions
 from outreach.testing.fault_server import Answer, Fault, FaultServer
 from outreach.testing.scripted import ScriptedCarrier, accept, not_sent
 from outreach.testing.virtual_time import clock_of_loop, real_time
-from outreach.wire.account_client import AccountClient
 from outreach_server import create_app
 from tests.engine.rig import WatchedStorage
 from tests.monitoring.scenes import CALM, Disk, Scene, scene, stand_still

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from outreach.errors import ConfigError
 from outreach.integrations.prometheus.write_errors import POSTGRES_ERRORS, SQLITE_ERRORS, WRITE_ERRORS, write_error
 from outreach_server import ServerMetrics, create_app
-from outreach_server.cli.metrics_address import metrics_of
+from outreach_server.cli.serving.metrics_address import metrics_of
 from outreach_server.config import ServerConfig, host_and_port
 from outreach_server.contract import contract_bytes
 from outreach_server.monitoring.server_metrics import ERRORS, OTHER, operations_of

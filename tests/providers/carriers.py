@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 from urllib.parse import parse_qsl, urlsplit
 
-from outreach.clock import format_timestamp
+from outreach.core.clock import format_timestamp
 from outreach.protocols.adapter import Callback
 from outreach.testing.fault_server import Answer, Received
 from tests.carriers.telnyx import given as telnyx

@@ -12,18 +12,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from outreach import EngineConfig, NewAgent, NewCall, NewMessage, NewWorkspace, Outreach, WorkspaceMode
+from outreach.dispatch.worker import Worker
+from outreach.ledger.sending import singles
+from outreach.ledger.sending.singles import IntentTerms
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.models.work import WorkUnit
-from outreach.operations.waves import singles
-from outreach.operations.waves.singles import IntentTerms
 from outreach.plugins import ledger_archives
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols import SystemClock
-from outreach.runners.worker import Worker
+from outreach.rules.call_settlement import ProviderAnalyser
 from outreach.storage.sqlite.memory import MemoryStorage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_lease, make_worker, new_id
-from outreach.working_set import Transaction
 from tests.engine.given import BACKOFF, EPOCH
 from tests.providers.carriers import CARRIERS, SENDER, CarrierPart
 from tests.providers.parts import PUBLIC_URL, Event, Part, Taken

@@ -10,12 +10,12 @@ from outreach.models.account import PROVIDERS
 from outreach.models.base import Channel
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus
-from outreach.policy.explanations import FAILURE_TEXTS, OWN_CODES
-from outreach.policy.settlement import TRANSIENT_FAILURES
+from outreach.providers.voice.elevenlabs import reasons as elevenlabs
+from outreach.providers.voice.retell import reasons as retell
+from outreach.providers.voice.vapi import reasons as vapi
 from outreach.reasons import describe_reason, explain
-from outreach.voice.elevenlabs import reasons as elevenlabs
-from outreach.voice.retell import reasons as retell
-from outreach.voice.vapi import reasons as vapi
+from outreach.rules.explanations import FAILURE_TEXTS, OWN_CODES
+from outreach.rules.settlement import TRANSIENT_FAILURES
 from tests import provider_documents
 
 _NO_FAILURES = {CallStatus.COMPLETED, CallStatus.BUSY, CallStatus.NO_ANSWER}
@@ -24,7 +24,7 @@ _NO_FAILURES = {CallStatus.COMPLETED, CallStatus.BUSY, CallStatus.NO_ANSWER}
 def table(provider: str) -> Any:
     """Return the module with a provider's explanations."""
     kind = "carriers" if PROVIDERS[provider] == "carrier" else "voice"
-    return import_module(f"outreach.{kind}.{provider}.explanations")
+    return import_module(f"outreach.providers.{kind}.{provider}.explanations")
 
 
 def sentences(provider: str) -> list[str]:
@@ -37,7 +37,7 @@ def sentences(provider: str) -> list[str]:
 @pytest.mark.parametrize("carrier", CARRIERS)
 def test_every_code_of_a_carrier_is_explained(carrier: str) -> None:
     """All that the adapter knows, and nothing that it does not."""
-    errors = import_module(f"outreach.carriers.{carrier}.errors")
+    errors = import_module(f"outreach.providers.carriers.{carrier}.errors")
     known = {*errors.FAILURES, *getattr(errors, "AMBIGUOUS", ())}
     assert set(table(carrier).MEANINGS) == known
     for code in known:
@@ -140,7 +140,7 @@ def test_a_code_says_more_than_its_class() -> None:
 )
 def test_codes_of_twilio_that_people_meet_are_explained(code: str, reason: str, word: str) -> None:
     """What expired unsent is tried again; what a network may have delivered is not."""
-    assert import_module("outreach.carriers.twilio.errors").FAILURES[code] == reason
+    assert import_module("outreach.providers.carriers.twilio.errors").FAILURES[code] == reason
     told = explain(provider="twilio", code=code, reason=reason)
     assert told is not None
     assert word in told.meaning
@@ -150,7 +150,7 @@ def test_codes_of_twilio_that_people_meet_are_explained(code: str, reason: str, 
 @pytest.mark.parametrize("carrier", CARRIERS)
 def test_a_failure_that_may_pass_says_that_it_is_retried_only_while_retry_is_on(carrier: str) -> None:
     """Retry is off by default; only a limit is waited for without it."""
-    failures = import_module(f"outreach.carriers.{carrier}.errors").FAILURES
+    failures = import_module(f"outreach.providers.carriers.{carrier}.errors").FAILURES
     passing = {code: reason for code, reason in failures.items() if reason in TRANSIENT_FAILURES}
     assert passing
     for code, reason in passing.items():

@@ -13,8 +13,8 @@ from tests.process.waiting import PATIENCE, wait_for
 from tests.providers.carriers import CARRIERS
 from tests.providers.voices import VOICES
 
-ADAPTERS = frozenset(f"outreach.carriers.{one.name}" for one in CARRIERS) | frozenset(
-    f"outreach.voice.{one.name}" for one in VOICES
+ADAPTERS = frozenset(f"outreach.providers.carriers.{one.name}" for one in CARRIERS) | frozenset(
+    f"outreach.providers.voice.{one.name}" for one in VOICES
 )
 
 
@@ -30,8 +30,8 @@ def _of_adapters(names: set[str]) -> Iterator[str]:
         first, *rest = name.split(".")
         if first == "httpx":
             yield first
-        if ".".join([first, *rest][:3]) in ADAPTERS:
-            yield ".".join([first, *rest][:3])
+        if ".".join([first, *rest][:4]) in ADAPTERS:
+            yield ".".join([first, *rest][:4])
 
 
 def _run(place: Place, *arguments: str) -> set[str]:
@@ -58,7 +58,7 @@ def test_a_command_imports_the_adapter_that_it_is_about(place: Place) -> None:
     """`accounts list` of a workspace that has none needs none; `accounts fields` needs its own, and no HTTP client."""
     command = ("-m", "outreach_server", "--database", place.url, "accounts")
     assert _run(place, *command, "list", place.workspace_id) == set()
-    assert _run(place, *command, "fields", "telnyx") == {"outreach.carriers.telnyx"}
+    assert _run(place, *command, "fields", "telnyx") == {"outreach.providers.carriers.telnyx"}
 
 
 @pytest.mark.soak("starts processes that import everything")

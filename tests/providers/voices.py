@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from outreach.protocols.adapter import Callback
+from outreach.providers.http.signatures import keyed_digest
 from outreach.testing.fault_server import Answer, Received
-from outreach.wire.signatures import keyed_digest
 from tests.carriers.kit import callback
 from tests.providers.parts import Event, Part, Taken
 from tests.voice.elevenlabs.stand_in import ElevenLabsStandIn

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Final
 
-from outreach.voice import base
+from outreach.providers.voice import base
 from tests.reference.markdown import page, table
 
 CARRIERS: Final = ("telnyx", "twilio", "vonage")
@@ -38,7 +38,7 @@ def codes_page() -> str:
     """Return the page of the failure classes of carriers' codes, and of the effects of voice providers' reasons."""
     parts = []
     for carrier in CARRIERS:
-        parts += [f"## {carrier}", _codes(import_module(f"outreach.carriers.{carrier}.errors").FAILURES)]
+        parts += [f"## {carrier}", _codes(import_module(f"outreach.providers.carriers.{carrier}.errors").FAILURES)]
     for provider in VOICE_PROVIDERS:
         parts += [f"## {provider}", _reasons(provider)]
     introduction = (
@@ -56,7 +56,7 @@ def _codes(failures: Mapping[str, str]) -> str:
 
 
 def _reasons(provider: str) -> str:
-    reasons = import_module(f"outreach.voice.{provider}.reasons")
+    reasons = import_module(f"outreach.providers.voice.{provider}.reasons")
     if provider == "elevenlabs":
         named = [(f"`{name}`", end) for name, end in {**reasons.TWILIO, **reasons.FAILURES}.items()]
         named += [(f"SIP {code}", end) for code, end in reasons.SIP.items()]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from outreach_server.cli import main
-from outreach_server.cli.setting_flags import SettingOption
+from outreach_server.cli.setup.setting_flags import SettingOption
 from tests.reference.markdown import page, plain, table
 
 _COMMON = ("--config", "--database", "--json")

@@ -7,13 +7,13 @@ from typing import Any
 import httpx
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.adapter import CallbackRefused
+from outreach.providers.voice import base
+from outreach.providers.voice.elevenlabs import ADAPTER
 from outreach.testing.builders import WORKSPACE_ID
 from outreach.testing.fault_server import Answer
-from outreach.voice import base
-from outreach.voice.elevenlabs import ADAPTER
 from tests.sdk.capture import both
 from tests.voice.adapters import CONTACT, FULL, call_request, called_back, connection_of
 from tests.voice.elevenlabs.test_callbacks import BODY, SECRET, signed

@@ -8,11 +8,11 @@ import pytest
 
 from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.adapter import CallbackRefused
+from outreach.providers.voice.retell import ADAPTER
+from outreach.providers.voice.retell.provider import body_of
+from outreach.providers.voice.retell.reasons import call_end_for_reason
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.testing.fault_server import Answer
-from outreach.voice.retell import ADAPTER
-from outreach.voice.retell.provider import body_of
-from outreach.voice.retell.reasons import call_end_for_reason
 from tests.sdk.capture import both
 from tests.voice.adapters import FULL, call_request, called_back, clock_at, connection_of
 from tests.voice.retell.test_callbacks import BODY, CALL, KEY, MILLIS, signed

@@ -8,10 +8,10 @@ import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from outreach.carriers.telnyx import ADAPTER
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Callback, CallbackRefused
+from outreach.providers.carriers.telnyx import ADAPTER
 from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, as_json, callback, connection, message
 from tests.carriers.telnyx.given import CREDENTIALS, ID, PUBLIC_KEY, a_payload, signed
 from tests.sdk.capture import both

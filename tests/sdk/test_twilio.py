@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl
 import httpx
 import pytest
 
-from outreach.carriers.twilio import ADAPTER
-from outreach.carriers.twilio.signature import verified_fields
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Callback, CallbackRefused
+from outreach.providers.carriers.twilio import ADAPTER
+from outreach.providers.carriers.twilio.signature import verified_fields
 from outreach.testing.builders import NOW
 from tests.carriers.kit import BODY, CALLBACK_URL, SENDER, TO, as_json, callback, connection, lookup, message
 from tests.carriers.twilio.given import ACCOUNT_SID, CREDENTIALS, SHARED_SECRET, SID, TOKEN, a_message, signed

@@ -8,10 +8,10 @@ import pytest
 
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState
+from outreach.providers.voice.vapi import ADAPTER
+from outreach.providers.voice.vapi.provider import overrides_of
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.testing.fault_server import Answer
-from outreach.voice.vapi import ADAPTER
-from outreach.voice.vapi.provider import overrides_of
 from tests.sdk.capture import both
 from tests.voice.adapters import CONTACT, FULL, call_request, called_back, clock_at, connection_of
 

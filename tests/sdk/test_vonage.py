@@ -10,11 +10,11 @@ import attrs
 import httpx
 import pytest
 
-from outreach.carriers.vonage import ADAPTER
-from outreach.carriers.vonage.tokens import application_token
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Callback, CallbackRefused
+from outreach.providers.carriers.vonage import ADAPTER
+from outreach.providers.carriers.vonage.tokens import application_token
 from outreach.testing.builders import NOW
 from tests.carriers.kit import BODY, CALLBACK_URL, as_json, connection, message
 from tests.carriers.vonage.given import (

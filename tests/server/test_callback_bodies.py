@@ -12,7 +12,8 @@ from starlette.applications import Starlette
 from starlette.types import Message
 
 from outreach import NewWorkspace, Outreach, WorkspaceMode
-from outreach_server import body, create_app, fair_semaphore
+from outreach_server import create_app, fair_semaphore
+from outreach_server.bodies import body
 from outreach_server.context import Server
 from outreach_server.fair_semaphore import FairSemaphore
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign

@@ -12,7 +12,8 @@ import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach import NewWorkspace, NotFound, Outreach
-from outreach_server import body, create_app
+from outreach_server import create_app
+from outreach_server.bodies import body
 from outreach_server.context import RequestState, set_request_state
 from outreach_server.errors import FaultMiddleware
 from tests.server.conftest import Service, sms_body

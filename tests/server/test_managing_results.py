@@ -15,8 +15,8 @@ import pytest
 from starlette.requests import Request
 
 from outreach import MessageStatus
-from outreach.operations.campaigns.closing import close_open_recipients
-from outreach.working_set import Transaction
+from outreach.ledger.campaigns.closing import close_open_recipients
+from outreach.storage.unit_of_work import Transaction
 from outreach_server.download import DownloadResponse, made_in_turn, prefers
 from outreach_server.fair_semaphore import FairSemaphore
 from tests.server.conftest import Service, Tenant, serve

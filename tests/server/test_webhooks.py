@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from outreach import WorkspaceMode
-from outreach.vault import Vault
+from outreach.core.vault import Vault
 from tests.fake_provider import CREDENTIALS, FakeAdapter, sign
 from tests.server.conftest import Service
 from tests.server.test_errors import check_envelope

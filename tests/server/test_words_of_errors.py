@@ -12,9 +12,9 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from outreach import ConfigError, NewWorkspace, Outreach
+from outreach.core.vault import Vault
 from outreach.protocols import Callback, CallbackEvent, Connection
 from outreach.protocols.adapter import CallbackRefused
-from outreach.vault import Vault
 from outreach_server import create_app
 from tests.fake_provider import CREDENTIALS
 from tests.logged import NUMBER, SECRETS, TOKEN, break_down, listening

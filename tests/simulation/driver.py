@@ -16,13 +16,13 @@ from typing import Final
 import anyio
 import attrs
 
-from outreach.config import EngineConfig
+from outreach.core.config import EngineConfig
+from outreach.core.logged_errors import logged_error
 from outreach.engine import Outreach
 from outreach.errors import OutreachError, StorageUnreachable
-from outreach.logged_errors import logged_error
 from outreach.storage.base.group_commit import CommitUnknown
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.virtual_time import VirtualClock, VirtualTimeError
-from outreach.working_set import Transaction
 from tests.simulation.cuts import cuts_of
 from tests.simulation.faults import Fault, Faults, Turns
 from tests.simulation.invariants.all_workspaces import AllWorkspaces

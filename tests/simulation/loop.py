@@ -10,7 +10,7 @@ from contextvars import Context, ContextVar, copy_context
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVarTuple
 
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.testing.virtual_time import VirtualTimeLoop
 from tests.simulation.set_order import NumberedTask
 

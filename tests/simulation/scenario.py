@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from outreach.config import EngineConfig
+from outreach.core.config import EngineConfig
 from outreach.engine import Outreach
 from outreach.models.base import ScheduleType
 from outreach.models.campaign import CallerIdAllocation, NewCallCampaign, NewSmsCampaign

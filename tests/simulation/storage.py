@@ -15,7 +15,7 @@ from typing import Any, Final, Self, TypeVar, cast
 
 import attrs
 
-from outreach.clock import Clock, SystemClock
+from outreach.core.clock import Clock, SystemClock
 from outreach.errors import StorageError
 from outreach.models.campaign import Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
@@ -27,8 +27,8 @@ from outreach.storage.sqlite.backend import Session, SqliteBackend
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.sqlite.writer import Transactions
-from outreach.working_set import Transaction
-from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.kinds import CAMPAIGNS, RECIPIENTS
 from tests.simulation.cuts import Cuts
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.fence import Fence, Turn
@@ -132,7 +132,7 @@ class Connection:
         commits: Returns how many commits there were.
 
     Attributes:
-        session: Its working set and tables.
+        session: Its unit of work and tables.
         recording: The same; its writes are recorded.
         writer: Held by the one operation of the process that writes.
     """

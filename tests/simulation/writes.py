@@ -14,7 +14,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 
 RecipientKey = tuple[str, int]
 """Campaign and position."""

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url
 from outreach.storage.sqlite import SqliteStorage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_audit_entry
-from outreach.working_set import Transaction
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
 

@@ -15,7 +15,7 @@ from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import CampaignStatus, RecipientStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import Workspace
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 
 NOW = datetime(2026, 11, 20, 16, 10, 25, 123456, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.database import check_database, copy_database
 from outreach.errors import DatabaseInUse, DatabaseMissing, StorageError
 from outreach.models.prices import Price, PriceTable
@@ -29,10 +29,10 @@ from outreach.storage.postgres import transfer as postgres_transfer
 from outreach.storage.postgres.transfer import PostgresEndpoint
 from outreach.storage.sqlite import schema
 from outreach.storage.sqlite.transfer import SqliteEndpoint, copied_tables
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing import builders
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.storage_tables.base_contract import AWKWARD_TEXTS, OTHER_WORKSPACE, pending, publish
-from outreach.working_set import Transaction
 from tests import postgres
 from tests.cli.conftest import Cli
 

@@ -14,6 +14,7 @@ from outreach.errors import StorageError
 from outreach.models.hours import TimeWindow
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite.memory import MemoryStorage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     WORKSPACE_ID,
     make_agent,
@@ -23,7 +24,6 @@ from outreach.testing.builders import (
 )
 from outreach.testing.storage_contract import StorageContract
 from outreach.testing.storage_tables.base_contract import publish
-from outreach.working_set import Transaction
 
 
 @pytest.mark.anyio

@@ -25,9 +25,9 @@ from outreach.storage.postgres import storage as storage_module
 from outreach.storage.postgres.connect import PostgresConnection, connect, conninfo_of
 from outreach.storage.postgres.pool import configure
 from outreach.storage.postgres.transactions import FencedTransactions
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_workspace
 from outreach.testing.waiting import until
-from outreach.working_set import Transaction
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
 from tests.storage.conftest import append, opened, subjects

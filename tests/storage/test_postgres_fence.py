@@ -11,14 +11,14 @@ import psycopg
 import pytest
 
 from outreach.errors import StorageError
+from outreach.ledger.leases import claims
+from outreach.ledger.leases.claims import SINGLES, Wanted
 from outreach.models.work import DatabaseHome
-from outreach.operations.waves import claims
-from outreach.operations.waves.claims import SINGLES, Wanted
 from outreach.storage.postgres.connect import PostgresConnection
 from outreach.storage.postgres.transactions import FencedTransactions
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_worker, make_workspace
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
-from outreach.working_set import Transaction
 from tests import postgres
 from tests.storage.conftest import opened
 

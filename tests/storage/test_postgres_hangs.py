@@ -20,7 +20,7 @@ from outreach.storage.postgres import PostgresStorage, listening, lock, pipeline
 from outreach.storage.postgres import connect as connect_module
 from outreach.storage.postgres.connect import PostgresConnection, ServerHangs, ServerSilent, connect, conninfo_of
 from outreach.storage.postgres.transactions import FencedTransactions
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
 from tests.storage.conftest import append, opened, subjects

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import psycopg
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.storage.postgres import PostgresStorage, lock, postgres_storage_from_url
 from outreach.storage.postgres.connect import PostgresConnection, conninfo_of
 from outreach.storage.postgres.lock import PostgresDispatchLock

@@ -18,10 +18,10 @@ from outreach.storage.postgres.connect import PostgresConnection
 from outreach.storage.postgres.pipelined_reader import PipelinedReader
 from outreach.storage.postgres.readers import Readers
 from outreach.storage.postgres.single_query import CapturedQuery
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_campaign, make_workspace
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, publish
 from outreach.testing.virtual_time import real_time
-from outreach.working_set import Transaction
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
 from tests.storage.conftest import opened

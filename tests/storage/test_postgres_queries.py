@@ -19,7 +19,7 @@ from outreach.storage.postgres.schema import column_types
 from outreach.storage.postgres.sql import Queries, for_driver
 from outreach.storage.sqlite import sql as sqlite_queries
 from outreach.storage.sqlite.memory import empty_database, open_image
-from outreach.working_set.kinds import ALL_KINDS, AUDIT, LOADING_CAMPAIGNS, TRAIL
+from outreach.storage.unit_of_work.kinds import ALL_KINDS, AUDIT, LOADING_CAMPAIGNS, TRAIL
 from tests import postgres
 
 AGGREGATES = sorted(path.stem for path in Path(shared.__file__).parent.glob("*.sql"))

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.storage.postgres import postgres_storage_from_url
 from tests import postgres
 from tests.storage.sqlite_support import set_up

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.storage.postgres import postgres_storage_from_url
 from outreach.testing.storage_contract import StorageContract
 from tests import postgres

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from outreach import ConfigError, NewWorkspace, Outreach
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.database import backup_database, check_database, migrate_database, restore_database, shown_url
 from outreach.errors import DatabaseInUse, DatabaseMissing, DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.opening import storage_from_url
 from outreach.storage.postgres import PostgresStorage, pool, postgres_storage_from_url, schema
 from outreach.storage.postgres.connect import OPEN_KEY, connect, conninfo_of
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_workspace
 from outreach.testing.storage_tables.base_contract import given_recipients
-from outreach.working_set import Transaction
 from tests import postgres
 
 UNSAFE_SERVER = [

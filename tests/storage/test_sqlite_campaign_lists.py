@@ -8,15 +8,15 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus
 from outreach.storage.sqlite import SqliteStorage
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.kinds import CAMPAIGNS
+from outreach.storage.unit_of_work.tables import campaign_lists
 from outreach.testing.builders import NOW, make_call_campaign, make_campaign, make_workspace
-from outreach.working_set import Transaction
-from outreach.working_set.kinds import CAMPAIGNS
-from outreach.working_set.tables import campaign_lists
 from tests.storage.sqlite_support import opened
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from outreach import Outreach
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.database import check_database, compact_database
 from outreach.errors import ConfigError, DatabaseInUse, DatabaseMissing, StorageError
 from outreach.storage.sqlite import SqliteStorage, compacting, schema

@@ -9,13 +9,13 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.storage.sqlite import SqliteStorage
 from tests.storage.sqlite_support import subjects
 
 WRITER = """
 import asyncio, sys
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.storage.sqlite import SqliteStorage
 from tests.storage.sqlite_support import appending
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.errors import DatabaseLogDeleted, DatabaseReplaced
 from outreach.models.work import HighWaterMark
 from outreach.storage.sqlite import SqliteStorage, watch

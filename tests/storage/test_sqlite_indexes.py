@@ -11,7 +11,7 @@ from sqlite_utils import Database
 
 from outreach.storage import sql as shared
 from outreach.storage.sqlite import schema, sql, statements
-from outreach.working_set.kinds import ALL_KINDS
+from outreach.storage.unit_of_work.kinds import ALL_KINDS
 
 _SQL_FILES = sorted(path.stem for path in Path(shared.__file__).parent.glob("*.sql"))
 

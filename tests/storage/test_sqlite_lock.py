@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.errors import DispatchRefused
 from outreach.models.work import HighWaterMark
 from outreach.storage.sqlite import SqliteStorage, lock

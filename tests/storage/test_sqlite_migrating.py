@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 from sqlite_utils import Database, Migrations
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.database import migrate_database
 from outreach.errors import DatabaseInUse, StorageError
 from outreach.storage.base import progress

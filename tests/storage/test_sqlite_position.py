@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.errors import DispatchRefused
+from outreach.ledger.access import workspaces
 from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
 from outreach.models.work import HighWaterMark, WorkUnit
-from outreach.operations.access import workspaces
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.compacting import compact
 from outreach.storage.sqlite.position import Position, PositionFile
 from outreach.storage.sqlite.restoring import restore
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_key
-from outreach.working_set import Transaction
 from tests.storage.sqlite_support import NOW, dispatch, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from outreach.storage.sqlite import SqliteStorage
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.storage.sqlite_support import appending, opened, subjects
 
 pytestmark = pytest.mark.anyio

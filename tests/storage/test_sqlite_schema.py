@@ -12,7 +12,7 @@ import anyio
 import pytest
 from sqlite_utils import Database, Migrations
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.database import check_database, migrate_database
 from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
 from outreach.storage.sqlite import SqliteStorage, connect, schema

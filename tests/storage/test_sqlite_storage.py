@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.storage_contract import StorageContract
 

@@ -9,14 +9,14 @@ import attrs
 import pytest
 from sqlite_utils import Database
 
-from outreach import working_set
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.storage import sql as shared
+from outreach.storage import unit_of_work
 from outreach.storage.sql import parse
 from outreach.storage.sqlite import SqliteStorage, schema, sql
 from outreach.storage.sqlite.backend import Session
-from outreach.working_set import AlreadyExists, Transaction
+from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from tests.storage.sqlite_support import NOW, contacts, dispatch, opened, set_up
 
 SQL_FILES = sorted(path.stem for path in Path(shared.__file__).parent.glob("*.sql"))
@@ -203,7 +203,7 @@ def test_what_is_asked_over_everything_follows_an_index_of_the_few(
 
 def test_every_query_is_used() -> None:
     """A query that nothing asks for is a mistake."""
-    package = Path(working_set.__file__).parent
+    package = Path(unit_of_work.__file__).parent
     asked = set(re.findall(r'"(?:\w+\.)?(\w+)"', "".join(path.read_text() for path in package.rglob("*.py"))))
     # Every table of what a workspace's owner sets up has a list.
     assert {name.partition("?")[0] for aggregate in SQL_FILES for name in sql.load(aggregate)} <= asked | {"list"}

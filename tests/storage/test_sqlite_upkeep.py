@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from outreach import Outreach
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.database import backup_database, check_database, copy_database, migrate_database, restore_database
 from outreach.errors import (
     ConfigError,
@@ -26,8 +26,8 @@ from outreach.errors import (
     DatabaseReplaced,
     StorageError,
 )
+from outreach.ledger.leases import leases
 from outreach.models.work import DatabaseHome
-from outreach.operations.waves import leases
 from outreach.storage.sqlite import SqliteStorage, schema
 from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.lock import SqliteDispatchLock

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from outreach import NewWorkspace, Outreach
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.errors import ConfigError, DatabaseMissing
 from outreach.storage.sqlite import SqliteStorage, sqlite_storage_from_url
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.errors import DatabaseReplaced, StorageError
 from outreach.models.work import HighWaterMark
 from outreach.storage.sqlite import SqliteStorage, footprint, watch

@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.errors import StorageBusy, StorageError
 from outreach.storage.base import writer
 from outreach.storage.sqlite import (
@@ -22,7 +22,7 @@ from outreach.storage.sqlite import (
     thread,
 )
 from outreach.storage.sqlite.thread import BUSY_SECONDS
-from outreach.working_set import AlreadyExists, Transaction
+from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from tests.storage.sqlite_support import NOW, appending, campaign, contacts, entry, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio

@@ -28,12 +28,12 @@ from outreach import (
     NewWorkspace,
     NotFound,
 )
+from outreach.providers.http.call_plugin import Aborted
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.sync import Outreach, fail_after
 from outreach.sync.streams import Items
 from outreach.testing.builders import new_id
 from outreach.testing.scripted import ScriptedCarrier
-from outreach.wire.call_plugin import Aborted
 from tests.sync.conftest import QUICK
 
 CAMPAIGN = NewSmsCampaign(name="Spring", body="Hi", carrier="twilio", from_number="+14155550199")
@@ -112,7 +112,7 @@ def test_an_error_shows_the_line_that_called_and_the_service(engine: Outreach) -
         engine.workspaces.get(new_id())
     frames = traceback.extract_tb(caught.tb)
     assert frames[0].name == "test_an_error_shows_the_line_that_called_and_the_service"
-    assert [frame.name for frame in frames if frame.filename.endswith("services/workspaces.py")]
+    assert [frame.name for frame in frames if frame.filename.endswith("services/tenants/workspaces.py")]
 
 
 def test_items_end_with_their_error_after_what_came_before(engine: Outreach) -> None:

@@ -18,8 +18,8 @@ import anyio
 import pytest
 
 from outreach import ConfigError
+from outreach.dispatch.worker import Worker
 from outreach.errors import DatabaseMissing, StorageError
-from outreach.runners.worker import Worker
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.sync import Outreach, fail_after
 from outreach.sync.thread import EngineClosed, EngineThread

@@ -5,7 +5,7 @@ import anyio.lowlevel
 import pytest
 
 from outreach import NewMessage, NewWorkspace, Outreach
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.protocols.carrier import OutboundMessage

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outreach.clock import Clock, SystemClock
+from outreach.core.clock import Clock, SystemClock
 from outreach.testing.builders import NOW
 from outreach.testing.clock import ManualClock, ShiftedClock
 

@@ -60,7 +60,7 @@ async def test_after(outreach_engine, outreach_workspace):
 CONTRACTS: Final = """
 import asyncio
 import pytest
-from outreach.config import EngineConfig
+from outreach.core.config import EngineConfig
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.carrier_contract import CarrierContract

@@ -19,7 +19,7 @@ import pytest
 from anyio import to_thread
 
 from outreach import EngineConfig, Outreach
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.storage.sqlite import SqliteStorage
 from outreach.testing.virtual_time import (
     START,

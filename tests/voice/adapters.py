@@ -13,7 +13,7 @@ import attrs
 import httpx
 import pytest
 
-from outreach.clock import Clock, SystemClock
+from outreach.core.clock import Clock, SystemClock
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport
 from outreach.models.states import DispatchState

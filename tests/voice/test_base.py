@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus
-from outreach.policy.call_settlement import ProviderAnalyser
-from outreach.policy.settlement import TRANSIENT_FAILURES
+from outreach.providers.voice import base
+from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.settlement import TRANSIENT_FAILURES
 from outreach.testing.builders import NOW
-from outreach.voice import base
 from tests.voice.adapters import call_request
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "voice-variables.md"

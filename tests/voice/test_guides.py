@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from outreach.providers.voice import base
 from outreach.server_support import PUBLIC_URL_VARIABLE
-from outreach.voice import base
 from tests.reference.codes import MEANINGS, VOICE_PROVIDERS
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "voice"
@@ -23,7 +23,7 @@ ALL_GUIDES = pytest.mark.parametrize(
 def test_every_field_of_the_credentials_is_explained(guide: Path) -> None:
     """The example can be connected as it stands, but for its values, and the table has every field."""
     text = guide.read_text(encoding="utf-8")
-    adapter: Any = importlib.import_module(f"outreach.{guide.parent.name}.{guide.stem}").ADAPTER
+    adapter: Any = importlib.import_module(f"outreach.providers.{guide.parent.name}.{guide.stem}").ADAPTER
     (example,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     given = json.loads(example)
     assert {field.name for field in adapter.fields if field.required} <= set(given)

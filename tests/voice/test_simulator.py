@@ -8,18 +8,18 @@ from pathlib import Path
 import anyio
 import pytest
 
-from outreach.clock import Clock, SystemClock
-from outreach.config import SimulatorConfig
-from outreach.ids import UuidV7Source
+from outreach.core.clock import Clock, SystemClock
+from outreach.core.config import SimulatorConfig
+from outreach.core.ids import UuidV7Source
 from outreach.models.reports import CallReport, Report
 from outreach.models.states import CallStatus
-from outreach.policy.call_settlement import ProviderAnalyser
 from outreach.protocols.voice import CallRequest
+from outreach.providers.voice.simulator import SimulatedVoice
+from outreach.rules.call_settlement import ProviderAnalyser
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedVoice
 from outreach.testing.voice_contract import VoiceContract
-from outreach.voice.simulator import SimulatedVoice
 from tests.labs import ScriptedLab, SimulatorLab
 
 pytestmark = pytest.mark.anyio

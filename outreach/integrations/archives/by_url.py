@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.errors import ConfigError
 from outreach.integrations.archives import ledgers
 from outreach.models.archive import ArchiveResult, ListedArchive

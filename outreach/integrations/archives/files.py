@@ -17,7 +17,7 @@ from outreach.storage.sqlite.connect import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.copying import open_read_only
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.schema import apply_migrations, version_of
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 
 _LOCK_SECONDS: Final = 10.0
 

@@ -13,9 +13,9 @@ from datetime import datetime
 from outreach.errors import ArchiveUnavailable
 from outreach.models.archive import Archive, ArchivedErasure, ListedArchive
 from outreach.models.trail import TrailEntry
-from outreach.working_set import Transaction
-from outreach.working_set.tables.reports import Reports
-from outreach.working_set.tables.trail import Trail
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.tables.reports import Reports
+from outreach.storage.unit_of_work.tables.trail import Trail
 
 
 @contextmanager

@@ -17,14 +17,14 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from outreach.clock import Clock, format_timestamp, parse_timestamp
-from outreach.convert.columns import json_text
-from outreach.convert.json_reports import write_campaign_report
+from outreach.core.clock import Clock, format_timestamp, parse_timestamp
 from outreach.errors import StorageError
 from outreach.integrations.archives.files import transaction
+from outreach.ledger.campaigns.reporting import REPLY_WINDOW, report_of
+from outreach.ledger.common import campaign_of
 from outreach.models.archive import ArchiveResult
-from outreach.operations.campaigns.reporting import REPLY_WINDOW, report_of
-from outreach.operations.common import campaign_of
+from outreach.serialization.columns import json_text
+from outreach.serialization.json_reports import write_campaign_report
 from outreach.storage.base.progress import Progress
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.memory import empty_database, open_image

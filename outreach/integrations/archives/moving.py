@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from outreach.clock import Clock, SystemClock, format_timestamp
+from outreach.core.clock import Clock, SystemClock, format_timestamp
 from outreach.errors import ArchiveUnavailable, DatabaseMissing, InvalidRequest, NotFound, StorageError
 from outreach.integrations.archives.files import identity_of, lock_archive, make_archive, transaction
 from outreach.integrations.archives.mover import Mover
+from outreach.ledger.campaigns.reporting import REPLY_WINDOW
 from outreach.models.archive import ArchiveResult
-from outreach.operations.campaigns.reporting import REPLY_WINDOW
 from outreach.storage.base.progress import Progress, ProgressCallback
 from outreach.storage.sqlite.archive_mark import is_archive
 from outreach.storage.sqlite.connect import BUSY_SECONDS

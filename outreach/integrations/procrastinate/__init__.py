@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from outreach.extras import needed_for
+from outreach.core.extras import needed_for
 
 with needed_for("The dispatcher procrastinate"):
     import procrastinate  # noqa: F401 - only whether it is there

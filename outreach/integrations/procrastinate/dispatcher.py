@@ -16,7 +16,8 @@ from procrastinate.connector import BaseAsyncConnector
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
 
-from outreach.clock import StepWatch
+from outreach.core.clock import StepWatch
+from outreach.core.log_throttle import LogThrottle
 from outreach.dispatch.leased import FIRST_BACKOFF_SECONDS, LeasedDispatcher, UnitState
 from outreach.errors import ConfigError, StorageError
 from outreach.integrations.procrastinate.jobs import (
@@ -30,7 +31,6 @@ from outreach.integrations.procrastinate.jobs import (
     queue_of,
 )
 from outreach.integrations.procrastinate.schema import conninfo_of
-from outreach.log_throttle import LogThrottle
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.dispatcher import DispatcherFactory, DispatcherParts
 from outreach.protocols.instrumentation import Instrumentation

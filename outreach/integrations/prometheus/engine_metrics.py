@@ -11,7 +11,8 @@ from typing import Final
 import anyio
 
 import outreach
-from outreach.clock import StepWatch
+from outreach.core.clock import StepWatch
+from outreach.core.logged_errors import masked
 from outreach.engine import Outreach
 from outreach.errors import StorageError
 from outreach.integrations.prometheus import families
@@ -19,7 +20,6 @@ from outreach.integrations.prometheus.families import Family
 from outreach.integrations.prometheus.gauges import of_dispatcher, of_figures, of_files
 from outreach.integrations.prometheus.tallies import BoundedNames, Collector, Counts, Histograms, Labels, Metric, gauge
 from outreach.integrations.prometheus.write_errors import WRITE_ERRORS, write_error
-from outreach.logged_errors import masked
 from outreach.models.base import Channel
 from outreach.models.database import EngineFigures
 from outreach.models.dispatch import Dispatch, DispatchOutcome

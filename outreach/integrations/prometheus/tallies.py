@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final, Protocol
 
-from outreach.extras import needed_for
+from outreach.core.extras import needed_for
 from outreach.integrations.prometheus.families import Family
 
 with needed_for("outreach.integrations.prometheus"):

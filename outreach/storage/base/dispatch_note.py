@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from outreach.clock import format_timestamp, parse_timestamp
+from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.errors import DispatchRefused
 from outreach.models.work import HighWaterMark
 

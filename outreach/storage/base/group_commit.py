@@ -8,9 +8,9 @@ from typing import Protocol
 
 from outreach.errors import DatabaseReplaced, StorageError
 from outreach.storage.base.jobs import Job
-from outreach.working_set import Transaction
-from outreach.working_set.journal import RollbackRequired
-from outreach.working_set.working_set import WorkingSet
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.journal import RollbackRequired
+from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 
 class CommitUnknown(StorageError):
@@ -18,9 +18,9 @@ class CommitUnknown(StorageError):
 
 
 class Session(Protocol):
-    """A connection's working set and tables."""
+    """A connection's unit of work and tables."""
 
-    rows: WorkingSet
+    rows: UnitOfWork
     transaction: Transaction
 
 

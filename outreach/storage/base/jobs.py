@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from outreach.protocols.storage import Operation
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 
 
 @attrs.define(eq=False, kw_only=True)

@@ -1,7 +1,7 @@
 """The writer: operations queue up and are committed in groups.
 
 A disk syncs fifty operations as fast as one, so that the operations that queue up during a commit form the next group:
-one transaction, one working set, one commit, then the answers.
+one transaction, one unit of work, one commit, then the answers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.errors import StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
@@ -34,7 +34,7 @@ class GroupWriter:
     """Commits operations in groups.
 
     Args:
-        session: The working set and tables.
+        session: The unit of work and tables.
         control: How transactions begin and end.
         wake: Has the writer's thread call `work`; may be called from any thread.
         clock: Measures the length of groups.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from outreach.extras import needed_for
+from outreach.core.extras import needed_for
 
 with needed_for("A PostgreSQL database"):
     import psycopg  # noqa: F401 - only whether it is there

@@ -1,4 +1,4 @@
-"""The PostgreSQL backend of a working set: each call is one statement, whatever the number of rows."""
+"""The PostgreSQL backend of a unit of work: each call is one statement, whatever the number of rows."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
-from outreach.convert.columns import Value
+from outreach.serialization.columns import Value
 from outreach.storage.postgres.connect import PostgresConnection
 from outreach.storage.postgres.errors import is_row_error
 from outreach.storage.postgres.sql import Queries, Types, arrays, for_driver
-from outreach.working_set import Transaction
-from outreach.working_set.backend import Change, Row, Write, write_one_by_one
-from outreach.working_set.kinds import Kind
-from outreach.working_set.working_set import WorkingSet
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.backend import Change, Row, Write, write_one_by_one
+from outreach.storage.unit_of_work.kinds import Kind
+from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 _COPY: Final = re.compile(r"^COPY ", re.MULTILINE)
 
 
 class PostgresBackend:
-    """The connection of the present transaction; see `working_set.backend.Backend`.
+    """The connection of the present transaction; see `unit_of_work.backend.Backend`.
 
     Args:
         types: The type of each column.
@@ -155,9 +155,9 @@ _STATEMENTS: Final = {"load": _load, "insert": _insert, "put": _put, "update": _
 
 
 class Session:
-    """A working set with its tables; transactions give it a connection."""
+    """A unit of work with its tables; transactions give it a connection."""
 
     def __init__(self, types: Types, *, read_only: bool = False) -> None:
         self.backend = PostgresBackend(types)
-        self.rows = WorkingSet(self.backend, read_only=read_only)
+        self.rows = UnitOfWork(self.backend, read_only=read_only)
         self.transaction = Transaction(self.rows)

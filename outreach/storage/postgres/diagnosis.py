@@ -9,7 +9,7 @@ from typing import Final
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from outreach.command_lines import pip_commands
+from outreach.core.command_lines import pip_commands
 from outreach.errors import OutreachError
 from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
 from outreach.storage.base.schema import named

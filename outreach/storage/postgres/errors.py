@@ -8,7 +8,7 @@ import psycopg
 from psycopg import errors
 
 from outreach.errors import StorageBusy, StorageError, StorageFull, StorageUnreachable
-from outreach.working_set import AlreadyExists
+from outreach.storage.unit_of_work import AlreadyExists
 
 _ROW_CLASSES: Final = frozenset({"21", "22", "23", "42", "54"})
 """Classes of SQLSTATE: cardinality, data, integrity, names and types, limits of a row or an index."""

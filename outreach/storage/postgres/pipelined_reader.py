@@ -20,9 +20,9 @@ from outreach.storage.postgres.connect import BUSY_SECONDS, PostgresConnection, 
 from outreach.storage.postgres.pool import configure
 from outreach.storage.postgres.single_query import CapturedQuery, QueryCaptured, SingleQueryBackend
 from outreach.storage.postgres.sql import Types
-from outreach.working_set import Transaction
-from outreach.working_set.backend import Row
-from outreach.working_set.working_set import WorkingSet
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.backend import Row
+from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 _PAUSE_SECONDS: Final = 1.0
 """How long no new connection is tried after one was lost or refused."""
@@ -69,7 +69,7 @@ class PipelinedReader:
         self._home = home
         self._loop = asyncio.get_running_loop()
         self._backend = SingleQueryBackend(types)
-        self._rows = WorkingSet(self._backend, read_only=True)
+        self._rows = UnitOfWork(self._backend, read_only=True)
         self._transaction = Transaction(self._rows)
         self._connection: PostgresConnection | None = None
         # The library forgets it with the connection.

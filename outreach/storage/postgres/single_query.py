@@ -6,11 +6,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from outreach.convert.columns import Value
+from outreach.serialization.columns import Value
 from outreach.storage.postgres.backend import PostgresBackend
 from outreach.storage.postgres.sql import Types
-from outreach.working_set.backend import Row
-from outreach.working_set.kinds import Kind
+from outreach.storage.unit_of_work.backend import Row
+from outreach.storage.unit_of_work.kinds import Kind
 
 _PLACEHOLDER: Final = re.compile(r"%(?:\(([a-z_]+)\))?s")
 

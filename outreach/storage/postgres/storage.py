@@ -13,7 +13,7 @@ from typing import Final, Self, TypeVar, cast
 import anyio
 import psycopg
 
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.errors import StorageError, StorageUnreachable
 from outreach.models.diagnosis import DiagnosisFinding
 from outreach.protocols.instrumentation import Instrumentation

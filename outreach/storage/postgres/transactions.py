@@ -20,7 +20,7 @@ from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import BUSY_SECONDS, LONGEST_SECONDS, PostgresConnection
 from outreach.storage.postgres.errors import as_caller_error, first_line, is_passing, translate
 from outreach.storage.postgres.pool import Pool
-from outreach.working_set.journal import RollbackRequired
+from outreach.storage.unit_of_work.journal import RollbackRequired
 
 FIND_OUT_SECONDS: Final = 30.0
 """How long the outcome of a commit is looked for; the server ends idle transactions long before."""
@@ -68,7 +68,7 @@ class FencedTransactions:
 
     Args:
         pool: Where connections come from.
-        session: The working set that writes.
+        session: The unit of work that writes.
         on_loss: Called when the database has lost transactions.
 
     Attributes:

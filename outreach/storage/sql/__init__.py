@@ -32,7 +32,7 @@ A word in braces stands for what each database has in its own way:
 | `{milliseconds:a\|b}` | whole milliseconds from `a` to `b` | `strftime` | `extract` |
 
 A line that ends with `-- if given` is the condition of a filter. Such a query has a name for each choice of filters:
-`page` has none of them, and `page?channel,status` has both (`working_set.backend.filtered`). A query with `-- or each`
+`page` has none of them, and `page?channel,status` has both (`unit_of_work.backend.filtered`). A query with `-- or each`
 but without that filter is made for each channel, and merged in its order, for which each channel has an index.
 
 A query that differs in more than words stands beside its backend, in a file of the same name.
@@ -50,8 +50,8 @@ from typing import Final, get_args
 import attrs
 
 from outreach.models.base import Channel
-from outreach.working_set.backend import filtered
-from outreach.working_set.kinds import ALL_KINDS, AUDIT, TRAIL
+from outreach.storage.unit_of_work.backend import filtered
+from outreach.storage.unit_of_work.kinds import ALL_KINDS, AUDIT, TRAIL
 
 _HEADER: Final = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 _WORD: Final = re.compile(r"\{(\w+)(?::([^{}]*))?\}")

@@ -1,4 +1,4 @@
-"""The SQLite backend of a working set."""
+"""The SQLite backend of a unit of work."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from outreach.clock import Clock, SystemClock
-from outreach.convert.columns import Value, json_text
+from outreach.core.clock import Clock, SystemClock
+from outreach.serialization.columns import Value, json_text
 from outreach.storage.sqlite import statements
-from outreach.working_set import Transaction
-from outreach.working_set.backend import Change, Row, Write, write_one_by_one
-from outreach.working_set.kinds import Kind
-from outreach.working_set.working_set import WorkingSet
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.backend import Change, Row, Write, write_one_by_one
+from outreach.storage.unit_of_work.kinds import Kind
+from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 _SYSTEM: Final = SystemClock()
 
@@ -22,7 +22,7 @@ _ROW_ERRORS: Final = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.
 
 
 class SqliteBackend:
-    """One connection to a SQLite database; see `working_set.backend.Backend`.
+    """One connection to a SQLite database; see `unit_of_work.backend.Backend`.
 
     Its owner opens it with `isolation_level=None`, and begins and ends its transactions. `clock` is the machine's.
     """
@@ -77,12 +77,12 @@ class SqliteBackend:
 
 
 class Session:
-    """A connection with its working set and tables.
+    """A connection with its unit of work and tables.
 
     The connection is opened with `isolation_level=None`; with `read_only` operations may only read.
     """
 
     def __init__(self, connection: sqlite3.Connection, *, read_only: bool = False, clock: Clock = _SYSTEM) -> None:
         self.connection = connection
-        self.rows = WorkingSet(SqliteBackend(connection, clock), read_only=read_only)
+        self.rows = UnitOfWork(SqliteBackend(connection, clock), read_only=read_only)
         self.transaction = Transaction(self.rows)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import attrs
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
 from outreach.storage.sqlite.connect import BUSY_SECONDS, create_private

@@ -11,7 +11,7 @@ from typing import Final
 
 import aiosqlite
 
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.errors import StorageError
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.copying import require_database

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from outreach.clock import SystemClock
-from outreach.command_lines import pip_commands
+from outreach.core.clock import SystemClock
+from outreach.core.command_lines import pip_commands
 from outreach.errors import DatabaseLogDeleted, DatabaseReplaced, StorageError
 from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
-from outreach.policy.status_findings import FULL_BYTES, LOW_BYTES
+from outreach.rules.status_findings import FULL_BYTES, LOW_BYTES
 from outreach.storage.base.schema import named
 from outreach.storage.sqlite.archive_mark import is_archive
 from outreach.storage.sqlite.copying import integrity_problems, is_empty, open_read_only, sibling_path

@@ -6,7 +6,7 @@ import sqlite3
 from typing import Final
 
 from outreach.errors import StorageBusy, StorageError, StorageFull
-from outreach.working_set import AlreadyExists
+from outreach.storage.unit_of_work import AlreadyExists
 
 _DUPLICATE: Final = frozenset(
     {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_ROWID}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import attrs
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.storage.base.progress import ProgressCallback
 from outreach.storage.sqlite.archive_mark import is_archive, is_archive_file

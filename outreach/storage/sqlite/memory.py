@@ -11,7 +11,7 @@ from typing import Self, TypeVar, cast
 
 from anyio.lowlevel import checkpoint
 
-from outreach.clock import Clock, SystemClock
+from outreach.core.clock import Clock, SystemClock
 from outreach.errors import ConfigError, StorageError
 from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.protocols.storage import DispatchLock, Operation
@@ -19,7 +19,7 @@ from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.errors import as_caller_error
 from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.sqlite.writer import Transactions
-from outreach.working_set.running import run_writing
+from outreach.storage.unit_of_work.running import run_writing
 
 T = TypeVar("T")
 

@@ -7,10 +7,10 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from outreach.convert.columns import Value
+from outreach.serialization.columns import Value
 from outreach.storage.sqlite.sql import statement
-from outreach.working_set.backend import Change
-from outreach.working_set.kinds import Kind
+from outreach.storage.unit_of_work.backend import Change
+from outreach.storage.unit_of_work.kinds import Kind
 
 __all__ = ["load_many", "load_one", "statement", "write"]
 

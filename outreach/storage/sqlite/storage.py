@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar, cast
 
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.errors import ConfigError, StorageError
 from outreach.models.diagnosis import DiagnosisFinding
 from outreach.protocols.instrumentation import Instrumentation

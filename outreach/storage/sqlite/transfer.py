@@ -11,7 +11,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
 
-from outreach.clock import SystemClock
+from outreach.core.clock import SystemClock
 from outreach.errors import DatabaseMissing, StorageError
 from outreach.models.work import DatabaseHome
 from outreach.storage.base.transfer import UNFINISHED, Row, Table

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.errors import ConfigError, DatabaseInUse, DatabaseLogDeleted, DatabaseReplaced
 from outreach.storage.sqlite.footprint import FileState, Footprint, continues, has_commits, read_file_state, salts_of
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import aiosqlite
 
-from outreach.clock import Clock
+from outreach.core.clock import Clock
 from outreach.errors import DatabaseLogDeleted, StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
@@ -69,7 +69,7 @@ class Writer:
 
     Args:
         connection: Opened with `isolation_level=None`.
-        session: The connection's working set and tables.
+        session: The connection's unit of work and tables.
         clock: Measures the length of groups.
         watch: Detects that the file was replaced.
         positions: Records outside the file how far each commit has brought the ledger.

@@ -11,6 +11,7 @@ import pytest
 from outreach.models.account import CallbackRecord, StoredAccount
 from outreach.models.states import CallStatus
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import (
     NOW,
     make_account,
@@ -28,7 +29,6 @@ from outreach.testing.storage_tables.base_contract import (
     ContractBase,
     awkward_moments,
 )
-from outreach.working_set import AlreadyExists, Transaction
 
 
 class AccountsContract(ContractBase):

@@ -15,8 +15,8 @@ from outreach.models.campaign import Campaign
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import RecipientStatus
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, WORKSPACE_ID, make_campaign, make_prepared, make_workspace
-from outreach.working_set import Transaction
 
 THIS_WORKSPACE: Final = WORKSPACE_ID
 OTHER_WORKSPACE: Final = "0195554e-0000-7000-8000-00000000beef"

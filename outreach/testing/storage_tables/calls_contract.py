@@ -11,6 +11,7 @@ import pytest
 from outreach.models.message import InboundMessage
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, MessageStatus
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import NOW, make_agent, make_call, make_inbound, make_message, new_id
 from outreach.testing.storage_tables.base_contract import (
     MAX_INTEGER,
@@ -23,7 +24,6 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_texts,
     given_recipients,
 )
-from outreach.working_set import AlreadyExists, Transaction
 
 
 async def given_agent(storage: Storage, workspace_id: str = THIS_WORKSPACE) -> str:

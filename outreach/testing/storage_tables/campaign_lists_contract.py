@@ -15,10 +15,10 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.database import CampaignGroup
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.tables.campaign_lists import StoredCampaign
 from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, new_id
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK, ContractBase, publish
-from outreach.working_set import Transaction
-from outreach.working_set.tables.campaign_lists import StoredCampaign
 
 NAMES = {
     "accents": "Été à Paris",

@@ -11,6 +11,7 @@ from outreach.models.campaign import AgentSnapshot, CallerIdAllocation, Counters
 from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -33,7 +34,6 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_texts,
     given_campaign,
 )
-from outreach.working_set import Transaction
 
 
 class CampaignsContract(ContractBase):

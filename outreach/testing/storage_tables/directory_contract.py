@@ -12,6 +12,7 @@ import pytest
 from outreach.models.resources import FlowStep
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -31,7 +32,6 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
 )
-from outreach.working_set import AlreadyExists, Transaction
 
 OWNED: dict[str, Callable[..., Any]] = {
     "keys": make_key,

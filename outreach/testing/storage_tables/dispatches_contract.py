@@ -13,6 +13,7 @@ import pytest
 from outreach.models.dispatch import Dispatch, UnknownDispatchCount
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message, new_id, new_phone
 from outreach.testing.storage_tables.base_contract import (
     MAX_INTEGER,
@@ -25,7 +26,6 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_texts,
     given_recipients,
 )
-from outreach.working_set import AlreadyExists, Transaction
 
 UNSETTLED = [DispatchState.DISPATCHING, DispatchState.UNKNOWN]
 SETTLED = [state for state in DispatchState if state not in UNSETTLED]

@@ -10,8 +10,9 @@ import pytest
 
 from outreach.models.recipient import Recipient
 from outreach.models.states import CLOSABLE_RECIPIENT_STATUSES, CampaignStatus, RecipientStatus
-from outreach.policy.call_settlement import DOUBLE_DIAL
 from outreach.protocols.storage import Storage
+from outreach.rules.call_settlement import DOUBLE_DIAL
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_campaign, make_prepared, new_id
 from outreach.testing.storage_tables.base_contract import (
     OTHER_WORKSPACE,
@@ -21,7 +22,6 @@ from outreach.testing.storage_tables.base_contract import (
     given_campaign,
     given_recipients,
 )
-from outreach.working_set import Transaction
 
 State = tuple[RecipientStatus, datetime | None]
 PENDING: State = (RecipientStatus.PENDING, None)

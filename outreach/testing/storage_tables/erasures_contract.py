@@ -12,6 +12,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.message import Message
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -37,7 +38,6 @@ from outreach.testing.storage_tables.base_contract import (
     given_campaign,
     given_recipients,
 )
-from outreach.working_set import Transaction
 
 _DAY = timedelta(days=1)
 

@@ -11,6 +11,7 @@ import pytest
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import (
     NOW,
     make_campaign,
@@ -25,7 +26,6 @@ from outreach.testing.storage_tables.base_contract import (
     given_campaign,
     pending,
 )
-from outreach.working_set import AlreadyExists, Transaction
 
 UNTIL = NOW + timedelta(minutes=5)
 

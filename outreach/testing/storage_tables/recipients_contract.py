@@ -15,6 +15,7 @@ from outreach.models.campaign import Counters, contribution
 from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.states import IN_FLIGHT_RECIPIENT_STATUSES, OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_recipient, make_unsubscribe, new_id
 from outreach.testing.storage_tables.base_contract import (
     MAX_INTEGER,
@@ -29,7 +30,6 @@ from outreach.testing.storage_tables.base_contract import (
     pending,
     publish,
 )
-from outreach.working_set import AlreadyExists, Transaction
 
 NESTED: dict[str, Any] = {
     "": None,

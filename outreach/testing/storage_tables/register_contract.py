@@ -13,6 +13,7 @@ from outreach.models.prices import Price, PriceTable
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.unsubscribe import UnsubscribeScope
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_unsubscribe
 from outreach.testing.storage_tables.base_contract import (
     MAX_INTEGER,
@@ -23,7 +24,6 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
 )
-from outreach.working_set import Transaction
 
 
 class RegisterContract(ContractBase):

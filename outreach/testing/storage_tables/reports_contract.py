@@ -15,6 +15,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -37,7 +38,6 @@ from outreach.testing.storage_tables.base_contract import (
     pending,
     publish,
 )
-from outreach.working_set import Transaction
 
 _HOUR = timedelta(hours=1)
 _LONDON, _TORONTO, _NEW_YORK = "+442079460018", "+14165550123", "+12125550123"

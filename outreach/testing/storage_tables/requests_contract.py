@@ -8,6 +8,7 @@ import attrs
 import pytest
 
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_audit_entry, make_stored_request, make_window
 from outreach.testing.storage_tables.base_contract import (
     MAX_INTEGER,
@@ -19,7 +20,6 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_moments,
     awkward_texts,
 )
-from outreach.working_set import Transaction
 
 
 class RequestsContract(ContractBase):

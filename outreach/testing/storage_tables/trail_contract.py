@@ -10,6 +10,7 @@ import pytest
 
 from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_trail_entry, new_id
 from outreach.testing.storage_tables.base_contract import (
     MAX_INTEGER,
@@ -22,7 +23,6 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_texts,
     given_campaign,
 )
-from outreach.working_set import Transaction
 
 
 async def append(storage: Storage, *entries: TrailEntry) -> None:

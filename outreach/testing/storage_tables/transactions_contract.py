@@ -15,6 +15,7 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.work import WorkUnit
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -29,7 +30,6 @@ from outreach.testing.builders import (
     new_id,
 )
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, ContractBase, given_campaign
-from outreach.working_set import AlreadyExists, Transaction
 
 
 class Broken(Exception):

@@ -11,6 +11,7 @@ import attrs
 from outreach.models.states import CallStatus, MessageStatus
 from outreach.models.work import Claim, DatabaseHome, HighWaterMark, WorkItem, WorkUnit
 from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -33,7 +34,6 @@ from outreach.testing.storage_tables.base_contract import (
     awkward_texts,
     given_campaign,
 )
-from outreach.working_set import Transaction
 
 CAMPAIGN: Final = WorkUnit("campaign", THIS_WORKSPACE, new_id())
 CALL: Final = WorkUnit("call", THIS_WORKSPACE, new_id())

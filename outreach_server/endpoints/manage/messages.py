@@ -8,10 +8,10 @@ from starlette.responses import Response
 
 from outreach.http import write_call, write_inbound_message, write_sms
 from outreach_server.auth import authenticate_request
+from outreach_server.bodies.strict_query import flag, words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import admit, page_response, path_id, read_page
 from outreach_server.replies import json_response
-from outreach_server.strict_query import flag, words
 
 
 class OneSms(HTTPEndpoint):

@@ -14,7 +14,7 @@ from outreach import NotFound
 from outreach.errors import CannotStart, ErrorDetail
 from outreach.http import in_update_names, read_campaign_start, write_managed_campaign
 from outreach.models import CampaignAction
-from outreach_server.body import Body
+from outreach_server.bodies.body import Body
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_optional_body, refuse_body
 from outreach_server.replies import answer_once

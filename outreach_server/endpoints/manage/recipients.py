@@ -12,10 +12,10 @@ from starlette.responses import Response
 from outreach import NotFound, RecipientStatus
 from outreach.http import write_history, write_recipient
 from outreach_server.auth import authenticate_request
+from outreach_server.bodies.strict_query import one_of, phone, words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import admit, page_response, path_id, read_page
 from outreach_server.replies import json_response
-from outreach_server.strict_query import one_of, phone, words
 
 _POSITION: Final = re.compile(r"[0-9]{1,18}")
 

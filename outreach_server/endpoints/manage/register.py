@@ -9,6 +9,7 @@ from starlette.responses import Response
 from outreach import NotFound
 from outreach.http import read_decision, read_new_unsubscribes, write_unsubscribe
 from outreach_server.auth import authenticate_request
+from outreach_server.bodies.strict_query import words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,
@@ -20,7 +21,6 @@ from outreach_server.endpoints.manage.common import (
     refuse_body,
 )
 from outreach_server.replies import answer_once, json_response
-from outreach_server.strict_query import words
 
 
 class Unsubscribes(HTTPEndpoint):

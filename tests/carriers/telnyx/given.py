@@ -11,7 +11,7 @@ from typing import Any, Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from outreach.clock import format_timestamp
+from outreach.core.clock import format_timestamp
 from outreach.protocols.adapter import Callback
 from outreach.testing.builders import NOW
 from outreach.testing.fault_server import Answer, Received

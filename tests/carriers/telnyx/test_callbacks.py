@@ -8,12 +8,12 @@ import attrs
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from outreach.carriers.base import LimitReset, seconds_to_reset
-from outreach.carriers.telnyx import ADAPTER
-from outreach.carriers.telnyx.callbacks import STATUSES
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, InboundMessageEvent
+from outreach.providers.carriers.base import LimitReset, seconds_to_reset
+from outreach.providers.carriers.telnyx import ADAPTER
+from outreach.providers.carriers.telnyx.callbacks import STATUSES
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.testing.clock import ManualClock
 from tests.carriers.junk import JunkRules

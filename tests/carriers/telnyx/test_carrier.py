@@ -7,11 +7,11 @@ from typing import Any, get_args
 import httpx
 import pytest
 
-from outreach.carriers.telnyx import ADAPTER, errors
-from outreach.carriers.telnyx.errors import deciding_error
-from outreach.clock import format_timestamp
+from outreach.core.clock import format_timestamp
 from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.states import DispatchState
+from outreach.providers.carriers.telnyx import ADAPTER, errors
+from outreach.providers.carriers.telnyx.errors import deciding_error
 from outreach.testing.builders import NOW
 from tests.carriers.adapters import AdapterRules, StandInContract
 from tests.carriers.faults import FaultMatrix

@@ -7,8 +7,8 @@ import httpx
 import jsonschema
 import pytest
 
-from outreach.carriers.telnyx import ADAPTER
-from outreach.carriers.telnyx.callbacks import STATUSES
+from outreach.providers.carriers.telnyx import ADAPTER
+from outreach.providers.carriers.telnyx.callbacks import STATUSES
 from tests.carriers.kit import Caught, lookup, sent
 from tests.carriers.telnyx.given import CREDENTIALS, ID, PROFILE, a_payload
 from tests.provider_documents import changed, check, is_refused, load, without

@@ -11,12 +11,12 @@ from urllib.parse import parse_qsl, unquote_to_bytes, urlencode
 import attrs
 import pytest
 
-from outreach.carriers.twilio import ADAPTER
-from outreach.carriers.twilio.callbacks import STATUSES
-from outreach.carriers.twilio.signature import verified_fields
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, InboundMessageEvent
+from outreach.providers.carriers.twilio import ADAPTER
+from outreach.providers.carriers.twilio.callbacks import STATUSES
+from outreach.providers.carriers.twilio.signature import verified_fields
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from tests.carriers.junk import JunkRules
 from tests.carriers.kit import CALLBACK_URL, SECONDS_TO_PACIFIC_MIDNIGHT, callback, connection

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl
 import httpx
 import pytest
 
-from outreach.carriers.twilio import ADAPTER
 from outreach.models.states import DispatchState
+from outreach.providers.carriers.twilio import ADAPTER
 from outreach.testing.builders import NOW
 from tests.carriers.adapters import AdapterRules, StandInContract
 from tests.carriers.faults import FaultMatrix

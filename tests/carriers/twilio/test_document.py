@@ -9,9 +9,9 @@ import httpx
 import jsonschema
 import pytest
 
-from outreach.carriers.twilio import ADAPTER
-from outreach.carriers.twilio.callbacks import STATUSES
-from outreach.carriers.twilio.carrier import FAILED
+from outreach.providers.carriers.twilio import ADAPTER
+from outreach.providers.carriers.twilio.callbacks import STATUSES
+from outreach.providers.carriers.twilio.carrier import FAILED
 from outreach.testing.builders import NOW
 from tests.carriers.kit import Caught, lookup, sent
 from tests.carriers.twilio.given import CREDENTIALS, SID, a_message

@@ -8,11 +8,11 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.carriers.vonage import ADAPTER
-from outreach.carriers.vonage.callbacks import STATUSES
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused, InboundMessageEvent
+from outreach.providers.carriers.vonage import ADAPTER
+from outreach.providers.carriers.vonage.callbacks import STATUSES
 from outreach.testing.builders import NOW, WORKSPACE_ID
 from outreach.testing.clock import ManualClock
 from tests.carriers.junk import JunkRules

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from outreach.carriers.vonage import ADAPTER
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
+from outreach.providers.carriers.vonage import ADAPTER
 from outreach.testing.builders import NOW
 from tests.carriers.adapters import AdapterRules, StandInContract
 from tests.carriers.faults import FaultMatrix

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from outreach.carriers.vonage import ADAPTER
-from outreach.carriers.vonage.callbacks import STATUSES
-from outreach.carriers.vonage.errors import AMBIGUOUS, FAILURES
+from outreach.providers.carriers.vonage import ADAPTER
+from outreach.providers.carriers.vonage.callbacks import STATUSES
+from outreach.providers.carriers.vonage.errors import AMBIGUOUS, FAILURES
 from outreach.testing.builders import NOW
 from tests.carriers.kit import sent
 from tests.carriers.vonage.given import ACCEPTED, CREDENTIALS, application

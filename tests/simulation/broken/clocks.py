@@ -7,16 +7,11 @@ from typing import Any
 
 import pytest
 
-from outreach.operations.settling import reconciling
-from outreach.operations.waves import (
-    clock_steps,
-    committing,
-    leases,
-    pace,
-    planning,
-)
-from outreach.policy.deciding import MAX_AHEAD
-from outreach.working_set import Transaction
+from outreach.ledger.leases import clock_steps, leases
+from outreach.ledger.sending import committing, pace, planning
+from outreach.ledger.settling import reconciling
+from outreach.rules.deciding import MAX_AHEAD
+from outreach.storage.unit_of_work import Transaction
 
 
 def let_slots_recede(patch: pytest.MonkeyPatch) -> None:

@@ -9,20 +9,21 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.clock import SharedClock
+from outreach.core.clock import SharedClock
+from outreach.dispatch.permits import WorkerPermits
+from outreach.dispatch.worker import Worker
+from outreach.ledger.leases import claims, workers
+from outreach.ledger.leases.claims import Granted, Wanted
+from outreach.ledger.leases.workers import StaleLeaseDetector
+from outreach.ledger.sending import permits
+from outreach.ledger.sending.permits import Permits
+from outreach.ledger.settling import ledger
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
-from outreach.operations.settling import ledger
-from outreach.operations.waves import claims, permits, workers
-from outreach.operations.waves.claims import Granted, Wanted
-from outreach.operations.waves.permits import Permits
-from outreach.operations.waves.workers import StaleLeaseDetector
-from outreach.policy.settlement import Backoff
-from outreach.runners.permits import WorkerPermits
-from outreach.runners.worker import Worker
-from outreach.working_set import Transaction
-from outreach.working_set.working_set import WorkingSet
+from outreach.rules.settlement import Backoff
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 from tests.simulation.faults import Fault
 from tests.simulation.fence import Fence, Turn
 
@@ -80,14 +81,14 @@ def believe_a_clock_set_forth(patch: pytest.MonkeyPatch) -> None:
 
 def keep_rows_of_others(patch: pytest.MonkeyPatch) -> None:
     """Keep what is known of rows when another node has committed."""
-    begin = WorkingSet.begin
+    begin = UnitOfWork.begin
 
-    def keeping(self: WorkingSet) -> None:
+    def keeping(self: UnitOfWork) -> None:
         if self._version is not None:
             self._version = self.backend.version()
         begin(self)
 
-    patch.setattr(WorkingSet, "begin", keeping)
+    patch.setattr(UnitOfWork, "begin", keeping)
 
 
 def take_no_fence(patch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from outreach.dispatch.outbox import Outbox
+from outreach.dispatch.worker import Worker
 from outreach.models.dispatch import Dispatch, DispatchOutcome
-from outreach.runners.outbox import Outbox
-from outreach.runners.worker import Worker
 
 
 def forget_what_is_in_doubt(patch: pytest.MonkeyPatch) -> None:

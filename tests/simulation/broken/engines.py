@@ -9,6 +9,15 @@ from typing import Any, cast
 import attrs
 import pytest
 
+from outreach.dispatch.campaigns import CampaignRunner
+from outreach.dispatch.channels import CampaignChannel
+from outreach.dispatch.reconciler import Reconciler
+from outreach.dispatch.worker import Worker
+from outreach.ledger.campaigns import closing
+from outreach.ledger.campaigns.recipients import put_recipient
+from outreach.ledger.leases import leases
+from outreach.ledger.sending import committing, intents
+from outreach.ledger.settling import ledger, recipient_outcomes
 from outreach.models.campaign import Counters
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.plans import (
@@ -20,16 +29,8 @@ from outreach.models.plans import (
 from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState
 from outreach.models.work import CampaignRunState
-from outreach.operations.campaigns import closing
-from outreach.operations.campaigns.recipients import put_recipient
-from outreach.operations.settling import ledger, recipient_outcomes
-from outreach.operations.waves import committing, intents, leases
-from outreach.policy.settlement import Backoff
-from outreach.runners.campaigns import CampaignRunner
-from outreach.runners.channels import CampaignChannel
-from outreach.runners.reconciler import Reconciler
-from outreach.runners.worker import Worker
-from outreach.working_set import Transaction
+from outreach.rules.settlement import Backoff
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.broken import clocks, records, sets, tenancy, waits
 
 

@@ -9,22 +9,23 @@ from typing import Any
 import attrs
 import pytest
 
+from outreach.dispatch import outbox
+from outreach.dispatch.worker import Worker
 from outreach.errors import LeaseLost
+from outreach.ledger.leases import leases
+from outreach.ledger.opt_out import inbound
+from outreach.ledger.sending import committing, singles
+from outreach.ledger.settling import message_outcomes, recipient_outcomes, reconciling
 from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import InboundMessage
 from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.work import WorkerLease
-from outreach.operations.register import inbound
-from outreach.operations.settling import message_outcomes, recipient_outcomes, reconciling
-from outreach.operations.waves import committing, leases, singles
-from outreach.policy import settlement
-from outreach.policy.settlement import ended_recipient
 from outreach.providers.pool import ProviderRequest, SendRequest
-from outreach.runners import outbox
-from outreach.runners.worker import Worker
-from outreach.working_set import Transaction
+from outreach.rules import settlement
+from outreach.rules.settlement import ended_recipient
+from outreach.storage.unit_of_work import Transaction
 
 
 def fail_without_cause(patch: pytest.MonkeyPatch) -> None:

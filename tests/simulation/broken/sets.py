@@ -1,4 +1,4 @@
-"""Engines whose working set is broken; each on purpose in one place."""
+"""Engines whose unit of work is broken; each on purpose in one place."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from typing import Any
 
 import pytest
 
+from outreach.dispatch.worker import Worker
+from outreach.ledger.sending import committing, intents
+from outreach.ledger.sending.intents import CommittedIntent
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.plans import Wave, WaveResult
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus
-from outreach.operations.waves import committing, intents
-from outreach.operations.waves.intents import CommittedIntent
-from outreach.runners.worker import Worker
-from outreach.working_set import Transaction
-from outreach.working_set.journal import Journal, Rows
-from outreach.working_set.kinds import CAMPAIGNS, RECIPIENTS
-from outreach.working_set.tables.work import Runs
-from outreach.working_set.working_set import WorkingSet
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.journal import Journal, Rows
+from outreach.storage.unit_of_work.kinds import CAMPAIGNS, RECIPIENTS
+from outreach.storage.unit_of_work.tables.work import Runs
+from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 
 def keep_a_row_after_a_stop(patch: pytest.MonkeyPatch) -> None:
     """Know an active campaign as it was at its first transaction, whatever is committed of it later."""
-    begin, commit = WorkingSet.begin, WorkingSet.commit
+    begin, commit = UnitOfWork.begin, UnitOfWork.commit
     kept: dict[tuple[int, Any], Campaign] = {}
 
-    def remember(self: WorkingSet) -> None:
+    def remember(self: UnitOfWork) -> None:
         begin(self)
         for row in self.cached_rows(CAMPAIGNS):
             if row is not None and row.status is CampaignStatus.ACTIVE:
                 kept.setdefault((id(self), CAMPAIGNS.key_of(row)), row)
 
-    def restore(self: WorkingSet) -> None:
+    def restore(self: UnitOfWork) -> None:
         commit(self)
         known = self._rows[CAMPAIGNS.table].known
         for (owner, key), row in kept.items():
             if owner == id(self) and key in known:
                 known[key] = row
 
-    patch.setattr(WorkingSet, "begin", remember)
-    patch.setattr(WorkingSet, "commit", restore)
+    patch.setattr(UnitOfWork, "begin", remember)
+    patch.setattr(UnitOfWork, "commit", restore)
 
 
 def lose_a_buffered_write(patch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import attrs
 import pytest
 
+from outreach.ledger.opt_out import entries, inbound
 from outreach.models.unsubscribe import Unsubscribe
-from outreach.operations.register import entries, inbound
-from outreach.services import unsubscribes
-from outreach.working_set import Transaction
+from outreach.services.registers import unsubscribes
+from outreach.storage.unit_of_work import Transaction
 
 
 def opt_out_everywhere(patch: pytest.MonkeyPatch) -> None:

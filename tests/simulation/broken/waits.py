@@ -8,19 +8,19 @@ from typing import Any
 import attrs
 import pytest
 
+from outreach.dispatch.channels import CallChannel
+from outreach.ledger.campaigns import closing, transitions
+from outreach.ledger.campaigns.recipients import put_recipient
+from outreach.ledger.sending import committing, intents
+from outreach.ledger.settling import ledger, reconciling
+from outreach.ledger.settling import recipient_outcomes as outcomes
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.recipient import Recipient
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.operations.campaigns import closing, transitions
-from outreach.operations.campaigns.recipients import put_recipient
-from outreach.operations.settling import ledger, reconciling
-from outreach.operations.settling import recipient_outcomes as outcomes
-from outreach.operations.waves import committing, intents
-from outreach.policy.deciding import next_caller_id
-from outreach.runners.channels import CallChannel
-from outreach.working_set import Transaction
+from outreach.rules.deciding import next_caller_id
+from outreach.storage.unit_of_work import Transaction
 
 
 def believe_too_early(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import Report
 from outreach.models.states import DispatchState
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.ledger import Broken
 from tests.simulation.invariants.outside_records import Reached
 from tests.simulation.invariants.workspace import Invariants

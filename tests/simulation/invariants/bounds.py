@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import attrs
 
-from outreach.config import EngineConfig
+from outreach.core.config import EngineConfig
 
 
 @attrs.frozen(kw_only=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from outreach.ledger.common import provider_of
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CampaignStatus, DispatchState, WorkspaceStatus
-from outreach.operations.common import provider_of
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.bounds import Bounds
 from tests.simulation.invariants.intents import ACCOUNT_TROUBLE
 from tests.simulation.invariants.ledger import Broken, Ledger

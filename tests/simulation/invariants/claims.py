@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from outreach.ledger.leases.claims import SINGLES
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
-from outreach.operations.waves.claims import SINGLES
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.faults import Faults
 from tests.simulation.invariants.ledger import Broken, Ledger
 from tests.simulation.invariants.outside_records import OutsideRecords

@@ -9,7 +9,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.campaign_statuses import CampaignStatusChecks, is_spent
 from tests.simulation.invariants.ledger import Broken, Ledger, named, subject_of
 

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 import attrs
 
+from outreach.ledger.common import call_settings_of, settings_of
 from outreach.models.campaign import Campaign
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
-from outreach.operations.common import call_settings_of, settings_of
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.bounds import Bounds
 from tests.simulation.invariants.endings import receipt_wait_is_over
 from tests.simulation.invariants.intents import NOT_SPOKEN_TO

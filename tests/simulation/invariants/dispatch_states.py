@@ -7,7 +7,7 @@ from typing import Final
 
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome
 from outreach.models.states import DispatchState, MessageStatus
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.bounds import Bounds
 from tests.simulation.invariants.ledger import Broken
 from tests.simulation.invariants.outside_records import OutsideRecords

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from outreach.ledger.common import settings_of
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.operations.common import settings_of
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.bounds import Bounds
 from tests.simulation.invariants.dispatch_states import NOT_TAKEN
 from tests.simulation.invariants.intents import ACCOUNT_TROUBLE, MAY_PASS, NOT_SPOKEN_TO

@@ -9,12 +9,12 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Final
 
+from outreach.ledger.common import workspace_of
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.operations.common import workspace_of
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.bounds import Bounds
 from tests.simulation.invariants.ledger import Broken, Ledger, Subject, named, subject_of
 from tests.simulation.invariants.outside_records import OutsideRecords

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import attrs
 
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.ledger import Broken
 from tests.simulation.storage import ProcessStorage
 

@@ -14,7 +14,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
 from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState, RecipientStatus
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.writes import RecipientKey, Writes
 
 Subject = tuple[str, str, int]

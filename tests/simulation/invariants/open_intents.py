@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextvars import Context
 from typing import Final
 
-from outreach.config import EngineConfig
+from outreach.core.config import EngineConfig
 from outreach.models.states import DispatchState
 from tests.simulation.invariants.all_workspaces import AllWorkspaces
 from tests.simulation.invariants.ledger import Broken

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime, timedelta
 
+from outreach.ledger.common import workspace_of
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CampaignStatus, DispatchState
-from outreach.operations.common import workspace_of
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.intents import is_forbidden
 from tests.simulation.invariants.ledger import Broken, Ledger, Subject, named, subject_of
 from tests.simulation.invariants.outside_records import OutsideRecords, Reached

@@ -11,7 +11,7 @@ from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.bounds import Bounds
 from tests.simulation.invariants.ledger import Broken, Ledger, Subject, named
 from tests.simulation.invariants.outside_records import OutsideRecords, Reached

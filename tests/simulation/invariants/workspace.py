@@ -12,7 +12,7 @@ from outreach.models.dispatch import ASSUMED_SENT, DispatchOutcome
 from outreach.models.recipient import Recipient
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.working_set import Transaction
+from outreach.storage.unit_of_work import Transaction
 from tests.simulation.faults import Faults
 from tests.simulation.invariants.bounds import Bounds
 from tests.simulation.invariants.campaign_statuses import CampaignStatusChecks

@@ -9,9 +9,9 @@ import pytest
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus
 from outreach.protocols.adapter import Callback, CallbackEvent
+from outreach.providers.http.signatures import keyed_digest
+from outreach.providers.voice.elevenlabs import ADAPTER
 from outreach.testing.builders import NOW, WORKSPACE_ID
-from outreach.voice.elevenlabs import ADAPTER
-from outreach.wire.signatures import keyed_digest
 from tests.carriers.junk import JunkRules
 from tests.voice.adapters import called_back, clock_at, connection_of, is_read
 

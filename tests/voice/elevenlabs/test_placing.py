@@ -11,10 +11,10 @@ import pytest
 from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.adapter import VoiceAdapter
 from outreach.protocols.carrier import LookupRequest
+from outreach.providers.voice.elevenlabs import ADAPTER
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.fault_server import Answer
 from outreach.testing.http_harness import FakeProvider
-from outreach.voice.elevenlabs import ADAPTER
 from tests import provider_documents
 from tests.voice.adapters import CONTACT, FULL, SENDER, AdapterContract, Recording, body_of, call_request, connection_of
 from tests.voice.elevenlabs.stand_in import ElevenLabsStandIn

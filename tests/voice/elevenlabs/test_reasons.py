@@ -5,8 +5,8 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.voice import base
-from outreach.voice.elevenlabs.reasons import ENDED, STATUSES, end_of_conversation, end_of_failure
+from outreach.providers.voice import base
+from outreach.providers.voice.elevenlabs.reasons import ENDED, STATUSES, end_of_conversation, end_of_failure
 from tests import provider_documents
 
 UNSURE = attrs.evolve(base.ANSWERED_BY_PERSON, answered_by=None)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from outreach.voice import base
-from outreach.voice.retell.reasons import ENDED, ENDS, STATUSES, call_end_for_reason, end_of
+from outreach.providers.voice import base
+from outreach.providers.voice.retell.reasons import ENDED, ENDS, STATUSES, call_end_for_reason, end_of
 from tests import provider_documents
 
 ADDED = {

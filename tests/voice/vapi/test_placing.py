@@ -12,10 +12,10 @@ import pytest
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, DispatchState
 from outreach.protocols.adapter import VoiceAdapter
 from outreach.protocols.carrier import LookupRequest
+from outreach.providers.voice.vapi import ADAPTER
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.fault_server import Answer
 from outreach.testing.http_harness import FakeProvider
-from outreach.voice.vapi import ADAPTER
 from tests import provider_documents
 from tests.voice.adapters import (
     CONTACT,

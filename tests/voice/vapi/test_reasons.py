@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from outreach.models.states import CallStatus
-from outreach.voice import base
-from outreach.voice.vapi.reasons import ENDS, PARTS, STATUSES, call_end_for_reason, end_of
+from outreach.providers.voice import base
+from outreach.providers.voice.vapi.reasons import ENDS, PARTS, STATUSES, call_end_for_reason, end_of
 from tests import provider_documents
 
 

@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from outreach.storage.sql import Dialect
-from outreach.working_set.kinds import AUDIT, TRAIL
+from outreach.storage.unit_of_work.kinds import AUDIT, TRAIL
 
 Types = Mapping[str, Mapping[str, str]]
 """The type of each column of each table, as a query writes it."""

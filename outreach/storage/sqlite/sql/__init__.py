@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final
 
 from outreach.storage.sql import Dialect
-from outreach.working_set.kinds import AUDIT, TRAIL
+from outreach.storage.unit_of_work.kinds import AUDIT, TRAIL
 
 _EACH: Final = "json_each(:$0) AS wanted"
 

@@ -1,0 +1,217 @@
+"""Settings of the engine, with their units in their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
+
+import attrs
+
+from outreach.core.config_sources import Bounds, Configurable
+from outreach.errors import ConfigError
+
+PUBLIC_URL_VARIABLE: Final = "OUTREACH_PUBLIC_URL"
+
+
+IN_PROCESS: Final = "in_process"
+"""The engine's own dispatcher; each other one is a plug-in of that name."""
+
+DISPATCHERS: Final = (IN_PROCESS, "procrastinate")
+
+MAX_WORKERS: Final = 16
+
+_MAX_SECONDS: Final = 3.2e9
+"""A hundred years: beyond, dates leave what Python can represent."""
+
+
+def _public_url(given: object) -> str | None:
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        raise ConfigError(f"The public address is {given!r}; it must be a text like https://outreach.example.com.")
+    text = given.strip()
+    if "?" in text or "#" in text or "@" in text:
+        # Not shown: what stands before an @ may be a password.
+        raise ConfigError("The public address has more than a host and a path: leave out what has ?, # or @.")
+    # Before it is taken apart: urlsplit drops some of these, and what was looked at would not be what is used.
+    if any(not character.isprintable() or character.isspace() for character in text):
+        raise ConfigError(f"The public address {text!r} has blanks or control characters in it: take them out.")
+    if not text.isascii():
+        raise ConfigError(
+            f"The public address {text!r} has characters that are not ASCII: write its host as xn--…, as DNS has "
+            "it, and its path with percent signs."
+        )
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        parts, host = urlsplit(""), None
+    local = host in {"127.0.0.1", "::1", "localhost"}
+    if not host or parts.scheme not in {"https", "http"} or (parts.scheme == "http" and not local):
+        raise ConfigError(f"The public address is {text!r}; it must be like https://outreach.example.com.")
+    if "_" in host:
+        raise ConfigError(
+            f"The public address {text!r} has an underscore in its host, which providers do not call back to: give the "
+            "server another name, such as one with a hyphen."
+        )
+    return text.rstrip("/")
+
+
+def _time(default: float) -> Any:
+    """Return a field for seconds, or days, that are more than none."""
+    return attrs.field(default=default, validator=Bounds(most=_MAX_SECONDS, above=True))
+
+
+def _time_or_none(default: float) -> Any:
+    """Return a field for seconds of which there may be none."""
+    return attrs.field(default=default, validator=Bounds(most=_MAX_SECONDS))
+
+
+def _dispatcher(instance: Any, attribute: Any, value: object) -> None:
+    if value not in DISPATCHERS:
+        raise ConfigError(
+            f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be one of {', '.join(DISPATCHERS)}."
+        )
+
+
+def _count(default: int, most: int) -> Any:
+    return attrs.field(default=default, validator=Bounds(least=1, most=most, integer=True))
+
+
+@attrs.frozen(kw_only=True)
+class EngineConfig(Configurable):
+    """How the engine behaves. A value that makes no sense is a `ConfigError`.
+
+    `EngineConfig.load(os.environ, file=Path("outreach.toml"))` reads every field: `docs/configuration.md`.
+
+    Attributes:
+        max_queued_intents: Intents that wait for their slot at a time, of all workers of the database together.
+        max_requests_in_flight: Requests to providers that have no outcome yet, of all workers together. The sum of both
+            bounds what a crash can leave unknown.
+        max_intent_age_seconds: No request starts later than this after the commit of its intent.
+        look_ahead_seconds: How long before its slot an intent may be committed, where several slots lie so close.
+        sparse_look_ahead_seconds: The same where slots lie farther apart: an intent that waits takes a place.
+        provider_timeout_seconds: After this a request without an answer is unknown.
+        time_slice_seconds: How long a runner works on one unit before others get their turn.
+        change_poll_seconds: How often changes of other processes are looked for.
+        max_workers: How many processes may dispatch from one database at a time; the others stand by.
+        dispatcher: What drives the work: `in_process`, or `procrastinate` by jobs in the same PostgreSQL; then up to 16
+            processes dispatch, whatever `max_workers` says.
+        worker_concurrency: How many campaigns, calls and messages a worker of Procrastinate works on at a time.
+        lease_seconds: How long a lease lasts without a heartbeat.
+        heartbeat_interval_seconds: How often the lease is renewed.
+        lock_retry_seconds: How often a process that may not dispatch yet asks again.
+        stop_grace_seconds: How long a stop waits for requests in flight.
+        acceptance_wait_seconds: How long POST /calls waits for the provider's acceptance.
+        single_expiry_seconds: A single call or message not dispatched for this long is canceled as stale.
+        missed_start_grace_seconds: A scheduled start missed by more than this pauses the campaign.
+        idempotency_key_ttl_seconds: How long an idempotency key is remembered.
+        idempotency_wait_seconds: How long a request waits for the first one with its key.
+        insert_batch_size: Recipients of a campaign that is created which are written in one transaction.
+        backoff_initial_seconds: The first wait after a deferral; each further wait is twice as long.
+        backoff_max_seconds: The longest wait after a deferral.
+        call_poll_seconds: How often a call in progress is asked for when no event comes.
+        call_status_seconds: How long a provider has to answer with the status of a call.
+        call_analysis_wait_seconds: For how long after a call's end its provider is asked for what the analysis says of
+            it, where no event has said so: first after a tenth of it, then after twice as long each time.
+        call_timeout_seconds: A placed call that has not ended this long after it was dialed ends as unconfirmed; one
+            that its agent allows to last longer, five minutes after that; one that its provider says is going on, after
+            12 hours and five minutes.
+        reconcile_delay_seconds: How long after its commit an unknown dispatch is first looked up at the provider.
+        reconcile_retry_seconds: How long after a look-up without a result the next one is made.
+        reconcile_deadline_seconds: How long after its commit an unknown dispatch ends as unconfirmed.
+        reconcile_interval_seconds: The pause between two rounds over the unknown dispatches.
+        receipt_timeout_seconds: How long an accepted message of a campaign waits for its final receipt while SMS retry
+            is on; then it counts as done. For so long after its completion a campaign is reopened where a message
+            failed at a limit.
+        cleanup_interval_seconds: How often what nobody needs any more is cleared away.
+        callback_retention_days: How long the events that providers call back are kept as they came.
+        public_url: Where this server is reached from outside, such as `https://outreach.example.com`: there providers
+            call back. None: no callback URL is sent.
+    """
+
+    tables: ClassVar[frozenset[str]] = frozenset({"simulator"})
+
+    max_queued_intents: int = _count(900, 100_000)
+    max_requests_in_flight: int = _count(600, 100_000)
+    max_intent_age_seconds: float = _time(5.0)
+    look_ahead_seconds: float = _time_or_none(0.5)
+    sparse_look_ahead_seconds: float = _time_or_none(0.1)
+    provider_timeout_seconds: float = _time(30.0)
+    time_slice_seconds: float = _time(30.0)
+    change_poll_seconds: float = _time(0.25)
+    max_workers: int = _count(1, MAX_WORKERS)
+    dispatcher: str = attrs.field(default="in_process", validator=_dispatcher)
+    worker_concurrency: int = attrs.field(
+        default=100, validator=Bounds(least=1, most=10_000, integer=True), metadata={"flag": "--concurrency"}
+    )
+    lease_seconds: float = _time(15.0)
+    heartbeat_interval_seconds: float = _time(2.0)
+    lock_retry_seconds: float = _time(0.5)
+    stop_grace_seconds: float = _time_or_none(7.0)
+    acceptance_wait_seconds: float = _time_or_none(1.5)
+    single_expiry_seconds: float = _time(600.0)
+    missed_start_grace_seconds: float = _time_or_none(3600.0)
+    idempotency_key_ttl_seconds: float = _time(86_400.0)
+    idempotency_wait_seconds: float = _time_or_none(30.0)
+    insert_batch_size: int = _count(2_500, 100_000)
+    backoff_initial_seconds: float = _time(1.0)
+    backoff_max_seconds: float = _time(300.0)
+    call_poll_seconds: float = _time(10.0)
+    call_status_seconds: float = _time(5.0)
+    call_analysis_wait_seconds: float = _time(600.0)
+    call_timeout_seconds: float = _time(14_400.0)
+    reconcile_delay_seconds: float = _time(60.0)
+    reconcile_retry_seconds: float = _time(120.0)
+    reconcile_deadline_seconds: float = _time(3600.0)
+    reconcile_interval_seconds: float = _time(5.0)
+    receipt_timeout_seconds: float = _time(14_400.0)
+    cleanup_interval_seconds: float = _time(30.0)
+    callback_retention_days: float = _time(30.0)
+    public_url: str | None = attrs.field(default=None, converter=_public_url)
+
+    def __attrs_post_init__(self) -> None:
+        """Check what only makes sense together."""
+        for shorter, longer in (
+            ("heartbeat_interval_seconds", "lease_seconds"),
+            ("backoff_initial_seconds", "backoff_max_seconds"),
+        ):
+            if getattr(self, shorter) > getattr(self, longer):
+                raise ConfigError(
+                    f"EngineConfig.{shorter} is {getattr(self, shorter):g}, and {longer} {getattr(self, longer):g}: "
+                    "the first must not be longer than the second."
+                )
+
+
+def _log_file(given: object) -> Path | None:
+    if given is not None and not isinstance(given, str | Path):
+        raise ConfigError(f"SimulatorConfig.log_file is {given!r}; it must be the path of a file, or None for no log.")
+    if given is None:
+        return None
+    path = Path(given)
+    # Checked now: where the first message could not be logged, its outcome would be unknown.
+    if path.is_dir() or not path.parent.is_dir():
+        raise ConfigError(f"SimulatorConfig.log_file is {str(path)!r}; it must be a file in a directory that is there.")
+    return path
+
+
+@attrs.frozen(kw_only=True)
+class SimulatorConfig(Configurable):
+    """How the simulators behave (docs/rules.md#sandbox).
+
+    Attributes:
+        log_file: A file that gets one JSON line for each message or call accepted; None for no log.
+        latency_ms: How long an answer takes.
+        failure_rate: Share of requests refused for now, 0 to 1.
+        seed: Seed of the simulators' randomness; None for a different run each time.
+        call_seconds: How long an answered call lasts.
+    """
+
+    table: ClassVar[str | None] = "simulator"
+
+    log_file: Path | None = attrs.field(default=None, converter=_log_file, metadata={"name": "log"})
+    latency_ms: float = attrs.field(default=20.0, validator=Bounds(most=600_000.0))
+    failure_rate: float = attrs.field(default=0.0, validator=Bounds(most=1.0))
+    seed: int | None = attrs.field(default=None, validator=Bounds(most=2.0**53, integer=True, optional=True))
+    call_seconds: float = attrs.field(default=2.0, validator=Bounds(most=86_400.0))

@@ -1,0 +1,241 @@
+"""Credentials at rest: encrypted with a key that is not in the database (docs/operations.md#security)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Hashable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+import attrs
+
+from outreach.core.extras import needed_for
+from outreach.core.secret_keys import (
+    HOW_TO_MAKE_ONE,
+    SECRET_KEY_FILE_VARIABLE,
+    SECRET_KEY_VARIABLE,
+    KeySource,
+    OwnKeyFile,
+    keys_from_environment,
+)
+from outreach.errors import ConfigError
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet, MultiFernet
+
+_PURPOSE: Final = "Storing the credentials of an account"
+
+_NOTHING: Final = object()
+
+_log = logging.getLogger(__name__)
+
+
+class _Keys(NamedTuple):
+    newest: Fernet
+    all: MultiFernet
+
+
+@attrs.frozen(kw_only=True)
+class KeyProblem:
+    """Why there is no key to decrypt with.
+
+    Attributes:
+        why: A sentence.
+        where: The variable or the file that ought to have it.
+        commands: What puts another key there.
+        made: Whether one is made at the next encryption.
+    """
+
+    why: str
+    where: str
+    commands: Sequence[str]
+    made: bool
+
+
+@attrs.frozen(kw_only=True)
+class PreviousCredentials:
+    """What an account's credentials were before a change, to verify callbacks that were signed with them.
+
+    Attributes:
+        values: By name.
+        until: When they stop being accepted.
+    """
+
+    values: Mapping[str, str] = attrs.field(repr=False)
+    until: datetime
+
+
+class Vault:
+    """Encrypts with the newest key and decrypts with all; touches no file before the first use.
+
+    Args:
+        keys: The keys, as `OUTREACH_SECRET_KEY` has them; None for the key file.
+        key_file: The file of the key, created at the first encryption; None keeps one in memory, for databases in
+            memory.
+        required: Whether the keys have to be given: a database on a server has no place beside it.
+    """
+
+    def __init__(self, *, keys: str | None = None, key_file: Path | None = None, required: bool = False) -> None:
+        given = {SECRET_KEY_VARIABLE: keys} if keys else {}
+        self._source: KeySource = keys_from_environment(given, own_file=key_file, required=required)
+        # Together, because threads read and replace them.
+        self._current: tuple[Hashable, _Keys] | None = None
+        self._warned_of: Hashable = _NOTHING
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], *, key_file: Path | None, required: bool) -> Self:
+        """Return a vault with the keys that the environment gives (`secret_keys.keys_from_environment`)."""
+        made = cls()
+        made._source = keys_from_environment(environment, own_file=key_file, required=required)
+        return made
+
+    def encrypt(
+        self, account_id: str, credentials: Mapping[str, str], *, previous: Sequence[PreviousCredentials] = ()
+    ) -> str:
+        """Encrypt credentials for one account; no other account can decrypt them.
+
+        Args:
+            account_id: The account.
+            credentials: By name.
+            previous: Earlier ones that still verify callbacks, the latest first.
+
+        Raises:
+            ConfigError: No usable key; the message says what to do.
+        """
+        held: dict[str, Any] = {"account_id": account_id, "credentials": dict(credentials)}
+        if previous:
+            held["previous"] = [{"values": dict(one.values), "until": one.until.isoformat()} for one in previous]
+        return self._known(make=True).newest.encrypt(json.dumps(held).encode()).decode("ascii")
+
+    def open(self, account_id: str, sealed: str, *, provider: str) -> Mapping[str, str]:
+        """Decrypt the credentials of one account.
+
+        Args:
+            account_id: The account.
+            sealed: The result of `encrypt`.
+            provider: The account's provider, for messages.
+
+        Raises:
+            ConfigError: No usable key, or another one than they were encrypted with; the message says what to do.
+        """
+        credentials: Mapping[str, str] = self._open(account_id, sealed, provider)["credentials"]
+        return credentials
+
+    def previous(self, account_id: str, sealed: str, *, provider: str) -> Sequence[PreviousCredentials]:
+        """Decrypt the earlier credentials of one account, the latest first; args and errors are those of `open`."""
+        return [
+            PreviousCredentials(values=one["values"], until=datetime.fromisoformat(one["until"]))
+            for one in self._open(account_id, sealed, provider).get("previous", ())
+        ]
+
+    def _open(self, account_id: str, sealed: str, provider: str) -> Mapping[str, Any]:
+        with needed_for(_PURPOSE):
+            from cryptography.fernet import InvalidToken
+
+        whose = f"The credentials of account {account_id} at {provider}"
+        try:
+            held: Mapping[str, Any] = json.loads(self._known(make=False).all.decrypt(sealed.encode("ascii")))
+        except InvalidToken:
+            raise ConfigError(
+                f"{whose} were encrypted with another key than that of {self._source.name}. Give the key that was used "
+                f"too ({SECRET_KEY_VARIABLE}, {SECRET_KEY_FILE_VARIABLE} or the key file beside the database; several "
+                f"fit into each), or connect the account at {provider} anew."
+            ) from None
+        except ConfigError as error:
+            raise ConfigError(f"{whose} cannot be opened. {error.message}") from None
+        if held["account_id"] != account_id:
+            raise ConfigError(f"{whose} belong to another account. Connect the account at {provider} anew.")
+        return held
+
+    def problem(self) -> KeyProblem | None:
+        """Return why there is no key to decrypt with; None if there is one."""
+        try:
+            self._load(make=False)
+        except ConfigError as error:
+            source = self._source
+            return KeyProblem(why=error.message, where=source.where, commands=source.commands, made=source.makes_one())
+        return None
+
+    def exposed_file(self) -> Path | None:
+        """Return the key file beside the database, if it is used and refused because others may read it."""
+        return self._source.exposed() if isinstance(self._source, OwnKeyFile) else None
+
+    def is_newest(self, sealed: str) -> bool:
+        """Return whether credentials are encrypted with the newest key.
+
+        Raises:
+            ConfigError: No usable key.
+        """
+        with needed_for(_PURPOSE):
+            from cryptography.fernet import InvalidToken
+
+        try:
+            self._known(make=False).newest.decrypt(sealed.encode("ascii"))
+        except InvalidToken:
+            return False
+        return True
+
+    def rekeyed(self, account_id: str, sealed: str, *, provider: str) -> str:
+        """Return credentials encrypted with the newest key; args and errors are those of `open`."""
+        previous = self.previous(account_id, sealed, provider=provider)
+        return self.encrypt(account_id, self.open(account_id, sealed, provider=provider), previous=previous)
+
+    def _known(self, *, make: bool) -> _Keys:
+        version, known = self._source.version(), self._current
+        if known is not None and known[0] == version:
+            return known[1]
+        try:
+            # A vault whose key file was lost makes no new key, which could not open the stored credentials.
+            keys = self._load(make=make and known is None)
+        except ConfigError as error:
+            if known is None:
+                raise
+            if make:
+                raise ConfigError(f"Nothing was stored. {self._loss(error)}") from None
+            # A file that is being replaced, or was taken away, leaves the keys that are known. It is read again at the
+            # next use, because what is wrong with it may be put right without a change that shows, as by chmod.
+            self._warn(version, error)
+            return known[1]
+        self._current, self._warned_of = (version, keys), _NOTHING
+        return keys
+
+    def _loss(self, error: ConfigError) -> str:
+        """Return why the keys that are known cannot be read again, and what to do."""
+        if not self._source.makes_one():
+            return error.message
+        return (
+            f"{_capitalised(self._source.name)} is gone. Put it back from your copy. If there is none, restart every "
+            "process that uses the database, and connect all its accounts anew."
+        )
+
+    def _warn(self, version: Hashable, error: ConfigError) -> None:
+        if version != self._warned_of:
+            self._warned_of = version
+            _log.warning(
+                "The keys of credentials that are known go on being used, until the end of this process. %s",
+                self._loss(error),
+                extra={"action": "key_not_read"},
+            )
+
+    def _load(self, *, make: bool) -> _Keys:
+        with needed_for(_PURPOSE):
+            from cryptography.fernet import Fernet, MultiFernet
+
+        texts = self._source.read(make=make)
+        shown = _capitalised(self._source.name)
+        if not texts:
+            raise ConfigError(f"{shown} is empty. {HOW_TO_MAKE_ONE}")
+        found = []
+        for number, text in enumerate(texts, 1):
+            try:
+                found.append(Fernet(text))
+            except ValueError:
+                which = "no key" if len(texts) == 1 else f"what is no key, at place {number} of {len(texts)}"
+                raise ConfigError(f"{shown} holds {which}. {HOW_TO_MAKE_ONE}") from None
+        return _Keys(newest=found[0], all=MultiFernet(found))
+
+
+def _capitalised(name: str) -> str:
+    return name[0].upper() + name[1:]

@@ -1,0 +1,210 @@
+"""What adapters answer, as far as it can be recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, get_args
+
+import attrs
+
+from outreach.models.call import CallOutcome
+from outreach.models.dispatch import DispatchOutcome, FailureClass
+from outreach.models.message import Keyword
+from outreach.models.reports import CallReport, MessageReport, Report
+from outreach.models.states import CallStatus, DispatchState, MessageStatus
+from outreach.protocols.adapter import CallbackEvent, InboundMessageEvent
+from outreach.rules.texts import storable
+
+ADAPTER_STATES: Final = frozenset(
+    {
+        DispatchState.ACCEPTED,
+        DispatchState.REFUSED,
+        DispatchState.DEFERRED,
+        DispatchState.NOT_SENT,
+        DispatchState.UNKNOWN,
+    }
+)
+"""The outcomes that an adapter may return (`protocols.carrier.Carrier`)."""
+
+_OUTCOME_TEXTS: Final = ("provider_id", "reason", "error_code", "error_message")
+_REPORT_TEXTS: Final = ("dispatch_id", "provider_id", "reason", "error_code")
+_CALL_REPORT_TEXTS: Final = (
+    *("dispatch_id", "provider_id", "telephony_id"),
+    *("answered_by", "summary", "error", "reason"),
+)
+_EVENT_TEXTS: Final = ("event_id", "to", "unreadable_kind")
+_MESSAGE_TEXTS: Final = ("provider_id", "from_number", "to", "body")
+
+_INDEXED: Final = frozenset({"event_id", "provider_id", "telephony_id", "from_number"})
+_MAX_INDEXED: Final = 512
+"""Characters. An index of PostgreSQL takes about 2,700 bytes of a row, and a character has up to 4.
+
+No provider's identifier is as long. A longer one is shortened wherever it is stored, so that a report still finds its
+dispatch; but its provider would not find it in a look-up.
+"""
+
+_OUTCOMES: Final = frozenset(get_args(CallOutcome))
+_CLASSES: Final = frozenset(get_args(FailureClass))
+_KEYWORDS: Final = frozenset(get_args(Keyword))
+
+
+def recordable(answer: object) -> DispatchOutcome | None:
+    """Return an adapter's answer with what every storage takes; None if it is no outcome.
+
+    A provider's words may end in half an emoji, and an adapter may be careless with types: what became of the request
+    is known all the same, and must not be lost because its details cannot be stored.
+    """
+    if not isinstance(answer, DispatchOutcome) or answer.state not in ADAPTER_STATES:
+        return None
+    changes = _other_texts(answer, _OUTCOME_TEXTS)
+    state: object = answer.state
+    if not isinstance(state, DispatchState):
+        # The rules ask which state it is, and a word is none, although it equals one.
+        changes["state"] = DispatchState(answer.state)
+    changes |= _other_wait(answer)
+    return attrs.evolve(answer, **changes) if changes else answer
+
+
+def recordable_report(report: object) -> Report:
+    """Return a report with what every storage takes: one that cannot be stored would come again for ever.
+
+    Raises:
+        TypeError: It has no status or no time; the message is ours, without anything of the report.
+    """
+    if not isinstance(report, MessageReport | CallReport):
+        raise TypeError(f"a report is {_kind(report)}, not MessageReport or CallReport")
+    is_message = isinstance(report, MessageReport)
+    changes = _other_texts(report, _REPORT_TEXTS if is_message else _CALL_REPORT_TEXTS)
+    statuses: type[MessageStatus | CallStatus] = MessageStatus if is_message else CallStatus
+    if not isinstance(report.status, statuses):
+        changes["status"] = _status(statuses, report.status)
+    changes |= _other_time(report) | _other_wait(report)
+    if isinstance(report, CallReport):
+        changes |= _other_words(report)
+    return attrs.evolve(report, **changes) if changes else report
+
+
+def recordable_call_report(answer: object) -> CallReport:
+    """Return the report of a provider that was asked for the status of a call.
+
+    Raises:
+        TypeError: It is none, or has no status or no time.
+    """
+    report = recordable_report(answer)
+    if not isinstance(report, CallReport):
+        raise TypeError(f"the status of a call is {_kind(report)}, not CallReport")
+    return report
+
+
+def recordable_event(event: object) -> CallbackEvent:
+    """Return an event of a callback in the same way.
+
+    Raises:
+        TypeError: It has no identifier, or its content lacks something; the message is ours.
+    """
+    if not isinstance(event, CallbackEvent):
+        raise TypeError(f"an event is {_kind(event)}, not CallbackEvent")
+    if event.event_id in {None, ""}:
+        raise TypeError("an event has no event_id")
+    changes = _other_texts(event, _EVENT_TEXTS)
+    content = _recordable_content(event.content)
+    if content is not event.content:
+        changes["content"] = content
+    return attrs.evolve(event, **changes) if changes else event
+
+
+def _recordable_content(content: object) -> Report | InboundMessageEvent | None:
+    if content is None or isinstance(content, MessageReport | CallReport):
+        return None if content is None else recordable_report(content)
+    if isinstance(content, InboundMessageEvent):
+        return _recordable_message(content)
+    raise TypeError(f"the content of an event is {_kind(content)}, no report and no message")
+
+
+def _recordable_message(message: InboundMessageEvent) -> InboundMessageEvent:
+    for name in ("from_number", "to"):
+        if getattr(message, name) is None:
+            raise TypeError(f"a message has no {name}")
+    changes = _other_texts(message, _MESSAGE_TEXTS)
+    # It may have media alone, and an adapter may write that as None.
+    changes |= {name: "" for name in ("provider_id", "body") if getattr(message, name) is None}
+    changes |= _other_time(message)
+    media: object = message.media
+    left_out: object = message.media_left_out
+    if not isinstance(media, list | tuple) or not all(isinstance(one, str) for one in media):
+        kept = tuple(one for one in media if isinstance(one, str)) if isinstance(media, list | tuple) else ()
+        given = len(media) if isinstance(media, list | tuple) else int(media is not None)
+        changes |= {"media": kept, "media_left_out": given - len(kept)}
+    elif not isinstance(left_out, int):
+        changes["media_left_out"] = 0
+    if message.keyword is not None and message.keyword not in _KEYWORDS:
+        changes["keyword"] = None
+    return attrs.evolve(message, **changes) if changes else message
+
+
+def _other_texts(found: object, names: Sequence[str]) -> dict[str, Any]:
+    """Return those of an object's texts that have to be others."""
+    changes = {}
+    for name in names:
+        given = getattr(found, name)
+        if given is None:
+            continue
+        text = storable(str(given))
+        if name in _INDEXED and len(text) > _MAX_INDEXED:
+            text = _shortened(text)
+        if text != given:
+            changes[name] = text
+    return changes
+
+
+def _shortened(text: str) -> str:
+    """Return the beginning of a text and a digest of the whole: always the same, and another one for another text."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f"{text[: _MAX_INDEXED - len(digest) - 1]}:{digest}"
+
+
+def _other_time(found: Report | InboundMessageEvent) -> dict[str, Any]:
+    """Return another time if it is not in UTC; one without a zone is taken for UTC."""
+    at: object = found.at
+    if not isinstance(at, datetime):
+        raise TypeError(f"the time of {type(found).__name__} is {_kind(at)}, not datetime")
+    if at.tzinfo is UTC:
+        return {}
+    return {"at": at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)}
+
+
+def _other_wait(found: DispatchOutcome | Report) -> dict[str, Any]:
+    """Return no wait in place of one that is no number."""
+    seconds: object = found.retry_after_seconds
+    fits = seconds is None or (isinstance(seconds, int | float) and math.isfinite(seconds))
+    return {} if fits else {"retry_after_seconds": None}
+
+
+def _other_words(report: CallReport) -> dict[str, Any]:
+    """Return the words of a call's report that are none of ours, as what an unknown one means."""
+    changes: dict[str, Any] = {}
+    if report.outcome is not None and report.outcome not in _OUTCOMES:
+        changes["outcome"] = None
+    if report.reason is not None and report.reason not in _CLASSES:
+        # Not tried again: somebody may have answered.
+        changes["reason"] = "provider_error"
+    if report.message_left is not None and not isinstance(report.message_left, bool):
+        changes["message_left"] = None
+    if not isinstance(report.do_not_call, bool):
+        changes["do_not_call"] = bool(report.do_not_call)
+    return changes
+
+
+def _status(statuses: type[MessageStatus | CallStatus], given: Any) -> MessageStatus | CallStatus:
+    """Return the status that a word of the same spelling stands for."""
+    try:
+        return statuses(given)
+    except ValueError:
+        raise TypeError(f"the status of a report is no {statuses.__name__}") from None
+
+
+def _kind(found: object) -> str:
+    return type(found).__name__

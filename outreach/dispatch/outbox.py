@@ -1,0 +1,381 @@
+"""Requests to providers: bounded, checked immediately before they start, always recorded."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from outreach.core.clock import Clock
+from outreach.core.config import EngineConfig
+from outreach.core.logged_errors import masked
+from outreach.dispatch.adapter_answers import recordable
+from outreach.dispatch.batcher import Batcher
+from outreach.dispatch.provider_log import log_provider_outcome
+from outreach.dispatch.worker import Worker
+from outreach.errors import ConfigError
+from outreach.ledger.sending import intents
+from outreach.ledger.sending.intents import CommittedIntent
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.states import DispatchState
+from outreach.protocols.dispatcher import WakeSignal
+from outreach.protocols.storage import OneQuery, Storage
+from outreach.providers.http.call_plugin import call_plugin
+from outreach.providers.http.fair_limiter import FairLimiter
+from outreach.providers.http.request_gate import request_gate
+from outreach.providers.pool import ProviderRequest, SendRequest
+
+_RECORD_RETRY_SECONDS: Final = 0.5
+
+_FINAL_RECORD_SECONDS: Final = 0.7
+"""How long recording the outcomes known at a lease's end may take, before they are kept for later: a process that stops
+does not wait longer."""
+
+_ANY_TIME: Final = float("-inf")
+
+_CLOCK_ROUNDING_SECONDS: Final = 0.000_002
+"""The rounding difference between two clocks, each in whole microseconds."""
+
+_FRESH_SECONDS: Final = 0.1
+"""For how long the last check of the stops holds: after a longer wait for a connection they are checked again."""
+
+_CHECKING_PORTION: Final = 0.05
+"""The portion of a request's time that a second check of the stops may take, so that its result is known in time."""
+
+_MAX_CHECKED: Final = 500
+"""Requests that are checked together, immediately before they start."""
+
+_MAX_PACES: Final = 10_000
+"""Paces remembered before expired ones are dropped."""
+
+
+class Outbox:
+    """Holds the intents that wait for their slot, and the requests in flight.
+
+    Both are bounded, and their sum bounds the unknown dispatches after a crash. A permit is reserved before an intent
+    is committed, while its account may have another request in flight. At its slot the intent's permit is exchanged for
+    a request's, which is released when the outcome is recorded. No account gets all permits.
+    """
+
+    def __init__(self, *, storage: Storage, clock: Clock, config: EngineConfig, worker: Worker) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._config = config
+        self._worker = worker
+        self._requests = worker.permits.requests
+        self._places = worker.permits.intents
+        self._checks = Batcher(self._withdrawal_reasons, max_size=_MAX_CHECKED)
+        self._in_flight = 0
+        self._tasks: TaskGroup | None = None
+        self._idle = anyio.Event()
+        self._closing = False
+        self._recording: set[anyio.CancelScope] = set()
+        self._paces: dict[str, _Pace] = {}
+
+    async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Run requests until cancelled; those in flight then are recorded as unknown."""
+        self._closing = False
+        try:
+            async with anyio.create_task_group() as tasks:
+                self._tasks = tasks
+                task_status.started()
+                try:
+                    await anyio.sleep_forever()
+                finally:
+                    # Also without a drain, outcomes that cannot be recorded must not delay the end.
+                    self._close()
+        finally:
+            self._tasks = None
+
+    async def reserve(self, account: str, wake_signal: WakeSignal, *, wanted: int = 1) -> int:
+        """Wait for intent permits; return how many were granted, 0 if the slice must stop."""
+        return await self._places.acquire(account, wake_signal, wanted=wanted)
+
+    def release(self, account: str, places: int) -> None:
+        """Release permits for which no intent was committed."""
+        self._places.release(account, places)
+
+    def send(self, request: ProviderRequest) -> None:
+        """Start a request with a reserved permit, which is released when the outcome is recorded."""
+        if self._tasks is None:
+            raise RuntimeError("The outbox is not running.")
+        self._in_flight += 1
+        if request.driven is not None:
+            self._worker.claims.enter(request.driven)
+        for key, spacing in request.paces.items():
+            self._pace(key).queued += spacing
+        self._tasks.start_soon(self._execute, request, name="request")
+
+    def earliest_start(self, pace_key: str) -> datetime | None:
+        """Return when the next request of a pace may start; None for any time."""
+        pace = self._paces.get(pace_key)
+        turn = max(
+            pace.next_start if pace is not None else _ANY_TIME, self._worker.earliest_start_after_takeover(pace_key)
+        )
+        left = turn - self._clock.monotonic()
+        return self._clock.now() + timedelta(seconds=left) if left > _ANY_TIME else None
+
+    def earliest_slot(self, pace_key: str) -> datetime | None:
+        """Return the earliest slot of a further intent, after all that wait for their turn; None for any time.
+
+        Each start is a little later than its turn. If slots did not follow, they would be missed by ever more.
+        """
+        start, pace = self.earliest_start(pace_key), self._paces.get(pace_key)
+        return start if start is None or pace is None else start + pace.queued
+
+    async def drain(self, *, grace_seconds: float) -> None:
+        """Wait until nothing is in flight, at most for the grace period; then cancel the rest."""
+        with anyio.move_on_after(grace_seconds):
+            while self._in_flight:
+                self._idle = anyio.Event()
+                await self._idle.wait()
+        self._close()
+        if self._tasks is not None:
+            self._tasks.cancel_scope.cancel()
+
+    def _close(self) -> None:
+        """Limit all present and later recording to a moment, because the database may be blocked."""
+        self._closing = True
+        for scope in self._recording:
+            scope.deadline = anyio.current_time() + _FINAL_RECORD_SECONDS
+
+    async def _execute(self, request: ProviderRequest) -> None:
+        # Until the request begins nothing can have reached the provider; from then on it may have.
+        outcome, problem = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="stopped"), None
+        permit, instrumentation, begun_at = _Permit(self._places, request.account), self._worker.instrumentation, None
+        instrumentation.intent_committed(request.dispatch)
+        try:
+            try:
+                send = await request.resolve_provider()
+                obstacle = await self._last_check(request, permit)
+            finally:
+                # It has started, or never will.
+                if request.driven is not None:
+                    self._worker.claims.leave(request.driven)
+                for key, spacing in request.paces.items():
+                    self._pace(key).queued -= spacing
+            if obstacle is not None:
+                outcome = DispatchOutcome(state=DispatchState.WITHDRAWN, reason=obstacle)
+            else:
+                outcome = DispatchOutcome(state=DispatchState.UNKNOWN, reason="interrupted")
+                late = self._clock.now() - request.dispatch.slot_at
+                instrumentation.request_started(request.dispatch, late_seconds=max(late.total_seconds(), 0.0))
+                begun_at = self._clock.monotonic()
+                outcome = await self._call_provider(request, send)
+        except ConfigError as error:
+            # No request was made; the account's failure pauses its campaigns.
+            outcome = DispatchOutcome(state=DispatchState.REFUSED, reason="provider_auth", error_message=error.message)
+            problem = f"A request could not be made: {masked(error.message)}"
+        except Exception as error:
+            if outcome.state is DispatchState.UNKNOWN:
+                # An adapter's error counts as the provider's.
+                outcome = DispatchOutcome(state=DispatchState.UNKNOWN, reason="adapter_error")
+            else:
+                # No request was made; the failure may last, so that retries back off.
+                outcome = DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_asked")
+            self._worker.log_throttle.failure(
+                "dispatch_failed",
+                error,
+                "A request to a provider ended in an unexpected error.",
+                dispatch_id=request.dispatch.id,
+            )
+        finally:
+            seconds = None if begun_at is None else self._clock.monotonic() - begun_at
+            instrumentation.request_ended(request.dispatch, outcome, seconds=seconds)
+            # Cancelled or not: a committed dispatch's outcome is recorded.
+            outcome = await self._record(request.dispatch, outcome)
+            log_provider_outcome(self._worker.log_throttle, request.dispatch, outcome, problem)
+            permit.move_to(None)
+            self._places.wake_waiters()
+            self._in_flight -= 1
+            if not self._in_flight:
+                self._idle.set()
+
+    async def _call_provider(self, request: ProviderRequest, send: SendRequest) -> DispatchOutcome:
+        dispatch, checked, obstacle = request.dispatch, self._clock.monotonic(), None
+
+        async def may_start() -> bool:
+            nonlocal checked, obstacle
+            if self._clock.monotonic() - checked > _FRESH_SECONDS:
+                try:
+                    with anyio.fail_after(self._config.provider_timeout_seconds * _CHECKING_PORTION):
+                        obstacle = await self._checks.submit(CommittedIntent(dispatch, request.stops, request.revision))
+                except Exception as error:
+                    self._worker.log_throttle.failure(
+                        "dispatch_failed",
+                        error,
+                        "The stops could not be looked at before a request: it was not sent.",
+                        dispatch_id=dispatch.id,
+                    )
+                    return False
+                checked = self._clock.monotonic()
+            return obstacle is None and self._in_time(dispatch)
+
+        with anyio.move_on_after(self._config.provider_timeout_seconds), request_gate(may_start):
+            answer: object = await call_plugin(send())
+            outcome = recordable(answer)
+            if outcome is None:
+                # Its answer is worthless, and may contain what no log may.
+                raise TypeError(f"The adapter of {dispatch.provider} did not return an outcome: {_kind(answer)}.")
+            if obstacle is not None and outcome.state is DispatchState.NOT_SENT:
+                return DispatchOutcome(state=DispatchState.WITHDRAWN, reason=obstacle)
+            return outcome
+        return DispatchOutcome(state=DispatchState.UNKNOWN, reason="timeout")
+
+    def _in_time(self, dispatch: Dispatch) -> bool:
+        """Return whether a request whose connection took a while is still in time."""
+        # Before its slot the clock was set back meanwhile, and the hours of the commit may not be open yet.
+        return dispatch.slot_at <= self._clock.now() <= dispatch.valid_until and self._worker.lease_seconds_left > 0
+
+    async def _last_check(self, request: ProviderRequest, permit: _Permit) -> str | None:
+        dispatch = request.dispatch
+        await self._sleep_until_slot(dispatch)
+        if not await self._acquire_request_permit(request, permit):
+            return "too_late"
+        turns: list[anyio.Lock] = []
+        try:
+            for key in request.paces:
+                # One request of a pace at a time, because the turn is taken only at the start.
+                pace = self._pace(key)
+                await pace.turn.acquire()
+                turns.append(pace.turn)
+                await self._wait_for_turn(key, pace)
+            # After the wait, so that stops during it count.
+            obstacle = await self._checks.submit(CommittedIntent(dispatch, request.stops, request.revision))
+            if obstacle is not None:
+                return obstacle
+            now = self._clock.now()
+            if now < dispatch.slot_at:
+                # Since the clock was set back, the hours of the commit may not be open yet.
+                return "clock_set_back"
+            if now > dispatch.valid_until:
+                return "too_late"
+            if self._worker.lease_seconds_left <= 0:
+                return "lease_over"
+            self._record_start(request)
+        finally:
+            for turn in turns:
+                turn.release()
+        return None
+
+    async def _acquire_request_permit(self, request: ProviderRequest, permit: _Permit) -> bool:
+        """Exchange an intent's permit for a request's; return False if none is free in time."""
+        if not self._requests.acquire_nowait(request.account):
+            left = (request.dispatch.valid_until - self._clock.now()).total_seconds()
+            if not await self._requests.acquire_within(request.account, max(left, 0.0)):
+                return False
+        permit.move_to(self._requests)
+        return True
+
+    async def _withdrawal_reasons(self, committed: Sequence[CommittedIntent]) -> Sequence[str | None]:
+        """Return why each request must not start, by everything committed until now."""
+        stops = await self._storage.read(OneQuery(lambda tx: tx.stops.count()))
+        if all(one.stops == stops for one in committed):
+            return [None] * len(committed)
+        return await self._storage.read(lambda tx: intents.withdrawal_reasons(tx, committed, self._clock.now()))
+
+    def _pace(self, key: str) -> _Pace:
+        if key not in self._paces:
+            if len(self._paces) >= _MAX_PACES:
+                now = self._clock.monotonic()
+                self._paces = {name: pace for name, pace in self._paces.items() if pace.next_start > now or pace.used}
+            self._paces[key] = _Pace()
+        return self._paces[key]
+
+    async def _wait_for_turn(self, key: str, pace: _Pace) -> None:
+        turn = max(pace.next_start, self._worker.earliest_start_after_takeover(key))
+        while (left := turn - self._clock.monotonic()) > 0:  # noqa: ASYNC110
+            await anyio.sleep(left)
+
+    def _record_start(self, request: ProviderRequest) -> None:
+        # Slots are spaced in the ledger; spacing the starts too keeps a late one and the next apart.
+        now = self._clock.monotonic()
+        for key, spacing in request.paces.items():
+            self._paces[key].next_start = now + spacing.total_seconds() + _CLOCK_ROUNDING_SECONDS
+
+    async def _sleep_until_slot(self, dispatch: Dispatch) -> None:
+        # Bounded, because after a clock step backwards the slot would lie far ahead while its permit blocks others.
+        longest = (dispatch.slot_at - dispatch.created_at).total_seconds()
+        ends = self._clock.monotonic() + longest
+        while (wait := (dispatch.slot_at - self._clock.now()).total_seconds()) > 0:
+            left = ends - self._clock.monotonic()
+            if left <= 0:
+                return
+            await anyio.sleep(min(wait, left))
+
+    async def _record(self, dispatch: Dispatch, outcome: DispatchOutcome) -> DispatchOutcome:
+        """Record an outcome, or keep it for later; return what was recorded."""
+        deadline = anyio.current_time() + _FINAL_RECORD_SECONDS if self._closing else float("inf")
+        with anyio.CancelScope(shield=True, deadline=deadline) as scope:
+            self._recording.add(scope)
+            try:
+                outcome = await self._record_with_retry(dispatch, outcome)
+            finally:
+                self._recording.discard(scope)
+        if scope.cancelled_caught:
+            self._worker.keep(dispatch, outcome)
+            self._worker.log_throttle.problem(
+                ("outcome_not_recorded",),
+                "too_late",
+                "An outcome could not be recorded in time; the dispatch is unknown until this process can record it.",
+                level=logging.ERROR,
+                action="outcome_not_recorded",
+                error_type=TimeoutError.__name__,
+                dispatch_id=dispatch.id,
+            )
+        return outcome
+
+    async def _record_with_retry(self, dispatch: Dispatch, outcome: DispatchOutcome) -> DispatchOutcome:
+        while True:
+            try:
+                return await self._worker.settle(dispatch, outcome)
+            except Exception as error:
+                self._worker.log_throttle.failure(
+                    "outcome_not_recorded",
+                    error,
+                    "An outcome could not be recorded yet; trying again.",
+                    dispatch_id=dispatch.id,
+                )
+                await anyio.sleep(_RECORD_RETRY_SECONDS)
+
+
+class _Pace:
+    """The turns of one pace.
+
+    Attributes:
+        next_start: The earliest next start, on the monotonic clock so that clock steps do not matter.
+        turn: Held by the request that is about to start.
+        queued: The spacings of the requests that have been sent and have not started, together.
+    """
+
+    def __init__(self) -> None:
+        self.next_start = _ANY_TIME
+        self.turn = anyio.Lock(fast_acquire=True)
+        self.queued = timedelta()
+
+    @property
+    def used(self) -> bool:
+        """Whether a request has the turn or waits for it."""
+        return self.turn.locked() or self.queued > timedelta()
+
+
+class _Permit:
+    """A dispatch's permit: as an intent first, then as a request."""
+
+    def __init__(self, places: FairLimiter, account: str) -> None:
+        self._places: FairLimiter | None = places
+        self._account = account
+
+    def move_to(self, places: FairLimiter | None) -> None:
+        """Release the permit and hold another one that was acquired, or none."""
+        if self._places is not None:
+            self._places.release(self._account, 1)
+        self._places = places
+
+
+def _kind(answer: object) -> str:
+    return str(answer.state) if isinstance(answer, DispatchOutcome) else type(answer).__name__

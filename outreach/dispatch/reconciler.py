@@ -1,0 +1,225 @@
+"""Looking up unknown dispatches at their providers, until there is evidence or the deadline passes."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import datetime, timedelta
+from functools import partial
+from operator import itemgetter
+from typing import Final
+
+import anyio
+
+from outreach.core.clock import Clock
+from outreach.core.config import EngineConfig
+from outreach.dispatch.adapter_answers import recordable
+from outreach.dispatch.worker import Worker
+from outreach.ledger.common import workspace_of
+from outreach.ledger.settling import reconciling
+from outreach.ledger.settling.callbacks import merge_early_events
+from outreach.ledger.settling.reconciling import Deadlines
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.states import DispatchState
+from outreach.models.workspace import Workspace
+from outreach.protocols.carrier import Carrier, LookupRequest
+from outreach.protocols.storage import Storage
+from outreach.protocols.voice import VoiceProvider
+from outreach.providers.http.call_plugin import call_plugin
+from outreach.providers.pool import ProviderPool, account_key
+from outreach.storage.unit_of_work import Transaction
+
+_MAX_LOOKUPS: Final = 64
+
+_MAX_LOOKUPS_PER_ACCOUNT: Final = 8
+"""Concurrent look-ups at one account, so that a hanging provider leaves room for others."""
+
+_MAX_PER_ACCOUNT_AND_ROUND: Final = 40
+"""Look-ups at one account in one round, oldest first, so that a hanging provider does not delay the others' rounds."""
+
+_MAX_ROWS: Final = 200
+"""Unknown dispatches that are read at a time."""
+
+
+def reconcile_deadlines(config: EngineConfig) -> Deadlines:
+    """Return the time limits of unknown dispatches.
+
+    A retry waits until no request of the old worker can be in flight: time to the slot, the intent's life, the
+    provider's timeout and the lease. A short `reconcile_delay_seconds` therefore never takes a request in flight for
+    not sent.
+    """
+    on_its_way = config.look_ahead_seconds + config.max_intent_age_seconds + config.provider_timeout_seconds
+    return Deadlines(
+        retry_after=timedelta(seconds=on_its_way + config.lease_seconds),
+        unconfirmed_after=timedelta(seconds=config.reconcile_deadline_seconds),
+    )
+
+
+class Reconciler:
+    """Settles unknown dispatches by evidence from look-ups, which change nothing and may be repeated."""
+
+    def __init__(
+        self, *, storage: Storage, clock: Clock, config: EngineConfig, provider_pool: ProviderPool, worker: Worker
+    ) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._config = config
+        self._provider_pool = provider_pool
+        self._worker = worker
+        self._deadlines = reconcile_deadlines(config)
+        self._looked_up: dict[str, datetime] = {}
+        self._unknown_since: dict[str, float] = {}
+        self._has_more = False
+
+    async def round(self) -> int:
+        """Look up the unknown dispatches that are due, up to a round's size; return how many."""
+        due = await self._due()
+        places = anyio.CapacityLimiter(_MAX_LOOKUPS)
+        async with anyio.create_task_group() as tasks:
+            for of_account in due:
+                places_there = anyio.CapacityLimiter(_MAX_LOOKUPS_PER_ACCOUNT)
+                for dispatch in of_account:
+                    tasks.start_soon(self._reconcile, dispatch, places_there, places)
+        return sum(map(len, due))
+
+    async def _due(self) -> Sequence[Sequence[Dispatch]]:
+        """Return the look-ups that are due for each account, the longest due first.
+
+        All unknown dispatches are read, so that old ones do not hide newer ones.
+        """
+        now = self._clock.now()
+        waiting = defaultdict[str, list[tuple[datetime, Dispatch]]](list)
+        known: set[str] = set()
+        self._has_more = False
+        after: Dispatch | None = None
+        while True:
+            unknown = await self._storage.read(partial(_unknown_after, after))
+            for dispatch in unknown:
+                known.add(dispatch.id)
+                self._unknown_since.setdefault(dispatch.id, self._clock.monotonic())
+                due_at = self._due_at(dispatch, now)
+                if due_at <= now:
+                    waiting[account_key(dispatch.workspace_id, dispatch.provider)].append((due_at, dispatch))
+            for account, found in waiting.items():
+                self._has_more |= len(found) > _MAX_PER_ACCOUNT_AND_ROUND
+                waiting[account] = heapq.nsmallest(_MAX_PER_ACCOUNT_AND_ROUND, found, key=itemgetter(0))
+            if len(unknown) < _MAX_ROWS:
+                break
+            after = unknown[-1]
+        self._looked_up = {key: moment for key, moment in self._looked_up.items() if key in known}
+        self._unknown_since = {key: moment for key, moment in self._unknown_since.items() if key in known}
+        return [[dispatch for _, dispatch in found] for found in waiting.values()]
+
+    def _is_overdue(self, dispatch: Dispatch) -> bool:
+        # Monotonic, because after a clock step the commit may lie hours ahead.
+        since = self._unknown_since.get(dispatch.id, self._clock.monotonic())
+        return self._clock.monotonic() - since >= self._config.reconcile_deadline_seconds
+
+    def _due_at(self, dispatch: Dispatch, now: datetime) -> datetime:
+        # A time ahead of now dates from before a clock step; an extra look-up changes nothing.
+        last = self._looked_up.get(dispatch.id)
+        wait = self._config.reconcile_retry_seconds if last is not None else self._config.reconcile_delay_seconds
+        since = last or dispatch.created_at
+        return since + timedelta(seconds=wait) if since <= now else now
+
+    async def _reconcile(self, dispatch: Dispatch, *places: anyio.CapacityLimiter) -> None:
+        async with AsyncExitStack() as taken:
+            for place in places:
+                await taken.enter_async_context(place)
+            asked_at = self._clock.now()
+            self._looked_up[dispatch.id] = asked_at
+            evidence = await self._look_up(dispatch)
+            backoff, analyser = self._worker.backoff, self._worker.analyser
+
+            def operation(tx: Transaction) -> None:
+                now = self._clock.now()
+                settled = reconciling.reconcile(
+                    tx,
+                    dispatch,
+                    evidence,
+                    asked_at=asked_at,
+                    overdue=self._is_overdue(dispatch),
+                    deadlines=self._deadlines,
+                    backoff=backoff,
+                    now=now,
+                )
+                merge_early_events(tx, settled, backoff=backoff, analyser=analyser, now=now)
+
+            try:
+                await self._storage.write(operation)
+            except Exception as error:
+                # One failure must not block the others.
+                self._worker.log_throttle.failure(
+                    "confirm_failed",
+                    error,
+                    "Could not record the evidence on a dispatch; it is looked up again later.",
+                    dispatch_id=dispatch.id,
+                )
+
+    async def _look_up(self, dispatch: Dispatch) -> DispatchOutcome | None:
+        try:
+            workspace = await self._storage.read(lambda tx: workspace_of(tx, dispatch.workspace_id))
+            provider = await self._provider(workspace, dispatch)
+            ability = provider.capabilities.look_up
+            if ability == "none":
+                return None
+            with anyio.fail_after(self._config.provider_timeout_seconds):
+                answer: object = await call_plugin(provider.look_up(self._lookup_request(dispatch)))
+            found = recordable(answer)
+            if found is None and answer is not None:
+                # Its answer is worthless, and may contain what no log may.
+                raise TypeError(f"The adapter of {dispatch.provider} returned no outcome: {type(answer).__name__}.")
+        except Exception as error:
+            self._worker.log_throttle.failure(
+                "look_up_failed",
+                error,
+                "A look-up at %s failed; it is retried later.",
+                dispatch.provider,
+                dispatch_id=dispatch.id,
+            )
+            return None
+        # Only an authoritative look-up proves that a request did not arrive.
+        if found is not None and found.state is DispatchState.NOT_SENT and ability != "authoritative":
+            return None
+        return found
+
+    async def serve(self) -> None:
+        """Run rounds until cancelled."""
+        while True:
+            # Not that of a round under an earlier lease: a worker that does not lead has none.
+            self._has_more = False
+            try:
+                # Others would ask the providers the same.
+                if self._worker.leads:
+                    await self.round()
+            except Exception as error:
+                self._has_more = False
+                self._worker.log_throttle.failure("reconcile_failed", error, "Could not look up unknown dispatches.")
+            # Dispatches that a round could not settle are not due at once again.
+            if not self._has_more:
+                await anyio.sleep(self._config.reconcile_interval_seconds)
+
+    def _lookup_request(self, dispatch: Dispatch) -> LookupRequest:
+        last_end = dispatch.valid_until + timedelta(seconds=self._config.provider_timeout_seconds)
+        return LookupRequest(
+            workspace_id=dispatch.workspace_id,
+            dispatch_id=dispatch.id,
+            provider_id=dispatch.provider_id,
+            from_number=dispatch.from_number,
+            to=dispatch.to,
+            body=dispatch.body,
+            since=dispatch.created_at,
+            until=last_end,
+        )
+
+    async def _provider(self, workspace: Workspace, dispatch: Dispatch) -> Carrier | VoiceProvider:
+        if dispatch.channel == "sms":
+            return await self._provider_pool.carrier(workspace, dispatch.provider)
+        return await self._provider_pool.voice(workspace, dispatch.provider)
+
+
+def _unknown_after(after: Dispatch | None, tx: Transaction) -> Sequence[Dispatch]:
+    begin = None if after is None else (after.created_at, after.id)
+    return tx.dispatches.unknown(None, limit=_MAX_ROWS, after=begin)

@@ -1,0 +1,82 @@
+"""The runner of all kinds of units."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import anyio
+from anyio.abc import TaskStatus
+
+from outreach.core.clock import Clock
+from outreach.core.config import EngineConfig
+from outreach.core.ids import IdSource
+from outreach.dispatch.campaigns import CampaignRunner
+from outreach.dispatch.channels import CallChannel, SmsChannel
+from outreach.dispatch.outbox import Outbox
+from outreach.dispatch.reconciler import Reconciler
+from outreach.dispatch.singles import SinglesRunner
+from outreach.dispatch.worker import Worker
+from outreach.models.work import WorkUnit
+from outreach.protocols.dispatcher import WakeSignal
+from outreach.protocols.storage import Storage
+from outreach.providers.pool import ProviderPool
+
+
+class Runner:
+    """Hands each unit to the runner of its kind; implements `protocols.dispatcher.SliceRunner`."""
+
+    def __init__(
+        self,
+        *,
+        storage: Storage,
+        clock: Clock,
+        ids: IdSource,
+        config: EngineConfig,
+        provider_pool: ProviderPool,
+        worker: Worker,
+    ) -> None:
+        self._outbox = Outbox(storage=storage, clock=clock, config=config, worker=worker)
+        self._reconciler = Reconciler(
+            storage=storage, clock=clock, config=config, provider_pool=provider_pool, worker=worker
+        )
+        self._campaigns = CampaignRunner(
+            storage=storage,
+            clock=clock,
+            config=config,
+            worker=worker,
+            outbox=self._outbox,
+            channels={
+                "sms": SmsChannel(ids=ids, config=config, provider_pool=provider_pool),
+                "call": CallChannel(ids=ids, provider_pool=provider_pool),
+            },
+        )
+        self._singles = SinglesRunner(
+            storage=storage,
+            clock=clock,
+            ids=ids,
+            config=config,
+            provider_pool=provider_pool,
+            worker=worker,
+            outbox=self._outbox,
+        )
+
+    async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Run requests until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._reconciler.serve)
+            await self._outbox.serve(task_status=task_status)
+            tasks.cancel_scope.cancel()
+
+    async def run_slice(self, unit: WorkUnit, *, epoch: int, until: float, wake_signal: WakeSignal) -> datetime | None:
+        """Run a unit; see `protocols.dispatcher.SliceRunner`."""
+        match unit.kind:
+            case "campaign":
+                return await self._campaigns.run_slice(unit, epoch=epoch, until=until, wake_signal=wake_signal)
+            case "message":
+                return await self._singles.run_message(unit, epoch=epoch, wake_signal=wake_signal)
+            case "call":
+                return await self._singles.run_call(unit, epoch=epoch, wake_signal=wake_signal)
+
+    async def drain(self, *, grace_seconds: float) -> None:
+        """Wait for the requests in flight."""
+        await self._outbox.drain(grace_seconds=grace_seconds)

@@ -1,0 +1,307 @@
+"""The forecast: when a campaign will be done, before it starts and while it runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from statistics import fmean
+from typing import Final
+
+import anyio.lowlevel
+import attrs
+
+from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.insight.preflight import SLICE, Setup, read_setup, read_slice, start_of, turn_of
+from outreach.ledger.common import campaign_of
+from outreach.ledger.provider_throttles import throttle_of_campaign
+from outreach.ledger.sending.pace import sender_pace
+from outreach.models.call import Call
+from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
+from outreach.models.forecast import Forecast, ForecastAssumptions
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
+from outreach.rules.call_settlement import RETRYABLE_OUTCOMES
+from outreach.rules.contact_hours import FREQUENCY_CAP, time_zones_of_phone
+from outreach.rules.deciding import UNCLEAR_REPLY
+from outreach.rules.forecast import OpenCampaign, OpenContact, SenderRate, play
+from outreach.rules.preflight import judge, messages_of
+from outreach.rules.settlement import TRANSIENT_FAILURES
+from outreach.services.context import ServiceContext
+from outreach.services.validation import check_kind
+from outreach.storage.unit_of_work import Transaction
+
+_MAX_READ: Final = 10_000
+"""A campaign with more contacts is judged by so many of them, from all over the list."""
+
+_MAX_PLAYED: Final = 20_000
+"""Of more contacts, each that is played through stands for several."""
+
+_MAX_OTHERS: Final = 20
+"""Campaigns with whom turns at a sending number are played through."""
+
+_MAX_MEASURED: Final = 500
+_MIN_MEASURED: Final = 20
+"""With fewer outcomes of its own a campaign goes by the assumptions."""
+
+
+@attrs.frozen(kw_only=True)
+class _Known:
+    """What the database says of a campaign, without its contacts."""
+
+    setup: Setup
+    starts_at: datetime
+    next_slot_at: datetime | None
+    sender: SenderRate | None
+    others: Sequence[Campaign]
+
+
+class CampaignForecast:
+    """Computes when campaigns will be done, by the rules that they run by."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def forecast(
+        self, workspace_id: str, campaign_id: str, *, assumptions: ForecastAssumptions | None = None
+    ) -> Forecast:
+        """Return when a campaign will be done, hour by hour, and what limits it.
+
+        It holds if nothing changes, and for a campaign that is paused, if it is resumed now. A campaign with more than
+        10,000 contacts is judged by so many of them.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign; of one that has started, what is left.
+            assumptions: What to assume of calls and messages; what a running campaign has measured in its last 500
+                requests takes their place. None for the defaults.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            InvalidRequest: An assumption is out of its bounds.
+        """
+        given = ForecastAssumptions() if assumptions is None else assumptions
+        _check(given)
+        context = self._context
+        now = context.now()
+        known = await context.storage.read(lambda tx: _read(tx, campaign_of(tx, workspace_id, campaign_id), now))
+        campaign = known.setup.plan.campaign
+        measured: tuple[str, ...] = ()
+        if campaign.started_at is not None:
+            given, measured = await context.storage.read(lambda tx: _measure(tx, campaign, given))
+        if campaign.is_terminal:
+            return _ended(campaign, now, given, measured)
+        target = await self._left(known.setup, known.starts_at, known.next_slot_at, now)
+        others = [await self._other(workspace_id, one, now) for one in known.others]
+        course = play(target, others, known.sender, given, now)
+        return Forecast(
+            campaign_id=campaign.id,
+            channel=campaign.channel,
+            at=now,
+            starts_at=course.starts_at,
+            ends_at=course.ends_at,
+            contacts=len(target.contacts) * target.weight + target.in_flight,
+            requests=course.requests,
+            unreached=course.unreached,
+            held=target.held,
+            expires=course.expires,
+            hours=course.hours,
+            phases=course.phases,
+            shared_with=len(others),
+            assumptions=given,
+            measured=measured,
+            sampled=campaign.counters.total > _MAX_READ,
+        )
+
+    async def _other(self, workspace_id: str, campaign: Campaign, now: datetime) -> OpenCampaign:
+        """Return what is left of a campaign that sends from the same number."""
+        found = await self._context.storage.read(
+            lambda tx: _read(tx, campaign_of(tx, workspace_id, campaign.id), now, alone=True)
+        )
+        return await self._left(found.setup, found.starts_at, found.next_slot_at, now)
+
+    async def _left(
+        self,
+        setup: Setup,
+        starts_at: datetime,
+        next_slot_at: datetime | None,
+        now: datetime,
+    ) -> OpenCampaign:
+        """Return what is left of a campaign, by all of its contacts or by many."""
+        campaign, workspace = setup.plan.campaign, setup.plan.workspace
+        total, at = campaign.counters.total, turn_of(campaign, now)
+        messages = messages_of(setup.plan)
+        contacts: list[OpenContact] = []
+        still_open = in_flight = held = 0
+        skipped_at: datetime | None = None
+        for after in _starts(total):
+            found = await self._context.storage.read(
+                lambda tx, after=after: read_slice(tx, setup, after, at)  # type: ignore[misc]
+            )
+            plan = attrs.evolve(setup.plan, capped_until=found.capped_until)
+            for one in found.recipients:
+                if not one.is_open:
+                    continue
+                still_open += 1
+                if one.status not in {RecipientStatus.PENDING, RecipientStatus.WAITING}:
+                    in_flight += 1
+                    continue
+                verdict = judge(plan, messages, one, found.restrictions.get(one.phone or ""), at)
+                if verdict.outcome == "left_out" and verdict.rule != "expires_first":
+                    turn = max(one.due_at or starts_at, starts_at)
+                    skipped_at = turn if skipped_at is None else max(skipped_at, turn)
+                    continue
+                if verdict.rule == UNCLEAR_REPLY:
+                    held += 1
+                    continue
+                capped = verdict.rule == FREQUENCY_CAP
+                contacts.append(
+                    OpenContact(
+                        zones=time_zones_of_phone(one.phone or "") if workspace.contact_hours else None,
+                        due_at=verdict.until if capped else one.due_at,
+                        reason=FREQUENCY_CAP if capped else one.reason,
+                        step=one.step,
+                        attempts=one.attempts,
+                    )
+                )
+            await anyio.lowlevel.checkpoint()
+        played, weight = contacts, 1
+        if total > _MAX_READ and still_open:
+            scale = campaign.counters.open / still_open
+            in_flight, held = round(in_flight * scale), round(held * scale)
+            left = len(contacts) * scale
+            weight = max(math.ceil(left / _MAX_PLAYED), 1)
+            count = round(left / weight)
+            played = [contacts[number * len(contacts) // count] for number in range(count)] if contacts else []
+        settings, calls = setup.plan.settings, setup.calls
+        is_sms = campaign.channel == "sms"
+        of_messages = settings.retry_max_attempts if settings.retry_enabled else 1
+        return OpenCampaign(
+            campaign=campaign,
+            contacts=played,
+            weight=weight,
+            in_flight=in_flight,
+            skipped_at=skipped_at,
+            held=held,
+            starts_at=starts_at,
+            next_slot_at=next_slot_at,
+            steps=tuple(setup.plan.steps) if setup.plan.steps is not None else None,
+            max_attempts=of_messages if is_sms else calls.retry_max_attempts,
+            retry_delay=timedelta(minutes=settings.retry_delay_minutes if is_sms else calls.retry_delay_minutes),
+        )
+
+
+def _starts(total: int) -> Sequence[int]:
+    """Return after which positions slices are read: all of them, or so many spread over a long list."""
+    if total <= _MAX_READ:
+        return range(-1, max(total, 1) - 1, SLICE)
+    slices = _MAX_READ // SLICE
+    return [number * (total - SLICE) // (slices - 1) - 1 for number in range(slices)]
+
+
+def _read(tx: Transaction, campaign: Campaign, now: datetime, *, alone: bool = False) -> _Known:
+    setup = read_setup(tx, campaign)
+    starts_at = start_of(campaign, now)
+    throttle = throttle_of_campaign(tx, campaign, now)
+    if throttle is not None and throttle.until > starts_at:
+        starts_at = throttle.until
+    run = tx.runs.get(campaign.workspace_id, campaign.id) if campaign.status is CampaignStatus.ACTIVE else None
+    pace = None if alone else sender_pace(tx, campaign, now)
+    others: list[Campaign] = []
+    if pace is not None:
+        running = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
+        for one in tx.campaigns.in_status(running, workspace_id=campaign.workspace_id):
+            shared = sender_pace(tx, one, now)
+            if one.id != campaign.id and shared is not None and shared.phone == pace.phone:
+                others.append(one)
+    return _Known(
+        setup=setup,
+        starts_at=starts_at,
+        next_slot_at=run.next_slot_at if run is not None else None,
+        sender=None if pace is None else SenderRate(spacing=pace.spacing, next_slot_at=pace.next_slot_at),
+        others=others[:_MAX_OTHERS],
+    )
+
+
+def _measure(
+    tx: Transaction, campaign: Campaign, given: ForecastAssumptions
+) -> tuple[ForecastAssumptions, tuple[str, ...]]:
+    """Return the assumptions with a campaign's own figures in their place, and which they are."""
+    since = campaign.started_at or campaign.created_at
+    latest = tx.dispatches.recent(campaign.workspace_id, campaign.id, since=since, limit=_MAX_MEASURED)
+    found: dict[str, float] = {}
+    if campaign.channel == "sms":
+        settled = [one for one in latest if one.state in {DispatchState.ACCEPTED, DispatchState.REFUSED}]
+        if len(settled) >= _MIN_MEASURED:
+            failed = [
+                one
+                for one in settled
+                if one.reason in TRANSIENT_FAILURES
+                and (one.state is DispatchState.REFUSED or one.report is MessageStatus.FAILED)
+            ]
+            found["failure_rate"] = len(failed) / len(settled)
+    else:
+        calls = [(one, tx.calls.get(campaign.workspace_id, one.call_id)) for one in latest if one.call_id is not None]
+        ended = [
+            (dispatch, one)
+            for dispatch, one in calls
+            if one is not None and one.ended_at is not None and one.status is not CallStatus.CANCELED
+        ]
+        if len(ended) >= _MIN_MEASURED:
+            answered: list[Call] = []
+            again: list[Call] = []
+            for dispatch, one in ended:
+                repeats = one.outcome in RETRYABLE_OUTCOMES and not _got_message(tx, campaign, dispatch, one)
+                (again if repeats else answered).append(one)
+            found["answer_rate"] = len(answered) / len(ended)
+            for name, some in (("call_seconds", answered), ("ring_seconds", again)):
+                if some:
+                    lasted = ((one.ended_at or one.created_at) - one.created_at for one in some)
+                    found[name] = max(fmean(each.total_seconds() for each in lasted), 0.0)
+    return attrs.evolve(given, **found), tuple(found)
+
+
+def _got_message(tx: Transaction, campaign: Campaign, dispatch: Dispatch, call: Call) -> bool:
+    """Return whether a call ended its contact because a voicemail got the agent's message."""
+    if call.outcome != "voicemail" or campaign.retry_voicemail or dispatch.position is None:
+        return False
+    found = tx.recipients.get(campaign.workspace_id, campaign.id, dispatch.position)
+    return (
+        found is not None
+        and (found.status, found.reason) == (RecipientStatus.COMPLETED, "voicemail")
+        and found.attempts == dispatch.attempt
+    )
+
+
+def _ended(campaign: Campaign, now: datetime, given: ForecastAssumptions, measured: tuple[str, ...]) -> Forecast:
+    return Forecast(
+        campaign_id=campaign.id,
+        channel=campaign.channel,
+        at=now,
+        starts_at=None,
+        ends_at=campaign.completed_at,
+        contacts=0,
+        requests=0,
+        unreached=0,
+        held=0,
+        expires=campaign.status is CampaignStatus.EXPIRED,
+        hours=(),
+        phases=(),
+        shared_with=0,
+        assumptions=given,
+        measured=measured,
+        sampled=False,
+    )
+
+
+def _check(given: ForecastAssumptions) -> None:
+    check_kind("assumptions", given, ForecastAssumptions)
+    details = []
+    for field in attrs.fields(ForecastAssumptions):
+        value: object = getattr(given, field.name)
+        most = 1.0 if field.name.endswith("_rate") else 86_400.0
+        right = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+        if not right:
+            details.append(ErrorDetail(f"assumptions.{field.name}", f"must be a number from 0 to {most:g}"))
+    if details:
+        raise InvalidRequest(details=details)

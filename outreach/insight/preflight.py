@@ -1,0 +1,368 @@
+"""The preflight: what a campaign will do to each contact, before it starts or before it is created."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+import anyio.lowlevel
+import attrs
+import orjson
+
+from outreach.core.clock import parse_timestamp
+from outreach.errors import ErrorDetail
+from outreach.ledger.campaigns.recipients import steps_of
+from outreach.ledger.campaigns.setup import find_text_warnings, start_warnings, unknown_placeholders
+from outreach.ledger.campaigns.transitions import missing_setup
+from outreach.ledger.common import call_settings_of, campaign_of, provider_of, settings_of, workspace_of
+from outreach.ledger.sending.pace import frequency_capped_until
+from outreach.models.campaign import Campaign, NewCallCampaign, NewSmsCampaign
+from outreach.models.forecast import ForecastAssumptions
+from outreach.models.plans import DecisionBasis, WavePlan
+from outreach.models.preflight import Preflight, TextWarning
+from outreach.models.prices import PriceTable
+from outreach.models.recipient import PreparedRecipient, Recipient
+from outreach.models.settings import CallSettings
+from outreach.models.states import CampaignStatus, RecipientStatus
+from outreach.rules.deciding import Restriction, decide_loading
+from outreach.rules.misread_numbers import MisreadNumbers
+from outreach.rules.opening import opening_state
+from outreach.rules.phones import normalise_single
+from outreach.rules.preflight import PreflightTally
+from outreach.rules.report_figures import cost_of, depends_on_country, expected_minutes
+from outreach.rules.stored_numbers import stored_forms
+from outreach.services.campaigns.contacts import RecipientSource, VariableNameCollector, chunks
+from outreach.services.context import ServiceContext
+from outreach.services.validation import require_text
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.tables.recipients import StoredContact
+
+SLICE: Final = 1000
+"""Contacts looked at before other work runs."""
+
+_NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
+
+
+@attrs.frozen(kw_only=True)
+class Setup:
+    """A campaign with the rules that hold for it.
+
+    Attributes:
+        provider: Its carrier or voice provider, if it has one.
+        prices: The workspace's prices, if any.
+    """
+
+    plan: WavePlan
+    calls: CallSettings
+    provider: str | None
+    prices: PriceTable | None
+    unknown: tuple[str, ...]
+    text_warnings: tuple[TextWarning, ...]
+    missing: tuple[ErrorDetail, ...]
+    warnings: tuple[ErrorDetail, ...]
+
+
+def read_setup(tx: Transaction, campaign: Campaign) -> Setup:
+    """Return a campaign with the rules that hold for it."""
+    workspace = workspace_of(tx, campaign.workspace_id)
+    agent = tx.agents.get(workspace.id, campaign.agent_id) if campaign.agent_id else None
+    plan = WavePlan(
+        campaign=campaign,
+        workspace=workspace,
+        settings=settings_of(tx, workspace.id),
+        basis=DecisionBasis(campaign=campaign.revision, workspace=workspace.revision, settings=0),
+        due=(),
+        next_due=None,
+        next_slot_at=None,
+        agent=agent,
+        trunk=None,
+        in_flight=0,
+        steps=steps_of(tx, campaign) if campaign.channel == "sms" else None,
+    )
+    return Setup(
+        plan=plan,
+        calls=call_settings_of(tx, workspace.id),
+        provider=provider_of(tx, campaign),
+        prices=tx.price_tables.get(workspace.id),
+        unknown=unknown_placeholders(tx, campaign),
+        text_warnings=find_text_warnings(tx, campaign),
+        missing=missing_setup(tx, campaign),
+        warnings=start_warnings(tx, campaign),
+    )
+
+
+def turn_of(campaign: Campaign, now: datetime) -> datetime:
+    """Return when the first contact of a campaign has its turn: at its start, or the first opening after it."""
+    return opening_state(campaign, start_of(campaign, now)).reopens_at
+
+
+def start_of(campaign: Campaign, now: datetime) -> datetime:
+    """Return when a campaign begins that is started or resumed now: at its start, if that lies ahead."""
+    start = campaign.scheduled_start_at if campaign.schedule_type == "scheduled" else None
+    # Also one that was paused before its start: when it is resumed it is scheduled again.
+    return now if start is None or campaign.is_terminal else max(now, start)
+
+
+@attrs.frozen(kw_only=True)
+class ContactSlice:
+    """Some contacts with what the database says of them."""
+
+    recipients: Sequence[Recipient]
+    restrictions: Mapping[str, Restriction]
+    capped_until: Mapping[int, datetime]
+
+
+class CampaignPreflight:
+    """Computes before the start what each contact gets, who is left out and why, and what it costs.
+
+    Args:
+        context: What services share.
+        start_problems: Returns all problems that prevent a start now, by workspace and campaign.
+        draft_of: Returns what makes the campaign that a creation would make, having checked its fields.
+    """
+
+    def __init__(
+        self,
+        context: ServiceContext,
+        *,
+        start_problems: Callable[[str, str], Awaitable[Sequence[ErrorDetail]]],
+        draft_of: Callable[[str, NewSmsCampaign | NewCallCampaign], Callable[[Transaction], Campaign]],
+    ) -> None:
+        self._context = context
+        self._start_problems = start_problems
+        self._draft_of = draft_of
+
+    async def preflight(self, workspace_id: str, campaign_id: str, *, contact: str | None = None) -> Preflight:
+        """Return what a campaign will do to its contacts, by the rules that the run will follow.
+
+        It holds if nothing changes meanwhile. Contacts on the register when the campaign was created were not loaded,
+        and are not counted. It reads every contact: 100,000 take a second or two.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign, in any state; of one that has started, what is left.
+            contact: A phone number, in any notation, to explain in full (`Preflight.asked`).
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            InvalidRequest: The number is not a string.
+        """
+        context = self._context
+        setup = await context.storage.read(lambda tx: read_setup(tx, campaign_of(tx, workspace_id, campaign_id)))
+        campaign = setup.plan.campaign
+        problems = (
+            await self._start_problems(workspace_id, campaign_id) if campaign.status in _NOT_STARTED else setup.missing
+        )
+        at = turn_of(campaign, context.now())
+        tally, misread = _tally(setup, at, contact), MisreadNumbers()
+        after, size = -1, SLICE
+        while size == SLICE:
+            found = await context.storage.read(
+                lambda tx, after=after: read_slice(tx, setup, after, at)  # type: ignore[misc]
+            )
+            tally.see(found.recipients, found.restrictions, found.capped_until)
+            misread.see(found.recipients)
+            size = len(found.recipients)
+            after = found.recipients[-1].position if size else after
+            await anyio.lowlevel.checkpoint()
+        setup = attrs.evolve(setup, warnings=(*setup.warnings, *misread.warnings()))
+        return _result(setup, tally, at, campaign.id, problems)
+
+    async def preflight_new(
+        self,
+        workspace_id: str,
+        campaign: NewSmsCampaign | NewCallCampaign,
+        recipients: RecipientSource,
+        *,
+        contact: str | None = None,
+    ) -> Preflight:
+        """Return what a campaign would do to its contacts, without creating it.
+
+        Numbers on the register are counted as left out, though a creation would not load them.
+
+        Args:
+            workspace_id: The workspace.
+            campaign: Everything but the contacts.
+            recipients: The contacts, as `create_sms` and `create_call` take them.
+            contact: A phone number, in any notation, to explain in full (`Preflight.asked`).
+
+        Raises:
+            NotFound: The workspace, agent or trunk does not exist.
+            SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
+            InvalidRequest: A rule is broken, or the flow does not exist.
+        """
+        context = self._context
+        draft = self._draft_of(workspace_id, campaign)
+        setup = await context.storage.read(lambda tx: read_setup(tx, draft(tx)))
+        proposed, region = setup.plan.campaign, setup.plan.workspace.default_region
+        at = turn_of(proposed, context.now())
+        tally: PreflightTally | None = None
+        names = VariableNameCollector()
+        seen: set[str] = set()
+
+        async def default_region() -> str | None:
+            return region
+
+        def look_up(
+            tx: Transaction, chunk: Sequence[PreparedRecipient], first: int
+        ) -> tuple[frozenset[str], ContactSlice]:
+            return _look_up(tx, setup, chunk, first, at)
+
+        async for chunk in chunks(recipients, default_region=default_region, size=SLICE):
+            names.see(chunk)
+            if tally is None:
+                # The first contacts show which columns of the list are variables.
+                setup = _with_names(setup, names.names())
+                tally = _tally(setup, at, contact)
+            stopped, found = await context.storage.read(partial(look_up, chunk=chunk, first=tally.contacts))
+            loaded = []
+            for supplied, recipient in zip(chunk, found.recipients, strict=True):
+                decided = decide_loading(supplied, stopped, seen)
+                if decided == "load":
+                    loaded.append(recipient)
+                else:
+                    tally.leave_out(recipient, decided)
+            tally.see(loaded, found.restrictions, found.capped_until)
+            await anyio.lowlevel.checkpoint()
+        known = attrs.evolve(proposed, variable_names=names.names())
+        tally = tally or _tally(setup, at, contact)
+        unknown, text_warnings = await context.storage.read(
+            lambda tx: (unknown_placeholders(tx, known), find_text_warnings(tx, known))
+        )
+        return _result(
+            attrs.evolve(setup, unknown=unknown, text_warnings=text_warnings), tally, at, None, setup.missing
+        )
+
+
+def _with_names(setup: Setup, variable_names: tuple[str, ...] | None) -> Setup:
+    campaign = attrs.evolve(setup.plan.campaign, variable_names=variable_names)
+    return attrs.evolve(setup, plan=attrs.evolve(setup.plan, campaign=campaign))
+
+
+def _tally(setup: Setup, at: datetime, contact: str | None) -> PreflightTally:
+    asked = set[str]()
+    if contact is not None:
+        require_text("contact", contact)
+        phone = normalise_single(contact, setup.plan.workspace.default_region)
+        asked = {contact} if phone is None else {contact, *stored_forms(phone, setup.plan.workspace.default_region)}
+    channel = setup.plan.campaign.channel
+    return PreflightTally(setup.plan, at, by_country=depends_on_country(setup.prices, channel), asked=frozenset(asked))
+
+
+def read_slice(tx: Transaction, setup: Setup, after: int, at: datetime) -> ContactSlice:
+    """Return the next 1000 contacts of a campaign after a position, with what holds for them at a time."""
+    campaign = setup.plan.campaign
+    stored = tx.recipients.contacts(campaign.workspace_id, campaign.id, after=after, limit=SLICE)
+    return _with_limits(tx, setup, [_stored_recipient(campaign.id, one) for one in stored], at)
+
+
+def _look_up(
+    tx: Transaction, setup: Setup, chunk: Sequence[PreparedRecipient], first: int, at: datetime
+) -> tuple[frozenset[str], ContactSlice]:
+    """Return which numbers a creation would leave out, and the contacts as it would write them."""
+    campaign = setup.plan.campaign
+    phones = {one.phone for one in chunk if one.phone is not None}
+    stopped = tx.register.stopped(campaign.workspace_id, campaign.channel, phones)
+    rows = [_recipient(campaign.id, position, one) for position, one in enumerate(chunk, start=first)]
+    return stopped, _with_limits(tx, setup, rows, at)
+
+
+def _with_limits(tx: Transaction, setup: Setup, rows: Sequence[Recipient], at: datetime) -> ContactSlice:
+    campaign, workspace = setup.plan.campaign, setup.plan.workspace
+    phones = {one.phone for one in rows if one.phone is not None and one.is_open}
+    capped: dict[int, datetime] = {}
+    if workspace.frequency_cap is not None:
+        for one in rows:
+            until = frequency_capped_until(tx, workspace.id, one.phone, at) if one.phone is not None else None
+            if until is not None:
+                capped[one.position] = until
+    restrictions = tx.register.read_restrictions(workspace.id, campaign.channel, phones)
+    return ContactSlice(recipients=rows, restrictions=restrictions, capped_until=capped)
+
+
+_STATES: Final = {status.value: status for status in RecipientStatus}
+
+
+def _stored_recipient(campaign_id: str, stored: StoredContact) -> Recipient:
+    return Recipient(
+        campaign_id=campaign_id,
+        position=stored.position,
+        phone_number=stored.phone_number,
+        phone=stored.phone,
+        first_name=stored.first_name,
+        last_name=stored.last_name,
+        email=stored.email,
+        company=stored.company,
+        custom_variables={} if stored.custom_variables is None else orjson.loads(stored.custom_variables),
+        status=_STATES[stored.status],
+        reason=stored.reason,
+        due_at=None if stored.due_at is None else parse_timestamp(stored.due_at),
+        step=stored.step,
+        attempts=stored.attempts,
+        dispatched=bool(stored.dispatched),
+    )
+
+
+def _recipient(campaign_id: str, position: int, supplied: PreparedRecipient) -> Recipient:
+    """Return a contact as a creation would write it."""
+    variables = supplied.custom_variables
+    return Recipient(
+        campaign_id=campaign_id,
+        position=position,
+        phone_number=supplied.phone_number,
+        phone=supplied.phone,
+        first_name=supplied.first_name,
+        last_name=supplied.last_name,
+        email=supplied.email,
+        company=supplied.company,
+        custom_variables=orjson.loads(variables) if variables is not None else {},
+        status=RecipientStatus.PENDING,
+    )
+
+
+def _result(
+    setup: Setup, tally: PreflightTally, at: datetime, campaign_id: str | None, problems: Sequence[ErrorDetail]
+) -> Preflight:
+    channel = setup.plan.campaign.channel
+    cost, cost_note = None, "The workspace has no prices, so that its cost is unknown."
+    if setup.prices is not None:
+        quantities: Mapping[str | None, int] = tally.quantities
+        cost_note = "Each message once; one that fails and is sent again costs again."
+        if channel == "call":
+            assumed = ForecastAssumptions()
+            attempts = setup.calls.retry_max_attempts
+            double_dial = bool(setup.plan.campaign.double_dial)
+            quantities = expected_minutes(tally.quantities, assumed, attempts, double_dial=double_dial)
+            each = " of two calls each" if double_dial else ""
+            cost_note = (
+                f"Assumed: {assumed.answer_rate:.0%} of calls are answered, in up to {attempts} attempts{each}, and "
+                f"an answered call takes {assumed.call_seconds:g} s; begun minutes count."
+            )
+        priced = {(setup.provider, country): quantity for country, quantity in quantities.items()}
+        cost = cost_of(setup.prices, channel, priced)
+    return Preflight(
+        campaign_id=campaign_id,
+        channel=channel,
+        at=at,
+        contacts=tally.contacts,
+        contacted=tally.contacted,
+        ended=tally.ended,
+        left_out=tally.left_out(),
+        held_back=tally.held_back(),
+        ends_early=dict(tally.ends_early),
+        problems=tuple(problems),
+        warnings=setup.warnings,
+        unknown_placeholders=setup.unknown,
+        placeholder_problems=tally.placeholder_problems(),
+        text_warnings=setup.text_warnings,
+        messages=tally.messages,
+        segments=tally.segments,
+        segment_shares=tally.shares(),
+        encodings=tally.encodings(),
+        samples=tally.samples(),
+        asked=tuple(tally.asked),
+        cost=cost,
+        cost_note=cost_note,
+    )

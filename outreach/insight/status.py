@@ -1,0 +1,254 @@
+"""The overall status: who dispatches, what runs, what needs a person, and figures of it for metrics."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Final, TypeVar
+
+import attrs
+
+from outreach.core.vault import Vault
+from outreach.errors import ConfigError
+from outreach.ledger import provider_throttles
+from outreach.ledger.campaigns.setup import not_installed
+from outreach.ledger.common import provider_of, workspace_of
+from outreach.ledger.sending.pace import lag_of_campaign, lag_of_singles
+from outreach.models.account import StoredAccount
+from outreach.models.campaign import Campaign
+from outreach.models.database import EngineFigures
+from outreach.models.states import CampaignStatus
+from outreach.models.status import (
+    AccountInTrouble,
+    DiskUse,
+    DispatchedBy,
+    DispatchOverview,
+    EngineStatus,
+    PausedCampaign,
+    RunningCampaign,
+    ThrottledProvider,
+)
+from outreach.models.work import DatabaseHome
+from outreach.providers.registry import Adapters
+from outreach.rules.explanations import PAUSE_REASONS
+from outreach.rules.status_findings import find_problems
+from outreach.services.context import ServiceContext
+from outreach.storage.unit_of_work import Transaction
+
+T = TypeVar("T")
+
+MAX_LISTED: Final = 100
+"""Entries of each list."""
+
+MAX_COUNTED: Final = 10_000
+"""The most unknown requests that are counted, so that a look takes milliseconds."""
+
+MAX_ACCOUNTS: Final = 1_000
+"""The most accounts whose credentials are tried."""
+
+MAX_WAITING_COUNTED: Final = 100_000
+"""The most waiting recipients that are counted, so that a look takes milliseconds."""
+
+
+class StatusQuery:
+    """Reads the status of one workspace or all; costs the same however much was sent before."""
+
+    def __init__(self, context: ServiceContext, vault: Vault) -> None:
+        self._context = context
+        self._vault = vault
+
+    async def __call__(self, workspace_id: str | None = None) -> EngineStatus:
+        """Return the current status of a workspace, or of all, with what needs a person.
+
+        Raises:
+            NotFound: The workspace does not exist.
+        """
+        seen, accounts = await self._context.storage.read(lambda tx: self._look(tx, workspace_id))
+        problems = [found for account in accounts if (found := self._problem(account)) is not None]
+        truncated = [
+            *seen.truncated,
+            *(["accounts"] if len(accounts) > MAX_ACCOUNTS or len(problems) > MAX_LISTED else []),
+        ]
+        status = attrs.evolve(
+            seen, accounts=_listed(problems), truncated=truncated, disk=_disk_use(self._context.storage.home())
+        )
+        return attrs.evolve(status, findings=find_problems(status))
+
+    def _look(self, tx: Transaction, workspace_id: str | None) -> tuple[EngineStatus, Sequence[StoredAccount]]:
+        if workspace_id is not None:
+            workspace_of(tx, workspace_id)
+        now = self._context.now()
+        counted = tx.campaigns.count_in_status(
+            {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}, workspace_id=workspace_id
+        )
+        active = tx.campaigns.running(workspace_id=workspace_id, limit=MAX_LISTED + 1)
+        paused = tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=MAX_LISTED + 1)
+        unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED + 1)
+        throttles = provider_throttles.unexpired(tx, workspace_id, now, limit=MAX_LISTED + 1)
+        held = tx.register.held(workspace_id, limit=MAX_LISTED + 1)
+        truncated = [
+            name
+            for name, count, most in (
+                ("running", len(active), MAX_LISTED),
+                ("paused", len(paused), MAX_LISTED),
+                ("unknown", sum(each.count for each in unknown), MAX_COUNTED),
+                ("throttles", len(throttles), MAX_LISTED),
+                ("held", len(held), MAX_LISTED),
+            )
+            if count > most
+        ]
+        if "unknown" in truncated:
+            unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED)
+        running = [_running(tx, campaign, now) for campaign in _listed(active)]
+        lags = [lag_of_singles(tx, workspace_id, now), *(campaign.lag_seconds for campaign in running)]
+        status = EngineStatus(
+            at=now,
+            workspace_id=workspace_id,
+            dispatching=dispatch_overview(self._context, tx, now),
+            lag_seconds=max(lags),
+            active_campaigns=counted[CampaignStatus.ACTIVE],
+            scheduled_campaigns=counted[CampaignStatus.SCHEDULED],
+            running=running,
+            paused=[_paused(tx, campaign, self._context.adapters) for campaign in _listed(paused)],
+            unknown=unknown,
+            throttles=[
+                ThrottledProvider(workspace_id=throttle.workspace_id, provider=throttle.provider, until=throttle.until)
+                for throttle in _listed(throttles)
+            ],
+            held=_listed(held),
+            truncated=truncated,
+            adapter_problems=self._context.adapters.problems,
+        )
+        return status, tx.accounts.any_workspace(workspace_id, limit=MAX_ACCOUNTS + 1)
+
+    def _problem(self, account: StoredAccount) -> AccountInTrouble | None:
+        """Return why an account cannot be used here; None if it can."""
+        installed = self._context.adapters.kind(account.provider) is not None
+        why = f"The account {account.id} cannot be used: no adapter for {account.provider} is installed here."
+        if installed:
+            try:
+                self._vault.open(account.id, account.sealed, provider=account.provider)
+            except ConfigError as error:
+                why = error.message
+            else:
+                return None
+        return AccountInTrouble(
+            id=account.id,
+            workspace_id=account.workspace_id,
+            provider=account.provider,
+            why=why,
+            installed=installed,
+        )
+
+
+def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -> DispatchOverview:
+    """Return who dispatches from the database, by the workers' leases: a worker that stops gives its lease back."""
+    lease, home = tx.leases.current(), tx.leases.home()
+    # After a clock was set back, the heartbeat may lie in the future.
+    age = None if lease is None else max((now - lease.renewed_at).total_seconds(), 0.0)
+    by: DispatchedBy
+    if context.dispatching():
+        by = "this_process"
+    elif any(worker.until > tx.now() for worker in tx.workers.list()):
+        by = "another_process"
+    else:
+        by = "no_process"
+    return DispatchOverview(
+        by=by,
+        epoch=lease.epoch if lease is not None else None,
+        heartbeat_at=lease.renewed_at if lease is not None else None,
+        heartbeat_seconds_ago=age,
+        copied_to=home.copied_to if home is not None else None,
+    )
+
+
+def _disk_use(home: DatabaseHome | None) -> DiskUse | None:
+    if home is None:
+        return None
+    file = Path(home.path)
+    try:
+        log = file.with_name(f"{file.name}-wal")
+        return DiskUse(
+            path=home.path,
+            database_bytes=file.stat().st_size,
+            log_bytes=log.stat().st_size if log.exists() else 0,
+            free_bytes=shutil.disk_usage(file.parent).free,
+        )
+    except OSError:
+        # It is no file of this machine, or was just moved, which other findings report.
+        return None
+
+
+def _running(tx: Transaction, campaign: Campaign, now: datetime) -> RunningCampaign:
+    counters = campaign.counters
+    return RunningCampaign(
+        id=campaign.id,
+        workspace_id=campaign.workspace_id,
+        name=campaign.name,
+        channel=campaign.channel,
+        recipients=counters.total,
+        ended=counters.total - counters.open,
+        lag_seconds=lag_of_campaign(tx, campaign, now),
+    )
+
+
+def _listed(found: Sequence[T]) -> Sequence[T]:
+    return found[:MAX_LISTED]
+
+
+def _paused(tx: Transaction, campaign: Campaign, adapters: Adapters) -> PausedCampaign:
+    assert campaign.pause_reason is not None  # noqa: S101 - the query asks for those that have one
+    provider = provider_of(tx, campaign)
+    why = PAUSE_REASONS[campaign.pause_reason]
+    workspace = workspace_of(tx, campaign.workspace_id)
+    installed = provider is None or not_installed(workspace, provider, adapters) is None
+    if campaign.pause_reason == "provider_auth" and not installed:
+        why = f"no adapter for {provider} is installed here"
+    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id is not None else None
+    return PausedCampaign(
+        id=campaign.id,
+        workspace_id=campaign.workspace_id,
+        name=campaign.name,
+        channel=campaign.channel,
+        provider=provider,
+        agent_id=campaign.agent_id,
+        reason=campaign.pause_reason,
+        why=why,
+        provider_installed=installed,
+        agent_is_active=agent is None or agent.is_active,
+        agent_can_place_calls=agent is None or agent.can_place_calls,
+    )
+
+
+class FiguresQuery:
+    """Counts what is open."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def __call__(self, since: int | None = None) -> EngineFigures:
+        """Return the present figures of the whole database.
+
+        Args:
+            since: Count opt-outs after this position; None counts none. `EngineFigures.until` is the next one.
+        """
+        return await self._context.storage.read(lambda tx: self._look(tx, since))
+
+    def _look(self, tx: Transaction, since: int | None) -> EngineFigures:
+        now = self._context.now()
+        until = tx.trail.last_number()
+        throttles = provider_throttles.unexpired(tx, None, now, limit=MAX_COUNTED)
+        return EngineFigures(
+            at=now,
+            dispatching=dispatch_overview(self._context, tx, now),
+            campaigns=tx.campaigns.open_groups(),
+            waiting=tx.recipients.count_waiting(limit=MAX_WAITING_COUNTED),
+            unknown=tx.dispatches.count_unknown(None, limit=MAX_COUNTED),
+            throttles=Counter(one.provider for one in throttles),
+            held=len(tx.register.held(None, limit=MAX_LISTED)),
+            opt_outs={} if since is None else tx.trail.count_opt_outs(since, until),
+            until=until,
+        )

@@ -1,0 +1,95 @@
+"""Workspaces and their keys."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import attrs
+
+from outreach.errors import NotFound, Unauthorized
+from outreach.ledger.campaigns import trail
+from outreach.ledger.common import record_audit, wake_running_campaigns, workspace_of
+from outreach.models.base import set_fields
+from outreach.models.workspace import ApiAccess, ApiKey, Workspace, WorkspaceUpdate
+from outreach.rules.contact_hours import contact_rules_key
+from outreach.storage.unit_of_work import Transaction
+
+
+def create(tx: Transaction, workspace: Workspace, *, actor: str) -> Workspace:
+    """Write a new workspace."""
+    tx.workspaces.insert(workspace)
+    record_audit(
+        tx,
+        now=workspace.created_at,
+        workspace_id=workspace.id,
+        actor=actor,
+        action="workspace.create",
+        subject=workspace.id,
+        detail=workspace.mode,
+    )
+    return workspace
+
+
+def update(tx: Transaction, workspace_id: str, change: WorkspaceUpdate, *, now: datetime, actor: str) -> Workspace:
+    """Change a workspace and return it, or raise `NotFound`; its next request or message sees the change."""
+    before = workspace_of(tx, workspace_id)
+    after = attrs.evolve(before, **set_fields(change), revision=before.revision + 1, updated_at=now)
+    tx.workspaces.update(after)
+    wake_running_campaigns(tx, workspace_id, now)
+    rules = contact_rules_key(after) if contact_rules_key(after) != contact_rules_key(before) else None
+    if after.status is not before.status or rules is not None:
+        trail.record_workspace_status(tx, workspace_id, after.status, reason=rules, actor=actor, now=now)
+    changed = [
+        f"{field.name}={getattr(after, field.name)}"
+        for field in attrs.fields(Workspace)
+        if field.name not in {"revision", "updated_at"} and getattr(after, field.name) != getattr(before, field.name)
+    ]
+    record_audit(
+        tx,
+        now=now,
+        workspace_id=workspace_id,
+        actor=actor,
+        action="workspace.update",
+        subject=workspace_id,
+        detail=", ".join(changed),
+    )
+    return after
+
+
+def create_key(tx: Transaction, key: ApiKey, *, actor: str) -> ApiKey:
+    """Write a new key, or raise `NotFound` if there is no such workspace."""
+    workspace_of(tx, key.workspace_id)
+    tx.keys.insert(key)
+    record_audit(
+        tx,
+        now=key.created_at,
+        workspace_id=key.workspace_id,
+        actor=actor,
+        action="key.create",
+        subject=key.id,
+        detail=", ".join(key.scopes),
+    )
+    return key
+
+
+def revoke_key(tx: Transaction, workspace_id: str, key_id: str, *, now: datetime, actor: str) -> ApiKey:
+    """Revoke a key, or raise `NotFound`; a revoked one stays as it is."""
+    key = tx.keys.get(key_id)
+    if key is None or key.workspace_id != workspace_id:
+        raise NotFound("key", key_id)
+    if key.revoked_at is not None:
+        return key
+    revoked = attrs.evolve(key, revoked_at=now)
+    tx.keys.update(revoked)
+    record_audit(tx, now=now, workspace_id=key.workspace_id, actor=actor, action="key.revoke", subject=key.id)
+    return revoked
+
+
+def authenticate(tx: Transaction, digest: str) -> ApiAccess:
+    """Return what a key may do, in a workspace of any status; raise `Unauthorized` if it is unknown or revoked."""
+    key = tx.keys.by_digest(digest)
+    if key is not None and key.revoked_at is None:
+        workspace = tx.workspaces.get(key.workspace_id)
+        if workspace is not None:
+            return ApiAccess(workspace=workspace, scopes=key.scopes)
+    raise Unauthorized("The API key is not valid: it is unknown, or was revoked.")

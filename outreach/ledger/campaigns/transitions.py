@@ -1,0 +1,414 @@
+"""Campaign status changes, with the times, work feed, audit and trail entries that belong to each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import attrs
+
+from outreach.core.clock import is_zone
+from outreach.errors import CannotStart, ErrorDetail, IllegalTransition
+from outreach.ledger.campaigns import trail
+from outreach.ledger.campaigns.setup import missing_account, sender_problems, unknown_placeholders
+from outreach.ledger.common import (
+    campaign_of,
+    campaign_unit,
+    provider_of,
+    record_audit,
+    require_available,
+    workspace_of,
+)
+from outreach.models.campaign import Campaign, PauseReason
+from outreach.models.hours import BusinessHours, HolidayCalendar
+from outreach.models.resources import Agent
+from outreach.models.states import (
+    CAMPAIGN_TRANSITIONS,
+    TERMINAL_CAMPAIGN_STATUSES,
+    CampaignAction,
+    CampaignStatus,
+    WorkspaceMode,
+    WorkspaceStatus,
+    next_campaign_status,
+    operator_actions,
+)
+from outreach.rules.holidays import closed_dates, extend_calendar
+from outreach.rules.opening import next_open
+from outreach.rules.readiness import missing_requirements
+from outreach.storage.unit_of_work import Transaction
+
+_MAX_NAME_LENGTH: Final = 40
+_MAX_NAMES: Final = 10
+
+
+def move(
+    tx: Transaction,
+    campaign: Campaign,
+    step: CampaignAction,
+    *,
+    now: datetime,
+    actor: str,
+    pause_reason: PauseReason | None = None,
+    detail: str | None = None,
+) -> Campaign:
+    """Change a campaign's status and return the new campaign; raise `IllegalTransition` if the table forbids it."""
+    status = next_campaign_status(campaign.status, step)
+    moved = attrs.evolve(
+        campaign,
+        status=status,
+        pause_reason=pause_reason if status is CampaignStatus.PAUSED else None,
+        revision=campaign.revision + 1,
+        updated_at=now,
+        started_at=campaign.started_at or (now if status is CampaignStatus.ACTIVE else None),
+        completed_at=now if status in TERMINAL_CAMPAIGN_STATUSES else None,
+        # What works is never hidden from lists.
+        archived_at=None if status in {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED} else campaign.archived_at,
+    )
+    tx.campaigns.update(moved)
+    tx.work.schedule(campaign_unit(moved), due_time(moved, now))
+    trail.record_campaign_status(tx, moved, step, actor=actor, detail=detail or pause_reason, now=now)
+    record_audit(
+        tx,
+        now=now,
+        workspace_id=moved.workspace_id,
+        actor=actor,
+        action=f"campaign.{step}",
+        subject=moved.id,
+        detail=detail or pause_reason,
+    )
+    return moved
+
+
+def may_await_receipts(campaign: Campaign) -> bool:
+    """Return whether contacts of a campaign may wait for a receipt, or will after their answer."""
+    return campaign.channel == "sms" and campaign.counters.open > campaign.counters.pending
+
+
+def due_time(campaign: Campaign, now: datetime) -> datetime | None:
+    """Return when a dispatcher must look at a campaign next because of its status; None for never."""
+    expiry = campaign.scheduled_expires_at
+    match campaign.status:
+        case CampaignStatus.ACTIVE:
+            return now
+        case CampaignStatus.SCHEDULED:
+            start = campaign.scheduled_start_at or now
+            return min(start, expiry) if expiry else start
+        case CampaignStatus.PAUSED:
+            # Waits for receipts end also while it is paused.
+            return now if may_await_receipts(campaign) else expiry
+        case CampaignStatus.CANCELLED | CampaignStatus.EXPIRED:
+            return now if campaign.counters.open else None
+        case _:
+            return None
+
+
+def start(
+    tx: Transaction,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    now: datetime,
+    actor: str,
+    allow_unknown_placeholders: bool = False,
+    unsendable_text: ErrorDetail | None = None,
+    caller_id_problems: Sequence[ErrorDetail] = (),
+) -> Campaign:
+    """Start a ready campaign: it becomes active, or scheduled if its start lies ahead.
+
+    `unsendable_text` and `caller_id_problems` are obstacles that were found before this transaction.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+        WorkspaceUnavailable: The workspace is not active.
+        IllegalTransition: The campaign was started before, or has ended.
+        CannotStart: It is a draft or has other obstacles; all are listed.
+    """
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    require_available(workspace_of(tx, workspace_id))
+    if campaign.status is CampaignStatus.DRAFT:
+        campaign = sync_setup_status(tx, campaign, now=now, actor=actor)
+    if campaign.status not in {CampaignStatus.DRAFT, CampaignStatus.READY}:
+        raise IllegalTransition("campaign", campaign.status, CampaignAction.START, operator_actions(campaign.status))
+    found = start_obstacles(
+        tx,
+        campaign,
+        now,
+        allow_unknown_placeholders=allow_unknown_placeholders,
+        unsendable_text=unsendable_text,
+        caller_id_problems=caller_id_problems,
+    )
+    if found:
+        raise CannotStart(found)
+    step = CampaignAction.SCHEDULE if _start_is_ahead(campaign, now) else CampaignAction.START
+    if campaign.holidays is not None:
+        campaign = attrs.evolve(campaign, holidays=extend_calendar(campaign.holidays, now.year))
+    return move(tx, campaign, step, now=now, actor=actor)
+
+
+def setup_status(tx: Transaction, campaign: Campaign) -> CampaignStatus:
+    """Return whether a campaign that has not started is ready or a draft."""
+    return CampaignStatus.DRAFT if missing_setup(tx, campaign) else CampaignStatus.READY
+
+
+def missing_setup(tx: Transaction, campaign: Campaign) -> tuple[ErrorDetail, ...]:
+    """Return what a campaign still needs before it is ready."""
+    return missing_requirements(campaign, _agent_of(tx, campaign))
+
+
+def sync_setup_status(tx: Transaction, campaign: Campaign, *, now: datetime, actor: str) -> Campaign:
+    """Move a campaign between draft and ready if its setup has changed; return the current campaign."""
+    status = setup_status(tx, campaign)
+    if campaign.status is CampaignStatus.DRAFT and status is CampaignStatus.READY:
+        return move(tx, campaign, CampaignAction.FINISH_SETUP, now=now, actor=actor)
+    if campaign.status is CampaignStatus.READY and status is CampaignStatus.DRAFT:
+        return move(tx, campaign, CampaignAction.REOPEN_SETUP, now=now, actor=actor)
+    return campaign
+
+
+def sync_setups_of_agent(tx: Transaction, agent: Agent, *, now: datetime, actor: str) -> None:
+    """Move an agent's campaigns that have not started between draft and ready."""
+    not_started = {CampaignStatus.DRAFT, CampaignStatus.READY}
+    for campaign in tx.campaigns.in_status(not_started, workspace_id=agent.workspace_id):
+        if campaign.agent_id == agent.id:
+            sync_setup_status(tx, campaign, now=now, actor=actor)
+
+
+def pause(
+    tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str, reason: PauseReason = "operator"
+) -> Campaign:
+    """Pause an active or scheduled campaign (a paused one stays), or raise `NotFound` or `IllegalTransition`."""
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    if campaign.status is CampaignStatus.PAUSED:
+        return campaign
+    return move(tx, campaign, CampaignAction.PAUSE, now=now, actor=actor, pause_reason=reason)
+
+
+def resume(
+    tx: Transaction,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    now: datetime,
+    actor: str,
+    caller_id_problems: Sequence[ErrorDetail] = (),
+) -> Campaign:
+    """Resume a paused campaign: it becomes active, or scheduled if its start lies ahead; raises as `start` does."""
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    require_available(workspace_of(tx, workspace_id))
+    # Of one that has started the start lies ahead again if the clock was set back.
+    step = CampaignAction.RESUME_SCHEDULE if _start_is_ahead(campaign, now) else CampaignAction.RESUME
+    next_campaign_status(campaign.status, step)
+    _require_startable(tx, campaign, now, caller_id_problems)
+    return move(tx, campaign, step, now=now, actor=actor)
+
+
+def cancel(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str) -> Campaign:
+    """Cancel a campaign for good (a cancelled one stays), or raise `NotFound` or `IllegalTransition`."""
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    if campaign.status is CampaignStatus.CANCELLED:
+        return campaign
+    return move(tx, campaign, CampaignAction.CANCEL, now=now, actor=actor)
+
+
+def unschedule(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str) -> Campaign:
+    """Return a scheduled campaign to ready, or raise `NotFound` or `IllegalTransition`."""
+    return move(tx, campaign_of(tx, workspace_id, campaign_id), CampaignAction.UNSCHEDULE, now=now, actor=actor)
+
+
+def pause_all(tx: Transaction, workspace_id: str | None, *, now: datetime, actor: str) -> tuple[Campaign, ...]:
+    """Pause and return every active and scheduled campaign of a workspace, or of all workspaces.
+
+    No campaign that has completed before is reopened (`may_reopen`).
+    """
+    stopped = tx.workspaces.list() if workspace_id is None else [workspace_of(tx, workspace_id)]
+    for workspace in stopped:
+        trail.record_stop(tx, workspace, actor=actor, now=now)
+    running = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}, workspace_id=workspace_id)
+    return tuple(
+        move(tx, campaign, CampaignAction.PAUSE, now=now, actor=actor, pause_reason="operator") for campaign in running
+    )
+
+
+def apply_schedule(
+    tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, grace: timedelta
+) -> Campaign | None:
+    """Make the status change that is due by time, and return the campaign; None if it does not exist.
+
+    Expiry goes first. A start missed by more than `grace` pauses the campaign. While the workspace is not active
+    nothing starts, and the decision waits until it is active again.
+    """
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    if campaign is None:
+        return None
+    if _has_expired(campaign, now):
+        return move(tx, campaign, CampaignAction.EXPIRE, now=now, actor="engine")
+    if is_transition_due(campaign, now) and _is_workspace_active(tx, campaign):
+        late = now - (campaign.scheduled_start_at or now)
+        if late > grace:
+            return move(tx, campaign, CampaignAction.PAUSE, now=now, actor="engine", pause_reason="missed_start")
+        return move(tx, campaign, CampaignAction.START, now=now, actor="engine")
+    return campaign
+
+
+def is_transition_due(campaign: Campaign, now: datetime) -> bool:
+    """Return whether a status change is due by time."""
+    starts = campaign.status is CampaignStatus.SCHEDULED and not _start_is_ahead(campaign, now)
+    return starts or _has_expired(campaign, now)
+
+
+def next_check_at(tx: Transaction, campaign: Campaign, now: datetime) -> datetime | None:
+    """Return when a campaign that is not running next has a status change due; None for never.
+
+    A start in an inactive workspace has no time: activating the workspace wakes its campaigns.
+    """
+    if campaign.status is CampaignStatus.PAUSED:
+        return campaign.scheduled_expires_at
+    if campaign.status is CampaignStatus.SCHEDULED and not _is_workspace_active(tx, campaign):
+        return campaign.scheduled_expires_at
+    return due_time(campaign, now)
+
+
+def note_next_check(tx: Transaction, campaign: Campaign, due_at: datetime | None, now: datetime) -> None:
+    """Keep workers from reading a campaign before it is due, unless it has changed meanwhile."""
+    known = tx.campaigns.get(campaign.workspace_id, campaign.id)
+    work = tx.work.get(campaign_unit(campaign))
+    unchanged = known is not None and known.revision == campaign.revision
+    if unchanged and work is not None and work.due_at is not None and work.due_at <= now:
+        tx.work.schedule(campaign_unit(campaign), due_at)
+
+
+def pause_without_agent(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime) -> Campaign | None:
+    """Pause an active calling campaign whose agent may no longer call; return it, None if it does not exist.
+
+    An operator resumes it by hand.
+    """
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    if campaign is None or campaign.status is not CampaignStatus.ACTIVE or campaign.channel != "call":
+        return campaign
+    missing = missing_setup(tx, campaign)
+    if not missing:
+        return campaign
+    return move(
+        tx,
+        campaign,
+        CampaignAction.PAUSE,
+        now=now,
+        actor="engine",
+        pause_reason="agent_unavailable",
+        detail=" ".join(problem.message for problem in missing),
+    )
+
+
+def complete_if_done(tx: Transaction, campaign: Campaign, *, now: datetime) -> Campaign:
+    """Complete an active campaign without open recipients; return the current campaign."""
+    if campaign.status is CampaignStatus.ACTIVE and campaign.counters.open == 0:
+        return move(tx, campaign, CampaignAction.COMPLETE, now=now, actor="engine")
+    return campaign
+
+
+def may_reopen(tx: Transaction, campaign: Campaign, *, within: timedelta, now: datetime) -> bool:
+    """Return whether a contact that was not reached after all may open a completed campaign again.
+
+    Not one that completed longer ago than `within`, or before everything was paused, has reached its expiry, or was
+    erased or moved to an archive.
+    """
+    expiry = campaign.scheduled_expires_at
+    return (
+        campaign.status is CampaignStatus.COMPLETED
+        and campaign.completed_at is not None
+        and now < campaign.completed_at + within
+        and (expiry is None or now < expiry)
+        and campaign.erased_at is None
+        and tx.archives.of_campaign(campaign.workspace_id, campaign.id) is None
+        and not trail.was_stopped_since_completion(tx, campaign)
+    )
+
+
+def reopen_if_open(tx: Transaction, campaign: Campaign, *, now: datetime) -> Campaign:
+    """Make a completed campaign active that has an open recipient again; return the current campaign."""
+    if campaign.status is CampaignStatus.COMPLETED and campaign.counters.open:
+        return move(tx, campaign, CampaignAction.REOPEN, now=now, actor="engine", detail="rate_limited")
+    return campaign
+
+
+def _is_workspace_active(tx: Transaction, campaign: Campaign) -> bool:
+    return workspace_of(tx, campaign.workspace_id).status is WorkspaceStatus.ACTIVE
+
+
+def _has_expired(campaign: Campaign, now: datetime) -> bool:
+    expiry = campaign.scheduled_expires_at
+    return expiry is not None and now >= expiry and (campaign.status, CampaignAction.EXPIRE) in CAMPAIGN_TRANSITIONS
+
+
+def _start_is_ahead(campaign: Campaign, now: datetime) -> bool:
+    start_at = campaign.scheduled_start_at
+    return campaign.schedule_type == "scheduled" and start_at is not None and now < start_at
+
+
+def start_obstacles(
+    tx: Transaction,
+    campaign: Campaign,
+    now: datetime,
+    *,
+    allow_unknown_placeholders: bool = False,
+    unsendable_text: ErrorDetail | None = None,
+    caller_id_problems: Sequence[ErrorDetail] = (),
+) -> tuple[ErrorDetail, ...]:
+    """Return every obstacle to a campaign's first start. See `start` for the arguments."""
+    missing = missing_setup(tx, campaign)
+    # A draft without a text is reported as such, not as having an unsendable text.
+    unsendable = () if unsendable_text is None or missing else (unsendable_text,)
+    unknown = () if allow_unknown_placeholders else unknown_placeholders(tx, campaign)
+    return (
+        *missing,
+        *unsendable,
+        *_placeholder_problems(unknown),
+        *_setting_problems(tx, campaign, now),
+        *caller_id_problems,
+    )
+
+
+def _setting_problems(tx: Transaction, campaign: Campaign, now: datetime) -> list[ErrorDetail]:
+    found = []
+    if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
+        found.append(ErrorDetail("scheduled_expires_at", "Its scheduled_expires_at has passed."))
+    hours = campaign.business_hours
+    if hours is not None and not is_zone(hours.timezone):
+        words = f"Its time zone {hours.timezone[:_MAX_NAME_LENGTH]!r} is unknown on this machine: install newer tzdata."
+        found.append(ErrorDetail("business_hours", words))
+    elif hours is not None and _never_opens(hours, campaign.holidays, now):
+        found.append(ErrorDetail("business_hours", "Its business hours have no opening within a year."))
+    provider = provider_of(tx, campaign)
+    workspace = workspace_of(tx, campaign.workspace_id)
+    if provider is not None:
+        problem = missing_account(tx, workspace, provider)
+        found.extend([problem] if problem is not None else [])
+    if workspace.mode is WorkspaceMode.LIVE and (provider is not None or campaign.channel == "sms"):
+        found.extend(sender_problems(tx, campaign))
+    return found
+
+
+def _placeholder_problems(unknown: Sequence[str]) -> Sequence[ErrorDetail]:
+    if not unknown:
+        return ()
+    names = ", ".join(f"{{{{{name[:_MAX_NAME_LENGTH]}}}}}" for name in unknown[:_MAX_NAMES])
+    more = f" and {len(unknown) - _MAX_NAMES} more" if len(unknown) > _MAX_NAMES else ""
+    return (ErrorDetail("placeholders", f"No value for {names}{more}: a blank would be sent in its place."),)
+
+
+def _require_startable(
+    tx: Transaction, campaign: Campaign, now: datetime, caller_id_problems: Sequence[ErrorDetail]
+) -> None:
+    found = [*missing_setup(tx, campaign), *_setting_problems(tx, campaign, now), *caller_id_problems]
+    if found:
+        raise CannotStart(found)
+
+
+def _agent_of(tx: Transaction, campaign: Campaign) -> Agent | None:
+    return tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
+
+
+def _never_opens(hours: BusinessHours, holidays: HolidayCalendar | None, now: datetime) -> bool:
+    dates = closed_dates(holidays) if holidays else frozenset()
+    return next_open(hours, now, closed_dates=dates) is None

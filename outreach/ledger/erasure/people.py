@@ -1,0 +1,120 @@
+"""Purging one person from a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import attrs
+
+from outreach.errors import Conflict
+from outreach.ledger.access.idempotency import erase_answer
+from outreach.ledger.campaigns.recipients import put_recipient
+from outreach.ledger.campaigns.transitions import complete_if_done
+from outreach.ledger.common import campaign_of, record_audit
+from outreach.models.archive import PurgeResult
+from outreach.models.recipient import Recipient
+from outreach.models.states import RecipientStatus
+from outreach.models.trail import TrailRule
+from outreach.models.unsubscribe import HELD, KEYWORD
+from outreach.rules.settlement import ended_recipient, expire_receipt_wait
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.tables.erasures import PersonRows
+
+ERASED: Final = "erased"
+"""Reason of a contact who was purged before its turn."""
+
+_ON_ITS_WAY: Final = frozenset({RecipientStatus.DISPATCHING, RecipientStatus.UNKNOWN})
+
+
+def purge_person(
+    tx: Transaction,
+    workspace_id: str,
+    phone: str,
+    found: PersonRows,
+    *,
+    salt: str,
+    token: str,
+    now: datetime,
+    actor: str,
+) -> PurgeResult:
+    """Erase a person from the rows that were found; an entry on the register stays, as a hash.
+
+    Args:
+        tx: The transaction.
+        workspace_id: The workspace.
+        phone: E.164.
+        found: Where the number stands.
+        salt: For the first hash of the workspace's register.
+        token: Stands for the number where it is on no register.
+        now: The time of the commit.
+        actor: Recorded in the audit trail.
+
+    Raises:
+        Conflict: A request to the number is on its way.
+    """
+    current = [tx.recipients.get(workspace_id, one.campaign_id, one.position) or one for one in found.recipients]
+    _require_no_open_requests(tx, workspace_id, current, found)
+    for recipient in current:
+        _end(tx, workspace_id, recipient, now)
+    entry = tx.register.get(workspace_id, phone)
+    name = token
+    if entry is not None:
+        # What may have been an opt-out is one for good: nobody can be asked any more.
+        kept = attrs.evolve(entry, scope="all", source=KEYWORD) if entry.scope == HELD else entry
+        tx.register.delete(workspace_id, phone)
+        name = tx.register.hash_number(kept, salt=salt)
+    tx.erasures.erase_person(workspace_id, phone, found, name=name)
+    for operation, key in found.answers:
+        erase_answer(tx, workspace_id, operation, key)
+    record_audit(
+        tx,
+        now=now,
+        workspace_id=workspace_id,
+        actor=actor,
+        action="person.purge",
+        subject=workspace_id,
+        detail=f"{len(current)} contacts, {len(found.messages)} messages, {len(found.calls)} calls",
+    )
+    return PurgeResult(
+        contacts=len(current),
+        messages=len(found.messages),
+        calls=len(found.calls),
+        callbacks=len(found.callbacks),
+        still_opted_out=entry is not None,
+    )
+
+
+def _require_no_open_requests(
+    tx: Transaction, workspace_id: str, recipients: Sequence[Recipient], found: PersonRows
+) -> None:
+    for recipient in recipients:
+        calling = (
+            recipient.status is RecipientStatus.IN_PROGRESS
+            and campaign_of(tx, workspace_id, recipient.campaign_id).channel == "call"
+        )
+        if calling or recipient.status in _ON_ITS_WAY:
+            raise Conflict(
+                f"A request to this number is on its way in campaign {recipient.campaign_id}. Nothing was erased. "
+                "Purge it again when that has ended, in an hour at the most."
+            )
+    if found.open_singles:
+        raise Conflict(
+            "A single message or call to this number is on its way. Nothing was erased. "
+            "Purge it again when that has ended."
+        )
+
+
+def _end(tx: Transaction, workspace_id: str, recipient: Recipient, now: datetime) -> None:
+    """End a contact that waits for its turn, or for a receipt."""
+    if not recipient.is_open:
+        return
+    if recipient.status is RecipientStatus.IN_PROGRESS:
+        after = expire_receipt_wait(recipient, now)
+    else:
+        after = ended_recipient(recipient, RecipientStatus.SKIPPED, ERASED, now)
+    change = put_recipient(tx, workspace_id, recipient, after, rule=TrailRule.OPERATOR, now=now)
+    counters = tx.campaigns.add_counters(workspace_id, recipient.campaign_id, change)
+    campaign = campaign_of(tx, workspace_id, recipient.campaign_id)
+    complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)

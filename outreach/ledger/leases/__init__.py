@@ -1,0 +1,1 @@
+"""Who works: leases, workers, what each of them has claimed, and steps of the clock."""

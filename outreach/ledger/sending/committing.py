@@ -1,0 +1,253 @@
+"""Committing the next waves of campaigns, under every check again (docs/delivery-contract.md#rule-3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import attrs
+
+from outreach.ledger import provider_throttles
+from outreach.ledger.campaigns.recipients import (
+    advance_without_sending,
+    end_recipient,
+    is_stopped_by_reply,
+    postpone_recipient,
+    steps_of,
+)
+from outreach.ledger.campaigns.transitions import complete_if_done
+from outreach.ledger.common import require_worker, settings_of
+from outreach.ledger.leases import claims
+from outreach.ledger.sending.intents import IntentDraft, commit_intents, draft_intent
+from outreach.ledger.sending.pace import frequency_capped_until, sender_pace
+from outreach.ledger.sending.planning import prefetch_campaigns
+from outreach.models.campaign import Campaign, Counters
+from outreach.models.plans import Advance, DecisionBasis, Ending, Intent, Postponement, Wave, WaveResult
+from outreach.models.recipient import Recipient
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
+from outreach.models.trail import TrailRule
+from outreach.models.work import CampaignRunState
+from outreach.models.workspace import Workspace
+from outreach.rules.call_settlement import second_leg_is_late
+from outreach.rules.contact_hours import CONTACT_HOURS, FREQUENCY_CAP, are_contact_rules_outdated, contact_rules_key
+from outreach.rules.deciding import apply_register, next_slot
+from outreach.storage.unit_of_work import Transaction
+
+_STALE: Final = WaveResult(stale=True, changed=False, dispatches=())
+
+
+@attrs.define(kw_only=True)
+class _Begun:
+    """A wave whose endings and postponements are written and whose intents are drafted."""
+
+    wave: Wave
+    campaign: Campaign
+    change: Counters
+    changed: bool
+    drafts: Sequence[IntentDraft]
+
+
+def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[[], datetime]) -> Sequence[WaveResult]:
+    """Commit the intents and endings of many campaigns, each checked again.
+
+    See docs/delivery-contract.md#rule-1 to #rule-4. A wave that is in the ledger already is returned again, because its
+    first caller may have gone before it got the result.
+
+    Raises:
+        LeaseLost: The worker's epoch has passed; nothing was committed.
+    """
+    for epoch in {wave.epoch for wave in waves}:
+        require_worker(tx, epoch)
+    # The time of the commit, not of the decision: the operation may have queued.
+    now = clock_now()
+    prefetch_campaigns(tx, [(wave.workspace_id, wave.campaign_id) for wave in waves])
+    tx.recipients.prefetch(
+        [(wave.workspace_id, wave.campaign_id, one.position) for wave in waves for one in wave.recipients]
+    )
+    tx.register.prefetch((wave.workspace_id, phone) for wave in waves for phone in _numbers(wave))
+    tx.dispatches.prefetch((wave.workspace_id, intent.dispatch_id) for wave in waves for intent in wave.intents)
+    tx.claims.prefetch((wave.workspace_id, wave.campaign_id) for wave in waves)
+    contacted: set[tuple[str, str]] = set()
+    begun = [_committed_before(tx, wave) or _begin(tx, wave, contacted, now) for wave in waves]
+    opened = commit_intents(tx, [draft for one in begun if isinstance(one, _Begun) for draft in one.drafts])
+    done = [_finish(tx, one, opened, now) if isinstance(one, _Begun) else one for one in begun]
+    # Counted last, so that a stop by this operation itself is not taken for a later one.
+    stops = tx.stops.count()
+    return [
+        attrs.evolve(committed, stops=stops) if isinstance(one, _Begun) else committed
+        for one, committed in zip(begun, done, strict=True)
+    ]
+
+
+def _committed_before(tx: Transaction, wave: Wave) -> WaveResult | None:
+    """Return the result of a wave that is in the ledger already; None if it is not."""
+    known = (tx.dispatches.get(wave.workspace_id, intent.dispatch_id) for intent in wave.intents)
+    made = tuple(one for one in known if one is not None and one.state is DispatchState.DISPATCHING)
+    # Without a stop count, all are checked again before their requests.
+    return WaveResult(stale=False, changed=True, dispatches=made) if made else None
+
+
+def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: datetime) -> _Begun | WaveResult:
+    """Decide again about a wave and write all but its intents; nothing if it is stale.
+
+    The numbers of this wave's intents are added to `contacted`.
+    """
+    campaign = tx.campaigns.get(wave.workspace_id, wave.campaign_id)
+    workspace = tx.workspaces.get(wave.workspace_id)
+    if campaign is None or workspace is None or now > wave.latest:
+        return _STALE
+    if not _is_basis_current(tx, campaign, workspace, wave.basis, now):
+        return _STALE
+    if (
+        wave.intents
+        and provider_throttles.active_throttle(tx, wave.workspace_id, wave.intents[0].provider, now) is not None
+    ):
+        return _STALE
+    standing = tx.register.restrictions(wave.workspace_id, campaign.channel, _numbers(wave))
+    run = tx.runs.get(wave.workspace_id, wave.campaign_id) or CampaignRunState(
+        workspace_id=wave.workspace_id, campaign_id=wave.campaign_id, owner_epoch=wave.epoch, next_slot_at=None
+    )
+    known = run
+    pace = sender_pace(tx, campaign, now)
+    if not claims.may_commit(tx, wave.workspace_id, claims.subjects_of(campaign.id, pace), wave.epoch):
+        return _STALE
+    moments = (next_slot(run.next_slot_at, now, wave.spacing), pace.next_slot_at if pace else None)
+    slot = max(now, wave.not_before, *(moment for moment in moments if moment is not None))
+    apart = max(wave.spacing, pace.spacing) if pace else wave.spacing
+    places = _free_places(tx, campaign)
+    steps = steps_of(tx, campaign)
+    change = Counters()
+    changed = bool(wave.endings or wave.postponements or wave.advances)
+    for ending in wave.endings:
+        change += end_recipient(tx, wave.workspace_id, ending, now)
+    postponed: list[Postponement] = []
+    for held in wave.postponements:
+        registered = apply_register(held.recipient, standing.get(held.recipient.phone or ""), now)
+        if isinstance(registered, Ending):
+            change += end_recipient(tx, wave.workspace_id, registered, now)
+        else:
+            postponed.append(held)
+    for advance in wave.advances:
+        change += advance_without_sending(tx, campaign, advance, now)
+    drafts: list[IntentDraft] = []
+    for intent in wave.intents:
+        registered = apply_register(intent.recipient, standing.get(intent.to), now)
+        if isinstance(registered, Postponement):
+            postponed.append(registered)
+            continue
+        if registered is not None:
+            change += end_recipient(tx, wave.workspace_id, registered, now)
+            changed = True
+            continue
+        if steps is not None and is_stopped_by_reply(tx, campaign, intent.recipient, steps):
+            change += end_recipient(tx, wave.workspace_id, _replied(intent.recipient), now)
+            changed = True
+            continue
+        if second_leg_is_late(intent.recipient, now):
+            # It was in time when decided, but the commit has queued.
+            change += advance_without_sending(tx, campaign, _drop(intent.recipient), now)
+            changed = True
+            continue
+        if workspace.frequency_cap is not None and (workspace.id, intent.to) in contacted:
+            # Intents of this commit are not in the ledger yet, but count for the cap.
+            continue
+        capped = frequency_capped_until(tx, wave.workspace_id, intent.to, now)
+        if capped is not None:
+            postponed.append(_postponed(intent, capped, TrailRule.FREQUENCY_CAP, FREQUENCY_CAP))
+            continue
+        far = slot > min(now + wave.look_ahead, now + wave.intent_lifetime)
+        if far or slot >= wave.latest or len(drafts) >= places:
+            break
+        if intent.latest is not None and slot >= intent.latest:
+            # Contact hours end before its slot: left due, it would block those behind it.
+            postponed.append(_postponed(intent, intent.latest, TrailRule.CONTACT_HOURS, CONTACT_HOURS))
+            continue
+        drafted = draft_intent(tx, wave, campaign, run, intent, slot, now)
+        if drafted is None:
+            continue
+        one, run = drafted
+        drafts.append(one)
+        contacted.add((workspace.id, intent.to))
+        slot += apart
+    for held in postponed:
+        change += _postpone_or_drop(tx, campaign, held, now)
+    if postponed and not are_contact_rules_outdated(run, workspace):
+        # A mark that stands (`waves.clock_steps`) wakes these as well.
+        run = attrs.evolve(run, postponed_under=contact_rules_key(workspace))
+    if drafts:
+        last = drafts[-1].dispatch.slot_at
+        run = attrs.evolve(run, owner_epoch=wave.epoch, next_slot_at=last + wave.spacing)
+        if pace is not None:
+            tx.runs.put_sender_slot(wave.workspace_id, pace.phone, last + pace.spacing)
+    if run != known:
+        tx.runs.put(run)
+    return _Begun(wave=wave, campaign=campaign, change=change, changed=changed or bool(postponed), drafts=drafts)
+
+
+def _finish(tx: Transaction, begun: _Begun, opened: Mapping[str, Counters], now: datetime) -> WaveResult:
+    """Write what follows from a wave's intents that entered the ledger."""
+    entered = tuple(one.dispatch for one in begun.drafts if one.dispatch.id in opened)
+    change = begun.change
+    for one in entered:
+        change += opened[one.id]
+    if change != Counters():
+        campaign = begun.campaign
+        counters = tx.campaigns.add_counters(campaign.workspace_id, campaign.id, change)
+        if counters.open == 0:
+            complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
+    return WaveResult(stale=False, changed=begun.changed or bool(entered), dispatches=entered)
+
+
+def _numbers(wave: Wave) -> set[str]:
+    return {intent.to for intent in wave.intents} | {held.recipient.phone or "" for held in wave.postponements}
+
+
+def _replied(recipient: Recipient) -> Ending:
+    return Ending(recipient=recipient, status=RecipientStatus.COMPLETED, reason="replied", rule=TrailRule.FLOW)
+
+
+def _drop(recipient: Recipient) -> Advance:
+    return Advance(recipient=recipient, kind="drop_second_leg")
+
+
+def _postpone_or_drop(tx: Transaction, campaign: Campaign, held: Postponement, now: datetime) -> Counters:
+    """Postpone a recipient; the second call of a double dial is dropped instead."""
+    if held.recipient.leg == 2:
+        return advance_without_sending(tx, campaign, _drop(held.recipient), now)
+    return postpone_recipient(tx, campaign.workspace_id, held, now)
+
+
+def _postponed(intent: Intent, until: datetime, rule: TrailRule, reason: str) -> Postponement:
+    return Postponement(recipient=intent.recipient, due_at=until, reason=reason, rule=rule)
+
+
+def _is_basis_current(
+    tx: Transaction, campaign: Campaign, workspace: Workspace, basis: DecisionBasis, now: datetime
+) -> bool:
+    return (
+        campaign.status is CampaignStatus.ACTIVE
+        and campaign.revision == basis.campaign
+        and workspace.status is WorkspaceStatus.ACTIVE
+        and workspace.revision == basis.workspace
+        and settings_of(tx, campaign.workspace_id).revision == basis.settings
+        and _is_agent_current(tx, campaign, basis)
+        # The start lies ahead again if the clock was set back.
+        and (campaign.scheduled_start_at is None or now >= campaign.scheduled_start_at)
+        and (campaign.scheduled_expires_at is None or now < campaign.scheduled_expires_at)
+    )
+
+
+def _is_agent_current(tx: Transaction, campaign: Campaign, basis: DecisionBasis) -> bool:
+    if campaign.agent_id is None:
+        return basis.agent is None
+    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id)
+    return agent is not None and agent.revision == basis.agent and agent.is_active and agent.can_place_calls
+
+
+def _free_places(tx: Transaction, campaign: Campaign) -> float:
+    """Return how many more may be in flight; a call that may be ringing counts."""
+    if campaign.channel == "sms":
+        return math.inf
+    return campaign.batch_concurrency - tx.recipients.in_flight(campaign.workspace_id, campaign.id)

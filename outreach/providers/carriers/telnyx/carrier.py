@@ -1,0 +1,205 @@
+"""Telnyx as a carrier: https://developers.telnyx.com/api-reference/messages/send-a-message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, quote, urlsplit
+
+from outreach.models.dispatch import DispatchOutcome
+from outreach.models.states import DispatchState
+from outreach.protocols.adapter import Connection
+from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, OutboundMessage
+from outreach.providers.carriers import base
+from outreach.providers.carriers.telnyx.errors import AMBIGUOUS, LIMIT_RESETS, deciding_error, failure_class
+from outreach.providers.http.account_check import api_base
+from outreach.providers.http.callbacks import first_in, object_in, text_in
+from outreach.providers.http.sending import (
+    UnreadableResponse,
+    json_object,
+    json_object_or_empty,
+    refusal,
+    send_once,
+    text_of,
+)
+from outreach.serialization.field_rules import read_timestamp
+
+if TYPE_CHECKING:
+    import httpx
+
+NAME: Final = "telnyx"
+USUAL_BASE: Final = "https://api.telnyx.com"
+
+FAILED: Final = frozenset({"sending_failed", "delivery_failed", "expired"})
+"""Final statuses of undelivered messages."""
+
+_FAILED_RECORDS: Final = frozenset({"failed", "gw_reject"})
+"""The same in detail records."""
+
+_PAGE_SIZE: Final = 50
+_MAX_PAGES: Final = 4
+
+
+def headers(credentials: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the headers of requests."""
+    return {"authorization": f"Bearer {credentials['api_key']}", "accept": "application/json"}
+
+
+class TelnyxCarrier:
+    """Sends by one JSON POST each; the message's own webhook URL returns our dispatch id.
+
+    A look-up searches the detail records, which have no text. A record whose webhook URL has our id is the message; if
+    no record has such a URL, the only one between these numbers at the time is taken for it.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._headers = headers(connection.credentials)
+        self._base = f"{api_base(connection.credentials, USUAL_BASE)}/v2"
+
+    @property
+    def name(self) -> str:
+        """The name in the ledger."""
+        return NAME
+
+    @property
+    def capabilities(self) -> CarrierCapabilities:
+        """Telnyx has no field for `not_after`."""
+        return CarrierCapabilities(look_up="evidence", supports_not_after=False)
+
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
+        """Send one message, once."""
+        if message.not_after is not None and message.not_after <= self._connection.clock.now():
+            return base.TOO_LATE
+        if message.from_number is None:
+            return base.NO_SENDER
+        body: dict[str, Any] = {"to": message.to, "from": message.from_number, "text": message.body}
+        profile = self._connection.credentials.get("messaging_profile_id")
+        if profile is not None and not message.from_number.startswith("+"):
+            # A number belongs to a profile, a name needs one.
+            body["messaging_profile_id"] = profile
+        if self._connection.callback_url is not None:
+            body["webhook_url"] = base.dispatch_callback_url(self._connection.callback_url, message.dispatch_id)
+            body["use_profile_webhooks"] = False
+        http = self._connection.http
+        request = http.build_request("POST", f"{self._base}/messages", json=body, headers=self._headers)
+        return await send_once(http, request, self._read, clock=self._connection.clock)
+
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
+        """Find a message by its id, or its detail record."""
+        if lookup.provider_id is not None:
+            answer = await self._get(f"/messages/{quote(lookup.provider_id, safe='')}")
+            return self._found(object_in(answer, "data")) if answer is not None else None
+        if lookup.from_number is None:
+            return None  # A message always has a sender.
+        rows = await self._records(lookup, lookup.from_number)
+        if rows is None:
+            return None
+        candidates = [row for row in rows if _fits(row, lookup)]
+        ours = [row for row in candidates if _dispatch_of(row) == lookup.dispatch_id]
+        unclaimed = [row for row in candidates if _dispatch_of(row) is None]
+        if ours:
+            return self._recorded(ours[0]) if len(ours) == 1 else None
+        return base.as_circumstantial(self._recorded(unclaimed[0])) if len(unclaimed) == 1 else None
+
+    def _read(self, response: httpx.Response) -> DispatchOutcome:
+        if response.is_success:
+            data = object_in(json_object(response), "data")
+            text_of(data.get("id"))
+            if (outcome := self._found(data)) is None:
+                raise UnreadableResponse
+            return outcome
+        if not response.is_client_error:
+            raise UnreadableResponse
+        error = deciding_error(json_object_or_empty(response))
+        code = text_in(error, "code")
+        if code in AMBIGUOUS:
+            return DispatchOutcome(state=DispatchState.UNKNOWN, reason="provider_error", error_code=code)
+        return refusal(
+            base.refusal_class(failure_class(error)),
+            response,
+            now=self._connection.clock.now(),
+            code=code[:40] if code else None,
+            message=text_in(error, "detail") or text_in(error, "title"),
+            reset_seconds=self._reset_seconds(code),
+        )
+
+    def _found(self, data: Mapping[str, Any]) -> DispatchOutcome | None:
+        """Return the outcome that a Telnyx message shows; None if it is not a message."""
+        provider_id = text_in(data, "id")
+        if provider_id is None:
+            return None
+        if text_in(first_in(data, "to"), "status") not in FAILED:
+            return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+        return self._failed(data, provider_id)
+
+    def _recorded(self, row: Mapping[str, Any]) -> DispatchOutcome | None:
+        provider_id = text_in(row, "uuid")
+        if provider_id is None:
+            return None
+        if text_in(row, "status") not in _FAILED_RECORDS:
+            return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+        return self._failed(row, provider_id)
+
+    def _failed(self, found: Mapping[str, Any], provider_id: str) -> DispatchOutcome:
+        error = deciding_error(found)
+        code = text_in(error, "code")
+        return base.failed_after_accept(
+            failure_class(error),
+            provider_id=provider_id,
+            code=code,
+            message=text_in(error, "detail") or text_in(error, "title"),
+            retry_after_seconds=self._reset_seconds(code),
+        )
+
+    def _reset_seconds(self, code: str | None) -> float | None:
+        return base.seconds_to_reset(LIMIT_RESETS.get(code or ""), self._connection.clock.now())
+
+    async def _get(self, path: str, params: Mapping[str, str] | None = None) -> Mapping[str, Any] | None:
+        http = self._connection.http
+        request = http.build_request("GET", self._base + path, params=params, headers=self._headers)
+        return await base.fetch_json(http, request)
+
+    async def _records(self, lookup: LookupRequest, sender: str) -> list[Mapping[str, Any]] | None:
+        """Return the records of messages between the numbers on those days; None if incomplete."""
+        # The API filters by day only; `_fits` compares the time.
+        params = {
+            "filter[record_type]": "messaging",
+            "filter[direction]": "outbound",
+            "filter[cld]": lookup.to,
+            "filter[cli]": sender,
+            "filter[created_at][gte]": (lookup.since - base.CLOCK_SKEW_BEFORE).date().isoformat(),
+            "filter[created_at][lt]": (lookup.until + base.CLOCK_SKEW_AFTER + timedelta(days=1)).date().isoformat(),
+            "page[size]": str(_PAGE_SIZE),
+        }
+        found: list[Mapping[str, Any]] = []
+        for number in range(1, _MAX_PAGES + 1):
+            answer = await self._get("/detail_records", {**params, "page[number]": str(number)})
+            rows = answer.get("data") if answer is not None else None
+            if answer is None or not isinstance(rows, list):
+                return None
+            found += [row for row in rows if isinstance(row, dict)]
+            pages = object_in(answer, "meta").get("total_pages", 1)
+            if not isinstance(pages, int) or pages <= number:
+                return found
+        return None
+
+
+def _fits(row: Mapping[str, Any], lookup: LookupRequest) -> bool:
+    return (
+        row.get("cld") == lookup.to
+        and row.get("cli") == lookup.from_number
+        and row.get("direction") == "outbound"
+        and base.in_window(read_timestamp(text_in(row, "created_at") or ""), lookup)
+    )
+
+
+def _dispatch_of(row: Mapping[str, Any]) -> str | None:
+    """Return the dispatch id in the webhook URL of a record, if any."""
+    try:
+        query = urlsplit(text_in(row, "delivery_status_webhook_url") or "").query
+        named = parse_qs(query, max_num_fields=50).get(base.DISPATCH_PARAMETER)
+    except ValueError:
+        return None
+    return named[-1] if named else None

@@ -1,0 +1,207 @@
+"""Twilio as a carrier: https://www.twilio.com/docs/messaging/api/message-resource."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from outreach.models.dispatch import DispatchOutcome
+from outreach.models.states import DispatchState
+from outreach.protocols.adapter import Connection
+from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, OutboundMessage
+from outreach.providers.carriers import base
+from outreach.providers.carriers.twilio.errors import FAILURES, LIMIT_RESETS, SENDER_LIMITS
+from outreach.providers.http.account_check import api_base
+from outreach.providers.http.sending import (
+    UnreadableResponse,
+    json_object,
+    json_object_or_empty,
+    refusal,
+    send_once,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+NAME: Final = "twilio"
+USUAL_BASE: Final = "https://api.twilio.com"
+
+MAX_VALIDITY_SECONDS: Final = 36_000
+"""`ValidityPeriod` is 1 to 36,000 s: https://www.twilio.com/docs/api/errors/90007."""
+
+FAILED: Final = frozenset({"failed", "undelivered", "canceled"})
+"""Final statuses of undelivered messages."""
+
+SID: Final = re.compile(r"(?:SM|MM)[0-9a-fA-F]{32}")
+"""A message's id."""
+
+_PAGE_SIZE: Final = 200
+_MAX_PAGES: Final = 5
+_SERVICE: Final = re.compile(r"MG[0-9a-fA-F]{32}")
+_NO_SERVICE: Final = base.no_sender("A Messaging Service cannot be the sender: name one of its numbers.")
+"""Twilio would choose a number that neither the ledger nor a look-up knows."""
+
+
+def account_url(connection: Connection) -> str:
+    """Return the account's base URL."""
+    account = quote(connection.credentials["account_sid"], safe="")
+    return f"{api_base(connection.credentials, USUAL_BASE)}/2010-04-01/Accounts/{account}"
+
+
+def authorization(credentials: Mapping[str, str]) -> str:
+    """Return the credentials for requests: the API key if given, else the account's token."""
+    if "api_key_sid" in credentials:
+        return base.basic_auth(credentials["api_key_sid"], credentials["api_key_secret"])
+    return base.basic_auth(credentials["account_sid"], credentials["auth_token"])
+
+
+class TwilioCarrier:
+    """Sends by one form POST each; the callback URL returns our dispatch id.
+
+    A look-up lists the messages to the number and gives evidence only: a message has no field for our id, so one with
+    the same numbers and text from that time is taken for it.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._headers = {"authorization": authorization(connection.credentials), "accept": "application/json"}
+        self._base = api_base(connection.credentials, USUAL_BASE)
+        self._messages = f"{account_url(connection)}/Messages"
+
+    @property
+    def name(self) -> str:
+        """The name in the ledger."""
+        return NAME
+
+    @property
+    def capabilities(self) -> CarrierCapabilities:
+        """What the carrier supports."""
+        return CarrierCapabilities(look_up="evidence", supports_not_after=True)
+
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
+        """Send one message, once."""
+        if message.from_number is None:
+            return base.NO_SENDER
+        if _SERVICE.fullmatch(message.from_number):
+            return _NO_SERVICE
+        form = {"To": message.to, "From": message.from_number, "Body": message.body}
+        if self._connection.callback_url is not None:
+            form["StatusCallback"] = base.dispatch_callback_url(self._connection.callback_url, message.dispatch_id)
+        if message.not_after is not None:
+            now = self._connection.clock.now()
+            left = base.validity_seconds(message.not_after, now=now, least=1, most=MAX_VALIDITY_SECONDS)
+            if left is None:
+                return base.TOO_LATE
+            form["ValidityPeriod"] = str(left)
+        http = self._connection.http
+        request = http.build_request("POST", f"{self._messages}.json", data=form, headers=self._headers)
+        return await send_once(http, request, self._read, clock=self._connection.clock)
+
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
+        """Find a message by its id, or the only one with these numbers and this text from that time."""
+        if lookup.provider_id is not None:
+            return self._found(await self._get(f"{self._messages}/{quote(lookup.provider_id, safe='')}.json"))
+        if lookup.from_number is None:
+            return None  # A message always has a sender.
+        listed = await self._list(to=lookup.to, from_number=lookup.from_number)
+        if listed is None:
+            return None
+        matches = [message for message in listed if _fits(message, lookup)]
+        return base.as_circumstantial(self._found(matches[0])) if len(matches) == 1 else None
+
+    def _read(self, response: httpx.Response) -> DispatchOutcome:
+        if response.is_success:
+            answer = json_object(response)
+            if (outcome := self._found(answer)) is None:
+                raise UnreadableResponse
+            return outcome
+        if not response.is_client_error:
+            raise UnreadableResponse
+        answer = json_object_or_empty(response)
+        code, words = _code(answer.get("code")), answer.get("message")
+        return refusal(
+            base.refusal_class(FAILURES.get(code or "")),
+            response,
+            now=self._connection.clock.now(),
+            code=code,
+            message=words if isinstance(words, str) else None,
+            account_wide=code not in SENDER_LIMITS,
+            reset_seconds=self._reset_seconds(code),
+        )
+
+    def _found(self, message: Mapping[str, Any] | None) -> DispatchOutcome | None:
+        """Return the outcome that a Twilio message shows; None if it is not a message."""
+        sid = message.get("sid") if message else None
+        if message is None or not isinstance(sid, str) or not SID.fullmatch(sid):
+            return None
+        status = message.get("status")
+        if not isinstance(status, str) or status not in FAILED:
+            return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=sid)
+        code, words = _code(message.get("error_code")), message.get("error_message")
+        return base.failed_after_accept(
+            FAILURES.get(code or ""),
+            provider_id=sid,
+            code=code,
+            message=words if isinstance(words, str) else None,
+            retry_after_seconds=self._reset_seconds(code),
+        )
+
+    def _reset_seconds(self, code: str | None) -> float | None:
+        return base.seconds_to_reset(LIMIT_RESETS.get(code or ""), self._connection.clock.now())
+
+    async def _get(self, url: str, params: Mapping[str, str] | None = None) -> Mapping[str, Any] | None:
+        http = self._connection.http
+        return await base.fetch_json(http, http.build_request("GET", url, params=params, headers=self._headers))
+
+    async def _list(self, *, to: str, from_number: str) -> list[Mapping[str, Any]] | None:
+        """Return all messages from one number to another; None if incomplete.
+
+        Not filtered by date: Twilio filters by the day of sending, which a queued message does not have yet.
+        """
+        params = {"To": to, "From": from_number, "PageSize": str(_PAGE_SIZE)}
+        found: list[Mapping[str, Any]] = []
+        url = f"{self._messages}.json"
+        query: Mapping[str, str] | None = params
+        for _ in range(_MAX_PAGES):
+            page = await self._get(url, query)
+            messages = page.get("messages") if page is not None else None
+            if page is None or not isinstance(messages, list):
+                return None
+            found += [message for message in messages if isinstance(message, dict)]
+            following = page.get("next_page_uri")
+            if not isinstance(following, str) or not following:
+                return found
+            if not following.startswith("/2010-04-01/"):
+                return None
+            url, query = self._base + following, None
+        return None
+
+
+def _fits(message: Mapping[str, Any], lookup: LookupRequest) -> bool:
+    return (
+        message.get("to") == lookup.to
+        and message.get("body") == lookup.body
+        and message.get("from") == lookup.from_number
+        and str(message.get("direction", "")).startswith("outbound")
+        and base.in_window(_moment(message.get("date_created")), lookup)
+    )
+
+
+def _code(value: object) -> str | None:
+    """Return a code, which Twilio writes as a number."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    return str(value)[:40] or None
+
+
+def _moment(value: object) -> datetime | None:
+    """Read an RFC 2822 date."""
+    try:
+        moment = parsedate_to_datetime(value) if isinstance(value, str) else None
+        return moment.astimezone(UTC) if moment is not None and moment.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None

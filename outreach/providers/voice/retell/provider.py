@@ -1,0 +1,236 @@
+"""Calls through Retell: one POST each, and look-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import attrs
+
+from outreach.models.dispatch import DispatchOutcome
+from outreach.models.reports import CallReport
+from outreach.models.states import CallStatus, DispatchState
+from outreach.protocols.adapter import Connection
+from outreach.protocols.carrier import LookupRequest
+from outreach.protocols.voice import CallRequest, VoiceCapabilities
+from outreach.providers.http.account_check import api_base
+from outreach.providers.http.json_fields import (
+    moment_at,
+    name_at,
+    object_at,
+    text_at,
+    value_at,
+)
+from outreach.providers.http.sending import (
+    UnreadableResponse,
+    json_object,
+    json_object_or_empty,
+    refusal,
+    send_once,
+)
+from outreach.providers.voice import base
+from outreach.providers.voice.retell.reasons import STATUSES, end_of, refusal_class
+
+if TYPE_CHECKING:
+    import httpx
+
+NAME: Final = "retell"
+USUAL_BASE: Final = "https://api.retellai.com"
+
+METADATA_KEY: Final = "outreach_dispatch_id"
+"""The key of our id in a call's metadata."""
+
+WEBHOOK_EVENTS: Final = ("call_started", "call_ended", "call_analyzed")
+
+MIN_CALL_SECONDS: Final = 60
+MAX_CALL_SECONDS: Final = 7_200
+
+_MAX_FOUND: Final = 20
+"""Calls to list in a search; the filter should leave one."""
+
+
+class RetellVoice:
+    """Places calls of an account at Retell.
+
+    Retell returns our id in the call's metadata, and takes it as `idempotency_key`, so that a duplicated request makes
+    one call. Its list of calls lags by an unknown time, so a missing call proves nothing. The trunk belongs to the
+    imported number that calls, so a campaign's trunk is only kept in the metadata. There is no field for `not_after`.
+    """
+
+    name = NAME
+    capabilities = VoiceCapabilities(look_up="evidence", supports_not_after=False)
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._http = connection.http
+        self._base = api_base(connection.credentials, USUAL_BASE)
+        self._headers = headers_of(connection)
+
+    async def place_call(self, request: CallRequest) -> DispatchOutcome:
+        """Place one call, once."""
+        if request.provider_agent_id is None:
+            # Like a wrong sending number: our setup is wrong, so it counts against the error budget.
+            return base.refused_locally("bad_sender", "The agent has no id at Retell.")
+        if request.from_number is None:
+            return base.refused_locally(
+                "bad_sender", "Retell calls from a number of the account: the agent needs a caller ID."
+            )
+        body = body_of(request, callback_url=self._connection.callback_url)
+        http_request = self._http.build_request(
+            "POST", f"{self._base}/v2/create-phone-call", json=body, headers=self._headers
+        )
+        return await send_once(self._http, http_request, self._read, clock=self._connection.clock)
+
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
+        """Find a call by its id, else by our reference."""
+        call = await self._find(lookup.provider_id, lookup.dispatch_id)
+        call_id = name_at(call, "call_id")
+        return None if call_id is None else DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=call_id)
+
+    async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
+        """Return the status of a call, by its id, else by our reference."""
+        call = await self._find(provider_id, dispatch_id)
+        return None if call is None else report_of_call(self._connection, call, dispatch_id=dispatch_id)
+
+    async def _find(self, call_id: str | None, dispatch_id: str) -> Mapping[str, Any] | None:
+        if call_id is not None:
+            path = f"/v2/get-call/{quote(call_id, safe='')}"
+            call = await self._answer(self._http.build_request("GET", f"{self._base}{path}", headers=self._headers))
+            return call if isinstance(call, dict) else None
+        body = {"filter_criteria": {f"metadata.{METADATA_KEY}": [dispatch_id]}, "limit": _MAX_FOUND}
+        http_request = self._http.build_request("POST", f"{self._base}/v2/list-calls", json=body, headers=self._headers)
+        calls = await self._answer(http_request)
+        # An ignored filter would return every call, so each is compared.
+        found = calls if isinstance(calls, list) else []
+        return next((call for call in found if reference_of(call) == dispatch_id), None)
+
+    def _read(self, response: httpx.Response) -> DispatchOutcome:
+        if base.is_accepted(response):
+            call_id = name_at(json_object(response), "call_id")
+            if call_id is None:
+                raise UnreadableResponse
+            return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=call_id)
+        message = text_at(json_object_or_empty(response), "message")
+        known = refusal_class(message) if message and response.status_code in _WORDED else None
+        return refusal(known, response, now=self._connection.clock.now(), message=message)
+
+    async def _answer(self, http_request: httpx.Request) -> Any:
+        """Return the JSON of a successful response, else None."""
+        import httpx
+
+        try:
+            response = await self._http.send(http_request, follow_redirects=False)
+            return response.json() if response.is_success else None
+        except (httpx.RequestError, ValueError, RecursionError):
+            return None
+
+
+_WORDED: Final = frozenset({400, 404, 422})
+"""Statuses of refusals that only the message distinguishes."""
+
+
+def headers_of(connection: Connection) -> dict[str, str]:
+    """Return the headers that authenticate requests."""
+    return {"authorization": f"Bearer {connection.credentials['api_key']}"}
+
+
+def body_of(request: CallRequest, *, callback_url: str | None) -> dict[str, Any]:
+    """Return the request's body; its variables are texts, as Retell requires."""
+    screens = request.call_screen_enabled and bool(request.screen_identity) and bool(request.screen_purpose)
+    leaves = request.voicemail == "leave_message" and bool(request.voicemail_message)
+    native = {base.MAX_SECONDS}
+    if screens:
+        native |= {base.CALL_SCREENING, base.SCREEN_IDENTITY, base.SCREEN_PURPOSE}
+    if leaves or request.voicemail == "hang_up":
+        native |= {base.VOICEMAIL, base.VOICEMAIL_MESSAGE}
+    metadata = {METADATA_KEY: request.dispatch_id}
+    if request.provider_trunk is not None:
+        metadata["outreach_trunk"] = request.provider_trunk
+    body: dict[str, Any] = {
+        "from_number": request.from_number,
+        "to_number": request.to,
+        "override_agent_id": request.provider_agent_id,
+        "metadata": metadata,
+        "retell_llm_dynamic_variables": base.variables_of(request, native=native),
+        "idempotency_key": request.dispatch_id,
+        # Refuses calls to numbers on the account's own do-not-call list.
+        "honor_internal_dnc": True,
+    }
+    agent: dict[str, Any] = {}
+    if screens:
+        agent["call_screening_option"] = {
+            "agent_identity": request.screen_identity,
+            "call_purpose": request.screen_purpose,
+        }
+    if request.voicemail == "hang_up":
+        agent["voicemail_option"] = {"action": {"type": "hangup"}}
+    elif leaves:
+        agent["voicemail_option"] = {"action": {"type": "static_text", "text": request.voicemail_message}}
+    if request.max_seconds is not None:
+        agent["max_call_duration_ms"] = min(max(request.max_seconds, MIN_CALL_SECONDS), MAX_CALL_SECONDS) * 1000
+    if callback_url is not None:
+        agent["webhook_url"] = callback_url
+        agent["webhook_events"] = list(WEBHOOK_EVENTS)
+    if agent:
+        body["agent_override"] = {"agent": agent}
+    return body
+
+
+def reference_of(call: object) -> str | None:
+    """Return our id in a Retell call, if any."""
+    return name_at(call, "metadata", METADATA_KEY) or name_at(
+        call, "retell_llm_dynamic_variables", base.DISPATCH_ID_VARIABLE
+    )
+
+
+def reason_of(call: object) -> str | None:
+    """Return why a call ended, if known."""
+    return name_at(call, "disconnection_reason")
+
+
+def report_of_call(
+    connection: Connection, call: Mapping[str, Any], *, dispatch_id: str | None = None
+) -> CallReport | None:
+    """Return a call's report; None if its status says nothing.
+
+    An analysis that finds voicemail after a reason of a talk does not cause another call, whichever came first: the
+    agent's words are on the machine.
+    """
+    status = name_at(call, "call_status") or "none"
+    reason = reason_of(call)
+    analysis = object_at(call, "call_analysis")
+    end: base.CallEnd | CallStatus
+    if status in STATUSES:
+        end = STATUSES[status]
+        at = moment_at(call, "start_timestamp")
+    elif reason is not None or status in {"ended", "not_connected", "error"}:
+        end = end_of(status, reason)
+        ended_at = moment_at(call, "end_timestamp")
+        at = ended_at or moment_at(call, "start_timestamp")
+        if end == base.ANSWERED_BY_PERSON:
+            end = _end_of_conversation(value_at(analysis, "in_voicemail"))
+        elif reason is None:
+            end = base.provisional_end(end, ended_at, now=connection.clock.now())
+    else:
+        return None
+    successful = value_at(analysis, "call_successful")
+    return base.report_of(
+        end,
+        workspace_id=connection.workspace_id,
+        provider=NAME,
+        dispatch_id=dispatch_id or reference_of(call),
+        provider_id=name_at(call, "call_id"),
+        at=at or connection.clock.now(),
+        verdict=successful if isinstance(successful, bool) else None,
+        summary=text_at(analysis, "call_summary"),
+        error=text_at(call, "disconnection_reason") or status,
+        do_not_call=base.is_do_not_call(value_at(analysis, "custom_analysis_data", base.DO_NOT_CALL_FIELD)),
+        raw=call,
+    )
+
+
+def _end_of_conversation(in_voicemail: object) -> base.CallEnd:
+    if in_voicemail is True:
+        return base.TALKED_TO_MACHINE
+    return attrs.evolve(base.ANSWERED_BY_PERSON, answered_by="human" if in_voicemail is False else None)

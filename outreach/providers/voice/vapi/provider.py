@@ -1,0 +1,268 @@
+"""Calls through Vapi: one POST each, and look-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from outreach.models.dispatch import DispatchOutcome
+from outreach.models.reports import CallReport
+from outreach.models.states import CallStatus, DispatchState
+from outreach.protocols.adapter import Connection
+from outreach.protocols.carrier import LookupRequest
+from outreach.protocols.voice import CallRequest, VoiceCapabilities
+from outreach.providers.http.account_check import api_base
+from outreach.providers.http.json_fields import (
+    moment_at,
+    name_at,
+    object_at,
+    text_at,
+    value_at,
+)
+from outreach.providers.http.sending import (
+    UnreadableResponse,
+    json_object,
+    json_object_or_empty,
+    refusal,
+    send_once,
+)
+from outreach.providers.voice import base
+from outreach.providers.voice.vapi.reasons import STATUSES, end_of, refusal_class
+
+if TYPE_CHECKING:
+    import httpx
+
+NAME: Final = "vapi"
+USUAL_BASE: Final = "https://api.vapi.ai"
+
+METADATA_KEY: Final = "outreach_dispatch_id"
+"""The key of our id in the metadata of a call's assistant."""
+
+MIN_CALL_SECONDS: Final = 10
+MAX_CALL_SECONDS: Final = 43_200
+MAX_MESSAGE_LENGTH: Final = 1_000
+_MAX_NAME_LENGTH: Final = 40
+
+_PAGE: Final = 100
+_MAX_PAGES: Final = 10
+_SKEW: Final = timedelta(minutes=2)
+"""The largest difference between the provider's clock and ours."""
+
+
+class VapiVoice:
+    """Places calls of an account at Vapi.
+
+    Vapi returns our id in the call's name, in the customer's `externalId` and in the assistant's metadata. Its field
+    for a latest time, `schedulePlan.latestAt`, requires `earliestAt`, which would make an immediate call a scheduled
+    one; so `not_after` is not sent.
+    """
+
+    name = NAME
+    capabilities = VoiceCapabilities(look_up="evidence", supports_not_after=False)
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._http = connection.http
+        self._base = api_base(connection.credentials, USUAL_BASE)
+        self._headers = headers_of(connection)
+
+    async def place_call(self, request: CallRequest) -> DispatchOutcome:
+        """Place one call, once."""
+        if request.provider_agent_id is None:
+            # Like a wrong sending number: our setup is wrong, so it counts against the error budget.
+            return base.refused_locally("bad_sender", "The agent has no id at Vapi.")
+        number_id = base.number_id_of(request, self._connection.credentials)
+        if number_id is None:
+            return base.refused_locally("bad_sender", "The account has no number id at Vapi for this caller ID.")
+        if len(request.voicemail_message or "") > MAX_MESSAGE_LENGTH:
+            return base.refused_locally(
+                "bad_body", f"A message for voicemail has at most {MAX_MESSAGE_LENGTH} characters."
+            )
+        body = {
+            "assistantId": request.provider_agent_id,
+            "phoneNumberId": number_id,
+            "name": request.dispatch_id[:_MAX_NAME_LENGTH],
+            "customer": {"number": request.to, "externalId": request.dispatch_id[:_MAX_NAME_LENGTH]},
+            "assistantOverrides": overrides_of(request),
+        }
+        http_request = self._http.build_request("POST", f"{self._base}/call", json=body, headers=self._headers)
+        return await send_once(self._http, http_request, self._read, clock=self._connection.clock)
+
+    async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
+        """Find a call by its id, else among all calls created in the dispatch's time.
+
+        The list has no filter for our reference, so a bounded number of pages is read and compared. A missing call
+        proves
+        nothing: it may not be listed yet.
+        """
+        if lookup.provider_id is not None:
+            call = await self._get(f"/call/{quote(lookup.provider_id, safe='')}")
+            return _accepted(call)
+        latest = (lookup.until + _SKEW).isoformat()
+        edge = "createdAtLe"
+        for _ in range(_MAX_PAGES):
+            query = {"createdAtGe": (lookup.since - _SKEW).isoformat(), edge: latest, "limit": str(_PAGE)}
+            calls = await self._get("/call", query)
+            if not isinstance(calls, list):
+                return None
+            found = next((call for call in calls if reference_of(call) == lookup.dispatch_id), None)
+            if found is not None:
+                return _accepted(found)
+            oldest = min(filter(None, (name_at(call, "createdAt") for call in calls)), default=None)
+            if len(calls) < _PAGE or oldest is None:
+                return None
+            latest, edge = oldest, "createdAtLt"
+        return None
+
+    async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
+        """Return the status of a call, by its id, else among the latest calls."""
+        if provider_id is not None:
+            call = await self._get(f"/call/{quote(provider_id, safe='')}")
+        else:
+            calls = await self._get("/call", {"limit": str(_PAGE)})
+            latest = calls if isinstance(calls, list) else []
+            call = next((one for one in latest if reference_of(one) == dispatch_id), None)
+        if not isinstance(call, dict):
+            return None
+        return report_of_call(self._connection, call, dispatch_id=dispatch_id)
+
+    def _read(self, response: httpx.Response) -> DispatchOutcome:
+        if base.is_accepted(response):
+            outcome = _accepted(json_object(response))
+            if outcome is None:
+                raise UnreadableResponse
+            return outcome
+        answer = json_object_or_empty(response)
+        words = answer.get("message")
+        message = "; ".join(str(one) for one in words) if isinstance(words, list) else text_at(words)
+        known = refusal_class(message) if message and response.status_code in _WORDED else None
+        return refusal(known, response, now=self._connection.clock.now(), message=message)
+
+    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
+        """Return the JSON of a successful response, else None."""
+        import httpx
+
+        http_request = self._http.build_request("GET", f"{self._base}{path}", params=query, headers=self._headers)
+        try:
+            response = await self._http.send(http_request, follow_redirects=False)
+            return response.json() if response.is_success else None
+        except (httpx.RequestError, ValueError, RecursionError):
+            return None
+
+
+_WORDED: Final = frozenset({400, 404, 422})
+"""Statuses of refusals that only the message distinguishes."""
+
+
+def headers_of(connection: Connection) -> dict[str, str]:
+    """Return the headers that authenticate requests."""
+    return {"authorization": f"Bearer {connection.credentials['api_key']}"}
+
+
+def overrides_of(request: CallRequest) -> dict[str, Any]:
+    """Return this call's changes to the assistant."""
+    native = {base.VOICEMAIL, base.VOICEMAIL_MESSAGE, base.MAX_SECONDS}
+    overrides: dict[str, Any] = {
+        "variableValues": base.variables_of(request, native=native),
+        "metadata": {METADATA_KEY: request.dispatch_id},
+    }
+    if request.ivr_enabled:
+        # The tool lets the assistant press keys; the variable tells its prompt when.
+        overrides["tools:append"] = [{"type": "dtmf"}]
+    if request.voicemail is not None:
+        overrides["voicemailDetection"] = {"provider": "vapi"}
+        if request.voicemail == "hang_up":
+            # Leave no message, whatever the assistant is set to.
+            overrides["voicemailMessage"] = ""
+        elif request.voicemail_message:
+            overrides["voicemailMessage"] = request.voicemail_message
+    if request.max_seconds is not None:
+        overrides["maxDurationSeconds"] = min(max(request.max_seconds, MIN_CALL_SECONDS), MAX_CALL_SECONDS)
+    return overrides
+
+
+def reference_of(call: object) -> str | None:
+    """Return our id in a Vapi call, if any."""
+    return (
+        name_at(call, "assistantOverrides", "metadata", METADATA_KEY)
+        or name_at(call, "customer", "externalId")
+        or name_at(call, "name")
+    )
+
+
+def report_of_call(connection: Connection, call: Mapping[str, Any], *, dispatch_id: str | None) -> CallReport | None:
+    """Return a call's report; None if its status says nothing."""
+    status = name_at(call, "status") or "none"
+    end: base.CallEnd | CallStatus
+    if status == "ended":
+        at = moment_at(call, "endedAt") or moment_at(call, "updatedAt")
+        reason = name_at(call, "endedReason")
+        end = end_of(reason)
+        if reason is None:
+            end = base.provisional_end(end, at, now=connection.clock.now())
+    elif status in STATUSES:
+        end = STATUSES[status]
+        at = moment_at(call, "startedAt") if end is CallStatus.IN_PROGRESS else None
+        at = at or moment_at(call, "updatedAt")
+    else:
+        return None
+    analysis = object_at(call, "analysis")
+    return base.report_of(
+        end,
+        workspace_id=connection.workspace_id,
+        provider=NAME,
+        dispatch_id=dispatch_id or reference_of(call),
+        provider_id=name_at(call, "id"),
+        at=at or connection.clock.now(),
+        verdict=verdict_of(value_at(analysis, "successEvaluation")),
+        summary=text_at(analysis, "summary"),
+        error=text_at(call, "endedReason"),
+        do_not_call=asked_not_to_call(call),
+        raw=call,
+    )
+
+
+def asked_not_to_call(message: Mapping[str, Any]) -> bool:
+    """Return whether the analysis says that no more calls are wanted, in its structured data or a structured output.
+
+    Args:
+        message: A call, or the message of its end.
+    """
+    outputs = object_at(message, "artifact", "structuredOutputs").values()
+    answers = [value_at(one, "result") for one in outputs if name_at(one, "name") == base.DO_NOT_CALL_FIELD]
+    return any(
+        base.is_do_not_call(found)
+        for found in (value_at(message, "analysis", "structuredData", base.DO_NOT_CALL_FIELD), *answers)
+    )
+
+
+def verdict_of(evaluation: object) -> bool | None:
+    """Return whether an analysis calls a call a success; None if unclear.
+
+    The assistant's rubric decides the scale; only a yes-or-no value is clear, since a number or a grade has no known
+    limit.
+    """
+    if isinstance(evaluation, bool):
+        return evaluation
+    if not isinstance(evaluation, str):
+        return None
+    return _VERDICTS.get(evaluation.strip().lower())
+
+
+_VERDICTS: Final[Mapping[str, bool]] = {
+    "true": True,
+    "pass": True,
+    "passed": True,
+    "success": True,
+    "false": False,
+    "fail": False,
+    "failed": False,
+    "failure": False,
+}
+
+
+def _accepted(call: object) -> DispatchOutcome | None:
+    call_id = name_at(call, "id")
+    return None if call_id is None else DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=call_id)

@@ -1,0 +1,418 @@
+"""What happens to a campaign's contacts, one by one and added up, by the rules of the planner."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
+
+import attrs
+
+from outreach.models.plans import Ending, Postponement, WavePlan
+from outreach.models.preflight import (
+    ContactExample,
+    ContactPreview,
+    CostlyCharacter,
+    Encodings,
+    HeldBack,
+    HeldBackRule,
+    LeftOut,
+    LeftOutRule,
+    PlaceholderProblem,
+    RenderedMessage,
+    SegmentShare,
+)
+from outreach.models.recipient import Recipient
+from outreach.models.states import RecipientStatus
+from outreach.rules.contact_hours import (
+    CONTACT_HOURS,
+    FREQUENCY_CAP,
+    check_contact_rules,
+    time_zones_of_phone,
+    unreachable_reason,
+)
+from outreach.rules.deciding import (
+    UNCLEAR_REPLY,
+    RenderedText,
+    Restriction,
+    apply_register,
+    render_message,
+    send_steps,
+)
+from outreach.rules.number_zones import country_of_phone
+from outreach.rules.opening import opening_state
+from outreach.rules.placeholders import PlaceholderTally, expected_names, values_for
+from outreach.rules.readiness import exceeds_segments
+from outreach.rules.rendering import compose, values_of
+from outreach.rules.segments import character_name, characters_outside_gsm, count_segments, substitute
+
+MAX_EXAMPLES: Final = 5
+MAX_SAMPLES: Final = 5
+MAX_CHARACTERS: Final = 50
+MAX_ASKED: Final = 100
+
+WHY_LEFT_OUT: Final[Mapping[LeftOutRule, str]] = {
+    "opted_out": "They are on the unsubscribe register.",
+    "duplicate": "Their number occurs earlier in the list.",
+    "invalid_number": "Their number is no possible phone number.",
+    "timezone_unknown": "The time zone of their number is unknown, and contact hours apply.",
+    "no_common_hours": "The time zones of their number are never between 8 and 21 o'clock together.",
+    "hours_never_fit": "For 7 days from their turn the campaign is not open between 8 and 21 o'clock where they are.",
+    "expires_first": "The campaign expires before they may be contacted.",
+    "empty_message": "Their text is empty: its placeholders have no values.",
+    "over_segment_cap": "Their text, with the footer, is over the segment cap.",
+}
+
+WHY_HELD_BACK: Final[Mapping[HeldBackRule, str]] = {
+    "contact_hours": "It is before 8 or after 21 o'clock where they may be.",
+    "frequency_cap": "They were contacted as often in 24 hours as the frequency cap allows.",
+    "unclear_reply": "They wrote what may be an opt-out; a person has to decide.",
+}
+
+_HELD_BY: Final[Mapping[str, HeldBackRule]] = {
+    CONTACT_HOURS: "contact_hours",
+    FREQUENCY_CAP: "frequency_cap",
+    UNCLEAR_REPLY: "unclear_reply",
+}
+
+_ENDED_BY: Final[Mapping[str, LeftOutRule]] = {
+    "opted_out": "opted_out",
+    "duplicate": "duplicate",
+    "invalid_number": "invalid_number",
+    "empty_message": "empty_message",
+    "over_segment_cap": "over_segment_cap",
+}
+
+
+class Verdict(NamedTuple):
+    """What happens to one contact; a tuple, because there is one for each.
+
+    Attributes:
+        rule: The rule that leaves it out or holds it back, if any.
+        until: Until when it is held back, if known.
+        texts: The messages that it gets, in order.
+        detail: What is particular about it, if anything.
+        ends_early: Why a later message of its flow is not sent, if so.
+    """
+
+    outcome: Literal["contacted", "held_back", "left_out", "ended"]
+    rule: str | None = None
+    until: datetime | None = None
+    texts: Sequence[RenderedText] = ()
+    detail: str | None = None
+    ends_early: str | None = None
+
+
+def messages_of(plan: WavePlan) -> Sequence[tuple[int, str]]:
+    """Return the messages of a campaign as step and template; none for a calling campaign."""
+    if plan.campaign.channel == "call":
+        return ()
+    return send_steps(tuple(plan.steps) if plan.steps is not None else None, plan.campaign)
+
+
+def judge(
+    plan: WavePlan,
+    messages: Sequence[tuple[int, str]],
+    recipient: Recipient,
+    restriction: Restriction | None,
+    at: datetime,
+) -> Verdict:
+    """Return what happens to a contact if its turn comes at a time.
+
+    Args:
+        plan: The campaign with its rules, and `capped_until` of this contact.
+        messages: Its messages (`messages_of`).
+        recipient: The contact.
+        restriction: What the register says of its number.
+        at: A time at which the campaign is open.
+    """
+    if recipient.status is not RecipientStatus.PENDING and recipient.status is not RecipientStatus.WAITING:
+        return _of_ended(recipient, at)
+    if recipient.phone is None:
+        return Verdict("left_out", rule="invalid_number")
+    expiry = plan.campaign.scheduled_expires_at
+    if expiry is not None and at >= expiry:
+        return Verdict("left_out", rule="expires_first")
+    messages = _left_of(messages, recipient)
+    if restriction == "stopped" and messages and messages[0][0] > recipient.step:
+        # Before its first message it waits, and the register is read for every waiting contact.
+        return Verdict("left_out", rule="opted_out")
+    moment = at
+    waits: Postponement | None = None
+    decided = check_contact_rules(plan, recipient, recipient.phone, moment)
+    if isinstance(decided, Postponement) and decided.reason == FREQUENCY_CAP:
+        waits = decided
+        # After the cap the hours are checked again, while the campaign is open.
+        moment = opening_state(plan.campaign, decided.due_at).reopens_at
+        decided = check_contact_rules(attrs.evolve(plan, capped_until={}), recipient, recipient.phone, moment)
+    if isinstance(decided, Postponement):
+        waits = waits or decided
+        moment = decided.due_at
+    registered = apply_register(recipient, restriction, moment)
+    if waits is not None and isinstance(registered, Ending):
+        return Verdict("left_out", rule="opted_out")
+    if isinstance(decided, Ending):
+        zones = time_zones_of_phone(recipient.phone)
+        return Verdict("left_out", rule=unreachable_reason(zones, moment), detail=", ".join(zones) or None)
+    if expiry is not None and moment >= expiry:
+        return Verdict("left_out", rule="expires_first")
+    texts: list[RenderedText] = []
+    ends_early = None
+    for _, template in messages:
+        text = render_message(template, recipient, plan.settings)
+        if isinstance(text, Ending):
+            if not texts:
+                return _unsendable(plan, recipient, template, text.reason)
+            ends_early = text.reason
+            break
+        texts.append(text)
+    if isinstance(registered, Ending):
+        return Verdict("left_out", rule="opted_out")
+    if isinstance(registered, Postponement):
+        return Verdict("held_back", rule=UNCLEAR_REPLY, texts=texts, ends_early=ends_early)
+    if waits is not None:
+        return Verdict("held_back", rule=waits.reason, until=moment, texts=texts, ends_early=ends_early)
+    return Verdict("contacted", texts=texts, ends_early=ends_early)
+
+
+def _of_ended(recipient: Recipient, at: datetime) -> Verdict:
+    """Return the verdict of a contact that is not open: left out by a rule, or ended in another way."""
+    if not recipient.dispatched and recipient.status in {RecipientStatus.SKIPPED, RecipientStatus.FAILED}:
+        if recipient.reason == "timezone_unknown" and recipient.phone is not None:
+            zones = time_zones_of_phone(recipient.phone)
+            return Verdict("left_out", rule=unreachable_reason(zones, at), detail=", ".join(zones) or None)
+        rule = _ENDED_BY.get(recipient.reason or "")
+        if rule is not None:
+            return Verdict("left_out", rule=rule)
+    if recipient.status is RecipientStatus.EXPIRED and not recipient.dispatched:
+        return Verdict("left_out", rule="expires_first")
+    return Verdict("ended", rule=recipient.status.value)
+
+
+def _left_of(messages: Sequence[tuple[int, str]], recipient: Recipient) -> Sequence[tuple[int, str]]:
+    """Return the messages that a contact has before it."""
+    return [one for one in messages if one[0] >= recipient.step] if recipient.step else messages
+
+
+def _unsendable(plan: WavePlan, recipient: Recipient, template: str, reason: str) -> Verdict:
+    text = compose(template, values_of(recipient), plan.settings.footer)
+    detail = f"{count_segments(text).segments} segments, of at most {plan.settings.max_segments}" if text else None
+    return Verdict("left_out", rule=reason, detail=detail)
+
+
+@attrs.define
+class _Group:
+    count: int = 0
+    examples: list[ContactExample] = attrs.field(factory=list)
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+
+    def add(self, recipient: Recipient, detail: str | None, until: datetime | None = None) -> None:
+        """Count a contact."""
+        self.count += 1
+        if len(self.examples) < MAX_EXAMPLES:
+            self.examples.append(
+                ContactExample(position=recipient.position, phone_number=recipient.phone_number, detail=detail)
+            )
+        if until is not None:
+            self.first_at = until if self.first_at is None else min(self.first_at, until)
+            self.last_at = until if self.last_at is None else max(self.last_at, until)
+
+
+class PreflightTally:
+    """Adds up what happens to a campaign's contacts.
+
+    Args:
+        plan: The campaign with its rules.
+        at: When its first contact has its turn.
+        by_country: Whether to count segments, or calls, by country.
+        asked: The number to look at more closely, in E.164 or as supplied.
+    """
+
+    def __init__(self, plan: WavePlan, at: datetime, *, by_country: bool, asked: frozenset[str]) -> None:
+        self._plan = plan
+        self._messages = messages_of(plan)
+        self._placeholders = PlaceholderTally((template for _, template in self._messages), expected_names(plan.agent))
+        self._at = at
+        self._by_country = by_country
+        self._asked_for = asked
+        self._left_out: dict[str, _Group] = {}
+        self._held_back: dict[str, _Group] = {}
+        self._shares: Counter[int] = Counter()
+        self._characters: dict[str, list[int]] = {}
+        self._samples: list[ContactPreview] = []
+        self._longest: tuple[tuple[int, int], ContactPreview] | None = None
+        self.contacts = self.contacted = self.ended = 0
+        self.messages = self.segments = 0
+        self._ucs2 = self._saves = 0
+        self.ends_early: Counter[str] = Counter()
+        self.quantities: Counter[str | None] = Counter()
+        self.asked: list[ContactPreview] = []
+
+    def see(
+        self,
+        recipients: Iterable[Recipient],
+        restrictions: Mapping[str, Restriction],
+        capped_until: Mapping[int, datetime],
+    ) -> None:
+        """Add some contacts.
+
+        Args:
+            recipients: The contacts.
+            restrictions: What the register says, by number.
+            capped_until: Until when the frequency cap holds them back, by position.
+        """
+        plan = attrs.evolve(self._plan, capped_until=capped_until)
+        for recipient in recipients:
+            verdict = judge(plan, self._messages, recipient, restrictions.get(recipient.phone or ""), self._at)
+            self._count(recipient, verdict)
+
+    def leave_out(self, recipient: Recipient, rule: LeftOutRule) -> None:
+        """Add a contact that a rule leaves out before the campaign has it."""
+        self._count(recipient, Verdict("left_out", rule=rule))
+
+    def _count(self, recipient: Recipient, verdict: Verdict) -> None:
+        self.contacts += 1
+        if verdict.outcome == "left_out":
+            self._left_out.setdefault(verdict.rule or "", _Group()).add(recipient, verdict.detail)
+        elif verdict.outcome == "ended":
+            self.ended += 1
+        else:
+            self.contacted += 1
+            if verdict.outcome == "held_back":
+                group = self._held_back.setdefault(verdict.rule or "", _Group())
+                group.add(recipient, None, verdict.until)
+            if verdict.ends_early is not None:
+                self.ends_early[verdict.ends_early] += 1
+            self._count_texts(recipient, verdict)
+            self._placeholders.see(
+                values_for(self._plan.campaign, self._plan.agent, recipient), recipient.position, recipient.phone_number
+            )
+        if not self._asked_for or len(self.asked) >= MAX_ASKED:
+            return
+        if not self._asked_for.isdisjoint((recipient.phone, recipient.phone_number)):
+            self.asked.append(preview_of(self._plan, recipient, verdict))
+
+    def _count_texts(self, recipient: Recipient, verdict: Verdict) -> None:
+        segments, longest = 0, (0, 0)
+        for text in verdict.texts:
+            size = text.segments
+            segments += size
+            self._shares[size] += 1
+            longest = max(longest, (size, len(text.body)))
+            if text.encoding == "UCS-2":
+                self._count_characters(text.body, size)
+        self.messages += len(verdict.texts)
+        self.segments += segments
+        country = country_of_phone(recipient.phone or "") if self._by_country else None
+        self.quantities[country] += segments if self._plan.campaign.channel == "sms" else 1
+        if len(self._samples) < MAX_SAMPLES:
+            self._samples.append(preview_of(self._plan, recipient, verdict))
+        if self._longest is None or longest > self._longest[0]:
+            self._longest = (longest, preview_of(self._plan, recipient, verdict))
+
+    def _count_characters(self, body: str, segments: int) -> None:
+        outside = characters_outside_gsm(body)
+        self._ucs2 += 1
+        replacements = {one: substitute(one) for one in outside}
+        saved = 0
+        if None not in replacements.values():
+            replaced = body.translate({ord(one): text for one, text in replacements.items()})
+            saved = max(segments - count_segments(replaced).segments, 0)
+        self._saves += saved
+        for one in outside:
+            counted = self._characters.setdefault(one, [0, 0])
+            counted[0] += 1
+            counted[1] += saved if len(outside) == 1 else 0
+
+    def placeholder_problems(self) -> tuple[PlaceholderProblem, ...]:
+        """Return how many contacts have no value for a placeholder, or no date where one is wanted."""
+        return self._placeholders.problems()
+
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Return who is left out by which rule, the most frequent first."""
+        found = [
+            LeftOut(rule=rule, why=why, count=group.count, examples=tuple(group.examples))
+            for rule, why in WHY_LEFT_OUT.items()
+            if (group := self._left_out.get(rule)) is not None
+        ]
+        return tuple(sorted(found, key=lambda one: -one.count))
+
+    def held_back(self) -> tuple[HeldBack, ...]:
+        """Return who has to wait by which rule."""
+        return tuple(
+            HeldBack(
+                rule=rule,
+                why=WHY_HELD_BACK[rule],
+                count=group.count,
+                first_at=group.first_at,
+                last_at=group.last_at,
+                examples=tuple(group.examples),
+            )
+            for name, rule in _HELD_BY.items()
+            if (group := self._held_back.get(name)) is not None
+        )
+
+    def shares(self) -> tuple[SegmentShare, ...]:
+        """Return how many messages take how many segments."""
+        return tuple(SegmentShare(segments=size, messages=count) for size, count in sorted(self._shares.items()))
+
+    def encodings(self) -> Encodings:
+        """Return which messages need UCS-2, and why."""
+        frequent = sorted(self._characters.items(), key=lambda item: (-item[1][0], item[0]))[:MAX_CHARACTERS]
+        return Encodings(
+            ucs2_messages=self._ucs2,
+            characters=tuple(
+                CostlyCharacter(
+                    character=one,
+                    name=character_name(one),
+                    messages=messages,
+                    replacement=substitute(one),
+                    saves=saves,
+                )
+                for one, (messages, saves) in frequent
+            ),
+            saves=self._saves,
+        )
+
+    def samples(self) -> tuple[ContactPreview, ...]:
+        """Return up to five contacts with their texts, the longest text among them."""
+        chosen = {one.position: one for one in self._samples}
+        if self._longest is not None and self._longest[1].position not in chosen:
+            kept = self._samples[: MAX_SAMPLES - 1]
+            chosen = {one.position: one for one in (*kept, self._longest[1])}
+        return tuple(chosen.values())
+
+
+def preview_of(plan: WavePlan, recipient: Recipient, verdict: Verdict) -> ContactPreview:
+    """Return what is shown of one contact; its texts also where it does not get them."""
+    texts = [] if recipient.phone is None else [_rendered(plan, recipient, *one) for one in messages_of(plan)]
+    return ContactPreview(
+        position=recipient.position,
+        phone_number=recipient.phone_number,
+        phone=recipient.phone,
+        outcome=verdict.outcome,
+        rule=verdict.rule,
+        until=verdict.until,
+        messages=tuple(texts),
+        variables=values_for(plan.campaign, plan.agent, recipient),
+    )
+
+
+def _rendered(plan: WavePlan, recipient: Recipient, step: int, template: str) -> RenderedMessage:
+    text = compose(template, values_of(recipient), plan.settings.footer)
+    counted = count_segments(text)
+    problem: Literal["empty_message", "over_segment_cap"] | None = None
+    if not text:
+        problem = "empty_message"
+    elif exceeds_segments(text, plan.settings.max_segments):
+        problem = "over_segment_cap"
+    return RenderedMessage(
+        step=step,
+        text=text,
+        encoding=counted.encoding,
+        units=counted.units,
+        segments=counted.segments if text else 0,
+        problem=problem,
+    )

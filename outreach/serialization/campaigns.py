@@ -1,0 +1,142 @@
+"""Readers of the bodies of POST /sms-campaigns and POST /campaigns."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final
+
+from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.models.base import CARRIERS
+from outreach.models.campaign import CallerIdAllocation, NewCallCampaign, NewSmsCampaign
+from outreach.models.fields import MAX_DETAILS, FieldRule, OneOf, Refused, Text, within
+from outreach.models.hours import HolidayCalendar
+from outreach.models.recipient import NewRecipient
+from outreach.serialization.business_hours import read_business_hours
+from outreach.serialization.field_rules import Array, uuid, variables
+from outreach.serialization.holidays import read_holidays
+from outreach.serialization.request_converter import make_request_converter, nested, with_json_paths
+
+_SHARED_NAMES: Final = {"business_hours": "business_hours_config", "holidays": "holidays_config"}
+SMS_NAMES: Final = _SHARED_NAMES | {
+    "message_mode": "sms_mode",
+    "message_source": "sms_message_source",
+    "body": "message_body",
+    "flow_id": "sms_flow_id",
+    "carrier": "sms_carrier",
+    "from_number": "sms_from_number",
+    "rate_per_minute": "sms_rate_per_minute",
+}
+CALL_NAMES: Final = _SHARED_NAMES | {"trunk_id": "sip_trunk_id", "cli_group": "cli_group_config"}
+_E164: Final = Text(pattern=re.compile(r"\+[1-9][0-9]{6,14}"), meaning="must be a number in E.164 such as +14155550102")
+
+_read_recipient = make_request_converter(NewRecipient, {"custom_variables": variables})
+
+_read_cli_entry = make_request_converter(
+    CallerIdAllocation, {"phone": _E164}, renamed={"number_id": "phoneNumberId", "phone": "phoneE164"}
+)
+
+
+def read_sms_campaign(
+    data: Any, *, this_year: int, carriers: Sequence[str] = ()
+) -> tuple[NewSmsCampaign, Sequence[NewRecipient]]:
+    """Return a body's SMS campaign and contacts; unknown fields are ignored.
+
+    Args:
+        data: The parsed JSON, see `parse_json`.
+        this_year: The first year of a country's holidays.
+        carriers: Carriers that are accepted beside those of the interface.
+
+    Raises:
+        InvalidRequest: A rule of docs/interface.md#4.3 is broken; the details name each place.
+    """
+    return _read(data, _sms_reader(this_year, tuple(carriers)))
+
+
+def read_call_campaign(data: Any, *, this_year: int) -> tuple[NewCallCampaign, Sequence[NewRecipient]]:
+    """Return a body's calling campaign and contacts; see `read_sms_campaign`.
+
+    Raises:
+        InvalidRequest: A rule is broken; the details name each place.
+    """
+    return _read(data, _call_reader(this_year))
+
+
+def in_json_names(error: InvalidRequest) -> InvalidRequest:
+    """Return an error about a new SMS campaign with the JSON names of its fields."""
+    return InvalidRequest(details=with_json_paths(error.details, SMS_NAMES))
+
+
+def _read(data: Any, reader: Callable[[Any], Any]) -> tuple[Any, Sequence[NewRecipient]]:
+    if type(data) is not dict:
+        raise InvalidRequest.at("", "The body must be a JSON object.")
+    details: list[ErrorDetail] = []
+    campaign: Any = None
+    recipients: Sequence[NewRecipient] = ()
+    try:
+        campaign = reader(data)
+    except Refused as refused:
+        details += refused.details
+    try:
+        recipients = _read_recipients(data)
+    except Refused as refused:
+        details += within("recipients", refused.details)
+    if details:
+        raise InvalidRequest(details=details[:MAX_DETAILS])
+    return campaign, recipients
+
+
+def _read_recipients(data: dict[str, Any]) -> Sequence[NewRecipient]:
+    if "recipients" not in data:
+        raise Refused("is required")
+    return Array(nested(_read_recipient), minimum=1)(data["recipients"])
+
+
+def _unused_start(given: Mapping[str, Any]) -> Collection[str]:
+    """Return the start of a campaign that has no schedule, which the interface ignores."""
+    return ("scheduled_start_at",) if given.get("schedule_type", "immediate") == "immediate" else ()
+
+
+def times_rules(this_year: int) -> dict[str, FieldRule]:
+    """Return the rules of the hours and holidays of a campaign."""
+    return {"business_hours": read_business_hours, "holidays": functools.partial(holidays_rule, this_year=this_year)}
+
+
+@functools.lru_cache(maxsize=4)
+def _sms_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any], NewSmsCampaign]:
+    rules = times_rules(this_year) | {
+        "flow_id": uuid,
+        "carrier": OneOf((*CARRIERS, *carriers)),
+        "from_number": sending_number,
+    }
+    return make_request_converter(
+        NewSmsCampaign, rules, renamed=SMS_NAMES, never_null=("description", "body"), ignored=_unused_start
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def _call_reader(this_year: int) -> Callable[[Any], NewCallCampaign]:
+    rules = times_rules(this_year) | {"agent_id": uuid, "trunk_id": uuid, "cli_group": Array(nested(_read_cli_entry))}
+    never_null = ("description", "batch_concurrency")
+    return make_request_converter(
+        NewCallCampaign, rules, renamed=CALL_NAMES, never_null=never_null, ignored=_unused_start
+    )
+
+
+def sending_number(value: Any) -> str | None:
+    """Return a sending number; None for an empty one."""
+    return Text()(value) or None
+
+
+def holidays_rule(value: Any, *, this_year: int) -> HolidayCalendar:
+    """Return a calendar; that of a country without dates has its public holidays from this year on."""
+    if type(value) is dict:
+        # The library accepts calendars without a country, the HTTP interface does not.
+        if value.get("country") is None:
+            raise Refused("is required: the two-letter code of a country, such as US", ".country")
+        if value.get("holidays", ()) is None:
+            raise Refused("must be an array", ".holidays")
+        if value.get("subdivision", "") is None:
+            raise Refused("must be a string", ".subdivision")
+    return read_holidays(value, this_year=this_year)

@@ -1,0 +1,188 @@
+"""Rules for single values of a request that have another form in JSON than in the models.
+
+A value of another JSON type is never converted: `"60"`, `60.5` and `true` are not integers, and `1` is not a boolean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+import attrs
+
+from outreach.core.meant import did_you_mean, moment_like
+from outreach.errors import ErrorDetail
+from outreach.models.fields import MAX_DETAILS, FieldRule, ListOf, Refused, require_storable, within
+from outreach.rules.texts import RawNumber, as_text
+from outreach.serialization.json_parsing import shown
+
+MAX_DEPTH: Final = 64
+"""The deepest nesting of free-form values."""
+
+_MAX_INTEGER_LENGTH: Final = 64
+_MAX_DIGITS: Final = 18
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def without_fraction(value: Any) -> Any:
+    """Return a number such as `60.0` or `6e1` as an integer; anything else unchanged."""
+    if type(value) is not RawNumber or len(value.text) > _MAX_INTEGER_LENGTH:
+        return value
+    try:
+        number = Decimal(value.text)
+    except ArithmeticError:
+        # The exponent is too large for decimal.
+        return value
+    # Size first: `1e999999` must not be expanded.
+    if number.adjusted() > _MAX_DIGITS or number != number.to_integral_value():
+        return value
+    return int(number)
+
+
+def uuid(value: Any) -> str:
+    """Return a UUID in lower case."""
+    if type(value) is not str or not _UUID.fullmatch(value):
+        raise Refused("must be a UUID such as 01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01")
+    return value.lower()
+
+
+def timestamp(value: Any) -> datetime:
+    """Return a timestamp in UTC."""
+    moment = read_timestamp(value) if type(value) is str else None
+    if moment is None:
+        meant = did_you_mean([f"{one}:00Z" for one in moment_like(value)])
+        raise Refused(f"must be a timestamp by RFC 3339 such as 2026-12-01T09:00:00Z, years 0002 to 9998{meant}")
+    return moment
+
+
+class Checks:
+    """Checks several values, and refuses all that are wrong together."""
+
+    def __init__(self) -> None:
+        self._details: list[ErrorDetail] = []
+
+    def read(self, path: str, rule: FieldRule, value: Any) -> Any:
+        """Return what a rule makes of a value; note why it refuses the value, and return None."""
+        try:
+            return rule(value)
+        except Refused as refused:
+            self._details += within(path, refused.details)
+            return None
+
+    def note(self, path: str, message: str) -> None:
+        """Note that a value is wrong."""
+        self._details.append(ErrorDetail(path, message))
+
+    def finish(self) -> None:
+        """Raise `Refused` if something was wrong."""
+        if self._details:
+            raise Refused.at(self._details[:MAX_DETAILS])
+
+
+def json_object(value: Any) -> dict[str, Any]:
+    """Return a JSON object."""
+    if type(value) is not dict:
+        raise Refused("must be an object")
+    return value
+
+
+@attrs.frozen
+class OrNull:
+    """Another rule's value, or null."""
+
+    rule: FieldRule
+
+    def __call__(self, value: Any) -> Any:
+        """Return None, or what the other rule returns."""
+        if value is None:
+            return None
+        try:
+            return self.rule(value)
+        except Refused as refused:
+            if refused.details == (ErrorDetail("", "must be a string"),):
+                raise Refused("must be a string or null") from None
+            raise
+
+
+@attrs.frozen
+class Array:
+    """An array whose elements follow one rule; see `ListOf`."""
+
+    rule: FieldRule
+    minimum: int = 0
+    maximum: int | None = None
+
+    def __call__(self, value: Any) -> tuple[Any, ...]:
+        """Return the elements."""
+        if type(value) is not list:
+            raise Refused("must be an array")
+        return ListOf(self.rule, self.minimum, self.maximum)(value)
+
+
+def variables(value: Any) -> Mapping[str, Any]:
+    """Return an object of template variables with values of any kind.
+
+    Numbers that 64 bits would round are returned as their text.
+    """
+    found: dict[str, Any] = {}
+    for key, item in json_object(value).items():
+        require_storable(key, f".{shown(key)}")
+        if type(item) is str:
+            require_storable(item, f".{shown(key)}")
+            found[key] = item
+        else:
+            has_written_number = _check_free(item, f".{shown(key)}")
+            found[key] = as_text(item) if has_written_number else item
+    return found
+
+
+def _check_free(value: Any, path: str) -> bool:
+    """Check a value of any form; return whether it has a number that 64 bits would round."""
+    written = False
+    waiting = [(value, 1)]
+    while waiting:
+        item, depth = waiting.pop()
+        if type(item) is str:
+            require_storable(item, path)
+        elif type(item) is RawNumber:
+            written = True
+        elif type(item) is dict or type(item) is list:
+            if depth > MAX_DEPTH:
+                raise Refused(f"must not be nested more than {MAX_DEPTH} levels deep", path)
+            if type(item) is dict:
+                for key in item:
+                    require_storable(key, path)
+                waiting += ((inner, depth + 1) for inner in item.values())
+            else:
+                waiting += ((inner, depth + 1) for inner in item)
+    return written
+
+
+_TIMESTAMP: Final = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:)([0-9]{2})(\.[0-9]+)?"
+    r"([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?"
+)
+_LEAP_SECOND: Final = "60"
+_FIRST_YEAR, _LAST_YEAR = 2, 9998
+"""Outside these years, a time may have no storable form in UTC."""
+
+
+def read_timestamp(text: str) -> datetime | None:
+    """Return a timestamp in UTC, or None for an invalid one.
+
+    Without an offset it is UTC. A leap second becomes the next second; digits beyond microseconds are cut.
+    """
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None or not _FIRST_YEAR <= int(text[:4]) <= _LAST_YEAR:
+        return None
+    minute, second, fraction, offset = match.groups(default="")
+    is_leap = second == _LEAP_SECOND
+    seconds = "59" if is_leap else second + fraction
+    try:
+        local = datetime.fromisoformat(f"{minute}{seconds}{offset.upper() or 'Z'}")
+    except ValueError:
+        return None
+    return local.astimezone(UTC) + timedelta(seconds=is_leap)

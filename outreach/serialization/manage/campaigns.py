@@ -1,0 +1,229 @@
+"""Campaigns as a console reads and changes them, with their recipients and events."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import attrs
+
+from outreach.errors import ErrorDetail
+from outreach.models.base import CARRIERS, Channel
+from outreach.models.campaign import Campaign, CampaignUpdate
+from outreach.models.events import (
+    CallEnded,
+    CampaignStatusChanged,
+    Event,
+    MessageReceived,
+    MessageStatusChanged,
+    OptedIn,
+    OptedOut,
+    RecipientEnded,
+)
+from outreach.models.fields import OneOf
+from outreach.models.recipient import Recipient, RecipientCount
+from outreach.models.reports import ProviderFailure
+from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus
+from outreach.models.status import CampaignBlocker
+from outreach.models.trail import TRAIL_RULES, ContactHistory, TrailStep, TrailStepKind
+from outreach.rules.explanations import PAUSE_REASONS, describe_reason
+from outreach.serialization.campaigns import SMS_NAMES, sending_number, times_rules
+from outreach.serialization.documents import Document, document_of, to_json
+from outreach.serialization.field_rules import uuid
+from outreach.serialization.json_responses import write_campaign
+from outreach.serialization.request_converter import make_request_converter, read_object, with_json_paths
+
+_WITH_FAILURE: Final = frozenset({TrailStepKind.OUTCOME, TrailStepKind.REPORTED, TrailStepKind.CALL_ENDED})
+"""The steps that a provider's failure belongs to."""
+
+
+@attrs.frozen(kw_only=True)
+class CampaignStart:
+    """How to start a campaign.
+
+    Attributes:
+        allow_unknown_placeholders: Start although the text has placeholders without a value.
+    """
+
+    allow_unknown_placeholders: bool = False
+
+
+_read_start: Final = make_request_converter(CampaignStart, closed="the start of a campaign")
+
+
+def read_campaign_update(data: Any, *, this_year: int, carriers: Sequence[str] = ()) -> CampaignUpdate:
+    """Return the update of a body of PATCH /manage/campaigns/{id}.
+
+    Args:
+        data: The parsed JSON, see `parse_json`.
+        this_year: The first year of a country's holidays.
+        carriers: Carriers that are accepted beside those of the interface.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_update_reader(this_year, tuple(carriers)), data)
+
+
+def read_campaign_start(data: Any) -> bool:
+    """Return whether a body of POST /manage/campaigns/{id}/start allows placeholders without a value.
+
+    Raises:
+        InvalidRequest: A field is unknown or of another type; the details name each place.
+    """
+    return read_object(_read_start, data).allow_unknown_placeholders
+
+
+def in_update_names(details: Iterable[ErrorDetail]) -> list[ErrorDetail]:
+    """Return details of errors about a campaign with the JSON names of its fields."""
+    return with_json_paths(details, SMS_NAMES)
+
+
+def write_managed_campaign(
+    campaign: Campaign,
+    *,
+    now: datetime,
+    blockers: Sequence[CampaignBlocker] = (),
+    warnings: Sequence[ErrorDetail] = (),
+) -> dict[str, Any]:
+    """Return a campaign with what a console shows beside the interface's fields."""
+    return {
+        **write_campaign(campaign, now=now),
+        "retry_voicemail": campaign.retry_voicemail,
+        "pause_reason": campaign.pause_reason,
+        "pause_why": PAUSE_REASONS.get(campaign.pause_reason or ""),
+        "archived_at": to_json(campaign.archived_at),
+        "erased_at": to_json(campaign.erased_at),
+        "open_recipients": campaign.counters.open,
+        "blockers": to_json(blockers),
+        "warnings": to_json(in_update_names(warnings)),
+    }
+
+
+@functools.lru_cache(maxsize=4)
+def _update_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any], CampaignUpdate]:
+    return make_request_converter(
+        CampaignUpdate,
+        {
+            **times_rules(this_year),
+            "carrier": OneOf((*CARRIERS, *carriers)),
+            "from_number": sending_number,
+            "flow_id": uuid,
+            "agent_id": uuid,
+        },
+        renamed=SMS_NAMES,
+        closed="a campaign's update",
+    )
+
+
+def write_recipient(
+    recipient: Recipient, channel: Channel, *, campaign_status: CampaignStatus | None = None
+) -> dict[str, Any]:
+    """Return a recipient, with its reason in words; these tell more where the campaign's state is given."""
+    why = _why(recipient.status, recipient.reason, channel, campaign_status)
+    return {**document_of(recipient, "campaign_id"), "why": why}
+
+
+def write_recipient_count(
+    group: RecipientCount,
+    channel: Channel,
+    due_times: Mapping[tuple[str, str | None], datetime],
+    *,
+    campaign_status: CampaignStatus | None = None,
+) -> dict[str, Any]:
+    """Return how many recipients are in a state for a reason, in words, and when the first of them is due."""
+    return {
+        **document_of(group),
+        "why": _why(group.status, group.reason, channel, campaign_status),
+        "until": to_json(due_times.get((group.status, group.reason))),
+    }
+
+
+def write_history(
+    history: ContactHistory,
+    failures: Mapping[str, ProviderFailure],
+    channel: Channel,
+    *,
+    campaign_status: CampaignStatus | None = None,
+) -> dict[str, Any]:
+    """Return what happened to a recipient, step by step, with each rule and reason in words.
+
+    Args:
+        history: The history.
+        failures: What went wrong at the provider, by dispatch.
+        channel: The campaign's channel.
+        campaign_status: The campaign's state, if known.
+    """
+    why = None
+    if history.status is not None:
+        report = _last_report(history.steps)
+        why = describe_reason(history.status, history.reason, channel, report=report, campaign=campaign_status)
+    return {
+        **document_of(history, "steps"),
+        "why": why,
+        "steps": [_step(step, failures.get(step.dispatch_id or "")) for step in history.steps],
+    }
+
+
+def write_failure(failure: ProviderFailure | None) -> dict[str, Any]:
+    """Return a provider's code and words, what they mean and what to do; each is null without a failure."""
+    explanation = None if failure is None else failure.explanation
+    return {
+        "error_code": None if failure is None else failure.error_code,
+        "error_message": None if failure is None else failure.error_message,
+        "error_meaning": None if explanation is None else explanation.meaning,
+        "error_advice": None if explanation is None else explanation.advice,
+    }
+
+
+def _why(status: str, reason: str | None, channel: Channel, campaign_status: CampaignStatus | None) -> str | None:
+    """Return a state and its reason in words that hold whatever the carrier has reported since."""
+    if channel == "sms" and (status, reason) == (RecipientStatus.COMPLETED, None):
+        return "sent"
+    return describe_reason(status, reason, channel, campaign=campaign_status)
+
+
+def _last_report(steps: Sequence[TrailStep]) -> MessageStatus | None:
+    """Return the carrier's report on the last message, if there is one."""
+    for step in reversed(steps):
+        if step.what is TrailStepKind.INTENT:
+            break
+        if step.what is TrailStepKind.REPORTED and step.state in set(MessageStatus):
+            return MessageStatus(step.state)
+    return None
+
+
+def _step(step: TrailStep, failure: ProviderFailure | None) -> Document:
+    shown = failure if step.what in _WITH_FAILURE else None
+    return {**document_of(step), "rule_text": TRAIL_RULES[step.rule], **write_failure(shown)}
+
+
+def _name(kind: type[Event]) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+
+
+EVENT_TYPES: Final[Mapping[str, type[Event]]] = {
+    _name(kind): kind
+    for kind in (
+        CampaignStatusChanged,
+        RecipientEnded,
+        CallEnded,
+        MessageStatusChanged,
+        MessageReceived,
+        OptedOut,
+        OptedIn,
+    )
+}
+"""The classes of events by their names in JSON."""
+
+
+def write_event(event: Event) -> dict[str, Any]:
+    """Return an event, with its type."""
+    return {
+        "number": event.number,
+        "type": _name(type(event)),
+        **document_of(event, "number", "workspace_id"),
+    }

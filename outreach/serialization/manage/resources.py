@@ -1,0 +1,205 @@
+"""Agents, numbers, flows and accounts, settings, the register and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, Final, Generic, TypeVar
+
+import attrs
+
+from outreach.models.account import Account
+from outreach.models.base import CARRIERS
+from outreach.models.fields import FieldRule, OneOf
+from outreach.models.message import InboundMessage, Message, ReplyPurpose
+from outreach.models.reports import ProviderFailure
+from outreach.models.resources import (
+    INTERNAL_FIELDS,
+    MAX_STEPS,
+    FlowStep,
+    FlowUpdate,
+    NewFlow,
+    NewNumber,
+    NumberUpdate,
+)
+from outreach.models.settings import (
+    CallSettings,
+    CallSettingsUpdate,
+    ReplySettings,
+    ReplySettingsUpdate,
+    ReplyText,
+    SmsSettings,
+)
+from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe
+from outreach.models.workspace import Workspace
+from outreach.serialization.documents import document_of
+from outreach.serialization.field_rules import Array, uuid
+from outreach.serialization.json_responses import write_sms_settings
+from outreach.serialization.manage.campaigns import write_failure
+from outreach.serialization.request_converter import make_request_converter, nested, read_object
+
+N = TypeVar("N")
+U = TypeVar("U")
+
+
+@attrs.frozen
+class ResourceBodies(Generic[N, U]):
+    """Reads and writes the bodies of a resource under /manage.
+
+    Attributes:
+        read_new: Returns the `New…` of a body, or raises `InvalidRequest`, whose details name each place.
+        read_update: Returns the `…Update` of a body, or raises `InvalidRequest`.
+    """
+
+    read_new: Callable[[Any], N]
+    read_update: Callable[[Any], U]
+
+    def write(self, item: object) -> dict[str, Any]:
+        """Return a model as JSON."""
+        return document_of(item, "workspace_id", *INTERNAL_FIELDS)
+
+
+def resource_bodies(
+    new: type[N], update: type[U], called: str, rules: Mapping[str, FieldRule] | None = None
+) -> ResourceBodies[N, U]:
+    """Return how the bodies of a resource are read and written.
+
+    Args:
+        new: The model of a POST.
+        update: The model of a PATCH.
+        called: What errors call the object, such as `an agent`.
+        rules: Rules of fields that take another form in JSON than in the models.
+    """
+    return ResourceBodies(
+        partial(read_object, make_request_converter(new, rules, closed=called)),
+        partial(read_object, make_request_converter(update, rules, closed=f"{called}'s update")),
+    )
+
+
+FLOW_BODIES: Final = resource_bodies(
+    NewFlow,
+    FlowUpdate,
+    "a flow",
+    {"steps": Array(nested(make_request_converter(FlowStep, closed="a step")), 1, MAX_STEPS)},
+)
+
+
+@cache
+def number_bodies(carriers: tuple[str, ...] = ()) -> ResourceBodies[NewNumber, NumberUpdate]:
+    """Return how the bodies of numbers are read and written.
+
+    Args:
+        carriers: Carriers that are accepted beside those of the interface.
+    """
+    rules: Mapping[str, FieldRule] = {"carrier": OneOf((*CARRIERS, *carriers)), "trunk_id": uuid}
+    return resource_bodies(NewNumber, NumberUpdate, "a number", rules)
+
+
+_REPLIES: Final[dict[ReplyPurpose, str]] = {
+    "opt_out_confirmation": "stop",
+    "opt_in_confirmation": "start",
+    "help": "help",
+}
+_read_calls: Final = make_request_converter(CallSettingsUpdate, closed="the settings of calls")
+_read_replies: Final = make_request_converter(ReplySettingsUpdate, closed="the settings of replies")
+
+
+def write_account(account: Account) -> dict[str, Any]:
+    """Return an account; secrets are not in its summary."""
+    return document_of(account, "workspace_id")
+
+
+def write_sms(message: Message, failure: ProviderFailure | None) -> dict[str, Any]:
+    """Return a single message, with what its carrier said where it failed."""
+    return {**document_of(message, "workspace_id", "send_until", "tries"), **write_failure(failure)}
+
+
+def write_inbound_message(message: InboundMessage) -> dict[str, Any]:
+    """Return an inbound message."""
+    return document_of(message, "workspace_id")
+
+
+def read_call_settings_update(data: Any) -> CallSettingsUpdate:
+    """Return the update of a body of PATCH /manage/settings/calls.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_calls, data)
+
+
+def read_reply_settings_update(data: Any) -> ReplySettingsUpdate:
+    """Return the update of a body of PATCH /manage/settings/replies.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_replies, data)
+
+
+def write_settings(
+    workspace: Workspace,
+    messages: SmsSettings,
+    calls: CallSettings,
+    replies: ReplySettings,
+    texts: Sequence[ReplyText],
+) -> dict[str, Any]:
+    """Return all settings of a workspace."""
+    return {
+        "workspace": document_of(workspace, "revision"),
+        "sms": write_sms_settings(messages),
+        "calls": write_call_settings(calls),
+        "replies": write_reply_settings(replies, texts),
+    }
+
+
+def write_call_settings(settings: CallSettings) -> dict[str, Any]:
+    """Return the settings of calling campaigns."""
+    return document_of(settings)
+
+
+def write_reply_settings(settings: ReplySettings, texts: Sequence[ReplyText]) -> dict[str, Any]:
+    """Return the settings of replies to keywords, with the texts and segments as they are sent."""
+    sent = {_REPLIES[one.purpose]: one for one in texts}
+    return {
+        **document_of(settings),
+        "effective": {name: {"text": one.text, "segments": one.segments} for name, one in sent.items()},
+    }
+
+
+@attrs.frozen(kw_only=True)
+class Decision:
+    """What a person has decided about a held number.
+
+    Attributes:
+        opted_out: Whether its message was an opt-out.
+    """
+
+    opted_out: bool
+
+
+_read_new: Final = make_request_converter(NewUnsubscribes, closed="an addition to the register")
+_read_decision: Final = make_request_converter(Decision, closed="a decision")
+
+
+def read_new_unsubscribes(data: Any) -> NewUnsubscribes:
+    """Return the numbers of a body of POST /manage/unsubscribes.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_new, data)
+
+
+def read_decision(data: Any) -> bool:
+    """Return whether a body of POST /manage/unsubscribes/{phone}/resolve says that it was an opt-out.
+
+    Raises:
+        InvalidRequest: A field is unknown or of another type; the details name each place.
+    """
+    return read_object(_read_decision, data).opted_out
+
+
+def write_unsubscribe(entry: Unsubscribe) -> dict[str, Any]:
+    """Return an entry of the register."""
+    return document_of(entry, "workspace_id")

@@ -1,0 +1,460 @@
+"""Creating campaigns together with their contacts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import anyio
+import attrs
+import orjson
+
+from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
+from outreach.ledger.campaigns import loading
+from outreach.ledger.campaigns.seen_numbers import SeenNumbers
+from outreach.ledger.campaigns.setup import find_text_warnings, unknown_placeholders
+from outreach.ledger.campaigns.transitions import missing_setup, setup_status
+from outreach.ledger.common import campaign_of, workspace_of
+from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
+from outreach.models.hours import DEFAULT_CONCURRENCY, HolidayCalendar
+from outreach.models.recipient import PreparedRecipient
+from outreach.models.states import CampaignStatus
+from outreach.models.work import IdempotencyKey
+from outreach.models.workspace import Workspace
+from outreach.rules.holidays import extend_calendar
+from outreach.rules.texts import composed, composed_or_none
+from outreach.services.campaigns.contacts import (
+    HashedContacts,
+    RecipientSource,
+    VariableNameCollector,
+    chunks,
+    run_concurrently,
+)
+from outreach.services.context import ServiceContext
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.validation import check_kind, check_provider
+from outreach.storage.unit_of_work import Transaction
+
+Make = Callable[[RecipientSource, IdempotencyGuard[CampaignCreated]], Awaitable[CampaignCreated]]
+
+
+class CampaignCreation:
+    """Creates campaigns: all of a campaign and its contacts, or nothing."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+        self._keys = Idempotency(context)
+        self._running = 0
+        self._closing = False
+        self._idle = anyio.Event()
+        self._reading: set[anyio.CancelScope] = set()
+
+    def open(self) -> None:
+        """Allow campaigns to be loaded."""
+        self._closing = False
+
+    def stop(self) -> None:
+        """Stop loading campaigns, also while a source of contacts is slow to return the next one."""
+        self._closing = True
+        for scope in self._reading:
+            scope.cancel()
+
+    async def close(self, *, grace_seconds: float) -> None:
+        """Stop loading campaigns; wait up to the grace for the deletion of incomplete ones."""
+        self.stop()
+        with anyio.move_on_after(grace_seconds):
+            while self._running:
+                self._idle = anyio.Event()
+                await self._idle.wait()
+
+    async def create_sms(
+        self,
+        workspace_id: str,
+        campaign: NewSmsCampaign,
+        recipients: RecipientSource,
+        *,
+        idempotency_key: IdempotencyKey[CampaignCreated] = None,
+        actor: str = "library",
+    ) -> CampaignCreated:
+        """Create an SMS campaign with its contacts (docs/interface.md#4.3), without starting it.
+
+        Args:
+            workspace_id: The workspace.
+            campaign: Everything but the contacts.
+            recipients: At least one `NewRecipient`, or mapping with its fields; streamed, so the number is unlimited.
+            idempotency_key: A name for this campaign, such as `order-42`: for a day, the same key with the same
+                contacts in the same order returns this campaign instead of a new one.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
+            InvalidRequest: A rule is broken, the flow does not exist, every contact is opted out, or the key was used
+                with other content.
+            RequestInProgress: The first call with this key is still running.
+        """
+        make = self.make_sms(workspace_id, campaign, actor)
+        return await self._keyed(workspace_id, "campaigns.create_sms", idempotency_key, campaign, recipients, make)
+
+    def make_sms(self, workspace_id: str, campaign: NewSmsCampaign, actor: str) -> Make:
+        """Return what creates an SMS campaign from its contacts, having checked all but these."""
+        check_kind("campaign", campaign, NewSmsCampaign)
+        return partial(self._create, workspace_id, self.draft_of(workspace_id, campaign), actor)
+
+    def draft_of(
+        self, workspace_id: str, campaign: NewSmsCampaign | NewCallCampaign
+    ) -> Callable[[Transaction], Campaign]:
+        """Return what makes a draft of a campaign, having checked its carrier; it checks what the draft refers to."""
+        if isinstance(campaign, NewCallCampaign):
+            return partial(self._new_call_draft, workspace_id, campaign)
+        check_kind("campaign", campaign, NewSmsCampaign)
+        if campaign.carrier is not None:
+            check_provider("carrier", campaign.carrier, "carrier", self._context.adapters)
+        return partial(self._new_sms_draft, workspace_id, campaign)
+
+    def _new_sms_draft(self, workspace_id: str, campaign: NewSmsCampaign, tx: Transaction) -> Campaign:
+        _require_sms(workspace_of(tx, workspace_id))
+        if campaign.flow_id is not None:
+            _require_flow(tx, workspace_id, campaign.flow_id)
+        return self._sms_draft(workspace_id, campaign, self._context.now())
+
+    def _new_call_draft(self, workspace_id: str, campaign: NewCallCampaign, tx: Transaction) -> Campaign:
+        workspace_of(tx, workspace_id)
+        tx.agents.existing(workspace_id, campaign.agent_id)
+        if campaign.trunk_id is not None:
+            tx.trunks.existing(workspace_id, campaign.trunk_id)
+        return self._call_draft(workspace_id, campaign, self._context.now())
+
+    async def create_call(
+        self,
+        workspace_id: str,
+        campaign: NewCallCampaign,
+        recipients: RecipientSource,
+        *,
+        idempotency_key: IdempotencyKey[CampaignCreated] = None,
+        actor: str = "library",
+    ) -> CampaignCreated:
+        """Create a calling campaign with its contacts; see `create_sms` for the arguments.
+
+        Raises:
+            NotFound: The workspace, agent or trunk does not exist.
+            InvalidRequest: A rule is broken, every contact is opted out, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
+        """
+        make = self.make_call(workspace_id, campaign, actor)
+        return await self._keyed(workspace_id, "campaigns.create_call", idempotency_key, campaign, recipients, make)
+
+    def make_call(self, workspace_id: str, campaign: NewCallCampaign, actor: str) -> Make:
+        """Return what creates a calling campaign from its contacts, having checked all but these."""
+        check_kind("campaign", campaign, NewCallCampaign)
+        return partial(self._create, workspace_id, self.draft_of(workspace_id, campaign), actor)
+
+    async def _keyed(
+        self,
+        workspace_id: str,
+        operation: str,
+        idempotency_key: IdempotencyKey[CampaignCreated],
+        campaign: NewSmsCampaign | NewCallCampaign,
+        recipients: RecipientSource,
+        make: Make,
+    ) -> CampaignCreated:
+        contacts = HashedContacts(recipients)
+
+        def remember(created: CampaignCreated) -> bytes:
+            return stored_campaign(created, contacts=contacts.digest)
+
+        async def recall(stored: bytes) -> CampaignCreated:
+            created, more = await self.recall(workspace_id, stored)
+            if await contacts.read_all() != more["contacts"]:
+                raise InvalidRequest.at("idempotency_key", "was used before with other contacts; use a new key")
+            return created
+
+        return await self._keys.once(
+            workspace_id,
+            operation,
+            idempotency_key,
+            content=campaign,
+            # A request is compared by its own digest.
+            make=partial(make, contacts.each() if isinstance(idempotency_key, str) else recipients),
+            remember=remember,
+            recall=recall,
+        )
+
+    async def recall(self, workspace_id: str, stored: bytes) -> tuple[CampaignCreated, Mapping[str, Any]]:
+        """Return the campaign that a key replays, as it is now, and what was stored beside it."""
+        more = orjson.loads(stored)
+        created = await self._context.storage.read(
+            lambda tx: created_campaign(tx, campaign_of(tx, workspace_id, more["id"]), more["excluded"])
+        )
+        return created, more
+
+    async def _create(
+        self,
+        workspace_id: str,
+        draft: Callable[[Transaction], Campaign],
+        actor: str,
+        recipients: RecipientSource,
+        once: IdempotencyGuard[CampaignCreated],
+    ) -> CampaignCreated:
+        context = self._context
+        # First, because the rest belongs to the engine's loop.
+        context.loop_guard.require()
+        size = context.config.insert_batch_size
+
+        def look(tx: Transaction) -> str | None:
+            draft(tx)
+            return workspace_of(tx, workspace_id).default_region
+
+        async def region() -> str | None:
+            return await context.storage.read(look)
+
+        self._running += 1
+        try:
+            async with aclosing(chunks(recipients, default_region=region, size=size)) as source:
+                first = await self._next(source)
+                # Only the last chunk is not full.
+                if len(first) < size:
+                    return await self._create_at_once(draft, first, once, actor)
+                return await self._create_in_chunks(draft, first, source, once, actor)
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
+
+    async def _create_at_once(
+        self,
+        draft: Callable[[Transaction], Campaign],
+        contacts: Sequence[PreparedRecipient],
+        once: IdempotencyGuard[CampaignCreated],
+        actor: str,
+    ) -> CampaignCreated:
+        variables = VariableNameCollector()
+        variables.see(contacts)
+
+        def create(tx: Transaction) -> CampaignCreated:
+            campaign, now = draft(tx), self._context.now()
+            if not contacts:
+                raise InvalidRequest.at("recipients", "must have at least 1 element")
+            loading.begin(tx, campaign, now=now)
+            loaded = loading.load_chunk(tx, campaign, contacts, seen_numbers=None, position=0, now=now)
+            return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, once, actor)
+
+        self._check_not_closing()
+        return await self._context.storage.write(create)
+
+    async def _create_in_chunks(
+        self,
+        draft: Callable[[Transaction], Campaign],
+        first: Sequence[PreparedRecipient],
+        rest: AsyncIterator[Sequence[PreparedRecipient]],
+        once: IdempotencyGuard[CampaignCreated],
+        actor: str,
+    ) -> CampaignCreated:
+        """Write a campaign chunk by chunk; it becomes visible with the last transaction."""
+        context = self._context
+
+        def begin(tx: Transaction) -> Campaign:
+            campaign = draft(tx)
+            loading.begin(tx, campaign, now=context.now())
+            return campaign
+
+        campaign = await context.storage.write(begin)
+        try:
+            variables = VariableNameCollector()
+            loaded, excluded = await self._load(campaign, first, rest, once, variables)
+            return await context.storage.write(
+                lambda tx: self._publish(tx, campaign, loaded, excluded, variables, once, actor)
+            )
+        except BaseException:
+            # Also on cancellation, nothing of the campaign may stay.
+            with anyio.CancelScope(shield=True):
+                await self._discard(campaign.workspace_id, campaign.id)
+            raise
+
+    def _publish(
+        self,
+        tx: Transaction,
+        campaign: Campaign,
+        loaded: Counters,
+        excluded: int,
+        variables: VariableNameCollector,
+        once: IdempotencyGuard[CampaignCreated],
+        actor: str,
+    ) -> CampaignCreated:
+        # No check sees that a loading campaign uses them, so they may have been removed meanwhile.
+        if campaign.trunk_id is not None:
+            tx.trunks.existing(campaign.workspace_id, campaign.trunk_id)
+        if campaign.flow_id is not None and campaign.message_source == "flow":
+            _require_flow(tx, campaign.workspace_id, campaign.flow_id)
+        published, left_out = loading.publish(
+            tx,
+            # The agent may have changed since loading began.
+            attrs.evolve(campaign, status=setup_status(tx, campaign)),
+            loaded=loaded,
+            variable_names=variables.names(),
+            excluded=excluded,
+            since=campaign.created_at,
+            now=self._context.now(),
+            actor=actor,
+        )
+        return finished(tx, created_campaign(tx, published, left_out), once)
+
+    async def _load(
+        self,
+        campaign: Campaign,
+        first: Sequence[PreparedRecipient],
+        rest: AsyncIterator[Sequence[PreparedRecipient]],
+        once: IdempotencyGuard[CampaignCreated],
+        variables: VariableNameCollector,
+    ) -> tuple[Counters, int]:
+        context = self._context
+        position = excluded = 0
+        loaded = Counters()
+        seen_numbers = SeenNumbers()
+        chunk = first
+        while chunk:
+            self._check_not_closing()
+
+            def write(
+                tx: Transaction, chunk: Sequence[PreparedRecipient] = chunk, position: int = position
+            ) -> loading.ChunkResult:
+                once.keep(tx)
+                return loading.load_chunk(
+                    tx, campaign, chunk, seen_numbers=seen_numbers, position=position, now=context.now()
+                )
+
+            async def go_on(chunk: Sequence[PreparedRecipient] = chunk) -> Sequence[PreparedRecipient]:
+                variables.see(chunk)
+                return await self._next(rest)
+
+            written = chunk
+            # The next chunk is read while this one is written.
+            result, chunk = await run_concurrently(partial(context.storage.write, write, bulk=True), go_on)
+            seen_numbers.add(contact.phone for contact in written)
+            position = result.next_position
+            excluded += result.excluded
+            loaded = loaded + result.counters
+        return loaded, excluded
+
+    async def _next(self, source: AsyncIterator[Sequence[PreparedRecipient]]) -> Sequence[PreparedRecipient]:
+        """Return the next chunk, empty at the end.
+
+        Raises:
+            StorageError: The engine is being closed.
+        """
+        with anyio.CancelScope() as scope:
+            self._reading.add(scope)
+            try:
+                async for chunk in source:
+                    return chunk
+                return ()
+            finally:
+                self._reading.discard(scope)
+        raise _being_closed()
+
+    def _check_not_closing(self) -> None:
+        if self._closing:
+            raise _being_closed()
+
+    async def _discard(self, workspace_id: str, campaign_id: str) -> None:
+        """Delete the loaded part of an incomplete campaign in slices."""
+        limit = self._context.config.insert_batch_size
+        try:
+            while not await self._context.storage.write(
+                lambda tx: tx.campaigns.delete_loading(workspace_id, campaign_id, limit=limit), bulk=True
+            ):
+                pass
+        except StorageError:
+            # The caller needs the error that stopped the creation; a dispatcher deletes the rest later.
+            self._context.log_throttle.problem(
+                ("discard_failed",),
+                "left",
+                "could not delete the loaded part of campaign %s yet",
+                campaign_id,
+                action="discard_failed",
+                campaign_id=campaign_id,
+            )
+
+    def _sms_draft(self, workspace_id: str, new: NewSmsCampaign, now: datetime) -> Campaign:
+        concurrency = new.business_hours.batch_concurrency if new.business_hours else DEFAULT_CONCURRENCY
+        return self._draft(
+            workspace_id,
+            new,
+            now,
+            channel="sms",
+            batch_concurrency=concurrency,
+            from_number=new.from_number or None,
+            body=composed_or_none(new.body),
+        )
+
+    def _call_draft(self, workspace_id: str, new: NewCallCampaign, now: datetime) -> Campaign:
+        hours = new.business_hours
+        concurrency = new.batch_concurrency or (hours.batch_concurrency if hours else DEFAULT_CONCURRENCY)
+        return self._draft(
+            workspace_id,
+            new,
+            now,
+            channel="call",
+            batch_concurrency=concurrency,
+            cli_group=None if new.cli_group is None else tuple(new.cli_group),
+        )
+
+    def _draft(
+        self, workspace_id: str, new: NewSmsCampaign | NewCallCampaign, now: datetime, **differing: Any
+    ) -> Campaign:
+        """Return a campaign with the fields of a new one of the same names, except the differing ones."""
+        stored = attrs.fields_dict(Campaign).keys()
+        fields = {name: value for name, value in attrs.asdict(new, recurse=False).items() if name in stored}
+        fields |= {
+            "scheduled_start_at": new.scheduled_start_at if new.schedule_type == "scheduled" else None,
+            "scheduled_expires_at": new.scheduled_expires_at,
+            "holidays": _filled(new.holidays, now),
+            "csv_column_headers": tuple(map(composed, new.csv_column_headers)),
+        }
+        return Campaign(
+            id=self._context.ids(),
+            workspace_id=workspace_id,
+            status=CampaignStatus.DRAFT,
+            created_at=now,
+            updated_at=now,
+            **fields | differing,
+        )
+
+
+def created_campaign(tx: Transaction, campaign: Campaign, excluded: int) -> CampaignCreated:
+    """Return a new campaign with what was left out and what it lacks."""
+    return CampaignCreated(
+        campaign=campaign,
+        opted_out_excluded=excluded,
+        missing=missing_setup(tx, campaign),
+        unknown_placeholders=unknown_placeholders(tx, campaign),
+        text_warnings=find_text_warnings(tx, campaign),
+    )
+
+
+def stored_campaign(created: CampaignCreated, **more: Any) -> bytes:
+    """Return what a program's key stores of a new campaign."""
+    return orjson.dumps({"id": created.campaign.id, "excluded": created.opted_out_excluded, **more})
+
+
+def _being_closed() -> StorageError:
+    return StorageError("The engine is being closed; the campaign was not created.")
+
+
+def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
+    try:
+        tx.flows.existing(workspace_id, flow_id)
+    except NotFound:
+        raise InvalidRequest.at("flow_id", "the workspace has no such flow") from None
+
+
+def _require_sms(workspace: Workspace) -> None:
+    if not workspace.sms_campaigns_enabled:
+        raise SmsCampaignsDisabled
+
+
+def _filled(calendar: HolidayCalendar | None, now: datetime) -> HolidayCalendar | None:
+    return None if calendar is None else extend_calendar(calendar, now.year)

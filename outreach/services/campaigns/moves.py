@@ -1,0 +1,380 @@
+"""Campaigns: reading them, and moving them from state to state."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+import attrs
+
+from outreach.core.vault import Vault
+from outreach.errors import ErrorDetail, NotFound
+from outreach.ledger.campaigns import transitions as moves
+from outreach.ledger.common import campaign_of, campaign_unit, workspace_of
+from outreach.ledger.provider_throttles import throttle_of_campaign
+from outreach.models.base import Channel, Page
+from outreach.models.campaign import Campaign, Counters
+from outreach.models.fields import boolean, check_value
+from outreach.models.states import CampaignAction, CampaignStatus
+from outreach.models.status import StartCheck
+from outreach.models.work import IdempotencyKey
+from outreach.services.campaigns.caller_checks import find_caller_id_problems
+from outreach.services.campaigns.pages import check_filters
+from outreach.services.campaigns.start_checks import (
+    check_contacts,
+    find_misread_numbers,
+    find_start_warnings,
+    find_unsendable_text,
+)
+from outreach.services.context import ServiceContext
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.lists import PageRequest, iterate, moment_cursor
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.tables.campaign_lists import StoredCampaign
+
+_MOVES: Final[Mapping[CampaignAction, Callable[..., Campaign]]] = {
+    CampaignAction.START: moves.start,
+    CampaignAction.UNSCHEDULE: moves.unschedule,
+    CampaignAction.PAUSE: moves.pause,
+    CampaignAction.RESUME: moves.resume,
+    CampaignAction.CANCEL: moves.cancel,
+}
+"""What people do to campaigns."""
+
+
+class CampaignMoves:
+    """Reads campaigns, and moves them from state to state."""
+
+    def __init__(self, context: ServiceContext, vault: Vault) -> None:
+        self._context = context
+        self._vault = vault
+        self._keys = Idempotency(context)
+
+    async def get(self, workspace_id: str, campaign_id: str) -> Campaign:
+        """Return a campaign.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, campaign_id))
+
+    async def get_anywhere(self, campaign_id: str) -> Campaign:
+        """Return a campaign of any workspace, for operator commands that name a campaign alone.
+
+        Raises:
+            NotFound: No campaign has this id.
+        """
+        campaign = await self._context.storage.read(lambda tx: tx.campaigns.find(campaign_id))
+        if campaign is None:
+            raise NotFound("campaign", campaign_id)
+        return campaign
+
+    async def start_problems(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+        """Return all problems that prevent a start now, each with its field.
+
+        `start` raises `CannotStart` with the same. Fields that a draft lacks have the names of `CampaignUpdate`.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        now = self._context.now()
+        text_problem = await self._unsendable_text(workspace_id, campaign_id)
+        caller_id_problems = await self._caller_id_problems(workspace_id, campaign_id)
+        return await self._context.storage.read(
+            lambda tx: moves.start_obstacles(
+                tx,
+                campaign_of(tx, workspace_id, campaign_id),
+                now,
+                unsendable_text=text_problem,
+                caller_id_problems=caller_id_problems,
+            )
+        )
+
+    async def throttled_until(self, workspace_id: str, campaign_id: str) -> datetime | None:
+        """Return until when the provider's throttle stops an active campaign; None without one.
+
+        The throttle holds for the whole workspace at that provider, single messages and calls included.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+
+        def operation(tx: Transaction) -> datetime | None:
+            campaign = campaign_of(tx, workspace_id, campaign_id)
+            if campaign.status is not CampaignStatus.ACTIVE:
+                return None
+            throttle = throttle_of_campaign(tx, campaign, self._context.now())
+            return throttle.until if throttle is not None else None
+
+        return await self._context.storage.read(operation)
+
+    async def list(
+        self,
+        workspace_id: str,
+        *,
+        channel: Channel | None = None,
+        status: CampaignStatus | None = None,
+        search: str | None = None,
+        archived: bool | None = False,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> Page[Campaign]:
+        """Return a page of campaigns, newest first, and how many there are (`total`).
+
+        Args:
+            workspace_id: The workspace.
+            channel: Only campaigns of this channel; None for both.
+            status: Only campaigns with this raw status.
+            search: Part of the name, case-insensitive; None or empty for all.
+            archived: False leaves archived campaigns out, True returns only them, None all.
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: An argument is invalid.
+        """
+        page_request = PageRequest("campaigns", workspace_id, after=after, limit=limit)
+        wanted = check_filters(channel, status, search)
+        if archived is not None:
+            check_value("archived", archived, boolean)
+        begin = page_request.moment()
+
+        def operation(tx: Transaction) -> tuple[Sequence[StoredCampaign], int]:
+            workspace_of(tx, workspace_id)
+            return tx.campaign_lists.page(
+                workspace_id,
+                channel=channel,
+                status=wanted,
+                search=search or None,
+                archived=archived,
+                after=begin,
+                limit=limit + 1,
+            )
+
+        found, total = await self._context.storage.read(operation)
+        campaigns = [stored.campaign() for stored in found]
+        return page_request.page(campaigns, lambda one: moment_cursor(one.created_at, one.id), total=total)
+
+    def iter_all(
+        self,
+        workspace_id: str,
+        *,
+        channel: Channel | None = None,
+        status: CampaignStatus | None = None,
+        search: str | None = None,
+        archived: bool | None = False,
+    ) -> AsyncIterator[Campaign]:
+        """Iterate over campaigns, newest first; see `list`."""
+        return iterate(
+            partial(self.list, workspace_id, channel=channel, status=status, search=search, archived=archived)
+        )
+
+    async def start(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        allow_unknown_placeholders: bool = False,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Start a ready campaign: it becomes active, or scheduled when its start is still ahead.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            allow_unknown_placeholders: Start although the text has placeholders without a value or a fallback
+                (`CampaignCreated.unknown_placeholders`).
+            idempotency_key: A name for this request: for a day, the same key only returns the campaign.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            WorkspaceUnavailable: The workspace is suspended or closed.
+            IllegalTransition: The campaign was started before, or has ended.
+            CannotStart: The details name every reason, such as a text that is empty or too long for every contact;
+                `start_warnings` names what does not prevent it.
+            InvalidRequest: The key was used with other content.
+            RequestInProgress: The first call with this key is still running.
+        """
+        options = {"allow_unknown_placeholders": allow_unknown_placeholders}
+        return await self._move(CampaignAction.START, workspace_id, campaign_id, idempotency_key, actor, **options)
+
+    async def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
+        """Return how many of a campaign's contacts would fail because their text is empty or too long.
+
+        Too long is over `SmsSettings.max_segments`, footer included. At most 10,000 contacts are checked.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        found = await check_contacts(self._context, workspace_id, campaign_id)
+        misread = await find_misread_numbers(self._context, workspace_id, campaign_id)
+        return attrs.evolve(found, warnings=(*found.warnings, *misread.warnings()))
+
+    async def start_warnings(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+        """Return what does not prevent a start or a resume, but is most likely a mistake (`StartCheck.warnings`).
+
+        The first 10,000 open contacts are checked.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await find_start_warnings(self._context, workspace_id, campaign_id)
+
+    async def pause(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Pause a campaign; after this returns, no new message of it is sent.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            idempotency_key: A name for this request: for a day, the same key only returns the campaign.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            IllegalTransition: The campaign's state does not allow it.
+            InvalidRequest: The key was used with other content.
+            RequestInProgress: The first call with this key is still running.
+        """
+        return await self._move(CampaignAction.PAUSE, workspace_id, campaign_id, idempotency_key, actor)
+
+    async def resume(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Resume a paused campaign; see `pause`.
+
+        Raises:
+            OutreachError: See `pause`.
+            CannotStart: Its caller ids can no longer be used.
+        """
+        return await self._move(CampaignAction.RESUME, workspace_id, campaign_id, idempotency_key, actor)
+
+    async def cancel(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Cancel a campaign for good; see `pause`.
+
+        Raises:
+            OutreachError: See `pause`.
+        """
+        return await self._move(CampaignAction.CANCEL, workspace_id, campaign_id, idempotency_key, actor)
+
+    async def unschedule(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Take a scheduled campaign back to ready; see `pause`.
+
+        Raises:
+            OutreachError: See `pause`.
+        """
+        return await self._move(CampaignAction.UNSCHEDULE, workspace_id, campaign_id, idempotency_key, actor)
+
+    async def pause_all(self, workspace_id: str | None = None, *, actor: str = "library") -> Sequence[Campaign]:
+        """Pause all active and scheduled campaigns of one workspace, or of all; return the paused ones.
+
+        A campaign that has completed is not reopened afterwards (docs/states.md#campaigns).
+
+        Raises:
+            NotFound: The workspace does not exist.
+        """
+        clock = self._context.clock
+
+        def operation(tx: Transaction) -> Sequence[Campaign]:
+            return moves.pause_all(tx, workspace_id, now=clock.now(), actor=actor)
+
+        paused = await self._context.storage.write(operation)
+        for campaign in paused:
+            self._context.wake(campaign_unit(campaign))
+        return paused
+
+    async def recount(self, workspace_id: str, campaign_id: str) -> Counters:
+        """Count all recipients again and return the counters; they equal the campaign's own.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await self._context.storage.read_ledger(
+            workspace_id,
+            campaign_id,
+            lambda tx: tx.recipients.recount(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
+        )
+
+    async def _unsendable_text(self, workspace_id: str, campaign_id: str) -> ErrorDetail | None:
+        """Return why the text can be sent to none of the contacts; None if it can, or if the setup is incomplete."""
+        lacks = await self._context.storage.read(
+            lambda tx: moves.missing_setup(tx, campaign_of(tx, workspace_id, campaign_id))
+        )
+        return None if lacks else _reason(await find_unsendable_text(self._context, workspace_id, campaign_id))
+
+    async def _caller_id_problems(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+        return await find_caller_id_problems(self._context, self._vault, workspace_id, campaign_id)
+
+    async def _move(
+        self,
+        action: CampaignAction,
+        workspace_id: str,
+        campaign_id: str,
+        idempotency_key: IdempotencyKey[Campaign],
+        actor: str,
+        **options: bool,
+    ) -> Campaign:
+        async def make(once: IdempotencyGuard[Campaign]) -> Campaign:
+            found: dict[str, Any] = dict(options)
+            if action is CampaignAction.START:
+                found["unsendable_text"] = await self._unsendable_text(workspace_id, campaign_id)
+            if action in {CampaignAction.START, CampaignAction.RESUME}:
+                found["caller_id_problems"] = await self._caller_id_problems(workspace_id, campaign_id)
+
+            def operation(tx: Transaction) -> Campaign:
+                now = self._context.now()
+                moved = _MOVES[action](tx, workspace_id, campaign_id, now=now, actor=actor, **found)
+                return finished(tx, moved, once)
+
+            campaign = await self._context.storage.write(operation)
+            self._context.wake(campaign_unit(campaign))
+            return campaign
+
+        return await self._keys.model(
+            workspace_id,
+            f"campaigns.{action.value}",
+            idempotency_key,
+            content=[campaign_id, options],
+            make=make,
+            find=lambda tx, found: campaign_of(tx, workspace_id, found),
+            kind="campaign",
+        )
+
+
+def _reason(found: StartCheck | None) -> ErrorDetail | None:
+    if found is None:
+        return None
+    if found.failures_by_reason.get("over_segment_cap"):
+        message = "Its text, with the footer, is over the segment cap (max_segments) for every contact."
+        return ErrorDetail("max_segments", message)
+    return ErrorDetail("body", "Its text is empty for every contact: its placeholders have no values.")

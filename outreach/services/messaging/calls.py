@@ -1,0 +1,217 @@
+"""Single calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+
+import anyio
+
+from outreach.errors import ErrorDetail, InvalidRequest, NotFound, StorageError
+from outreach.ledger.campaigns.setup import require_account
+from outreach.ledger.common import campaign_of, require_available, workspace_of
+from outreach.ledger.sending import singles
+from outreach.models.base import Page
+from outreach.models.call import Call, NewCall
+from outreach.models.reports import ProviderFailure
+from outreach.models.states import CallStatus
+from outreach.models.work import IdempotencyKey, WorkUnit
+from outreach.rules.phones import canonical_phone
+from outreach.rules.texts import as_text, text_problem
+from outreach.services.context import ServiceContext
+from outreach.services.idempotency import Idempotency, IdempotencyGuard
+from outreach.services.lists import PageRequest, iterate
+from outreach.services.messaging.failures import call_failure
+from outreach.services.validation import check_kind
+from outreach.storage.unit_of_work import Transaction
+
+_POLL_SECONDS: Final = 0.02
+_LISTENING_POLL_SECONDS: Final = 0.25
+"""How often a call is looked at where other processes' commits are notified."""
+_WAITING: Final = {CallStatus.QUEUED, CallStatus.DISPATCHING}
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+class Calls:
+    """Single calls of workspaces (docs/interface.md#4.1)."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+        self._keys = Idempotency(context)
+
+    async def create(
+        self,
+        workspace_id: str,
+        new: NewCall,
+        *,
+        idempotency_key: IdempotencyKey[Call] = None,
+    ) -> Call:
+        """Queue a call and wait briefly for the provider to accept it.
+
+        The returned call has a `provider_call_id` if the provider accepted it in time.
+
+        Args:
+            workspace_id: The workspace.
+            new: The call.
+            idempotency_key: A name for this call, such as `order-42`: for a day, the same key returns this call instead
+                of placing another.
+
+        Raises:
+            NotFound: The workspace has no such agent.
+            InvalidRequest: A variable is unknown to the agent, or the key was used with other content.
+            RequestInProgress: The first call with this key is still running.
+            Conflict: The agent is inactive or may not place calls, a live workspace has no account at its provider, the
+                number is unsubscribed, or the agent is already calling it.
+        """
+        return await self._keys.model(
+            workspace_id,
+            "calls.create",
+            idempotency_key,
+            content=new,
+            make=lambda once: self._create(workspace_id, new, once),
+            find=lambda tx, call_id: tx.calls.get(workspace_id, call_id),
+            kind="call",
+        )
+
+    async def _create(self, workspace_id: str, new: NewCall, once: IdempotencyGuard[Call]) -> Call:
+        check_kind("new", new, NewCall)
+        context = self._context
+        call_id = context.ids()
+        here = context.dispatching()
+
+        def operation(tx: Transaction) -> tuple[Call, bool]:
+            now = context.now()
+            # Another process may place it.
+            waits = here or any(worker.until > now for worker in tx.workers.list())
+            workspace = workspace_of(tx, workspace_id)
+            require_available(workspace)
+            agent = tx.agents.existing(workspace_id, new.agent_id)
+            # An invalid request is reported before the state of the agent.
+            variables = _texts_of(new, agent.placeholders)
+            singles.require_outbound_agent(agent)
+            require_account(tx, workspace, agent.provider, context.adapters)
+            call = Call(
+                id=call_id,
+                workspace_id=workspace_id,
+                agent_id=agent.id,
+                provider=agent.provider,
+                # Normalised, so that an opt-out holds in every notation; a number that the numbering plans do not know
+                # is dialled as given, because the interface's pattern decides.
+                to=canonical_phone(new.to, workspace.default_region) or new.to,
+                from_number=agent.from_number,
+                variables=variables,
+                created_at=now,
+            )
+            singles.create_call(tx, call, now=now)
+            once.finish(tx, call, settled=not waits)
+            return call, waits
+
+        call, waits = await context.storage.write(operation)
+        context.wake(WorkUnit("call", workspace_id, call.id))
+        if not waits:
+            return call
+        # The call is queued from here on: a caller that got an error of the database would place it a second time.
+        try:
+            with suppress(StorageError):
+                call = await self._wait_for_acceptance(call)
+        finally:
+            # Also if the client has gone: a retry must not wait for an answer that never comes.
+            with anyio.CancelScope(shield=True), suppress(StorageError):
+                await context.storage.write(lambda tx: once.finish(tx, call))
+        return call
+
+    async def get(self, workspace_id: str, identifier: str) -> Call:
+        """Return a call by our id or by the provider's.
+
+        Raises:
+            NotFound: The workspace has no such call.
+        """
+
+        def operation(tx: Transaction) -> Call | None:
+            # A UUID is case-insensitive; the provider's ids are not.
+            ours = tx.calls.get(workspace_id, identifier.lower()) if _UUID.fullmatch(identifier) else None
+            if ours is not None or text_problem(identifier) is not None:
+                return ours
+            return tx.calls.by_provider_id(workspace_id, identifier)
+
+        call = await self._context.storage.read(operation)
+        if call is None:
+            raise NotFound("call", identifier)
+        return call
+
+    async def list(
+        self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int = 100
+    ) -> Page[Call]:
+        """Return a page of calls, newest first.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: Only those of this campaign; None for all, single calls included.
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
+
+        Raises:
+            NotFound: The workspace does not exist, or has no such campaign.
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        page_request = PageRequest("calls", workspace_id, after=after, limit=limit)
+
+        def operation(tx: Transaction) -> Sequence[Call]:
+            workspace_of(tx, workspace_id)
+            if campaign_id is not None:
+                campaign_of(tx, workspace_id, campaign_id)
+            return tx.calls.list(workspace_id, campaign_id=campaign_id, after=page_request.cursor, limit=limit + 1)
+
+        return page_request.page(await self._context.storage.read(operation), lambda one: one.id)
+
+    def iter_all(self, workspace_id: str, *, campaign_id: str | None = None) -> AsyncIterator[Call]:
+        """Iterate over calls, newest first; see `list`."""
+        return iterate(partial(self.list, workspace_id, campaign_id=campaign_id))
+
+    async def get_anywhere(self, identifier: str) -> Call:
+        """Return a call of any workspace, for operator commands that name a call alone.
+
+        Raises:
+            NotFound: No call has this id.
+        """
+        call = await self._context.storage.read(lambda tx: tx.calls.find(identifier))
+        if call is None:
+            raise NotFound("call", identifier)
+        return call
+
+    async def _wait_for_acceptance(self, call: Call) -> Call:
+        context = self._context
+        with anyio.move_on_after(context.config.acceptance_wait_seconds):
+            while call.status in _WAITING:
+                await context.wake_ups.wait(
+                    "calls", poll_seconds=_POLL_SECONDS, listening_poll_seconds=_LISTENING_POLL_SECONDS
+                )
+                call = await self.get(call.workspace_id, call.id)
+        return call
+
+    async def failure(self, call: Call) -> ProviderFailure | None:
+        """Return the provider's account of what went wrong with a call; None if nothing did."""
+        return await call_failure(self._context, call)
+
+
+def _texts_of(new: NewCall, placeholders: tuple[str, ...] | None) -> Mapping[str, str]:
+    unknown = [key for key in new.variables if placeholders is not None and key not in placeholders]
+    if unknown:
+        expected = ", ".join(placeholders or ()) or "none"
+        raise InvalidRequest(
+            details=[
+                ErrorDetail(f"variables.{key}", f"is unknown to the agent, which expects: {expected}")
+                for key in unknown[:20]
+            ]
+        )
+    return {key: _text_of(key, value) for key, value in new.variables.items()}
+
+
+def _text_of(key: str, value: Any) -> str:
+    try:
+        return as_text(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest.at(f"variables.{key}", f"cannot be written as JSON: {error}") from None

@@ -1,0 +1,329 @@
+"""The unsubscribe register of a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import get_args
+
+import attrs
+
+from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
+from outreach.ledger.common import record_audit, workspace_of
+from outreach.ledger.opt_out.entries import (
+    put_on_register,
+    release_number,
+    skip_waiting_recipients,
+    take_off_register,
+)
+from outreach.models.base import Channel, Page
+from outreach.models.fields import OneOf, boolean, check_field, check_value
+from outreach.models.unsubscribe import (
+    HELD,
+    KEYWORD,
+    NewUnsubscribes,
+    Unsubscribe,
+    UnsubscribeScope,
+)
+from outreach.models.work import IdempotencyKey
+from outreach.rules.phones import OWN_NUMBER
+from outreach.rules.senders import parse_inbound_sender
+from outreach.rules.spellings import spellings
+from outreach.services.context import ServiceContext
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.lists import PageRequest, iterate, moment_cursor
+from outreach.services.registers.unsubscribe_imports import AT_ONCE, UnsubscribeImports
+from outreach.services.validation import (
+    phone_problem,
+    require_text,
+)
+from outreach.storage.unit_of_work import Transaction
+
+
+class Unsubscribes(UnsubscribeImports):
+    """The unsubscribe registers of workspaces."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+        self._keys = Idempotency(context)
+
+    async def add(
+        self,
+        workspace_id: str,
+        *phone_numbers: str,
+        scope: UnsubscribeScope = "all",
+        source: str = "operator",
+        evidence: str | None = None,
+        idempotency_key: IdempotencyKey[Sequence[Unsubscribe]] = None,
+        actor: str = "library",
+    ) -> Sequence[Unsubscribe]:
+        """Unsubscribe numbers, with immediate effect in every campaign; return the entries.
+
+        Each number is read as the number of a single message is, so that every number that can be reached can opt out,
+        or as the address of a message that came in, such as `whatsapp:+14155550102`.
+        A number that is registered with another scope is stopped on all channels. Waiting recipients are skipped for
+        good, also if the number is removed again. Only an entry with the `source` `keyword` (the person wrote it) is
+        lifted by START.
+
+        Args:
+            workspace_id: The workspace.
+            phone_numbers: The numbers.
+            scope: The channels that are stopped.
+            source: Who entered it: `operator`, or `keyword` for the person's own message.
+            evidence: What shows that the person wants it, at most 1,000 characters.
+            idempotency_key: A name for this request: for a day, the same key only returns the entries that are left.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: A number, the scope or the evidence is invalid, a number is the workspace's own, or the key
+                was used with other content; nothing was written.
+            RequestInProgress: The first call with this key is still running.
+        """
+        check_field(NewUnsubscribes, "scope", scope)
+        check_field(NewUnsubscribes, "evidence", evidence)
+
+        def operation(tx: Transaction) -> Sequence[Unsubscribe]:
+            # The time of the commit, so that a campaign that is loading meanwhile excludes the numbers.
+            now = self._context.now()
+            normalised = _normalise_all(phone_numbers, workspace_of(tx, workspace_id).default_region)
+            _refuse_own(tx, workspace_id, normalised)
+            entries = [
+                put_on_register(
+                    tx,
+                    Unsubscribe(
+                        workspace_id=workspace_id,
+                        phone=phone,
+                        scope=scope,
+                        source=source,
+                        evidence=evidence,
+                        created_at=now,
+                    ),
+                    actor=actor,
+                )
+                for phone in normalised
+            ]
+            record_audit(
+                tx,
+                now=now,
+                workspace_id=workspace_id,
+                actor=actor,
+                action="unsubscribes.add",
+                subject=workspace_id,
+                detail=f"{len(entries)} numbers, {scope}",
+            )
+            skip_waiting_recipients(tx, workspace_id, normalised[:AT_ONCE], now=now)
+            return entries
+
+        async def make(once: IdempotencyGuard[Sequence[Unsubscribe]]) -> Sequence[Unsubscribe]:
+            entries = await self._context.storage.write(lambda tx: finished(tx, operation(tx), once))
+            await self._skip_waiting(workspace_id, [entry.phone for entry in entries[AT_ONCE:]])
+            return entries
+
+        async def recall(_: bytes) -> Sequence[Unsubscribe]:
+            def read(tx: Transaction) -> Sequence[Unsubscribe]:
+                numbers = _normalise_all(phone_numbers, workspace_of(tx, workspace_id).default_region)
+                found = (tx.register.get(workspace_id, number) for number in numbers)
+                return [entry for entry in found if entry is not None]
+
+            return await self._context.storage.read(read)
+
+        return await self._keys.once(
+            workspace_id,
+            "unsubscribes.add",
+            idempotency_key,
+            content=[phone_numbers, scope, source, evidence],
+            make=make,
+            remember=lambda _: b"",
+            recall=recall,
+        )
+
+    async def remove(self, workspace_id: str, *phone_numbers: str, actor: str = "library") -> int:
+        """Remove numbers from the register; return how many were on it.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: A number is invalid; nothing was removed.
+        """
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> int:
+            normalised = _normalise_all(phone_numbers, workspace_of(tx, workspace_id).default_region)
+            removed = sum(take_off_register(tx, workspace_id, phone, now=now, actor=actor) for phone in normalised)
+            record_audit(
+                tx,
+                now=now,
+                workspace_id=workspace_id,
+                actor=actor,
+                action="unsubscribes.remove",
+                subject=workspace_id,
+                detail=f"{removed} numbers",
+            )
+            return removed
+
+        return await self._context.storage.write(operation)
+
+    async def list_held(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
+        """Return a page of the held numbers, whose message may have been an opt-out, latest first.
+
+        Each needs a decision (`resolve`); its `evidence` has the message.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        page_request = PageRequest("held numbers", workspace_id, after=after, limit=limit)
+        cursor = page_request.moment()
+        begin = None if cursor is None else (cursor[0], workspace_id, cursor[1])
+        found = await self._context.storage.read(
+            lambda tx: tx.register.held(workspace_of(tx, workspace_id).id, after=begin, limit=limit + 1)
+        )
+        return page_request.page(found, lambda one: moment_cursor(one.created_at, one.phone))
+
+    def iter_held(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
+        """Iterate over the held numbers, latest first; see `list_held`."""
+        return iterate(partial(self.list_held, workspace_id))
+
+    async def resolve(
+        self,
+        workspace_id: str,
+        phone: str,
+        *,
+        opted_out: bool,
+        idempotency_key: IdempotencyKey[Unsubscribe] = None,
+        actor: str = "library",
+    ) -> Unsubscribe:
+        """Decide whether the unclear message of a held number was an opt-out; return the entry.
+
+        Args:
+            workspace_id: The workspace.
+            phone: The number.
+            opted_out: True unsubscribes the number from everything until the person writes START; False takes it off
+                the register, so that campaigns continue with it.
+            idempotency_key: A name for this decision: for a day, the same key only returns the entry.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace does not exist, or the number is not on its register, or not any more.
+            InvalidRequest: The number is not a string, `opted_out` is not a bool, or the key was used with other
+                content.
+            Conflict: The number is not held.
+            RequestInProgress: The first call with this key is still running.
+        """
+        check_value("opted_out", opted_out, boolean)
+
+        def operation(tx: Transaction) -> Unsubscribe:
+            now = self._context.now()
+            normalised = _normalise(require_text("phone", phone), workspace_of(tx, workspace_id).default_region)
+            entry = None if normalised is None else tx.register.get(workspace_id, normalised)
+            if normalised is None or entry is None:
+                raise NotFound("number on the register", phone)
+            if entry.scope != HELD:
+                raise Conflict("The number is not held: there is nothing to decide.")
+            if opted_out:
+                entry = put_on_register(
+                    tx, attrs.evolve(entry, scope="all", source=KEYWORD, created_at=now), actor=actor
+                )
+                skip_waiting_recipients(tx, workspace_id, [normalised], now=now)
+            else:
+                release_number(tx, workspace_id, normalised, now=now)
+            record_audit(
+                tx,
+                now=now,
+                workspace_id=workspace_id,
+                actor=actor,
+                action="unsubscribes.resolve",
+                subject=workspace_id,
+                detail="opted out" if opted_out else "not opted out",
+            )
+            return entry
+
+        async def make(once: IdempotencyGuard[Unsubscribe]) -> Unsubscribe:
+            return await self._context.storage.write(lambda tx: finished(tx, operation(tx), once))
+
+        return await self._keys.once(
+            workspace_id,
+            "unsubscribes.resolve",
+            idempotency_key,
+            content=[phone, opted_out],
+            make=make,
+            remember=lambda _: b"",
+            recall=lambda _: self.get(workspace_id, phone),
+        )
+
+    async def get(self, workspace_id: str, phone: str) -> Unsubscribe:
+        """Return the entry of a number, in any notation.
+
+        Raises:
+            NotFound: The workspace does not exist, or the number is not on its register.
+        """
+
+        def operation(tx: Transaction) -> Unsubscribe | None:
+            normalised = _normalise(phone, workspace_of(tx, workspace_id).default_region)
+            return None if normalised is None else tx.register.get(workspace_id, normalised)
+
+        require_text("phone", phone)
+        entry = await self._context.storage.read(operation)
+        if entry is None:
+            raise NotFound("number on the register", phone)
+        return entry
+
+    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
+        """Return a page of the register in the order of the numbers, held ones included.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        page_request = PageRequest("unsubscribes", workspace_id, after=after, limit=limit)
+        found = await self._context.storage.read(
+            lambda tx: tx.register.list(
+                workspace_of(tx, workspace_id).id, after=page_request.cursor or "", limit=limit + 1
+            )
+        )
+        return page_request.page(found, lambda one: one.phone)
+
+    def iter_all(self, workspace_id: str) -> AsyncIterator[Unsubscribe]:
+        """Iterate over the register in the order of the numbers; see `list`."""
+        return iterate(partial(self.list, workspace_id))
+
+    async def filter_unsubscribed(self, workspace_id: str, channel: Channel, phones: Sequence[str]) -> frozenset[str]:
+        """Return which of the E.164 numbers must not be contacted by a channel.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: The channel is unknown.
+        """
+        check_value("channel", channel, OneOf(get_args(Channel)))
+        return await self._context.storage.read(
+            lambda tx: tx.register.stopped(workspace_of(tx, workspace_id).id, channel, tuple(phones))
+        )
+
+
+def _normalise(phone: str, region: str | None) -> str | None:
+    return parse_inbound_sender(phone, region).phone
+
+
+def _refuse_own(tx: Transaction, workspace_id: str, phones: Sequence[str]) -> None:
+    tx.numbers.prefetch_by_phone((workspace_id, each) for phone in phones for each in spellings(phone))
+    details = [
+        ErrorDetail(f"phone_numbers[{index}]", f"{phone} {OWN_NUMBER}")
+        for index, phone in enumerate(phones)
+        if tx.numbers.of_line(workspace_id, phone) is not None
+    ]
+    if details:
+        raise InvalidRequest(details=details)
+
+
+def _normalise_all(phone_numbers: Sequence[str], region: str | None) -> Sequence[str]:
+    normalised, details = [], []
+    for index, raw in enumerate(phone_numbers):
+        path = f"phone_numbers[{index}]"
+        phone = _normalise(require_text(path, raw), region)
+        if phone is None:
+            details.append(ErrorDetail(path, phone_problem(raw, region)))
+        else:
+            normalised.append(phone)
+    if details:
+        raise InvalidRequest(details=details)
+    return normalised

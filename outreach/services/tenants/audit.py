@@ -1,0 +1,61 @@
+"""The audit trail: who changed what."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+
+from outreach.ledger.common import record_audit, workspace_of
+from outreach.models.base import Page
+from outreach.models.work import AuditEntry
+from outreach.services.context import ServiceContext
+from outreach.services.lists import PageRequest, iterate
+from outreach.storage.unit_of_work import Transaction
+
+
+class Audit:
+    """The audit trail of workspaces, and of operations without one."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def list(
+        self, workspace_id: str | None = None, *, after: str | None = None, limit: int = 100
+    ) -> Page[AuditEntry]:
+        """Return a page of the audit entries, newest first: of a workspace, or with None of all and of none.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        page_request = PageRequest("audit", workspace_id, after=after, limit=limit)
+
+        def operation(tx: Transaction) -> Sequence[tuple[int, AuditEntry]]:
+            _require(tx, workspace_id)
+            return tx.audit.numbered(workspace_id, after=page_request.number(), limit=limit + 1)
+
+        page = page_request.page(await self._context.storage.read(operation), lambda one: str(one[0]))
+        return Page(items=[entry for _, entry in page], next=page.next)
+
+    def iter_all(self, workspace_id: str | None = None) -> AsyncIterator[AuditEntry]:
+        """Iterate over the audit entries of a workspace or of all, newest first; see `list`."""
+        return iterate(partial(self.list, workspace_id))
+
+    async def record(self, workspace_id: str | None, *, actor: str, action: str, subject: str) -> None:
+        """Append an embedding application's action to the audit trail.
+
+        Raises:
+            NotFound: The workspace does not exist.
+        """
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> None:
+            _require(tx, workspace_id)
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject)
+
+        await self._context.storage.write(operation)
+
+
+def _require(tx: Transaction, workspace_id: str | None) -> None:
+    if workspace_id is not None:
+        workspace_of(tx, workspace_id)

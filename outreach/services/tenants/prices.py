@@ -1,0 +1,118 @@
+"""The price tables of workspaces, from which a preflight computes what a campaign costs."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Final, get_args
+
+from outreach.core.meant import currency_like, did_you_mean, regions_like
+from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.ledger.common import record_audit, workspace_of
+from outreach.models.fields import OneOf, refusals
+from outreach.models.prices import Price, PriceKind, PriceTable
+from outreach.providers.registry import Adapters
+from outreach.rules.numbering import is_region
+from outreach.services.context import ServiceContext
+from outreach.services.validation import check_kind
+from outreach.storage.unit_of_work import Transaction
+
+MAX_PRICES: Final = 2000
+MAX_AMOUNT: Final = Decimal(1000)
+MAX_PLACES: Final = 6
+
+_CURRENCY: Final = re.compile(r"[A-Z]{3}")
+
+
+class Prices:
+    """The prices of SMS segments and minutes of calls, a table a workspace."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+
+    async def get(self, workspace_id: str) -> PriceTable | None:
+        """Return a workspace's prices; None if it has none.
+
+        Raises:
+            NotFound: The workspace does not exist.
+        """
+        return await self._context.storage.read(lambda tx: tx.price_tables.get(workspace_of(tx, workspace_id).id))
+
+    async def update(self, workspace_id: str, table: PriceTable, *, actor: str = "library") -> PriceTable:
+        """Replace a workspace's prices and return them.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: A currency, provider, country or amount is invalid, or two prices are for the same; nothing
+                was changed.
+        """
+        _check(table, self._context.adapters)
+        await self._write(workspace_id, table, actor)
+        return table
+
+    async def remove(self, workspace_id: str, *, actor: str = "library") -> None:
+        """Remove a workspace's prices; nothing happens if it has none.
+
+        Raises:
+            NotFound: The workspace does not exist.
+        """
+        await self._write(workspace_id, None, actor)
+
+    async def _write(self, workspace_id: str, table: PriceTable | None, actor: str) -> None:
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> None:
+            workspace_of(tx, workspace_id)
+            if table is not None:
+                tx.price_tables.put(workspace_id, table)
+            elif not tx.price_tables.delete(workspace_id):
+                return
+            action = "prices.remove" if table is None else "prices.update"
+            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=workspace_id)
+
+        await self._context.storage.write(operation)
+
+
+def _check(table: PriceTable, adapters: Adapters) -> None:
+    check_kind("table", table, PriceTable)
+    details: list[ErrorDetail] = []
+    currency: object = table.currency
+    if not (isinstance(currency, str) and _CURRENCY.fullmatch(currency)):
+        meant = did_you_mean(currency_like(currency))
+        details.append(ErrorDetail("currency", f"must be three capital letters such as USD{meant}"))
+    prices: object = table.prices
+    if not (isinstance(prices, tuple) and 1 <= len(prices) <= MAX_PRICES):
+        details.append(ErrorDetail("prices", f"must be a tuple of 1 to {MAX_PRICES} prices"))
+        raise InvalidRequest(details=details)
+    seen: set[tuple[str, str | None, str | None]] = set()
+    for index, price in enumerate(table.prices):
+        path = f"prices[{index}]"
+        if not isinstance(price, Price):
+            details.append(ErrorDetail(path, f"must be an outreach.Price, not {type(price).__name__}"))
+            continue
+        details += _problems(path, price, adapters)
+        key = (price.kind, price.provider, price.country)
+        if key in seen:
+            details.append(ErrorDetail(path, "is for the same kind, provider and country as an earlier one"))
+        seen.add(key)
+    if details:
+        raise InvalidRequest(details=details)
+
+
+def _problems(path: str, price: Price, adapters: Adapters) -> list[ErrorDetail]:
+    details = refusals(f"{path}.kind", price.kind, OneOf(get_args(PriceKind)))
+    if details:
+        return details
+    if price.provider is not None:
+        names = (*adapters.names("carrier" if price.kind == "sms" else "voice"), "simulator")
+        details += refusals(f"{path}.provider", price.provider, OneOf(names))
+    country: object = price.country
+    if country is not None and not (isinstance(country, str) and is_region(country)):
+        meant = did_you_mean(regions_like(country))
+        details.append(ErrorDetail(f"{path}.country", f"must be a country's two capital letters, such as US{meant}"))
+    amount: object = price.amount
+    if not isinstance(amount, Decimal) or not amount.is_finite() or not 0 <= amount <= MAX_AMOUNT:
+        details.append(ErrorDetail(f"{path}.amount", f"must be a Decimal from 0 to {MAX_AMOUNT}"))
+    elif -int(amount.as_tuple().exponent) > MAX_PLACES:
+        details.append(ErrorDetail(f"{path}.amount", f"must have at most {MAX_PLACES} decimal places"))
+    return details

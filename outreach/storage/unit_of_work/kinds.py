@@ -1,0 +1,447 @@
+"""The kinds of rows: table, columns and key of each.
+
+The columns of a row are the fields of its model (`convert.columns`). Rows name their campaign by an internal integer,
+which keeps millions of rows and their indexes small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from operator import attrgetter
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import attrs
+
+from outreach.core.clock import format_timestamp, parse_timestamp
+from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
+from outreach.models.call import Call
+from outreach.models.campaign import Campaign, Counters
+from outreach.models.dispatch import Dispatch
+from outreach.models.message import InboundMessage, Message
+from outreach.models.prices import PriceTable
+from outreach.models.recipient import Recipient
+from outreach.models.resources import Agent, Flow, Number, Trunk
+from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
+from outreach.models.subscription import StoredSubscription
+from outreach.models.trail import TrailEntry
+from outreach.models.unsubscribe import RegisterSalt, Unsubscribe
+from outreach.models.work import (
+    AuditEntry,
+    CampaignRunState,
+    Claim,
+    DatabaseHome,
+    IdempotencyRecord,
+    Lease,
+    RequestWindow,
+    WorkerLease,
+    WorkItem,
+    WorkUnit,
+)
+from outreach.models.workspace import ApiKey, Workspace
+from outreach.rules.texts import fold
+from outreach.serialization.columns import RENAMED, Columns, Value
+
+M = TypeVar("M")
+
+Key = tuple[Any, ...]
+"""The primary key in the domain's terms: campaigns by their identifiers."""
+
+
+SINGLE_ROW_KEY: Final[Key] = (1,)
+
+
+class CampaignRef(NamedTuple):
+    """A campaign's internal number, workspace and identifier."""
+
+    number: int
+    workspace_id: str
+    id: str
+
+
+NO_CAMPAIGN: Final = CampaignRef(0, "", "")
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Kind(Generic[M]):
+    """One kind of rows.
+
+    Attributes:
+        table: The table.
+        noun: The name of one row, for messages.
+        columns: The columns, in the order of a row.
+        key: The key columns.
+        fixed: Columns that updates leave unchanged.
+        row: Returns the columns of a model under a key; the unit of work fills in the campaign's number.
+        model: Returns the model of a row, given the reference of its campaign.
+        key_of: Returns the key of a model; raises `TypeError` if the model does not hold it.
+        campaign: The index of the campaign's number in the row, if any.
+        campaign_key: The index of the campaign's identifier in the key, if any.
+        fixed_fields: The model's fields of the fixed columns.
+        fixed_values: Returns their values.
+        hidden_by: Rows in which this column is set are invisible.
+    """
+
+    table: str
+    noun: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    fixed: frozenset[str] = frozenset()
+    row: Callable[[Key, M], list[Value]]
+    model: Callable[[Sequence[Any], CampaignRef], M]
+    key_of: Callable[[M], Key]
+    campaign: int | None = None
+    campaign_key: int | None = None
+    fixed_values: Callable[[M], Sequence[Any]] | None = None
+    fixed_fields: tuple[str, ...] = ()
+    hidden_by: str | None = None
+
+    def with_fixed_values(self, known: M, row: M) -> M:
+        """Return a replacing row with the fixed values of the known one."""
+        if self.fixed_values is None or self.fixed_values(known) == self.fixed_values(row):
+            return row
+        kept = {name: getattr(known, name) for name in self.fixed_fields}
+        changed: M = attrs.evolve(row, **kept)  # type: ignore[misc]
+        return changed
+
+    @property
+    def updatable(self) -> tuple[str, ...]:
+        """The columns that an update writes."""
+        return tuple(name for name in self.columns if name not in self.key and name not in self.fixed)
+
+
+def _kind(
+    table: str, model: type[M], noun: str, *, key: Sequence[str] = ("workspace_id", "id"), fixed: Sequence[str] = ()
+) -> Kind[M]:
+    """Return the kind of a model whose fields are its columns."""
+    columns = Columns(model)
+    names = tuple("campaign_number" if name == "campaign_id" else name for name in columns.names)
+    campaign = names.index("campaign_number") if "campaign_number" in names else None
+    field_of = {column: field for field, column in RENAMED.items()}
+    fields = tuple(field_of.get(name, name) for name in key)
+    fixed_fields = tuple("campaign_id" if name == "campaign_number" else field_of.get(name, name) for name in fixed)
+
+    def read(row: Sequence[Any], ref: CampaignRef) -> M:
+        if campaign is None:
+            return columns.model(row)
+        values = list(row)
+        values[campaign] = ref.id or None
+        return columns.model(values)
+
+    return Kind(
+        table=table,
+        noun=noun,
+        columns=names,
+        key=tuple("campaign_number" if name == "campaign_id" else name for name in key),
+        fixed=frozenset(fixed),
+        fixed_fields=fixed_fields,
+        fixed_values=attrgetter(*fixed_fields) if len(fixed_fields) > 1 else None,
+        row=lambda _, it: columns.row(it),
+        model=read,
+        key_of=lambda it: tuple(getattr(it, field) for field in fields),
+        campaign=campaign,
+        campaign_key=list(key).index("campaign_id") if "campaign_id" in key else None,
+    )
+
+
+def _of_workspace(table: str, model: type[M], noun: str) -> Kind[M]:
+    """Return a kind with one row a workspace, whose model does not hold the workspace."""
+    columns = Columns(model)
+    return Kind(
+        table=table,
+        noun=noun,
+        columns=("workspace_id", *columns.names),
+        key=("workspace_id",),
+        row=lambda key, it: [key[0], *columns.row(it)],
+        model=lambda row, _: columns.model(row[1:]),
+        key_of=_key_not_in_model,
+    )
+
+
+def _key_not_in_model(_: object) -> Key:
+    raise TypeError("The model of this kind does not hold its key.")
+
+
+WORKSPACES: Final = _kind("workspaces", Workspace, "workspace", key=("id",))
+KEYS: Final = _kind("api_keys", ApiKey, "API key")
+AGENTS: Final = _kind("agents", Agent, "agent")
+TRUNKS: Final = _kind("trunks", Trunk, "trunk")
+NUMBERS: Final = _kind("numbers", Number, "number")
+FLOWS: Final = _kind("flows", Flow, "flow")
+ACCOUNTS: Final = _kind("accounts", StoredAccount, "account", fixed=("provider", "created_at"))
+PROVIDER_THROTTLES: Final = _kind(
+    "provider_throttles", ProviderThrottle, "throttle of an account", key=("workspace_id", "provider")
+)
+CALLBACKS: Final = _kind(
+    "callbacks",
+    CallbackRecord,
+    "callback",
+    key=("workspace_id", "account_id", "event_id"),
+    fixed=("body", "received_at"),
+)
+SMS_SETTINGS: Final = _of_workspace("sms_settings", SmsSettings, "settings row")
+CALL_SETTINGS: Final = _of_workspace("call_settings", CallSettings, "call settings row")
+PRICE_TABLES: Final = _of_workspace("price_tables", PriceTable, "price table")
+REPLY_SETTINGS: Final = _of_workspace("reply_settings", ReplySettings, "reply settings row")
+REGISTER_SALTS: Final = _of_workspace("register_salts", RegisterSalt, "salt of a register")
+UNSUBSCRIBES: Final = _kind("unsubscribes", Unsubscribe, "register entry", key=("workspace_id", "phone"))
+REQUEST_WINDOWS: Final = _kind("request_windows", RequestWindow, "request window", key=("workspace_id",))
+IDEMPOTENCY_KEYS: Final = _kind(
+    "idempotency_keys", IdempotencyRecord, "stored request", key=("workspace_id", "operation", "key")
+)
+SUBSCRIPTIONS: Final = _kind(
+    "subscriptions", StoredSubscription, "subscription", key=("name",), fixed=("workspace_id", "created_at")
+)
+INBOUND: Final = _kind("inbound_messages", InboundMessage, "inbound message")
+MESSAGES: Final = _kind("messages", Message, "message")
+CALLS: Final = _kind(
+    "calls", Call, "call", fixed=("agent_id", "campaign_number", "position", "to_number", "created_at")
+)
+DISPATCHES: Final = _kind(
+    "dispatches",
+    Dispatch,
+    "dispatch",
+    # Only the outcome of a dispatch changes.
+    fixed=(
+        *("channel", "campaign_number", "position", "message_id", "call_id", "step", "attempt", "leg", "try_number"),
+        *("provider", "from_number", "to_number", "body", "segments", "slot_at", "valid_until", "epoch"),
+    ),
+)
+AUDIT: Final = _kind("audit", AuditEntry, "audit entry", key=())
+
+
+def _make_campaigns() -> Kind[Campaign]:
+    columns = Columns(Campaign, without=("counters", "agent"))
+    counters = attrs.fields_dict(Counters)
+    count = len(columns.names)
+
+    def row(_: Key, campaign: Campaign) -> list[Value]:
+        counted = [getattr(campaign.counters, name) for name in counters]
+        return [*columns.row(campaign), *counted, fold(campaign.name)]
+
+    def model(values: Sequence[Any], _: CampaignRef) -> Campaign:
+        counted = Counters(**dict(zip(counters, values[count : count + len(counters)], strict=True)))
+        return columns.model(values[:count], counters=counted)
+
+    recounted = tuple(f"recipients_{name}" for name in counters)
+    return Kind(
+        table="campaigns",
+        noun="campaign",
+        columns=(*columns.names, *recounted, "name_folded"),
+        key=("workspace_id", "id"),
+        fixed=frozenset(recounted),
+        row=row,
+        model=model,
+        key_of=lambda campaign: (campaign.workspace_id, campaign.id),
+        # A campaign is invisible while its recipients load.
+        hidden_by="loading_until",
+    )
+
+
+CAMPAIGNS: Final = _make_campaigns()
+
+
+def _make_loading() -> Kind[tuple[Campaign, datetime]]:
+    """Return the kind of hidden loading campaigns, each with the end of its lease."""
+    return Kind(
+        table=CAMPAIGNS.table,
+        noun=CAMPAIGNS.noun,
+        columns=(*CAMPAIGNS.columns, "loading_until"),
+        key=CAMPAIGNS.key,
+        row=lambda key, loading: [*CAMPAIGNS.row(key, loading[0]), format_timestamp(loading[1])],
+        model=lambda row, ref: (CAMPAIGNS.model(row[:-1], ref), parse_timestamp(row[-1])),
+        key_of=lambda loading: CAMPAIGNS.key_of(loading[0]),
+    )
+
+
+LOADING_CAMPAIGNS: Final = _make_loading()
+
+
+def _make_recipients() -> Kind[Recipient]:
+    kind = _kind(
+        "recipients",
+        Recipient,
+        "recipient",
+        key=("campaign_id", "position"),
+        fixed=(
+            *("phone_number", "phone", "first_name", "last_name", "email", "company", "custom_variables"),
+            "external_id",
+        ),
+    )
+    variables = kind.columns.index("custom_variables")
+
+    def row(key: Key, recipient: Recipient) -> list[Value]:
+        values = kind.row(key, recipient)
+        # No variables are stored as NULL.
+        values[variables] = values[variables] if recipient.custom_variables else None
+        return values
+
+    return attrs.evolve(kind, row=row)
+
+
+RECIPIENTS: Final = _make_recipients()
+
+
+def _make_trail() -> Kind[TrailEntry]:
+    # The database assigns the number.
+    kind = _kind("trail", TrailEntry, "trail entry", key=())
+    return attrs.evolve(kind, row=lambda key, entry: [None, *kind.row(key, entry)[1:]])
+
+
+TRAIL: Final = _make_trail()
+
+
+def _make_runs() -> Kind[CampaignRunState]:
+    columns = Columns(CampaignRunState, without=("workspace_id", "campaign_id"))
+    return Kind(
+        table="runs",
+        noun="campaign",
+        columns=("campaign_number", *columns.names),
+        key=("campaign_number",),
+        row=lambda _, run: [None, *columns.row(run)],
+        model=lambda row, ref: columns.model(row[1:], workspace_id=ref.workspace_id, campaign_id=ref.id),
+        key_of=lambda run: (run.campaign_id,),
+        campaign=0,
+        campaign_key=0,
+    )
+
+
+RUNS: Final = _make_runs()
+
+
+def _make_work() -> Kind[WorkItem]:
+    def row(_: Key, work: WorkItem) -> list[Value]:
+        return [*work.unit, None if work.due_at is None else format_timestamp(work.due_at), work.change]
+
+    def model(row: Sequence[Any], _: CampaignRef) -> WorkItem:
+        kind, workspace_id, unit_id, due_at, change = row
+        return WorkItem(
+            unit=WorkUnit(kind, workspace_id, unit_id),
+            due_at=None if due_at is None else parse_timestamp(due_at),
+            change=change,
+        )
+
+    return Kind(
+        table="work",
+        noun="unit of work",
+        columns=("kind", "workspace_id", "unit_id", "due_at", "change"),
+        key=("kind", "workspace_id", "unit_id"),
+        row=row,
+        model=model,
+        key_of=lambda work: tuple(work.unit),
+    )
+
+
+WORK: Final = _make_work()
+
+
+def _make_lease() -> Kind[Lease]:
+    columns = Columns(Lease, without=("home",))
+
+    def row(key: Key, lease: Lease) -> list[Value]:
+        home = lease.home
+        return [key[0], *((None, None) if home is None else (home.host, home.path)), *columns.row(lease)]
+
+    def model(row: Sequence[Any], _: CampaignRef) -> Lease:
+        _, host, path, *rest = row
+        return columns.model(rest, home=None if host is None else DatabaseHome(host=host, path=path))
+
+    return Kind(
+        table="lease",
+        noun="lease",
+        columns=("id", "host", "path", *columns.names),
+        key=("id",),
+        row=row,
+        model=model,
+        key_of=_key_not_in_model,
+    )
+
+
+LEASE: Final = _make_lease()
+
+
+def _make_workers() -> Kind[WorkerLease]:
+    columns = Columns(WorkerLease)
+    return Kind(
+        table="workers",
+        noun="worker",
+        columns=columns.names,
+        key=("epoch",),
+        row=lambda _, worker: columns.row(worker),
+        model=lambda row, _: columns.model(row),
+        key_of=lambda worker: (worker.epoch,),
+    )
+
+
+WORKERS: Final = _make_workers()
+
+
+def _make_claims() -> Kind[Claim]:
+    columns = Columns(Claim)
+    return Kind(
+        table="claims",
+        noun="claim",
+        columns=columns.names,
+        key=("workspace_id", "subject"),
+        row=lambda _, claim: columns.row(claim),
+        model=lambda row, _: columns.model(row),
+        key_of=lambda claim: (claim.workspace_id, claim.subject),
+    )
+
+
+CLAIMS: Final = _make_claims()
+
+
+def _make_home() -> Kind[DatabaseHome]:
+    columns = Columns(DatabaseHome)
+    return Kind(
+        table="home",
+        noun="home",
+        columns=("id", *columns.names),
+        key=("id",),
+        row=lambda key, home: [key[0], *columns.row(home)],
+        model=lambda row, _: columns.model(row[1:]),
+        key_of=_key_not_in_model,
+    )
+
+
+HOME: Final = _make_home()
+
+
+def _make_sender_paces() -> Kind[datetime]:
+    return Kind(
+        table="sender_paces",
+        noun="pace of a number",
+        columns=("workspace_id", "phone", "next_slot_at"),
+        key=("workspace_id", "phone"),
+        row=lambda key, slot: [*key, format_timestamp(slot)],
+        model=lambda row, _: parse_timestamp(row[2]),
+        key_of=_key_not_in_model,
+    )
+
+
+SENDER_PACES: Final = _make_sender_paces()
+
+
+def _make_stops() -> Kind[int]:
+    return Kind(
+        table="stops",
+        noun="number of stops",
+        columns=("id", "number"),
+        key=("id",),
+        row=lambda key, number: [key[0], number],
+        model=lambda row, _: int(row[1]),
+        key_of=_key_not_in_model,
+    )
+
+
+STOPS: Final = _make_stops()
+
+ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
+    *(WORKSPACES, KEYS, AGENTS, TRUNKS, NUMBERS, FLOWS, ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
+    *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, PRICE_TABLES),
+    *(UNSUBSCRIBES, REGISTER_SALTS, REQUEST_WINDOWS, IDEMPOTENCY_KEYS),
+    *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),
+    *(WORK, RUNS, SENDER_PACES, LEASE, WORKERS, CLAIMS, HOME, STOPS, SUBSCRIPTIONS),
+)
+"""The kinds of rows with keys, in the order in which foreign keys need them to be written."""

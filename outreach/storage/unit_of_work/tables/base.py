@@ -1,0 +1,102 @@
+"""The base classes of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final, Generic, TypeVar
+
+from outreach.errors import NotFound
+from outreach.rules.stored_numbers import stored_forms
+from outreach.serialization.columns import Value, json_text
+from outreach.storage.unit_of_work.backend import Row
+from outreach.storage.unit_of_work.kinds import WORKSPACES, Kind
+from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
+
+M = TypeVar("M")
+
+LAST: Final = "~"
+"""Sorts behind every time that is written as text."""
+
+
+class Table:
+    """Some tables within a transaction, over its unit of work."""
+
+    def __init__(self, rows: UnitOfWork) -> None:
+        self._rows = rows
+
+    def _list(self, kind: Kind[M], name: str, **values: Value) -> list[M]:
+        """Return the models that a named query of whole rows returns."""
+        return self._rows.cache_rows(kind, self._rows.query(name, kind, **values))
+
+    def _entries(self, kind: Kind[M], name: str, **values: Value) -> list[M]:
+        """Return the models that a named query of rows without a key returns."""
+        return self._rows.models(kind, self._rows.query(name, kind, **values))
+
+    def _forms(self, workspace_id: str, phone: str) -> tuple[str, ...]:
+        """Return all forms in which the number of a person may stand in the tables of a workspace, itself first."""
+        return stored_forms(phone, self._region(workspace_id))
+
+    def _region(self, workspace_id: str) -> str | None:
+        workspace = self._rows.get(WORKSPACES, (workspace_id,))
+        return None if workspace is None else workspace.default_region
+
+    def _query_forms(self, name: str, kind: Kind[Any], workspace_id: str, phone: str, **values: Value) -> list[Row]:
+        """Return the rows of a query by the parameter `phone`, for each form of a number."""
+        return [
+            row
+            for form in self._forms(workspace_id, phone)
+            for row in self._rows.query(name, kind, workspace_id=workspace_id, phone=form, **values)
+        ]
+
+    def _one(self, kind: Kind[M], name: str, **values: Value) -> M | None:
+        found = self._list(kind, name, **values)
+        return found[0] if found else None
+
+
+class WorkspaceTable(Table, Generic[M]):
+    """Rows that a workspace's owner sets up: few, so that a list reads all of them.
+
+    Args:
+        rows: The unit of work.
+        kind: Their kind; the query `TABLE.list` returns those of a workspace.
+    """
+
+    def __init__(self, rows: UnitOfWork, kind: Kind[M]) -> None:
+        super().__init__(rows)
+        self._kind = kind
+
+    def get(self, workspace_id: str, identifier: str) -> M | None:
+        """Return a row by its identifier, removed or not."""
+        return self._rows.get(self._kind, (workspace_id, identifier))
+
+    def existing(self, workspace_id: str, identifier: str) -> M:
+        """Return a row that was not removed, or raise `NotFound`."""
+        row = self.get(workspace_id, identifier)
+        if row is None or _is_removed(row):
+            raise NotFound(self._kind.noun, identifier)
+        return row
+
+    def insert(self, row: M) -> None:
+        """Write a new row."""
+        self._rows.insert_now(self._kind, self._kind.key_of(row), row)
+
+    def update(self, row: M) -> None:
+        """Replace a row."""
+        self._rows.update(self._kind, self._kind.key_of(row), row)
+
+    def list(self, workspace_id: str) -> Sequence[M]:
+        """Return a workspace's rows, removed ones included, oldest first by (created_at, id)."""
+        return self._list(self._kind, f"{self._kind.table}.list", workspace_id=workspace_id)
+
+    def list_existing(self, workspace_id: str) -> Sequence[M]:
+        """Return a workspace's rows that were not removed, oldest first by (created_at, id)."""
+        return [row for row in self.list(workspace_id) if not _is_removed(row)]
+
+
+def _is_removed(row: object) -> bool:
+    return getattr(row, "removed_at", None) is not None
+
+
+def json_list(values: Collection[str]) -> str:
+    """Return texts as a JSON array for a query."""
+    return json_text(list(values))

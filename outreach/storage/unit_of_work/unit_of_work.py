@@ -1,0 +1,545 @@
+"""The unit of work: the identity map and unit of work of one database connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from outreach.core.copying import copy_with
+from outreach.errors import InvalidRequest, StorageError
+from outreach.models.campaign import Counters
+from outreach.rules.texts import text_problem
+from outreach.serialization.columns import Value, json_text
+from outreach.storage.unit_of_work.backend import Backend, Change, Row, Write
+from outreach.storage.unit_of_work.journal import AlreadyExists, Journal, RollbackRequired, Rows
+from outreach.storage.unit_of_work.kinds import (
+    ALL_KINDS,
+    CAMPAIGNS,
+    NO_CAMPAIGN,
+    SINGLE_ROW_KEY,
+    STOPS,
+    CampaignRef,
+    Key,
+    Kind,
+)
+
+M = TypeVar("M")
+
+MAX_CACHED_ROWS: Final = 20_000
+"""Cached rows of one kind that are kept between transactions; a row takes about a kilobyte."""
+
+_NOTHING: Final = Counters()
+
+_WRITE_ORDER: Final[tuple[Change, ...]] = ("delete", "insert", "update", "put")
+
+
+class UnitOfWork:
+    """The rows that a connection's operations have read and written.
+
+    Rows are read once, and stay cached across transactions while no other process writes. Writes are kept until a query
+    could see them, or until the end, and reach the database in sets. A failed operation is undone from a journal
+    (`savepoint`, `rollback_to`) unless some of it was flushed: then the whole group is rolled back and the others run
+    again.
+
+    Args:
+        backend: The database.
+        read_only: Whether writing is refused.
+
+    Attributes:
+        prefetched_keys: The keys of the rows found by prefetched queries, by query and key, until the transaction ends
+            or a write changes them.
+    """
+
+    def __init__(self, backend: Backend, *, read_only: bool = False) -> None:
+        self.backend = backend
+        self.journal = Journal()
+        self.read_only = read_only
+        self._rows = {kind.table: Rows(kind) for kind in ALL_KINDS}
+        self._refs: dict[str, CampaignRef | None] = {}
+        self._by_number: dict[int, CampaignRef] = {}
+        self.counted: dict[str, Counters] = {}
+        self.appended: dict[str, list[tuple[str, Sequence[Value]]]] = {"trail": [], "audit": []}
+        self.prefetched_keys: dict[str, dict[Key, list[Key]]] = {}
+        self.last_change: dict[str, int] = {}
+        self._change_pending: dict[str, bool] = {}
+        self._pending_tables: set[str] = set()
+        self._version: int | None = None
+        self._mark = 0
+        self._flushed = False
+
+    # ------------------------------------------------------------------------------------- transactions
+
+    def begin(self) -> None:
+        """Begin a transaction; the cache is dropped if another process has written."""
+        self.prefetched_keys.clear()
+        version = self.backend.version()
+        if version != self._version:
+            self.forget()
+            self._version = version
+
+    def commit(self) -> None:
+        """Mark the flushed writes as committed."""
+        self.journal.clear()
+        for rows in self._rows.values():
+            rows.trim(MAX_CACHED_ROWS)
+        if len(self._refs) > MAX_CACHED_ROWS:
+            self._refs.clear()
+            self._by_number.clear()
+
+    def forget(self) -> None:
+        """Drop the cache: the transaction was rolled back, or another process has written."""
+        self.journal.clear()
+        for rows in self._rows.values():
+            rows.known.clear()
+            rows.pending.clear()
+        for entries in self.appended.values():
+            entries.clear()
+        for known in (
+            self._refs,
+            self._by_number,
+            self.counted,
+            self.prefetched_keys,
+            self.last_change,
+            self._change_pending,
+        ):
+            known.clear()
+        self._pending_tables.clear()
+        self._version = None
+
+    def savepoint(self) -> int:
+        """Begin an operation; return the argument of `rollback_to`."""
+        self._mark = len(self.journal)
+        self._flushed = False
+        return self._mark
+
+    def rollback_to(self, savepoint: int) -> None:
+        """Undo the changes since a savepoint, or raise `RollbackRequired` if some have reached the database."""
+        if self._flushed:
+            raise RollbackRequired
+        self.journal.undo(savepoint)
+
+    # --------------------------------------------------------------------------------------------- rows
+
+    def get(self, kind: Kind[M], key: Key) -> M | None:
+        """Return the row with a key."""
+        known = self._rows[kind.table].known
+        try:
+            found = key in known
+        except TypeError:
+            # Not hashable: certainly no identifier.
+            found = False
+        if not found:
+            self._load(kind, [key])
+        row: M | None = known[key]
+        return row
+
+    def prefetch(self, kind: Kind[Any], keys: Iterable[Key]) -> None:
+        """Cache the rows with these keys, in one go."""
+        known = self._rows[kind.table].known
+        wanted = [key for key in dict.fromkeys(keys) if key not in known]
+        if wanted:
+            self._load(kind, wanted)
+
+    def existing_keys(self, kind: Kind[Any], keys: Sequence[Key]) -> Sequence[Key]:
+        """Return those keys that have a row."""
+        self.prefetch(kind, keys)
+        known = self._rows[kind.table].known
+        return [key for key in keys if known[key] is not None]
+
+    def insert(self, kind: Kind[M], key: Key, row: M) -> None:
+        """Write a new row, or raise `AlreadyExists`."""
+        self.require_writing()
+        if self.get(kind, key) is not None:
+            raise AlreadyExists(f"There is such a {kind.noun} already.")
+        rows = self._rows[kind.table]
+        change: Change = "put" if key in rows.pending else "insert"
+        self._write(rows, key, row, change)
+
+    def insert_now(self, kind: Kind[M], key: Key, row: M) -> None:
+        """Write a row with further unique columns at once, or raise `AlreadyExists`."""
+        self.require_writing()
+        if self.get(kind, key) is not None or not self._insert_at_once(kind, [self._values(kind, key, row)]):
+            raise AlreadyExists(f"There is such a {kind.noun} already.")
+        self.journal.set(self._rows[kind.table].known, key, row)
+
+    def insert_many_now(self, kind: Kind[M], rows: Sequence[tuple[Key, M]]) -> int:
+        """Write new rows at once; return how many were written, without saying which."""
+        self.require_writing()
+        written = self._insert_at_once(kind, [self._values(kind, key, row) for key, row in rows])
+        known = self._rows[kind.table].known
+        for key, row in rows:
+            if written == len(rows):
+                self.journal.set(known, key, row)
+            else:
+                known.pop(key, None)
+        return written
+
+    def update(self, kind: Kind[M], key: Key, row: M) -> None:
+        """Replace a row, or raise `LookupError`."""
+        self.require_writing()
+        known = self.get(kind, key)
+        if known is None:
+            raise LookupError(f"There is no such {kind.noun}.")
+        rows = self._rows[kind.table]
+        self._write(rows, key, kind.with_fixed_values(known, row), rows.pending.get(key, "update"))
+
+    def put(self, kind: Kind[M], key: Key, row: M) -> None:
+        """Insert or replace a row."""
+        self.require_writing()
+        self._write(self._rows[kind.table], key, row, "put")
+
+    def delete(self, kind: Kind[Any], key: Key) -> bool:
+        """Delete a row; return whether it existed."""
+        self.require_writing()
+        if self.get(kind, key) is None:
+            return False
+        self._write(self._rows[kind.table], key, None, "delete")
+        return True
+
+    def cache_rows(self, kind: Kind[M], rows: Iterable[Row]) -> list[M]:
+        """Cache the rows that a query has returned; return their models."""
+        models = self.models(kind, rows)
+        known = self._rows[kind.table].known
+        for model in models:
+            known[kind.key_of(model)] = model
+        return models
+
+    def models(self, kind: Kind[M], rows: Iterable[Row]) -> list[M]:
+        """Return the models of rows that a query has returned."""
+        rows = list(rows)
+        self._learn_numbers(kind, rows)
+        return [kind.model(row, self._reference(kind, row)) for row in rows]
+
+    def cached_rows(self, kind: Kind[M]) -> list[M | None]:
+        """Return the cached rows of a kind; None for each key without a row."""
+        return list(self._rows[kind.table].known.values())
+
+    def evict(self, kind: Kind[Any], key: Key) -> None:
+        """Remove a row that a statement has changed from the cache."""
+        self._rows[kind.table].known.pop(key, None)
+
+    # ------------------------------------------------------------------------------------------ queries
+
+    def query(self, name: str, /, *reads: Kind[Any] | str, **values: Value) -> Sequence[Row]:
+        """Run a query, after flushing the writes to `reads`: the kinds and appended tables that it reads."""
+        if self._pending_tables:
+            tables = {kind if isinstance(kind, str) else kind.table for kind in reads}
+            if not self._pending_tables.isdisjoint(tables):
+                self.flush()
+        try:
+            return self.backend.query(name, values)
+        except Exception:
+            _check_key(tuple(values.values()))
+            _check_texts(values.values())
+            raise
+
+    def execute(self, name: str, /, **values: Value) -> int:
+        """Run a writing statement at once; return how many rows it wrote."""
+        self.require_writing()
+        self.flush()
+        written = self.backend.execute(name, values)
+        # A statement that fails writes nothing.
+        self._flushed = self._flushed or written > 0
+        return written
+
+    def execute_on(self, kind: Kind[Any], name: str, /, **values: Value) -> int:
+        """Run a statement that changes rows of a kind, and drop that kind's cache; return how many rows it wrote."""
+        written = self.execute(name, **values)
+        if written:
+            self._rows[kind.table].known.clear()
+        return written
+
+    def run_many(self, name: str, rows: Sequence[Sequence[Value]]) -> int:
+        """Run a statement for each of many rows of values; return how many rows it wrote."""
+        self.require_writing()
+        self.flush()
+        self._flushed = True
+        return self.backend.run_many(name, rows)
+
+    def prefetch_lists(
+        self,
+        kind: Kind[M],
+        name: str,
+        keys: Mapping[Key, Sequence[Value]],
+        keys_of: Callable[[M], Iterable[Key]],
+        **values: Value,
+    ) -> None:
+        """Run a query for many keys in one go, unless it has been; `prefetched` returns the rows.
+
+        Args:
+            kind: The kind of the rows; those of one key come in their order.
+            name: The query; its parameter `wanted` takes the keys as JSON.
+            keys: Each key with its form in the database.
+            keys_of: Returns the keys whose lists a row belongs to.
+            values: The query's other parameters.
+        """
+        lists = self.prefetched_keys.setdefault(name, {})
+        wanted = {key: called for key, called in keys.items() if key not in lists}
+        if not wanted:
+            return
+        found: dict[Key, list[Key]] = {key: [] for key in wanted}
+        for row in self.cache_rows(kind, self.query(name, kind, wanted=json_text(list(wanted.values())), **values)):
+            for key in keys_of(row):
+                if key in found:
+                    found[key].append(kind.key_of(row))
+        lists.update(found)
+
+    def prefetched(self, kind: Kind[M], name: str, key: Key) -> list[M]:
+        """Return the current rows that a prefetched query found for a key."""
+        rows = (self.get(kind, found) for found in self.prefetched_keys[name][key])
+        return [row for row in rows if row is not None]
+
+    # ---------------------------------------------------------------------------------------- campaigns
+
+    def ref(self, workspace_id: str, campaign_id: str) -> CampaignRef | None:
+        """Return the reference of a campaign, even while it loads; None if the workspace has no such campaign."""
+        if campaign_id not in self._refs:
+            self.prefetch_refs([campaign_id])
+        ref = self._refs.get(campaign_id)
+        return ref if ref is not None and ref.workspace_id == workspace_id else None
+
+    def prefetch_refs(self, campaign_ids: Iterable[str]) -> None:
+        """Read the references of many campaigns, in one go."""
+        wanted = [campaign_id for campaign_id in dict.fromkeys(campaign_ids) if campaign_id not in self._refs]
+        if wanted:
+            rows = self.backend.query("campaigns.refs", {"wanted": json_text(wanted)})
+            self._know(*(CampaignRef(*row) for row in rows))
+            if self.read_only:
+                # Not cached in a writing transaction, which may create the campaign.
+                for campaign_id in wanted:
+                    self._refs.setdefault(campaign_id, None)
+
+    def evict_ref(self, campaign_id: str) -> None:
+        """Forget the reference of a campaign that was created or deleted."""
+        ref = self._refs.pop(campaign_id, None)
+        if ref is not None:
+            self._by_number.pop(ref.number, None)
+
+    def add_counters(self, key: Key, change: Counters) -> Counters:
+        """Add to a campaign's counters and return them, or raise `LookupError`."""
+        self.require_writing()
+        campaign = self.get(CAMPAIGNS, key)
+        if campaign is None or self.ref(campaign.workspace_id, campaign.id) is None:
+            raise LookupError(f"There is no such {CAMPAIGNS.noun}.")
+        counters = campaign.counters + change
+        self.journal.set(self._rows[CAMPAIGNS.table].known, key, copy_with(campaign, counters=counters))
+        self.journal.set(self.counted, campaign.id, self.counted.get(campaign.id, _NOTHING) + change)
+        self._pending_tables.add(CAMPAIGNS.table)
+        return counters
+
+    # ------------------------------------------------------------------------------------ what is appended
+
+    def append(self, table: str, statement: str, row: Sequence[Value]) -> None:
+        """Append a row by a statement, which runs at the flush."""
+        self.require_writing()
+        self.journal.append(self.appended[table], (statement, row))
+        self._pending_tables.add(table)
+
+    def next_change(self) -> int:
+        """Return the next change number."""
+        self.require_writing()
+        change = self.present_change() + 1
+        self.journal.set(self.last_change, "last", change)
+        self.journal.set(self._change_pending, "last", True)
+        self._pending_tables.add("last_change")
+        return change
+
+    def present_change(self) -> int:
+        """Return the latest change number."""
+        if "last" not in self.last_change:
+            [row] = self.backend.query("work.last_change", {})
+            self.last_change["last"] = int(row[0])
+        return self.last_change["last"]
+
+    def stop_count(self) -> int:
+        """Return the stop count."""
+        return self.get(STOPS, SINGLE_ROW_KEY) or 0
+
+    def count_stop(self) -> None:
+        """Increment the stop count."""
+        self.put(STOPS, SINGLE_ROW_KEY, self.stop_count() + 1)
+
+    # -------------------------------------------------------------------------------------------- flush
+
+    def flush(self) -> None:
+        """Write everything pending, in sets.
+
+        Raises:
+            RollbackRequired: A row was refused, perhaps another operation's; the cause is the database's error.
+        """
+        if not self._pending_tables:
+            return
+        if len(self.journal) > self._mark:
+            self._flushed = True
+        try:
+            self._flush_all()
+        except Exception as error:
+            if self.backend.is_row_error(error):
+                raise RollbackRequired from error
+            raise
+
+    def _flush_all(self) -> None:
+        writes = list(self._pending_writes())
+        for (kind, change, rows), written in zip(writes, self.backend.write_all(writes), strict=True):
+            if kind is None or change == "delete" or written == len(rows):
+                continue
+            if change == "insert":
+                raise AlreadyExists(f"There is such a {kind.noun} already.")
+            raise LookupError(f"There is no such {kind.noun}.")
+        for known in self._rows.values():
+            known.pending.clear()
+        for entries in self.appended.values():
+            entries.clear()
+        self.counted.clear()
+        self._change_pending.clear()
+        self._pending_tables.clear()
+
+    def _pending_writes(self) -> Iterator[Write]:
+        for rows in self._rows.values():
+            yield from self._pending_rows(rows)
+            if rows.kind is CAMPAIGNS and self.counted:
+                changes = [(*attrs.astuple(change), self._number(id_)) for id_, change in self.counted.items()]
+                yield Write(None, "campaigns.add_counters", changes)
+        for table, entries in self.appended.items():
+            for statement, alike in groupby(entries, key=itemgetter(0)):
+                yield Write(None, f"{table}.{statement}", [row for _, row in alike])
+        if self._change_pending:
+            yield Write(None, "work.set_last_change", [(self.last_change["last"],)])
+
+    def _pending_rows(self, rows: Rows) -> Iterator[Write]:
+        kind = rows.kind
+        keys = rows.by_change() if rows.pending else {}
+        for change in _WRITE_ORDER:
+            if change not in keys:
+                continue
+            if change == "delete":
+                yield Write(kind, change, [self._database_key(kind, key) for key in keys[change]])
+            else:
+                yield Write(kind, change, [self._values(kind, key, rows.known[key]) for key in keys[change]])
+
+    # ------------------------------------------------------------------------------------------ details
+
+    def require_writing(self) -> None:
+        """Raise `StorageError` in a transaction that only reads."""
+        if self.read_only:
+            raise StorageError("This operation may only read: run it with Storage.write to change anything.")
+
+    def number(self, workspace_id: str, campaign_id: str) -> int | None:
+        """Return the number of a workspace's campaign, or None."""
+        ref = self.ref(workspace_id, campaign_id)
+        return None if ref is None else ref.number
+
+    def _write(self, rows: Rows, key: Key, row: object, change: Change) -> None:
+        self.journal.set(rows.known, key, row)
+        if rows.pending.get(key) == "insert" and change == "delete":
+            # It was never flushed.
+            self.journal.drop(rows.pending, key)
+        else:
+            kept = rows.pending.get(key) == "insert" and change != "delete"
+            self.journal.set(rows.pending, key, "insert" if kept else change)
+        self._pending_tables.add(rows.kind.table)
+
+    def _insert_at_once(self, kind: Kind[Any], rows: Sequence[Sequence[Value]]) -> int:
+        self.flush()
+        before, self._flushed = self._flushed, True
+        written = self.backend.write(kind, "insert", rows)
+        self._flushed = before or written > 0
+        return written
+
+    def _load(self, kind: Kind[Any], keys: Collection[Key]) -> None:
+        known = self._rows[kind.table].known
+        loadable = {}
+        for key in keys:
+            _check_key(key)
+            if kind.campaign_key is None or key[kind.campaign_key] is None or self._known_campaign(key, kind):
+                loadable[tuple(self._database_key(kind, key))] = key
+        if loadable:
+            indexes = [kind.columns.index(name) for name in kind.key]
+            rows = self._rows_with(kind, loadable)
+            self._learn_numbers(kind, rows)
+            for row in rows:
+                known[loadable[tuple(row[index] for index in indexes)]] = kind.model(row, self._reference(kind, row))
+        for key in keys:
+            known.setdefault(key, None)
+
+    def _rows_with(self, kind: Kind[Any], keys: Collection[Sequence[Value]]) -> Sequence[Row]:
+        try:
+            return list(self.backend.load(kind, keys))
+        except Exception:
+            # Some databases cannot even be queried for such a text: no row has it.
+            possible = [key for key in keys if not any(map(_text_problem, key))]
+            if len(possible) == len(keys):
+                raise
+            return list(self.backend.load(kind, possible)) if possible else []
+
+    def _known_campaign(self, key: Key, kind: Kind[Any]) -> bool:
+        return self._refs.get(key[kind.campaign_key or 0]) is not None
+
+    def _reference(self, kind: Kind[Any], row: Row) -> CampaignRef:
+        return (
+            NO_CAMPAIGN if kind.campaign is None or row[kind.campaign] is None else self._by_number[row[kind.campaign]]
+        )
+
+    def _learn_numbers(self, kind: Kind[Any], rows: Iterable[Row]) -> None:
+        if kind.campaign is None:
+            return
+        numbers = {row[kind.campaign] for row in rows}
+        wanted = [number for number in numbers if number is not None and number not in self._by_number]
+        if wanted:
+            found = self.backend.query("campaigns.refs_by_number", {"wanted": json_text(wanted)})
+            self._know(*(CampaignRef(*row) for row in found))
+
+    def _know(self, *refs: CampaignRef) -> None:
+        for ref in refs:
+            self._refs[ref.id] = self._by_number[ref.number] = ref
+
+    def _number(self, campaign_id: str) -> int:
+        ref = self._refs.get(campaign_id)
+        if ref is None:
+            raise LookupError("There is no such campaign.")
+        return ref.number
+
+    def _database_key(self, kind: Kind[Any], key: Key) -> Sequence[Value]:
+        if kind.campaign_key is None:
+            return key
+        values = list(key)
+        values[kind.campaign_key] = self._number(key[kind.campaign_key])
+        return values
+
+    def _values(self, kind: Kind[M], key: Key, row: M) -> Sequence[Value]:
+        values = kind.row(key, row)
+        if kind.campaign is not None:
+            campaign_id = key[kind.campaign_key] if kind.campaign_key is not None else values[kind.campaign]
+            values[kind.campaign] = None if campaign_id is None else self._number(str(campaign_id))
+        return values
+
+
+def _text_problem(value: object) -> str | None:
+    return text_problem(value) if isinstance(value, str) else None
+
+
+def _check_texts(values: Iterable[object]) -> None:
+    """Check texts that a caller has given after a database has refused them.
+
+    Raises:
+        InvalidRequest: One cannot be stored, so that nothing can be found by it.
+    """
+    for value in values:
+        problem = _text_problem(value)
+        if problem is not None:
+            raise InvalidRequest(f"A text that is looked for {problem}.")
+
+
+def _check_key(key: Key) -> None:
+    """Check what a caller gave as identifiers; no database takes anything else.
+
+    Raises:
+        InvalidRequest: It is another object, such as a workspace.
+    """
+    for part in key:
+        if not isinstance(part, str | int | float | bytes | None):
+            raise InvalidRequest(f"An identifier must be a text, such as workspace.id, not {type(part).__name__}.")

@@ -1,0 +1,1 @@
+"""Reading requests: small bodies, large ones, and queries."""

@@ -1,0 +1,235 @@
+"""Request bodies: bounded before they are read, and large ones on disk instead of in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import anyio
+import attrs
+from starlette.requests import Request
+
+from outreach import InvalidRequest
+from outreach_server.bodies.spool import spool_directory
+from outreach_server.context import request_state_of, server_of
+
+MAX_SMALL_BYTES: Final = 1024 * 1024
+"""The largest body of operations without contacts."""
+
+MAX_WITHOUT_TURN: Final = 256 * 1024
+"""Larger bodies wait for a turn."""
+
+MAX_IN_MEMORY: Final = 2 * 1024 * 1024
+"""Larger bodies of contacts go to disk, and to a helper process."""
+
+_FILE: Final = "body.json"
+
+_IDEMPOTENCY_KEY: Final = "Idempotency-Key"
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
+
+_IDLE_SECONDS: Final = 30.0
+"""A body that stops arriving for this long is given up."""
+
+_BASE_SECONDS: Final = 15.0
+_MIN_BYTES_PER_SECOND: Final = 64 * 1024
+"""The minimum time for a body; more is allowed in proportion to what has arrived, at half a megabit per second, so
+that a slow sender holds a turn and a connection only for these seconds."""
+
+_DRAIN_SECONDS: Final = 5.0
+_DRAIN_BYTES: Final = 64 * 1024 * 1024
+_WRITE_BYTES: Final = 1024 * 1024
+
+
+@attrs.frozen(kw_only=True)
+class Body:
+    """A received body, and the key under which it was sent.
+
+    Attributes:
+        key: The header `Idempotency-Key` of a POST, which makes it safe to retry (docs/interface.md#safe-retry).
+        digest: SHA-256 of what counts as the request under this key, in hexadecimal.
+        raw: All of it; empty if it is in a file.
+        file: The file of a large one, in its own directory.
+    """
+
+    key: str | None
+    digest: str
+    raw: bytes
+    file: Path | None = None
+
+
+async def read_small_body(request: Request) -> Body:
+    """Return the body of an operation without contacts.
+
+    Raises:
+        InvalidRequest: The key is malformed, or the body is too large, too slow or not JSON by its content type.
+    """
+    key = _idempotency_key(request)
+    _check_headers(request)
+    raw = bytearray()
+    async for chunk in _chunks(request, min(server_of(request).max_body_bytes, MAX_SMALL_BYTES)):
+        raw += chunk
+    return _in_memory(raw, key)
+
+
+@asynccontextmanager
+async def receive_callback_body(request: Request, limit: int, *, account_id: str) -> AsyncIterator[bytes]:
+    """Receive a body of any kind; a large one holds its turn until the end of the context.
+
+    Raises:
+        InvalidRequest: It is larger than the limit, or too slow.
+    """
+    chunks = _chunks(request, limit)
+    raw = bytearray()
+    async with AsyncExitStack() as stack:
+        if not await _read_all(request, chunks, raw, MAX_WITHOUT_TURN, limit):
+            await stack.enter_async_context(server_of(request).large_callbacks.turn(account_id))
+            async for chunk in chunks:
+                raw += chunk
+        content = bytes(raw)
+        raw.clear()
+        yield content
+
+
+@asynccontextmanager
+async def receive_body(request: Request) -> AsyncIterator[Body]:
+    """Receive a body that may have many contacts; its file is deleted at the end of the context.
+
+    Raises:
+        InvalidRequest: The key is malformed, or the body is too large, too slow or not JSON by its content type.
+    """
+    key = _idempotency_key(request)
+    _check_headers(request)
+    server = server_of(request)
+    limit = server.max_body_bytes
+    chunks = _chunks(request, limit)
+    raw = bytearray()
+    async with AsyncExitStack() as stack:
+        if await _read_all(request, chunks, raw, MAX_WITHOUT_TURN, limit):
+            yield _in_memory(raw, key)
+            return
+        # Nothing more is read from the socket until this body's turn.
+        await stack.enter_async_context(server.large_bodies.turn(request_state_of(request).workspace_id or ""))
+        if await _read_all(request, chunks, raw, MAX_IN_MEMORY, limit):
+            yield _in_memory(raw, key)
+            return
+        directory = await stack.enter_async_context(spool_directory(server.spool_root))
+        yield await _spool(chunks, raw, directory, key)
+
+
+def refuse_unread(request: Request, message: str) -> InvalidRequest:
+    """Return the error for a body that is not read to its end; the response closes the connection."""
+    request_state_of(request).closes = True
+    return InvalidRequest.at("", message)
+
+
+def _in_memory(raw: bytearray, key: str | None) -> Body:
+    return Body(key=key, digest=hashlib.sha256(raw).hexdigest(), raw=bytes(raw))
+
+
+async def _read_all(request: Request, chunks: AsyncIterator[bytes], raw: bytearray, most: int, limit: int) -> bool:
+    """Read a body up to a number of bytes, and return whether that was all of it.
+
+    Nothing is read of a body with a larger Content-Length; one over the limit is refused here.
+    """
+    if most < (_announced(request) or 0) <= limit:
+        return False
+    async for chunk in chunks:
+        raw += chunk
+        if len(raw) > most:
+            return False
+    return True
+
+
+async def _spool(chunks: AsyncIterator[bytes], begun: bytearray, directory: Path, key: str | None) -> Body:
+    """Write the received part and the rest to disk."""
+    digest = hashlib.sha256()
+    pending = begun
+    async with await anyio.open_file(directory / _FILE, "xb") as file:
+        async for chunk in chunks:
+            pending += chunk
+            if len(pending) >= _WRITE_BYTES:
+                digest.update(pending)
+                await file.write(pending)
+                pending = bytearray()
+        digest.update(pending)
+        await file.write(pending)
+    return Body(key=key, digest=digest.hexdigest(), raw=b"", file=directory / _FILE)
+
+
+async def _chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """Yield a body as it arrives; raise InvalidRequest if it is larger than the limit or too slow."""
+    announced = _announced(request)
+    too_large = f"The body is larger than {limit} bytes."
+    stream = aiter(request.stream())
+    if announced is not None and announced > limit:
+        await _drain(request, stream)
+        raise refuse_unread(request, too_large)
+    received, waited = 0, 0.0
+    while True:
+        # Only the time spent waiting for this client counts.
+        left = _BASE_SECONDS + received / _MIN_BYTES_PER_SECOND - waited
+        began = anyio.current_time()
+        try:
+            with anyio.fail_after(min(left, _IDLE_SECONDS)):
+                chunk = await anext(stream)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            if left > _IDLE_SECONDS:
+                raise refuse_unread(request, f"The body stopped arriving for {_IDLE_SECONDS:.0f} s.") from None
+            slow = f"The body arrived too slowly: {received} bytes of it in {waited + left:.0f} s."
+            raise refuse_unread(request, slow) from None
+        waited += anyio.current_time() - began
+        received += len(chunk)
+        if received > limit:
+            await _drain(request, stream)
+            raise refuse_unread(request, too_large)
+        if chunk:
+            yield chunk
+
+
+async def _drain(request: Request, stream: AsyncIterator[bytes]) -> None:
+    """Discard what a client still sends, for a while: most read a response only after sending everything."""
+    if "expect" in request.headers:
+        return
+    dropped = 0
+    with anyio.move_on_after(_DRAIN_SECONDS):
+        async for chunk in stream:
+            dropped += len(chunk)
+            if dropped > _DRAIN_BYTES:
+                return
+
+
+def _announced(request: Request) -> int | None:
+    text = request.headers.get("Content-Length", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(2**63)) else None
+
+
+def _idempotency_key(request: Request) -> str | None:
+    """Return the key of a POST; None without one, and for other methods, which take none."""
+    given = request.headers.getlist(_IDEMPOTENCY_KEY)
+    if request.method != "POST" or not given:
+        return None
+    if len(given) > 1 or not _KEY.fullmatch(given[0]):
+        raise InvalidRequest.at(_IDEMPOTENCY_KEY, "must be 1 to 255 visible ASCII characters, given once")
+    return given[0]
+
+
+def _check_headers(request: Request) -> None:
+    """Check that the content type of a body is JSON in UTF-8, or absent."""
+    if _announced(request) == 0:
+        # Such as `curl -d ""` sends it to an operation that takes no body.
+        return
+    kind, _, parameters = request.headers.get("Content-Type", "application/json").partition(";")
+    if kind.strip().lower() != "application/json":
+        raise InvalidRequest.at("Content-Type", "must be application/json")
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset" and value.strip().strip('"').lower() not in {"utf-8", "utf8"}:
+            raise InvalidRequest.at("Content-Type", "must have no charset other than utf-8")
+    if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        raise InvalidRequest.at("Content-Encoding", "must be absent: compressed bodies are not supported")

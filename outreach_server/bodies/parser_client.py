@@ -1,0 +1,106 @@
+"""Reads a large body in a helper process: see `outreach_server.bodies.parser_process`."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import os
+import pickle
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from itertools import repeat
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from typing import Final
+
+import anyio
+import attrs
+from anyio import to_thread
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from outreach import NewCallCampaign, NewSmsCampaign, OutreachError
+from outreach.models import PreparedRecipient
+from outreach_server.bodies.parser_process import LENGTH, FirstFrame
+from outreach_server.bodies.reading import ParseOptions
+
+_LOG_FILE: Final = "helper.log"
+_MAX_TOLD: Final = 2000
+
+_SILENT_SECONDS: Final = 600.0
+"""How long a helper may write nothing: reading the largest body takes a small part of it, and one that hangs
+would keep its turn for ever."""
+
+
+class ParserProcessFailed(RuntimeError):
+    """The helper process ended, or stood still, before it had read the whole body."""
+
+    _words_are_for_operators = True
+    """What it said at its end is a traceback without words: see `parser_process`."""
+
+
+def default_command() -> Sequence[str] | None:
+    """Return the command of a helper, to which two arguments are added; None for an executable that bundles Python."""
+    if not sys.executable or getattr(sys, "frozen", False):
+        return None
+    # Without the working directory, where a file such as json.py would take the place of a module.
+    return sys.executable, "-P", "-m", "outreach_server.bodies.parser_process"
+
+
+@asynccontextmanager
+async def parse_in_subprocess(
+    command: Sequence[str], body: Path, reading: ParseOptions
+) -> AsyncIterator[tuple[NewSmsCampaign | NewCallCampaign, AsyncIterator[list[PreparedRecipient]]]]:
+    """Read a body's file in a helper process, which ends with the context at the latest.
+
+    Yields:
+        The campaign of the body, and its contacts in chunks.
+
+    Raises:
+        OutreachError: The error of reading the body.
+        ParserProcessFailed: The process died.
+    """
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+    arguments = [*command, str(body), json.dumps(attrs.asdict(reading))]
+    log = body.with_name(_LOG_FILE)
+    with log.open("xb") as errors:
+        process = await anyio.open_process(arguments, stdin=DEVNULL, stdout=PIPE, stderr=errors, env=environment)
+    async with process:
+        try:
+            frames = _frames(process, log)
+            outcome: FirstFrame = pickle.loads(await anext(frames))  # noqa: S301 - written by our own process
+            if isinstance(outcome, OutreachError):
+                raise outcome
+            yield outcome, _contacts(frames)
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+
+
+async def _contacts(frames: AsyncIterator[bytes]) -> AsyncIterator[list[PreparedRecipient]]:
+    async for frame in frames:
+        rows = marshal.loads(frame)  # noqa: S302 - written by our own process
+        # Like `_make`, without its check of each length.
+        yield list(map(tuple.__new__, repeat(PreparedRecipient), rows))
+
+
+async def _frames(process: Process, log: Path) -> AsyncIterator[bytes]:
+    """Yield a helper's frames."""
+    assert process.stdout is not None  # noqa: S101 - asked for
+    stream = BufferedByteReceiveStream(process.stdout)
+    try:
+        while length := LENGTH.unpack(await _receive(stream, LENGTH.size))[0]:
+            yield await _receive(stream, length)
+    except TimeoutError:
+        raise ParserProcessFailed(f"It wrote nothing for {_SILENT_SECONDS:.0f} s.") from None
+    except anyio.IncompleteRead:
+        status = await process.wait()
+        told = await to_thread.run_sync(log.read_bytes)
+        raise ParserProcessFailed(f"exit status {status}: {told[-_MAX_TOLD:].decode(errors='replace')}") from None
+
+
+async def _receive(stream: BufferedByteReceiveStream, size: int) -> bytes:
+    """Return the next bytes; raise `TimeoutError` if they do not come."""
+    with anyio.fail_after(_SILENT_SECONDS):
+        return await stream.receive_exactly(size)

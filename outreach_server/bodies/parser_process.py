@@ -1,0 +1,69 @@
+"""The helper process for one large body: `python -m outreach_server.bodies.parser_process BODY READING`.
+
+It reads the body's file by the JSON of READING, and writes the campaign and then chunks of contacts to stdout. It
+imports little, so that it starts fast; its memory is freed with it, and it can be killed when the client has gone.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import marshal
+import os
+import pickle
+import struct
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Final
+
+from outreach import NewCallCampaign, NewSmsCampaign, OutreachError
+from outreach.server_support import described
+from outreach_server.bodies.reading import ParseOptions, read_campaign
+
+LENGTH: Final = struct.Struct("<I")
+"""The length before each frame; an empty frame is the last one."""
+
+_NICENESS: Final = 5
+
+FirstFrame = NewSmsCampaign | NewCallCampaign | OutreachError
+"""The first frame, pickled: the campaign, or the error."""
+
+
+def read_body(body: Path, reading: ParseOptions, out: IO[bytes]) -> None:
+    """Read a body, and write the frames."""
+
+    def write(frame: bytes) -> None:
+        out.write(LENGTH.pack(len(frame)))
+        out.write(frame)
+        out.flush()
+
+    try:
+        read = read_campaign(body.read_bytes(), reading)
+    except OutreachError as error:
+        write(pickle.dumps(error))
+    else:
+        write(pickle.dumps(read.campaign))
+        for chunk in read.chunks:
+            # Tuples, because marshal writes them several times as fast as pickle.
+            write(marshal.dumps([tuple(recipient) for recipient in chunk]))
+    write(b"")
+
+
+def main(body: str, reading: str) -> None:
+    """Run the helper process for a body's file and options in JSON."""
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
+    # Its last words go into the server's log.
+    sys.excepthook = _say_where
+    # There is no cyclic garbage, and searching for it would double the time.
+    gc.disable()
+    read_body(Path(body), ParseOptions(**json.loads(reading)), sys.stdout.buffer)
+
+
+def _say_where(_kind: type[BaseException], error: BaseException, _raised: TracebackType | None) -> None:
+    sys.stderr.write(f"{described(error)}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

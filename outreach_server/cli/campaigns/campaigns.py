@@ -1,0 +1,249 @@
+"""`campaigns`: creating, showing and controlling campaigns."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal
+
+import click
+
+from outreach import Campaign, CampaignStatus, Outreach
+from outreach.errors import CannotStart, ErrorDetail
+from outreach.http import to_json
+from outreach.models import StartCheck
+from outreach.protocols import SystemClock
+from outreach_server.cli import documents
+from outreach_server.cli.asking import YES, confirm
+from outreach_server.cli.base import Command, Group, actor, state, with_engine
+from outreach_server.cli.campaigns.campaign_test_send import test_send_
+from outreach_server.cli.campaigns.copies import archive_, clone_, follow_up_, unarchive_
+from outreach_server.cli.campaigns.forecast import forecast_
+from outreach_server.cli.campaigns.importing import import_
+from outreach_server.cli.campaigns.obstacles import (
+    contacts_checked,
+    explain_failing,
+    explain_start,
+    explain_values,
+    started_late,
+)
+from outreach_server.cli.campaigns.picture import waiting_text
+from outreach_server.cli.campaigns.preflight import preflight_
+from outreach_server.cli.campaigns.report import export_, report_
+from outreach_server.cli.campaigns.show import in_words, recipients_, show_
+from outreach_server.cli.campaigns.update import update_
+from outreach_server.cli.campaigns.watch import watch_
+from outreach_server.cli.campaigns.why import why_
+from outreach_server.cli.collecting import collect
+from outreach_server.cli.durations import time_text
+from outreach_server.cli.output import amount, echo_json, note, show_list
+from outreach_server.cli.serving.no_dispatcher import no_dispatcher_text
+from outreach_server.cli.upkeep.erasing import delete_
+from outreach_server.cli.values import CAMPAIGN, WORKSPACE, OneOf
+
+_COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending", "completed")
+
+
+@click.group(cls=Group)
+def campaigns() -> None:
+    """Create, show and control campaigns."""
+
+
+campaigns.add_command(import_)
+campaigns.add_command(watch_)
+campaigns.add_command(update_)
+campaigns.add_command(why_)
+campaigns.add_command(preflight_)
+campaigns.add_command(forecast_)
+campaigns.add_command(test_send_)
+
+
+@campaigns.command("list")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.option("--channel", type=OneOf(["sms", "call"]), help="Only this channel.")
+@click.option("--status", type=OneOf(list(CampaignStatus), case_sensitive=False), help="Only this stored status.")
+@click.option("--search", metavar="TEXT", help="Part of the name, in any case.")
+@click.option("--archived", is_flag=True, help="Only archived campaigns, which are hidden otherwise.")
+@click.option("--limit", type=click.IntRange(1), help="Only the newest so many.")
+def list_(
+    workspace_id: str,
+    channel: Literal["sms", "call"] | None,
+    status: CampaignStatus | None,
+    search: str | None,
+    archived: bool,
+    limit: int | None,
+) -> None:
+    """List a workspace's campaigns, newest first."""
+
+    async def work(engine: Outreach) -> list[Campaign]:
+        await engine.workspaces.get(workspace_id)
+        found = engine.campaigns.iter_all(
+            workspace_id, channel=channel, status=status, search=search, archived=archived
+        )
+        return await collect(found, limit)
+
+    found = [documents.campaign(item) for item in with_engine(work)]
+    show_list(
+        found if state().as_json else [in_words(one) for one in found],
+        _COLUMNS,
+        empty="No campaigns match. Load one with: outreach-server campaigns import WORKSPACE_ID FILE …",
+    )
+
+
+@campaigns.command()
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option(
+    "--allow-unknown-placeholders",
+    is_flag=True,
+    help="Start although the text has placeholders without a value: a blank is sent for them.",
+)
+def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
+    """Start a ready campaign; one with a future start becomes scheduled."""
+
+    async def work(engine: Outreach) -> tuple[Campaign, StartCheck, str | None]:
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
+        try:
+            # Checked before the start, so that it counts recipients that still wait.
+            checked = await engine.campaigns.check_start(campaign.workspace_id, campaign_id)
+            started = await engine.campaigns.start(
+                campaign.workspace_id,
+                campaign_id,
+                allow_unknown_placeholders=allow_unknown_placeholders,
+                actor=actor(),
+            )
+        except CannotStart as error:
+            raise click.ClickException(explain_start(error, campaign)) from None
+        return started, checked, await _hint(engine, started, _follow)
+
+    started, checked, hint = with_engine(work)
+    check = {
+        "looked_at": checked.checked,
+        "will_fail": dict(checked.failures_by_reason),
+        "placeholder_problems": to_json(checked.placeholder_problems),
+        "text_warnings": to_json(checked.text_warnings),
+        "warnings": [one.message for one in checked.warnings],
+    }
+    _show_moved(started, hint, check)
+    _warn(checked.warnings)
+    if checked.failing:
+        note(explain_failing(checked, started))
+    for line in explain_values(checked.placeholder_problems, contacts_checked(checked)):
+        note(line)
+    for suspicious in checked.text_warnings:
+        note(suspicious.message)
+    if started_late(started):
+        note(f"Its start, {_start_text(started)}, has passed: it starts at once.")
+
+
+def _warn(warnings: Sequence[ErrorDetail]) -> None:
+    for warning in warnings:
+        note(f"Warning: {warning.message}")
+
+
+def _start_text(campaign: Campaign) -> str:
+    return time_text(campaign.scheduled_start_at, campaign.timezone) if campaign.scheduled_start_at else ""
+
+
+Hint = Callable[[Outreach, Campaign], Awaitable[str]]
+"""A hint for people after a campaign was moved."""
+
+
+def _move(name: str, description: str, hint: Hint | None) -> click.Command:
+    """Return the command that moves a campaign."""
+
+    @click.argument("campaign_id", type=CAMPAIGN)
+    def command(campaign_id: str) -> None:
+        async def work(engine: Outreach) -> tuple[Campaign, str | None, Sequence[ErrorDetail]]:
+            campaign = await engine.campaigns.get_anywhere(campaign_id)
+            warnings: Sequence[ErrorDetail] = ()
+            if name == "resume":
+                warnings = await engine.campaigns.start_warnings(campaign.workspace_id, campaign_id)
+            try:
+                moved: Campaign = await getattr(engine.campaigns, name)(
+                    campaign.workspace_id, campaign_id, actor=actor()
+                )
+            except CannotStart as error:
+                raise click.ClickException(explain_start(error, campaign)) from None
+            return moved, await _hint(engine, moved, hint), warnings
+
+        moved, told, warnings = with_engine(work)
+        _show_moved(moved, told, {"warnings": [one.message for one in warnings]} if name == "resume" else {})
+        _warn(warnings)
+
+    return click.command(name, cls=Command, help=description)(command)
+
+
+async def _hint(engine: Outreach, moved: Campaign, hint: Hint | None) -> str | None:
+    # For people only: programs should not wait for the look-up.
+    return None if hint is None or state().as_json else await hint(engine, moved)
+
+
+def _show_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = MappingProxyType({})) -> None:
+    if state().as_json:
+        echo_json({**documents.campaign(moved), **more})
+        return
+    click.echo(f"Campaign {moved.name!r} is {moved.status}.")
+    if hint is not None:
+        note(hint)
+
+
+async def _follow(engine: Outreach, campaign: Campaign) -> str:
+    if campaign.status is CampaignStatus.SCHEDULED:
+        sentence = waiting_text(campaign, SystemClock().now()) or ""
+    else:
+        sentence = f"Follow it with: outreach-server campaigns watch {campaign.id}"
+    dispatching = (await engine.status(campaign.workspace_id)).dispatching
+    if dispatching.problem is None:
+        return sentence
+    why = dispatching.problem if dispatching.copied_to is not None else no_dispatcher_text(dispatching.problem)
+    return f"{sentence}\n{why}"
+
+
+async def _resumable(_: Outreach, campaign: Campaign) -> str:
+    return f"Resume it with: outreach-server campaigns resume {campaign.id}"
+
+
+_RUNNING = frozenset({CampaignStatus.SCHEDULED, CampaignStatus.ACTIVE, CampaignStatus.PAUSED})
+
+
+@campaigns.command()
+@click.argument("campaign_id", type=CAMPAIGN)
+@YES
+def cancel(campaign_id: str, yes: bool) -> None:
+    """Cancel a campaign for good; one that was started asks before.
+
+    Its other contacts can be contacted by another campaign: see follow-up.
+    """
+    if not yes:
+        before = with_engine(lambda engine: engine.campaigns.get_anywhere(campaign_id))
+        if before.status in _RUNNING:
+            left, total = before.counters.open, amount(before.counters.total, "contact")
+            are = "is" if left == 1 else "are"
+            confirm(
+                f"Cancel campaign {before.name!r}, which is {before.status}? {left:,} of its {total} {are} "
+                f"open, and {are} not contacted any more.",
+                yes,
+            )
+
+    async def work(engine: Outreach) -> Campaign:
+        campaign = await engine.campaigns.get_anywhere(campaign_id)
+        return await engine.campaigns.cancel(campaign.workspace_id, campaign_id, actor=actor())
+
+    moved = with_engine(work)
+    rescue = f"outreach-server campaigns follow-up {moved.id} --results canceled"
+    hint = f"Once a server has closed its open contacts, contact them by another campaign with: {rescue}"
+    _show_moved(moved, hint if moved.counters.open else None)
+
+
+for name, description, hint in (
+    ("pause", "Pause a campaign; no new message of it is sent.", _resumable),
+    ("resume", "Resume a paused campaign.", _follow),
+    ("unschedule", "Take a scheduled campaign back to ready.", None),
+):
+    campaigns.add_command(_move(name, description, hint))
+campaigns.add_command(show_)
+campaigns.add_command(recipients_)
+campaigns.add_command(report_)
+campaigns.add_command(export_)
+for command in (clone_, follow_up_, archive_, unarchive_, delete_):
+    campaigns.add_command(command)

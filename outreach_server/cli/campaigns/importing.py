@@ -1,0 +1,428 @@
+"""`campaigns import`: creates a campaign from a spreadsheet or a CSV file."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, BinaryIO, Final, TextIO
+
+import anyio.lowlevel
+import attrs
+import click
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
+from outreach.errors import NotFound
+from outreach.http import to_json, write_preflight
+from outreach.models import Preflight, PreparedRecipient
+from outreach.server_support import Field, expected_names, holiday_parts, is_blank
+from outreach_server.cli import documents, interruptions
+from outreach_server.cli.base import Command, actor, state, with_engine
+from outreach_server.cli.campaigns.obstacles import explain_obstacles, explain_placeholders, explain_values
+from outreach_server.cli.campaigns.options import CampaignOptions, campaign_options
+from outreach_server.cli.campaigns.preflight import show_preflight
+from outreach_server.cli.durations import time_text
+from outreach_server.cli.lists.contact_columns import ColumnMapping
+from outreach_server.cli.lists.contacts import ContactFile
+from outreach_server.cli.lists.csv_lines import Encoding
+from outreach_server.cli.lists.csv_records import Delimiter
+from outreach_server.cli.lists.import_report import (
+    corrected,
+    mapping,
+    mapping_table,
+    numbers_document,
+    other_columns,
+    show_numbers,
+    show_other_columns,
+    show_warnings,
+)
+from outreach_server.cli.lists.rejects import Rejects
+from outreach_server.cli.output import amount, console, echo_json_with, fields, note
+from outreach_server.cli.tables import open_table
+from outreach_server.cli.values import WORKSPACE, name_of, region_option
+
+_MAX_PARTS: Final = 5
+
+_MAX_LOOKED_AT: Final = 20
+"""Chunks among which one contact is looked for that the text suits, as before a start."""
+
+_UNSENDABLE: Final = {
+    "over_segment_cap": "with the footer it is over the segment cap; shorten it, or raise settings set --max-segments",
+    "empty_message": "it is empty for each of them; write text besides the placeholders",
+}
+
+Chunk = list[PreparedRecipient]
+
+
+@click.command("import", cls=Command)
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("file", metavar="FILE", type=click.File("rb"))
+@campaign_options
+@click.option(
+    "--map",
+    "mapped",
+    type=ColumnMapping(),
+    multiple=True,
+    help="The column of phone, first_name, last_name, email, company, external_id or country: its name or number.",
+)
+@region_option
+@click.option("--sheet", metavar="NAME", help="The sheet of an XLSX file; by default the first visible one.")
+@click.option("--encoding", type=Encoding(), help="The encoding of a text file; by default it is detected.")
+@click.option("--delimiter", type=Delimiter(), default="auto", show_default=True, help="What separates the cells.")
+@click.option(
+    "--rejects", "rejects_file", type=click.File("w", encoding="utf-8", lazy=False), help="A CSV file for bad rows."
+)
+@click.option("--dry-run", is_flag=True, help="Create nothing; show what it would do (campaigns preflight).")
+@click.option("--contact", metavar="PHONE", help="With --dry-run: show this contact alone.")
+@click.pass_context
+def import_(
+    ctx: click.Context,
+    /,
+    workspace_id: str,
+    file: BinaryIO,
+    mapped: Sequence[tuple[Field, str]],
+    region: str | None,
+    sheet: str | None,
+    encoding: str | None,
+    delimiter: str,
+    rejects_file: TextIO | None,
+    dry_run: bool,
+    contact: str | None,
+    **options: Any,
+) -> None:
+    """Load a campaign from an XLSX or CSV file; nothing is sent before it is started.
+
+    It sends messages (--message, or --flow), or places calls (--channel call --agent AGENT).
+
+    The first line names the columns. Phone number, first and last name, email and company are recognised by their usual
+    names in many languages, in any case; every other column is a variable of that name. - is stdin.
+
+    What spreadsheets do to numbers is corrected where no digit is lost. Rows with a missing or invalid number and
+    malformed rows are reported and not loaded (over HTTP an invalid number is loaded, and skipped). Numbers on the
+    unsubscribe register are excluded; a number that occurs twice is contacted once. Local numbers are read in the
+    country of their row, else in --region, else in the workspace's default region.
+    """
+    wanted = CampaignOptions(**options)
+    wanted.check(ctx)
+    if contact is not None and not dry_run:
+        raise click.UsageError("--contact is for a --dry-run.")
+    if len(dict(mapped)) < len(mapped):
+        raise click.UsageError("--map names a field twice.")
+    size = _size(file)
+    with (
+        Rejects(rejects_file) as rejects,
+        open_table(file, name=name_of(file), encoding=encoding, delimiter=delimiter, sheet=sheet) as table,
+    ):
+        contacts = ContactFile.open(table, mapped=dict(mapped))
+        contacts.numbers.region = region
+
+        def advance() -> None:
+            progress(table.position())
+
+        if dry_run:
+            with _progress(size) as progress:
+                found = with_engine(
+                    lambda engine: _preview(engine, workspace_id, wanted, contacts, rejects, advance, contact)
+                )
+            _show_preview(*found, wanted.zone, contacts, rejects, rejects_file, contact)
+            return
+        with _progress(size) as progress:
+            loaded = with_engine(lambda engine: _load(engine, workspace_id, wanted, contacts, rejects, advance))
+        _answer(loaded, contacts, rejects, rejects_file)
+
+
+@attrs.frozen(kw_only=True)
+class Loaded:
+    """The result of an import.
+
+    Attributes:
+        duplicates: Contacts whose number occurs earlier in the file.
+    """
+
+    made: CampaignCreated
+    duplicates: int
+
+
+async def _load(
+    engine: Outreach,
+    workspace_id: str,
+    wanted: CampaignOptions,
+    contacts: ContactFile,
+    rejects: Rejects,
+    advance: Callable[[], None],
+) -> Loaded:
+    new, stream = await _read(engine, workspace_id, wanted, contacts, rejects, advance)
+    _show_columns(contacts)
+    stream, unsendable = await _check_text(engine, workspace_id, new, stream)
+    if unsendable is not None:
+        raise unsendable
+    if isinstance(new, NewSmsCampaign):
+        made = await engine.campaigns.create_sms(workspace_id, new, stream, actor=actor())
+    else:
+        made = await engine.campaigns.create_call(workspace_id, new, stream, actor=actor())
+    groups = await engine.campaigns.count_recipients(workspace_id, made.campaign.id)
+    return Loaded(
+        made=made,
+        duplicates=sum(group.count for group in groups if group.reason == "duplicate"),
+    )
+
+
+async def _preview(
+    engine: Outreach,
+    workspace_id: str,
+    wanted: CampaignOptions,
+    contacts: ContactFile,
+    rejects: Rejects,
+    advance: Callable[[], None],
+    contact: str | None,
+) -> tuple[Preflight, click.ClickException | None]:
+    """Return what the import would do, and the error that it would end with, if any."""
+    new, stream = await _read(engine, workspace_id, wanted, contacts, rejects, advance)
+    stream, unsendable = await _check_text(engine, workspace_id, new, stream)
+    return await engine.campaigns.preflight_new(workspace_id, new, stream, contact=contact), unsendable
+
+
+async def _read(
+    engine: Outreach,
+    workspace_id: str,
+    wanted: CampaignOptions,
+    contacts: ContactFile,
+    rejects: Rejects,
+    advance: Callable[[], None],
+) -> tuple[NewSmsCampaign | NewCallCampaign, AsyncIterator[Chunk]]:
+    """Return the campaign that is wanted, and its contacts as they are read."""
+    workspace = await engine.workspaces.get(workspace_id)
+    contacts.numbers.region = contacts.numbers.region or workspace.default_region
+    new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
+    contacts.use_texts(*await _texts(engine, workspace_id, new))
+    chunks = contacts.chunks(rejects)
+    with interruptions.reading():
+        first = next(chunks, None)
+    if first is None:
+        # Checked before anything is created, so that nothing has to be undone.
+        _show_columns(contacts)
+        rejects.report(hint="--rejects FILE.csv writes all of them")
+        none = "The only row cannot" if contacts.rows == 1 else f"None of the {contacts.rows:,} rows can"
+        raise click.ClickException(f"{none} be loaded. Nothing was created.")
+    return new, _stream(first, chunks, advance)
+
+
+async def _texts(
+    engine: Outreach, workspace_id: str, new: NewSmsCampaign | NewCallCampaign
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the texts of a campaign, and the names that its agent expects; nothing of what is not there."""
+    try:
+        if isinstance(new, NewCallCampaign):
+            return (), expected_names(await engine.agents.get(workspace_id, new.agent_id))
+        if new.flow_id is None:
+            return (new.body or "",), ()
+        flow = await engine.flows.get(workspace_id, new.flow_id)
+    except NotFound:
+        # The creation says what is not there.
+        return (), ()
+    return tuple(step.body or "" for step in flow.steps if step.kind == "send"), ()
+
+
+async def _check_text(
+    engine: Outreach, workspace_id: str, new: NewSmsCampaign | NewCallCampaign, chunks: AsyncIterator[Chunk]
+) -> tuple[AsyncIterator[Chunk], click.ClickException | None]:
+    """Return the contacts again, and an error if the text can be sent to none, so that the campaign could not start.
+
+    The first contacts are looked at. A blank text is none: it makes a draft.
+    """
+    if not isinstance(new, NewSmsCampaign) or (new.flow_id is None and is_blank(new.body or "")):
+        return chunks, None
+    read: list[Chunk] = []
+    found: Preflight | None = None
+    while len(read) < _MAX_LOOKED_AT and (chunk := await anext(chunks, None)) is not None:
+        read.append(chunk)
+        found = await engine.campaigns.preflight_new(workspace_id, new, [chunk])
+        if found.contacted or not any(one.rule in _UNSENDABLE for one in found.left_out):
+            return _chain(read, chunks), None
+    again = _chain(read, chunks)
+    if found is None or len(read) == _MAX_LOOKED_AT:
+        return again, None
+    why = next(one for one in found.left_out if one.rule in _UNSENDABLE)
+    size = why.examples[0].detail
+    return again, click.ClickException(
+        f"The text cannot be sent to any contact{f' ({size})' if size else ''}: {_UNSENDABLE[why.rule]}. "
+        "Nothing was created."
+    )
+
+
+async def _chain(read: Sequence[Chunk], rest: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
+    for chunk in read:
+        yield chunk
+    async for chunk in rest:
+        yield chunk
+
+
+def _show_columns(contacts: ContactFile) -> None:
+    table = contacts.table
+    for text in contacts.notes:
+        note(text)
+    if not state().as_json:
+        note(f"{table.name}: {table.described}")
+        console(stderr=True).print(mapping_table(contacts))
+
+
+def _show_preview(
+    found: Preflight,
+    unsendable: click.ClickException | None,
+    zone: str,
+    contacts: ContactFile,
+    rejects: Rejects,
+    rejects_file: TextIO | None,
+    contact: str | None,
+) -> None:
+    """Show what an import would do; raise the error that it would end with."""
+    if state().as_json:
+        counts = {"rows": contacts.rows, "rejected_count": rejects.count}
+        document = {
+            "number_warnings": contacts.numbers.warnings(sms=found.channel == "sms"),
+            "dry_run": True,
+            **write_preflight(found),
+            **_file_document(contacts),
+            **counts,
+        }
+        echo_json_with(document, "rejected", rejects.items())
+        if unsendable is not None:
+            raise unsendable
+        return
+    show_warnings(contacts.warnings(sms=found.channel == "sms"))
+    _show_columns(contacts)
+    show_preflight(found, zone, contact)
+    _show_rows(contacts, rejects, rejects_file)
+    if unsendable is not None:
+        raise unsendable
+    left_out = {one.rule: one.count for one in found.left_out}
+    opted_out, duplicates = left_out.get("opted_out", 0), left_out.get("duplicate", 0)
+    said = f"Of {amount(contacts.rows, 'row')} {contacts.rows - rejects.count - opted_out:,} would be loaded"
+    if duplicates:
+        said += f", {duplicates:,} of them {'a duplicate' if duplicates == 1 else 'duplicates'}"
+    if opted_out:
+        said += f"; {opted_out:,} {'has' if opted_out == 1 else 'have'} opted out"
+    note(f"\n{said}. Nothing was created.")
+
+
+def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
+    return {
+        "read_as": contacts.table.described,
+        "notes": [*contacts.notes, *contacts.table.unread()],
+        "mapping": mapping(contacts),
+        "numbers": numbers_document(contacts.numbers),
+        "other_columns": other_columns(contacts),
+        "corrected": corrected(contacts.numbers),
+        "damaged": contacts.damaged.document(),
+    }
+
+
+def _show_rows(contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None) -> None:
+    for text in contacts.table.unread():
+        note(text)
+    show_numbers(contacts.numbers)
+    show_other_columns(contacts)
+    if rejects.count:
+        note("These rows are not loaded:")
+        where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
+        rejects.report(hint=where)
+
+
+async def _stream(first: Chunk, rest: Iterator[Chunk], advance: Callable[[], None]) -> AsyncIterator[Chunk]:
+    yield first
+    while True:
+        with interruptions.reading():
+            chunk = next(rest, None)
+        if chunk is None:
+            return
+        advance()
+        yield chunk
+        # Lets an interruption in between chunks, also while the file has only bad rows.
+        await anyio.lowlevel.checkpoint()
+
+
+def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None) -> None:
+    made = loaded.made
+    campaign = made.campaign
+    counts = {
+        "missing": to_json(made.missing),
+        "unknown_placeholders": list(made.unknown_placeholders),
+        "placeholder_problems": to_json(contacts.tally.problems()),
+        "text_warnings": to_json(made.text_warnings),
+        "sms_opted_out_excluded": made.opted_out_excluded,
+        "duplicates": loaded.duplicates,
+        "rows": contacts.rows,
+        **_file_document(contacts),
+        "rejected_count": rejects.count,
+    }
+    if state().as_json:
+        warnings = contacts.numbers.warnings(sms=campaign.channel == "sms")
+        echo_json_with(
+            {"number_warnings": warnings, **documents.campaign(campaign), **counts}, "rejected", rejects.items()
+        )
+        return
+    show_warnings(contacts.warnings(sms=campaign.channel == "sms"))
+    document = {
+        "id": campaign.id,
+        "name": campaign.name,
+        "status": campaign.status,
+        "rows": contacts.rows,
+        "loaded": campaign.counters.total,
+        "of them duplicates": loaded.duplicates,
+        "left out, opted out": made.opted_out_excluded,
+        "rejected": rejects.count,
+    }
+    times = {"starts": campaign.scheduled_start_at, "expires": campaign.scheduled_expires_at}
+    document |= {name: time_text(at, campaign.timezone) for name, at in times.items() if at is not None}
+    console().print(fields(document))
+    _show_rows(contacts, rejects, rejects_file)
+    if made.unknown_placeholders:
+        note(explain_placeholders(made.unknown_placeholders, campaign))
+    counted = amount(contacts.loaded, "row")
+    for line in explain_values(contacts.tally.problems(), counted, unknown=made.unknown_placeholders):
+        note(line)
+    for warning in made.text_warnings:
+        note(warning.message)
+    if (parts := _parts_left_out(campaign)) is not None:
+        note(parts)
+    if made.missing:
+        note(explain_obstacles(made.missing, campaign))
+    else:
+        note(f"Start it with: outreach-server campaigns start {campaign.id}")
+
+
+def _size(file: BinaryIO) -> int | None:
+    """Return the size of a file in bytes; None if unknown, as for a pipe."""
+    try:
+        here = file.tell()
+        end = file.seek(0, 2)
+        file.seek(here)
+    except (OSError, ValueError):
+        return None
+    return end
+
+
+@contextmanager
+def _progress(size: int | None) -> Iterator[Callable[[int], None]]:
+    """Show how much of the file has been read, if stderr is a terminal."""
+    out = console(stderr=True)
+    columns = (TextColumn("Loading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as progress:
+        task = progress.add_task("load", total=size)
+        yield lambda position: progress.update(task, completed=position)
+
+
+def _parts_left_out(campaign: Campaign) -> str | None:
+    """Return a hint if a calendar has the holidays of a whole country whose parts have more."""
+    calendar = campaign.holidays
+    if calendar is None or calendar.country is None or calendar.subdivision is not None:
+        return None
+    country, parts = calendar.country, holiday_parts(calendar.country)
+    if not parts:
+        return None
+    named = ", ".join(f"{country}-{part}" for part in parts[:_MAX_PARTS])
+    more = ", and so on" if len(parts) > _MAX_PARTS else ""
+    return (
+        f"Nobody is contacted on the national holidays of {country}. Its parts may have more; --holidays includes them "
+        f"as: {named}{more}."
+    )

@@ -1,0 +1,190 @@
+"""The options of a new campaign of either channel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from typing import Any, Final
+
+import attrs
+import click
+
+from outreach import BusinessHours, NewCallCampaign, NewRecipient, NewSmsCampaign, Outreach, Workspace
+from outreach.models import CallerIdAllocation, CarrierName, Channel
+from outreach.server_support import prepare_recipient
+from outreach_server.cli.campaigns.times import TIMES, business_hours, check_zone, holiday_calendar, read_schedule
+from outreach_server.cli.durations import UTC_NAME
+from outreach_server.cli.setup.hours import Opening
+from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, OneOf, integer_of, text_of
+
+CONCURRENCY: Final = 10
+
+_SMS_ONLY: Final = {"message", "flow_id", "from_number", "carrier", "rate"}
+_CALLS_ONLY: Final = {
+    *("agent_id", "trunk_id", "caller_ids", "double_dial", "ivr", "call_screen", "retry_voicemail"),
+    "batch_concurrency",
+}
+
+_OPTIONS: Final = (
+    click.option("--name", type=text_of(NewSmsCampaign, "name"), required=True, help="The campaign's name."),
+    click.option(
+        "--channel", type=OneOf(["sms", "call"]), default="sms", show_default=True, help="Messages, or calls."
+    ),
+    click.option(
+        "--message", type=text_of(NewSmsCampaign, "body"), help="The text; {{first_name}} or {{any column}} in it."
+    ),
+    click.option("--flow", "flow_id", type=FLOW, help="The automation flow to run, instead of one text."),
+    click.option("--from", "from_number", metavar="NUMBER", help="The sending number."),
+    click.option("--carrier", type=CARRIER, help="The carrier; by default that of the sending number."),
+    click.option(
+        "--rate",
+        type=integer_of(NewSmsCampaign, "rate_per_minute"),
+        default=60,
+        show_default=True,
+        help="Messages a minute.",
+    ),
+    click.option("--agent", "agent_id", type=AGENT, help="Calls: the agent that places them."),
+    click.option("--trunk", "trunk_id", type=TRUNK, help="Calls: the SIP trunk to use."),
+    click.option(
+        "--caller-id",
+        "caller_ids",
+        metavar="NUMBER[=COUNT]",
+        multiple=True,
+        help="Calls: a number to call from, for so many contacts in turn; repeat for a rotation.",
+    ),
+    click.option("--double-dial", is_flag=True, help="Calls: dial a second time at once if nobody answers."),
+    click.option("--retry-voicemail", is_flag=True, help="Calls: call a voicemail again that got the agent's message."),
+    click.option("--ivr", is_flag=True, help="Calls: let the agent navigate phone menus."),
+    click.option("--call-screen", is_flag=True, help="Calls: let the agent answer call screening."),
+    click.option(
+        "--batch-concurrency",
+        type=integer_of(NewCallCampaign, "batch_concurrency"),
+        help=f"Calls: so many at a time; by default {CONCURRENCY}.",
+    ),
+    click.option("--description", type=text_of(NewSmsCampaign, "description"), help="For people."),
+    *TIMES,
+)
+
+
+def campaign_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a new campaign to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@attrs.frozen(kw_only=True)
+class CampaignOptions:
+    """The values of the options, with the options' names."""
+
+    name: str
+    channel: Channel
+    message: str | None
+    flow_id: str | None
+    from_number: str | None
+    carrier: CarrierName | None
+    rate: int
+    agent_id: str | None
+    trunk_id: str | None
+    caller_ids: Sequence[str]
+    double_dial: bool
+    retry_voicemail: bool
+    ivr: bool
+    call_screen: bool
+    batch_concurrency: int | None
+    description: str | None
+    schedule_at: datetime | None
+    expires_at: datetime | None
+    hours: Sequence[Opening]
+    timezone: str | None
+    country: str | None
+    dates: Sequence[date]
+
+    def check(self, ctx: click.Context) -> None:
+        """Check what can be checked without a database.
+
+        Raises:
+            click.UsageError: Options exclude or require each other.
+        """
+        foreign = _SMS_ONLY if self.channel == "call" else _CALLS_ONLY
+        for param in ctx.command.params:
+            named = ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
+            if param.name in foreign and named:
+                raise click.UsageError(f"{param.opts[0]} does not apply to campaigns of channel {self.channel}.")
+        if self.channel == "call" and self.agent_id is None:
+            raise click.UsageError("A calling campaign needs an --agent.")
+        if self.channel == "sms" and (self.message is None) == (self.flow_id is None):
+            raise click.UsageError("Give either a --message or a --flow.")
+        holidays = holiday_calendar(self.country, self.dates) is not None
+        check_zone(self.timezone, self.hours, (self.schedule_at, self.expires_at), holidays)
+        read_schedule(self.schedule_at, self.expires_at, self.zone)
+
+    async def campaign(self, engine: Outreach, workspace: Workspace) -> NewSmsCampaign | NewCallCampaign:
+        """Return the campaign to create."""
+        if self.channel == "call":
+            return NewCallCampaign(
+                **self._shared(),
+                agent_id=self.agent_id or "",
+                batch_concurrency=self.batch_concurrency,
+                trunk_id=self.trunk_id,
+                cli_mode="group" if self.caller_ids else "default",
+                cli_group=await self._caller_ids(engine, workspace) or None,
+                ivr_enabled=self.ivr,
+                call_screen_enabled=self.call_screen,
+                double_dial=self.double_dial,
+                retry_voicemail=self.retry_voicemail,
+            )
+        return NewSmsCampaign(
+            **self._shared(),
+            message_source="custom" if self.flow_id is None else "flow",
+            body=self.message,
+            flow_id=self.flow_id,
+            carrier=self.carrier or await carrier_of(engine, workspace, self.from_number),
+            from_number=self.from_number,
+            rate_per_minute=self.rate,
+        )
+
+    @property
+    def zone(self) -> str:
+        """The zone of the campaign's times."""
+        return self.timezone or UTC_NAME
+
+    def _shared(self) -> dict[str, Any]:
+        schedule = read_schedule(self.schedule_at, self.expires_at, self.zone)
+        return {
+            "name": self.name,
+            "description": self.description,
+            "schedule_type": "scheduled" if self.schedule_at is not None else "immediate",
+            "scheduled_start_at": schedule.begins_at,
+            "scheduled_expires_at": schedule.expires_at,
+            "business_hours": self._hours(),
+            "holidays": holiday_calendar(self.country, self.dates),
+        }
+
+    def _hours(self) -> BusinessHours | None:
+        return business_hours(self.hours, self.timezone, self.batch_concurrency or CONCURRENCY)
+
+    async def _caller_ids(self, engine: Outreach, workspace: Workspace) -> list[CallerIdAllocation]:
+        owned = {number.phone: number.id async for number in engine.numbers.iter_all(workspace.id)}
+        entries = []
+        for written in self.caller_ids:
+            phone, _, count = written.partition("=")
+            if count and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 1_000_000):
+                raise click.UsageError(f"--caller-id {written!r}: {count!r} is not a number of contacts, such as 20.")
+            number = prepare_recipient(NewRecipient(phone_number=phone.strip() or "-"), workspace.default_region).phone
+            if number is None or number not in owned:
+                raise click.ClickException(
+                    f"{phone!r} is not a number of the workspace. Create it: outreach-server numbers create "
+                    f"{workspace.id} PHONE"
+                )
+            entries.append(CallerIdAllocation(number_id=owned[number], phone=number, count=int(count or 1)))
+        return entries
+
+
+async def carrier_of(engine: Outreach, workspace: Workspace, written: str | None) -> CarrierName | None:
+    """Return the carrier of a sending number; None if unknown."""
+    if written is None:
+        return None
+    sender = prepare_recipient(NewRecipient(phone_number=written), workspace.default_region).phone
+    owned = [number async for number in engine.numbers.iter_all(workspace.id) if number.phone == sender]
+    return owned[0].carrier if owned else None

@@ -1,0 +1,112 @@
+"""`campaigns update`: changing a campaign, or what it has not sent yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any
+
+import click
+
+from outreach import Campaign, CampaignStatus, CampaignUpdate, Outreach
+from outreach.errors import ErrorDetail
+from outreach.http import to_json
+from outreach_server.cli import documents
+from outreach_server.cli.base import Command, actor, with_engine
+from outreach_server.cli.campaigns.obstacles import explain_obstacles
+from outreach_server.cli.campaigns.options import carrier_of
+from outreach_server.cli.campaigns.show import show_campaign
+from outreach_server.cli.campaigns.times import (
+    business_hours,
+    check_zone,
+    holiday_calendar,
+    read_schedule,
+    time_options,
+)
+from outreach_server.cli.output import note
+from outreach_server.cli.setup.hours import Opening
+from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, changed, clear, integer_of, text_of
+
+
+@click.command("update", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option("--name", type=text_of(CampaignUpdate, "name"), help="A new name.")
+@click.option("--message", "body", type=text_of(CampaignUpdate, "body"), help="The message template.")
+@click.option("--from", "from_number", metavar="NUMBER", help="The sending number.")
+@click.option(
+    "--carrier", "carrier", type=CARRIER, help="The carrier that sends; by default that of a new sending number."
+)
+@click.option(
+    "--rate", "rate_per_minute", type=integer_of(CampaignUpdate, "rate_per_minute"), help="Messages a minute."
+)
+@click.option("--flow", "flow_id", type=FLOW, help="The automation flow that drives it.")
+@click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
+@click.option("--batch-concurrency", type=integer_of(CampaignUpdate, "batch_concurrency"), help="Calls at a time.")
+@click.option("--description", type=text_of(CampaignUpdate, "description"), help="For people.")
+@time_options
+@click.option("--no-schedule-at", is_flag=True, help="Begin at once after the start.")
+@click.option("--no-expires-at", is_flag=True, help="Never expire.")
+@click.option("--no-hours", is_flag=True, help="Contact people at any hour of the day.")
+@click.option("--no-holidays", is_flag=True, help="Contact people on holidays too.")
+def update_(
+    campaign_id: str,
+    schedule_at: datetime | None,
+    expires_at: datetime | None,
+    hours: Sequence[Opening],
+    timezone: str | None,
+    country: str | None,
+    dates: Sequence[date],
+    no_schedule_at: bool,
+    no_expires_at: bool,
+    no_hours: bool,
+    no_holidays: bool,
+    **options: Any,
+) -> None:
+    """Change a campaign; one that has not started becomes ready once nothing is missing.
+
+    Of one that has started, text, rate, hours and expiry change for what has not been sent. New hours or holidays
+    replace all previous ones.
+    """
+    check_zone(timezone, hours, (schedule_at, expires_at), bool(country or dates))
+    changes = changed(**options, scheduled_start_at=schedule_at, scheduled_expires_at=expires_at)
+    clear(changes, "scheduled_start_at", no_schedule_at, option="schedule-at")
+    clear(changes, "scheduled_expires_at", no_expires_at, option="expires-at")
+    _exclude("hours", bool(hours), no_hours)
+    _exclude("holidays", bool(country or dates), no_holidays)
+    times = bool(hours or no_hours or country or dates or no_holidays)
+    if not changes and not times:
+        raise click.UsageError("Name something to change; see --help.")
+
+    async def work(engine: Outreach) -> tuple[Campaign, Sequence[ErrorDetail]]:
+        before = await engine.campaigns.get_anywhere(campaign_id)
+        workspace_id = before.workspace_id
+        wanted = await _with_carrier(engine, workspace_id, changes)
+        schedule = read_schedule(schedule_at, expires_at, timezone or before.timezone)
+        wanted |= changed(scheduled_start_at=schedule.begins_at, scheduled_expires_at=schedule.expires_at)
+        observed = before.business_hours is not None and before.business_hours.enabled
+        if hours or no_hours or (timezone is not None and not observed):
+            wanted["business_hours"] = business_hours(hours, timezone, before.batch_concurrency)
+        if country or dates or no_holidays:
+            wanted["holidays"] = holiday_calendar(country, dates)
+        updated = await engine.campaigns.update(workspace_id, campaign_id, CampaignUpdate(**wanted), actor=actor())
+        if updated.status not in {CampaignStatus.DRAFT, CampaignStatus.READY}:
+            return updated, ()
+        return updated, await engine.campaigns.start_problems(workspace_id, campaign_id)
+
+    updated, missing = with_engine(work)
+    show_campaign({**documents.campaign(updated), "missing": to_json(missing)}, updated.timezone)
+    if missing:
+        note(explain_obstacles(missing, updated))
+
+
+async def _with_carrier(engine: Outreach, workspace_id: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """Add the carrier of a new sending number, unless one is given or none is known."""
+    if "carrier" in changes or not changes.get("from_number"):
+        return dict(changes)
+    carrier = await carrier_of(engine, await engine.workspaces.get(workspace_id), changes["from_number"])
+    return {**changes, **({} if carrier is None else {"carrier": carrier})}
+
+
+def _exclude(name: str, is_given: bool, is_cleared: bool) -> None:
+    if is_given and is_cleared:
+        raise click.UsageError(f"--{name} and --no-{name} exclude each other.")

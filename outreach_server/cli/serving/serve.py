@@ -1,0 +1,169 @@
+"""`serve`: the HTTP server."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from typing import Final
+
+import click
+from anyio import to_thread
+
+from outreach import ConfigError, Outreach
+from outreach.database import shown_url
+from outreach_server.cli.base import state
+from outreach_server.cli.output import echo_json
+from outreach_server.cli.reading import parser_command
+from outreach_server.cli.serving.metrics_address import answering, metrics_of
+from outreach_server.cli.serving.serving import Server, bind_metrics, run_fast, url_of
+from outreach_server.cli.serving.sockets import listening
+from outreach_server.cli.serving.supervision import Pulse, ServiceManager
+from outreach_server.cli.setup.setting_flags import ConfiguredCommand, given, setting_options
+from outreach_server.cli.upkeep.archives import unreadable_archives
+from outreach_server.cli.upkeep.copied import dispatch_copied_option, reclaim
+from outreach_server.cli.upkeep.database_place import place_of
+from outreach_server.config import ServerConfig
+from outreach_server.listening.proxies import TrustedProxies
+from outreach_server.listening.tls import CertificateFiles
+
+_log = logging.getLogger("outreach_server")
+
+_EMPTY: Final = (
+    "It is new and empty. If you meant another one, stop this and name it with --database; else start with: "
+    "outreach-server workspaces create NAME"
+)
+
+
+def _certificates(config: ServerConfig) -> CertificateFiles | None:
+    """Return the files to serve HTTPS with, if any.
+
+    Raises:
+        ConfigError: They cannot be used, or there is a key alone.
+    """
+    if config.tls_certificate is not None:
+        return CertificateFiles(config.tls_certificate, config.tls_key)
+    if config.tls_key is not None:
+        raise ConfigError(f"tls_key is {config.tls_key}, without tls_certificate: name both files, or neither.")
+    return None
+
+
+@click.command(cls=ConfiguredCommand)
+@click.option(
+    "--carrier",
+    "carriers",
+    multiple=True,
+    metavar="NAME",
+    help="A carrier of an installed adapter that requests may name too; repeatable.",
+)
+@dispatch_copied_option
+@setting_options
+def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool | None) -> None:
+    """Serve the HTTP interface, and send what is due, until Ctrl-C or SIGTERM.
+
+    Every setting is an option, a variable and a key of the file that --config names; the first of them counts.
+    """
+    from outreach_server.app import create_app
+    from outreach_server.monitoring.log_lines import log_to_stderr
+    from outreach_server.monitoring.request_spans import warn_if_spans_are_lost
+
+    as_json = state().as_json
+    config, simulator = state().configuration(given(flags))
+    url, dispatch = config.database_url, config.dispatch
+    place = place_of(url)
+    if dispatch_copied:
+        reclaim(url)
+    log_to_stderr(config.log_level, config.log_format)
+    metrics = metrics_of(config, place.path)
+    manager, pulse = ServiceManager.of_environment(), Pulse(config.lease_seconds)
+    certificates = _certificates(config)
+    proxies = TrustedProxies(config.proxy_headers) if config.proxy_headers is not None else None
+    with ExitStack() as stack:
+        listeners = stack.enter_context(listening(config))
+        side_listener = stack.enter_context(bind_metrics(config))
+        scheme = "http" if certificates is None else "https"
+        addresses = [url_of(listener, scheme) for listener in listeners]
+        scraped = None if side_listener is None else f"{url_of(side_listener)}/metrics"
+
+        def started() -> None:
+            if as_json:
+                shown = {"database": shown_url(url), "database_path": place.path, "database_is_new": place.new}
+                echo_json({"url": addresses[0], **shown, "dispatch": dispatch, "metrics_url": scraped})
+            what = "New database" if place.new else "Database"
+            _announce(
+                [
+                    *(_serving(address) for address in addresses),
+                    *([] if scraped is None else [f"Metrics {scraped}"]),
+                    f"{what} {place.path}{'' if dispatch else ', without dispatch'}. Ctrl-C stops it.",
+                    *([_EMPTY] if place.new else []),
+                ],
+                log_format=config.log_format,
+            )
+            manager.ready(f"Serving {', '.join(addresses)}")
+
+        app = create_app(
+            url,
+            dispatch=dispatch,
+            config=config,
+            simulator=simulator,
+            max_body_bytes=config.max_body_bytes,
+            spool_directory=config.spool_directory,
+            parser_command=parser_command(),
+            carriers=carriers,
+            metrics=metrics,
+            tracing=config.tracing,
+            cors_origins=config.cors_origins,
+        )
+
+        if config.tracing:
+            warn_if_spans_are_lost()
+
+        def alive() -> None:
+            engine = app.state.server.open_engine
+            if engine is not None and pulse.is_alive(engine.health()):
+                manager.alive()
+
+        server = Server(
+            app,
+            *listeners,
+            level=config.log_level,
+            on_started=started,
+            on_second=alive,
+            on_stopping=manager.stopping,
+            root_path=config.root_path,
+            certificates=certificates,
+            proxies=proxies,
+            keep_alive_seconds=config.keep_alive_seconds,
+        )
+
+        async def run() -> None:
+            # Opened once before listening, so that problems of the database are reported first.
+            async with Outreach.open(url, migrate=True, config=config, simulator=simulator):
+                pass
+            if not dispatch:
+                # An engine that dispatches names them itself.
+                for one in await to_thread.run_sync(unreadable_archives, url):
+                    _log.warning("%s", one.problem, extra={"action": "archive_missing"})
+            side_app = None if metrics is None else metrics.app()
+            async with answering(side_app, side_listener, level=config.log_level):
+                await server.serve()
+
+        run_fast(run)
+
+
+def _serving(address: str) -> str:
+    documented = "" if address.startswith("unix:") else f"  (documentation: {address}/docs)"
+    return f"Serving {address}{documented}"
+
+
+def _announce(sentences: Sequence[str], *, log_format: str) -> None:
+    from outreach_server.monitoring.log_lines import write_line
+
+    for sentence in sentences:
+        if log_format == "json":
+            # What reads lines of JSON gets nothing else.
+            _log.info("%s", sentence, extra={"action": "serving"})
+        elif not write_line(sentence):
+            # A full disk of the log, or a log pipe without a reader, does not stop the server.
+            with suppress(OSError):
+                click.echo(sentence, err=True)
