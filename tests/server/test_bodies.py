@@ -200,7 +200,7 @@ def test_one_workspace_has_one_helper_at_a_time(tmp_path: Path) -> None:
     spool.mkdir()
     waiting = [
         "import json, pathlib, time",
-        "from outreach_server import parser_process as helper",
+        "from outreach_server.bodies import parser_process as helper",
         "body, reading = sys.argv[1:]",
         "name = json.loads(reading)['default_region'] + pathlib.Path(body).parent.name",
         f"pathlib.Path({str(begun)!r}, name).touch()",
@@ -265,7 +265,7 @@ def test_a_large_body_for_the_other_channel(spooling: Service) -> None:
 
 HALF = [
     "import io, json, pathlib",
-    "from outreach_server import parser_process as helper, reading",
+    "from outreach_server.bodies import parser_process as helper, reading",
     "out = io.BytesIO()",
     "helper.read_body(pathlib.Path(sys.argv[1]), reading.ParseOptions(**json.loads(sys.argv[2])), out)",
     "sys.stdout.buffer.write(out.getvalue()[:-100_000])",
