@@ -54,12 +54,12 @@ class CampaignIn(BaseModel):
 
     name: str = Field(min_length=1, max_length=100)
     description: str | None = Field(default=None, max_length=500)
-    message_mode: Literal["one_way", "conversational"] = "one_way"
-    message_source: Literal["custom", "flow"] = "custom"
-    body: str | None = Field(default=None, max_length=1600)
+    sms_mode: Literal["one_way", "conversational"] = "one_way"
+    sms_message_source: Literal["custom", "flow"] = "custom"
+    message_body: str | None = Field(default=None, max_length=1600)
     sms_carrier: Literal["twilio", "telnyx", "vonage"] | None = None
-    from_number: str | None = None
-    rate_per_minute: int = Field(default=60, ge=1, le=600)
+    sms_from_number: str | None = None
+    sms_rate_per_minute: int = Field(default=60, ge=1, le=600)
     recipients: list[RecipientIn] = Field(min_length=1)
 
 
@@ -91,13 +91,13 @@ class CampaignOut(BaseModel):
     channel: str
     batch_concurrency: int
     csv_column_headers: list[str]
-    message_mode: str
-    message_source: str
-    body: str | None
-    flow_id: str | None
+    sms_mode: str
+    sms_message_source: str
+    sms_message_body: str | None
+    sms_flow_id: str | None
     sms_carrier: str | None
-    from_number: str | None
-    rate_per_minute: int
+    sms_from_number: str | None
+    sms_rate_per_minute: int
 
 
 class CreatedOut(CampaignOut):
@@ -201,12 +201,12 @@ async def create_campaign(session: Session, workspace_id: Caller, new: CampaignI
     people = [person for person in new.recipients if person.phone_number not in registered]
     if not people:
         raise HTTPException(400)
-    ready = new.body and new.carrier and new.from_number
+    ready = new.message_body and new.sms_carrier and new.sms_from_number
     campaign = Campaign(
         **new.model_dump(exclude={"recipients", "message_body"}),
         id=new_id(),
         workspace_id=workspace_id,
-        body=new.body,
+        sms_message_body=new.message_body,
         status="ready" if ready else "draft",
         total_recipients=len(people),
         pending_calls=len(people),

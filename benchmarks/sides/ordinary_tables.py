@@ -87,13 +87,13 @@ class Campaign(Base):
     channel: Mapped[str] = mapped_column(default="sms")
     batch_concurrency: Mapped[int] = mapped_column(default=10)
     csv_column_headers: Mapped[list[str]] = mapped_column(JSON, default=list)
-    message_mode: Mapped[str] = mapped_column(default="one_way")
-    message_source: Mapped[str] = mapped_column(default="custom")
+    sms_mode: Mapped[str] = mapped_column(default="one_way")
+    sms_message_source: Mapped[str] = mapped_column(default="custom")
     sms_message_body: Mapped[str | None]
-    flow_id: Mapped[str | None]
+    sms_flow_id: Mapped[str | None]
     sms_carrier: Mapped[str | None]
     sms_from_number: Mapped[str | None]
-    rate_per_minute: Mapped[int] = mapped_column(default=60)
+    sms_rate_per_minute: Mapped[int] = mapped_column(default=60)
 
 
 class Recipient(Base):
