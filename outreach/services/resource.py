@@ -1,7 +1,12 @@
 """What a workspace's owner sets up: the methods that all such services share, written once.
 
 A resource is a subclass of `Resource` that names its models and its table. It overrides the methods that begin with an
-underscore where it has rules of its own.
+underscore where it has rules of its own. Beside the service, a resource has:
+
+- its models in `models/resources.py`, and its kind of rows in `storage/unit_of_work/kinds.py` with a migration
+- a line in `engine.py`, from which the methods of `outreach.sync` follow
+- operations, if any: an entry of `MANAGED` in `outreach_server/endpoints/manage/resources.py`, and scopes
+- commands, if any: a module in `outreach_server/cli/setup`, and a line in `outreach_server/cli/root.py`
 """
 
 from __future__ import annotations

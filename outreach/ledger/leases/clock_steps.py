@@ -1,6 +1,8 @@
 """Waits that are no longer right: the clock was set back, or contact rules or a campaign's hours have changed.
 
-Times from before a step are trusted only as far as they can be true.
+Times from before a step are trusted only as far as they can be true. The leader notes between which moments the clock
+was not set; only that time proves that a request has ended. The price: an operator may retry about a minute after a
+server has started, and a clock set forth by a day makes idempotency keys expire.
 """
 
 from __future__ import annotations
