@@ -11,7 +11,7 @@ from typing import Final
 import anyio.lowlevel
 import attrs
 
-from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.errors import InvalidRequest, Problem
 from outreach.insight.preflight import SLICE, Setup, read_setup, read_slice, start_of, turn_of
 from outreach.ledger.common import campaign_of
 from outreach.ledger.provider_throttles import throttle_of_campaign
@@ -302,6 +302,6 @@ def _check(given: ForecastAssumptions) -> None:
         most = 1.0 if field.name.endswith("_rate") else 86_400.0
         right = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
         if not right:
-            details.append(ErrorDetail(f"assumptions.{field.name}", f"must be a number from 0 to {most:g}"))
+            details.append(Problem(path=f"assumptions.{field.name}", message=f"must be a number from 0 to {most:g}"))
     if details:
         raise InvalidRequest(details=details)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from outreach.models.account import (
     PROVIDERS,
     Account,
-    AdapterProblem,
     CallbackRecord,
     Misdirection,
     Provider,
@@ -52,7 +51,7 @@ from outreach.models.campaign_report import (
     TimeBucket,
 )
 from outreach.models.database import CampaignGroup, EngineFigures
-from outreach.models.diagnosis import DatabaseCode, Diagnosis, DiagnosisFinding, DiagnosisSeverity, EngineCode
+from outreach.models.diagnosis import DatabaseCode, Diagnosis, EngineCode
 from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, OperatorDecision, UnknownDispatchCount
 from outreach.models.fields import Bounds, Length, bounds_of
 from outreach.models.forecast import (
@@ -122,20 +121,16 @@ from outreach.models.states import (
 )
 from outreach.models.status import (
     AccountInTrouble,
-    CampaignBlocker,
     DiskUse,
     DispatchedBy,
     DispatcherHealth,
     DispatcherState,
     DispatchOverview,
     EngineStatus,
-    FindingKind,
     PausedCampaign,
     Readiness,
     RunningCampaign,
-    Severity,
     StartCheck,
-    StatusFinding,
     ThrottledProvider,
 )
 from outreach.models.trail import ContactHistory, TrailRule, TrailStep, TrailStepKind
@@ -169,7 +164,6 @@ __all__ = [
     "UNSET",
     "Account",
     "AccountInTrouble",
-    "AdapterProblem",
     "Agent",
     "AgentDirection",
     "AgentSnapshot",
@@ -191,7 +185,6 @@ __all__ = [
     "CallerIdAllocation",
     "Campaign",
     "CampaignAction",
-    "CampaignBlocker",
     "CampaignCreated",
     "CampaignGroup",
     "CampaignReport",
@@ -210,8 +203,6 @@ __all__ = [
     "CreatedApiKey",
     "DatabaseCode",
     "Diagnosis",
-    "DiagnosisFinding",
-    "DiagnosisSeverity",
     "DiskUse",
     "Dispatch",
     "DispatchCount",
@@ -230,7 +221,6 @@ __all__ = [
     "ExportedReply",
     "FailureClass",
     "FailureCount",
-    "FindingKind",
     "Flow",
     "FlowStep",
     "FlowUpdate",
@@ -298,13 +288,11 @@ __all__ = [
     "RunningCampaign",
     "ScheduleType",
     "SegmentShare",
-    "Severity",
     "SmsMessageSource",
     "SmsMode",
     "SmsSettings",
     "SmsSettingsUpdate",
     "StartCheck",
-    "StatusFinding",
     "TextWarning",
     "ThrottledProvider",
     "TimeBucket",

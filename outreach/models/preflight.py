@@ -8,7 +8,7 @@ from typing import Literal
 
 import attrs
 
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.models.base import Channel
 from outreach.models.prices import Cost
 
@@ -236,8 +236,8 @@ class Preflight:
     left_out: tuple[LeftOut, ...]
     held_back: tuple[HeldBack, ...]
     ends_early: Mapping[str, int]
-    problems: Sequence[ErrorDetail]
-    warnings: Sequence[ErrorDetail]
+    problems: Sequence[Problem]
+    warnings: Sequence[Problem]
     unknown_placeholders: tuple[str, ...]
     placeholder_problems: tuple[PlaceholderProblem, ...]
     text_warnings: tuple[TextWarning, ...]

@@ -9,7 +9,7 @@ from typing import Any, Final
 from starlette.requests import Request
 
 from outreach import InvalidRequest
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.server_support import did_you_mean, nearest
 from outreach_server.bodies.query import query_pairs
 
@@ -31,22 +31,22 @@ def read_query(request: Request, **rules: Rule) -> Mapping[str, Any]:
     Raises:
         InvalidRequest: One is unknown, repeated or invalid; the details name each.
     """
-    details: list[ErrorDetail] = []
+    details: list[Problem] = []
     values: dict[str, Any] = {}
     for name, text in query_pairs(request.scope["query_string"]):
         rule = rules.get(name)
         if rule is None:
             known = ", ".join(rules) or "none"
             message = f"is not a parameter of this operation, which has: {known}{did_you_mean(nearest(name, rules))}"
-            details.append(ErrorDetail(name[:_MAX_TEXT_LENGTH], message))
+            details.append(Problem(path=name[:_MAX_TEXT_LENGTH], message=message))
         elif name in values:
-            details.append(ErrorDetail(name, "must be given once"))
+            details.append(Problem(path=name, message="must be given once"))
         else:
             try:
                 values[name] = rule(text)
             except ValueError as error:
                 values[name] = None
-                details.append(ErrorDetail(name, str(error)))
+                details.append(Problem(path=name, message=str(error)))
     if details:
         raise InvalidRequest(details=details)
     return values

@@ -9,7 +9,7 @@ from typing import Literal
 import click
 
 from outreach import Campaign, CampaignStatus, Outreach
-from outreach.errors import CannotStart, ErrorDetail
+from outreach.errors import CannotStart, Problem
 from outreach.http import to_json
 from outreach.models import StartCheck
 from outreach.protocols import SystemClock
@@ -20,13 +20,6 @@ from outreach_server.cli.campaigns.campaign_test_send import test_send_
 from outreach_server.cli.campaigns.copies import archive_, clone_, follow_up_, unarchive_
 from outreach_server.cli.campaigns.forecast import forecast_
 from outreach_server.cli.campaigns.importing import import_
-from outreach_server.cli.campaigns.obstacles import (
-    contacts_checked,
-    explain_failing,
-    explain_start,
-    explain_values,
-    started_late,
-)
 from outreach_server.cli.campaigns.picture import waiting_text
 from outreach_server.cli.campaigns.preflight import preflight_
 from outreach_server.cli.campaigns.report import export_, report_
@@ -37,7 +30,14 @@ from outreach_server.cli.campaigns.why import why_
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.output import amount, echo_json, note, show_list
-from outreach_server.cli.serving.no_dispatcher import no_dispatcher_text
+from outreach_server.cli.problems import (
+    contacts_checked,
+    explain_failing,
+    explain_start,
+    explain_values,
+    problem_text,
+    started_late,
+)
 from outreach_server.cli.upkeep.erasing import delete_
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE, OneOf
 
@@ -112,7 +112,7 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
                 actor=actor(),
             )
         except CannotStart as error:
-            raise click.ClickException(explain_start(error, campaign)) from None
+            raise click.ClickException(explain_start(error.details, campaign)) from None
         return started, checked, await _hint(engine, started, _follow)
 
     started, checked, hint = with_engine(work)
@@ -135,7 +135,7 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
         note(f"Its start, {_start_text(started)}, has passed: it starts at once.")
 
 
-def _warn(warnings: Sequence[ErrorDetail]) -> None:
+def _warn(warnings: Sequence[Problem]) -> None:
     for warning in warnings:
         note(f"Warning: {warning.message}")
 
@@ -153,9 +153,9 @@ def _move(name: str, description: str, hint: Hint | None) -> click.Command:
 
     @click.argument("campaign_id", type=CAMPAIGN)
     def command(campaign_id: str) -> None:
-        async def work(engine: Outreach) -> tuple[Campaign, str | None, Sequence[ErrorDetail]]:
+        async def work(engine: Outreach) -> tuple[Campaign, str | None, Sequence[Problem]]:
             campaign = await engine.campaigns.get_anywhere(campaign_id)
-            warnings: Sequence[ErrorDetail] = ()
+            warnings: Sequence[Problem] = ()
             if name == "resume":
                 warnings = await engine.campaigns.start_warnings(campaign.workspace_id, campaign_id)
             try:
@@ -163,7 +163,7 @@ def _move(name: str, description: str, hint: Hint | None) -> click.Command:
                     campaign.workspace_id, campaign_id, actor=actor()
                 )
             except CannotStart as error:
-                raise click.ClickException(explain_start(error, campaign)) from None
+                raise click.ClickException(explain_start(error.details, campaign)) from None
             return moved, await _hint(engine, moved, hint), warnings
 
         moved, told, warnings = with_engine(work)
@@ -192,11 +192,8 @@ async def _follow(engine: Outreach, campaign: Campaign) -> str:
         sentence = waiting_text(campaign, SystemClock().now()) or ""
     else:
         sentence = f"Follow it with: outreach-server campaigns watch {campaign.id}"
-    dispatching = (await engine.status(campaign.workspace_id)).dispatching
-    if dispatching.problem is None:
-        return sentence
-    why = dispatching.problem if dispatching.copied_to is not None else no_dispatcher_text(dispatching.problem)
-    return f"{sentence}\n{why}"
+    problem = (await engine.status(campaign.workspace_id)).dispatching.problem
+    return sentence if problem is None else f"{sentence}\n{problem_text(problem, engine.now())}"
 
 
 async def _resumable(_: Outreach, campaign: Campaign) -> str:

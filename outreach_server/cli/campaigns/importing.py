@@ -18,7 +18,6 @@ from outreach.models import Preflight, PreparedRecipient
 from outreach.server_support import Field, expected_names, holiday_parts, is_blank
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
-from outreach_server.cli.campaigns.obstacles import explain_obstacles, explain_placeholders, explain_values
 from outreach_server.cli.campaigns.options import CampaignOptions, campaign_options
 from outreach_server.cli.campaigns.preflight import show_preflight
 from outreach_server.cli.durations import time_text
@@ -38,6 +37,7 @@ from outreach_server.cli.lists.import_report import (
 )
 from outreach_server.cli.lists.rejects import Rejects
 from outreach_server.cli.output import amount, console, echo_json_with, fields, note
+from outreach_server.cli.problems import explain_placeholders, explain_start, explain_values
 from outreach_server.cli.tables import open_table
 from outreach_server.cli.values import WORKSPACE, name_of, region_option
 
@@ -386,7 +386,7 @@ def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_fil
     if (parts := _parts_left_out(campaign)) is not None:
         note(parts)
     if made.missing:
-        note(explain_obstacles(made.missing, campaign))
+        note(explain_start(made.missing, campaign))
     else:
         note(f"Start it with: outreach-server campaigns start {campaign.id}")
 

@@ -14,12 +14,12 @@ import click
 from outreach import Call, CallStatus, Message, NewCall, NewMessage, Outreach
 from outreach.http import to_json, write_call
 from outreach.models import CarrierName, ProviderFailure
+from outreach.server_support import SERVE
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, with_engine
 from outreach_server.cli.campaigns import explained
 from outreach_server.cli.campaigns.verdicts import ENDED, pending_text, succeeded
 from outreach_server.cli.output import note
-from outreach_server.cli.serving.no_dispatcher import SERVE
 from outreach_server.cli.serving.sandboxed import note_sandbox
 from outreach_server.cli.upkeep.throttles import QUEUED, throttled_until, why_queued
 from outreach_server.cli.values import AGENT, CARRIER, WORKSPACE

@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from outreach import Campaign, CampaignStatus, CampaignUpdate, Outreach
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.http import to_json
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, with_engine
-from outreach_server.cli.campaigns.obstacles import explain_obstacles
 from outreach_server.cli.campaigns.options import carrier_of
 from outreach_server.cli.campaigns.show import show_campaign
 from outreach_server.cli.campaigns.times import (
@@ -24,6 +23,7 @@ from outreach_server.cli.campaigns.times import (
     time_options,
 )
 from outreach_server.cli.output import note
+from outreach_server.cli.problems import explain_start
 from outreach_server.cli.setup.hours import Opening
 from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, changed, clear, integer_of, text_of
 
@@ -77,7 +77,7 @@ def update_(
     if not changes and not times:
         raise click.UsageError("Name something to change; see --help.")
 
-    async def work(engine: Outreach) -> tuple[Campaign, Sequence[ErrorDetail]]:
+    async def work(engine: Outreach) -> tuple[Campaign, Sequence[Problem]]:
         before = await engine.campaigns.get_anywhere(campaign_id)
         workspace_id = before.workspace_id
         wanted = await _with_carrier(engine, workspace_id, changes)
@@ -96,7 +96,7 @@ def update_(
     updated, missing = with_engine(work)
     show_campaign({**documents.campaign(updated), "missing": to_json(missing)}, updated.timezone)
     if missing:
-        note(explain_obstacles(missing, updated))
+        note(explain_start(missing, updated))
 
 
 async def _with_carrier(engine: Outreach, workspace_id: str, changes: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import NotFound
-from outreach.errors import CannotStart, ErrorDetail
+from outreach.errors import CannotStart, Problem
 from outreach.http import in_update_names, read_campaign_start, write_managed_campaign
 from outreach.models import CampaignAction
 from outreach_server.bodies.body import Body
@@ -34,7 +34,7 @@ class _Move(HTTPEndpoint):
         options, body = await self.read(request)
         # Its method has the action's name.
         move = getattr(engine.campaigns, self.action.value)
-        warnings: Sequence[ErrorDetail] = ()
+        warnings: Sequence[Problem] = ()
         if self.action in _WARNED_OF:
             # Where the campaign is gone, a used key still replays its answer.
             with suppress(NotFound):
