@@ -69,7 +69,6 @@ from outreach.models.preflight import (
     CostlyCharacter,
     Encodings,
     HeldBack,
-    HeldBackRule,
     LeftOut,
     LeftOutRule,
     PlaceholderProblem,
@@ -133,7 +132,7 @@ from outreach.models.status import (
     StartCheck,
     ThrottledProvider,
 )
-from outreach.models.trail import ContactHistory, TrailRule, TrailStep, TrailStepKind
+from outreach.models.trail import ContactHistory, HeldBackRule, TrailRule, TrailStep, TrailStepKind
 from outreach.models.unsubscribe import (
     NewUnsubscribes,
     Unsubscribe,

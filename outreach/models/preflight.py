@@ -11,6 +11,7 @@ import attrs
 from outreach.errors import Problem
 from outreach.models.base import Channel
 from outreach.models.prices import Cost
+from outreach.models.trail import HeldBackRule
 
 LeftOutRule = Literal[
     "opted_out",
@@ -29,9 +30,6 @@ LeftOutRule = Literal[
 `hours_never_fit`: they are, but never while the campaign is open. These three end as `skipped: timezone_unknown`.
 `expires_first`: the campaign expires before they may be contacted.
 """
-
-HeldBackRule = Literal["contact_hours", "frequency_cap", "unclear_reply"]
-"""Why a contact is not contacted at its turn, but later."""
 
 
 @attrs.frozen(kw_only=True)

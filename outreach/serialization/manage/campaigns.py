@@ -27,7 +27,7 @@ from outreach.models.fields import OneOf
 from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus
-from outreach.models.trail import TRAIL_RULES, ContactHistory, TrailStep, TrailStepKind
+from outreach.models.trail import ContactHistory, TrailStep, TrailStepKind
 from outreach.rules.explanations import PAUSE_REASONS, describe_reason
 from outreach.serialization.campaigns import SMS_NAMES, sending_number, times_rules
 from outreach.serialization.documents import Document, document_of, to_json, write_blocker
@@ -197,7 +197,7 @@ def _last_report(steps: Sequence[TrailStep]) -> MessageStatus | None:
 
 def _step(step: TrailStep, failure: ProviderFailure | None) -> Document:
     shown = failure if step.what in _WITH_FAILURE else None
-    return {**document_of(step), "rule_text": TRAIL_RULES[step.rule], **write_failure(shown)}
+    return {**document_of(step), "rule_text": step.rule.text, **write_failure(shown)}
 
 
 def _name(kind: type[Event]) -> str:
