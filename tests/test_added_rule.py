@@ -33,7 +33,7 @@ EDITS = {
         ('"frequency_cap", "unclear_reply"]', '"quiet_days", '),
         (
             "    FREQUENCY_CAP = (",
-            '    QUIET_DAYS = "quiet_days", "Nobody is contacted on the quiet days (docs/rules.md#days)."\n',
+            '    QUIET_DAYS = "quiet_days", "Nobody is contacted on the quiet days."\n',
         ),
     ),
     "outreach/rules/holding.py": (
