@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal
+from typing import Final, Literal
 
 import click
 
@@ -17,7 +17,7 @@ from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.campaigns.campaign_test_send import test_send_
-from outreach_server.cli.campaigns.copies import archive_, clone_, follow_up_, unarchive_
+from outreach_server.cli.campaigns.copies import clone_, follow_up_
 from outreach_server.cli.campaigns.forecast import forecast_
 from outreach_server.cli.campaigns.importing import import_
 from outreach_server.cli.campaigns.obstacles import (
@@ -47,15 +47,6 @@ _COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending"
 @click.group(cls=Group)
 def campaigns() -> None:
     """Create, show and control campaigns."""
-
-
-campaigns.add_command(import_)
-campaigns.add_command(watch_)
-campaigns.add_command(update_)
-campaigns.add_command(why_)
-campaigns.add_command(preflight_)
-campaigns.add_command(forecast_)
-campaigns.add_command(test_send_)
 
 
 @campaigns.command("list")
@@ -147,9 +138,18 @@ def _start_text(campaign: Campaign) -> str:
 Hint = Callable[[Outreach, Campaign], Awaitable[str]]
 """A hint for people after a campaign was moved."""
 
+_MOVED: Final = "Campaign {name!r} is {status}."
 
-def _move(name: str, description: str, hint: Hint | None) -> click.Command:
-    """Return the command that moves a campaign."""
+
+def _move(name: str, description: str, hint: Hint | None = None, *, sentence: str = _MOVED) -> click.Command:
+    """Return the command that moves a campaign by the service's method of the same name.
+
+    Args:
+        name: The command's name.
+        description: Its help.
+        hint: What people do next, if anything.
+        sentence: What has happened, with `{name}` and `{status}`.
+    """
 
     @click.argument("campaign_id", type=CAMPAIGN)
     def command(campaign_id: str) -> None:
@@ -167,7 +167,8 @@ def _move(name: str, description: str, hint: Hint | None) -> click.Command:
             return moved, await _hint(engine, moved, hint), warnings
 
         moved, told, warnings = with_engine(work)
-        _show_moved(moved, told, {"warnings": [one.message for one in warnings]} if name == "resume" else {})
+        more = {"warnings": [one.message for one in warnings]} if name == "resume" else {}
+        _show_moved(moved, told, more, sentence=sentence)
         _warn(warnings)
 
     return click.command(name, cls=Command, help=description)(command)
@@ -178,11 +179,13 @@ async def _hint(engine: Outreach, moved: Campaign, hint: Hint | None) -> str | N
     return None if hint is None or state().as_json else await hint(engine, moved)
 
 
-def _show_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = MappingProxyType({})) -> None:
+def _show_moved(
+    moved: Campaign, hint: str | None, more: Mapping[str, object] = MappingProxyType({}), *, sentence: str = _MOVED
+) -> None:
     if state().as_json:
         echo_json({**documents.campaign(moved), **more})
         return
-    click.echo(f"Campaign {moved.name!r} is {moved.status}.")
+    click.echo(sentence.format(name=moved.name, status=moved.status))
     if hint is not None:
         note(hint)
 
@@ -235,15 +238,21 @@ def cancel(campaign_id: str, yes: bool) -> None:
     _show_moved(moved, hint if moved.counters.open else None)
 
 
-for name, description, hint in (
-    ("pause", "Pause a campaign; no new message of it is sent.", _resumable),
-    ("resume", "Resume a paused campaign.", _follow),
-    ("unschedule", "Take a scheduled campaign back to ready.", None),
+for command in (
+    _move("pause", "Pause a campaign; no new message of it is sent.", _resumable),
+    _move("resume", "Resume a paused campaign.", _follow),
+    _move("unschedule", "Take a scheduled campaign back to ready."),
+    _move(
+        "archive",
+        "Hide a campaign from lists; it is not changed otherwise.",
+        sentence="Campaign {name!r} is archived.",
+    ),
+    _move(
+        "unarchive",
+        "Bring an archived campaign back into the lists.",
+        sentence="Campaign {name!r} is in the lists again.",
+    ),
+    *(import_, watch_, update_, why_, preflight_, forecast_, test_send_),
+    *(show_, recipients_, report_, export_, clone_, follow_up_, delete_),
 ):
-    campaigns.add_command(_move(name, description, hint))
-campaigns.add_command(show_)
-campaigns.add_command(recipients_)
-campaigns.add_command(report_)
-campaigns.add_command(export_)
-for command in (clone_, follow_up_, archive_, unarchive_, delete_):
     campaigns.add_command(command)

@@ -1,4 +1,4 @@
-"""`campaigns clone`, `follow-up`, `archive` and `unarchive`."""
+"""`campaigns clone` and `follow-up`: campaigns made of another one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from outreach import Campaign, Outreach
+from outreach import Outreach
 from outreach.http import to_json
 from outreach.models import CampaignCreated, FollowUpCreated, NewFollowUp
 from outreach_server.cli import documents
@@ -96,28 +96,3 @@ def _show_created(created: CampaignCreated, more: documents.Document) -> None:
     if created.opted_out_excluded:
         note(f"{created.opted_out_excluded:,} are on the unsubscribe register and were left out.")
     note(f"Start it with: outreach-server campaigns start {campaign.id}")
-
-
-def _archive_command(name: str, description: str, sentence: str) -> click.Command:
-    @click.argument("campaign_id", type=CAMPAIGN)
-    def command(campaign_id: str) -> None:
-        async def work(engine: Outreach) -> Campaign:
-            campaign = await engine.campaigns.get_anywhere(campaign_id)
-            changed: Campaign = await getattr(engine.campaigns, name)(campaign.workspace_id, campaign_id, actor=actor())
-            return changed
-
-        changed = with_engine(work)
-        if state().as_json:
-            echo_json(documents.campaign(changed))
-        else:
-            click.echo(sentence.format(name=changed.name))
-
-    return click.command(name, cls=Command, help=description)(command)
-
-
-archive_ = _archive_command(
-    "archive", "Hide a campaign from lists; it is not changed otherwise.", "Campaign {name!r} is archived."
-)
-unarchive_ = _archive_command(
-    "unarchive", "Bring an archived campaign back into the lists.", "Campaign {name!r} is in the lists again."
-)

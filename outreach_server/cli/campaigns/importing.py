@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Final, TextIO
 
-import anyio.lowlevel
 import attrs
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -19,13 +18,11 @@ from outreach.server_support import Field, expected_names, holiday_parts, is_bla
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaigns.obstacles import explain_obstacles, explain_placeholders, explain_values
-from outreach_server.cli.campaigns.options import CampaignOptions, campaign_options
+from outreach_server.cli.campaigns.options import OPTIONS, CampaignOptions
 from outreach_server.cli.campaigns.preflight import show_preflight
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.lists.contact_columns import ColumnMapping
 from outreach_server.cli.lists.contacts import ContactFile
-from outreach_server.cli.lists.csv_lines import Encoding
-from outreach_server.cli.lists.csv_records import Delimiter
 from outreach_server.cli.lists.import_report import (
     corrected,
     mapping,
@@ -38,8 +35,8 @@ from outreach_server.cli.lists.import_report import (
 )
 from outreach_server.cli.lists.rejects import Rejects
 from outreach_server.cli.output import amount, console, echo_json_with, fields, note
-from outreach_server.cli.tables import open_table
-from outreach_server.cli.values import WORKSPACE, name_of, region_option
+from outreach_server.cli.tables import LIST_OPTIONS, open_table
+from outreach_server.cli.values import WORKSPACE, name_of, options
 
 _MAX_PARTS: Final = 5
 
@@ -57,7 +54,7 @@ Chunk = list[PreparedRecipient]
 @click.command("import", cls=Command)
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("file", metavar="FILE", type=click.File("rb"))
-@campaign_options
+@options(*OPTIONS)
 @click.option(
     "--map",
     "mapped",
@@ -65,10 +62,7 @@ Chunk = list[PreparedRecipient]
     multiple=True,
     help="The column of phone, first_name, last_name, email, company, external_id or country: its name or number.",
 )
-@region_option
-@click.option("--sheet", metavar="NAME", help="The sheet of an XLSX file; by default the first visible one.")
-@click.option("--encoding", type=Encoding(), help="The encoding of a text file; by default it is detected.")
-@click.option("--delimiter", type=Delimiter(), default="auto", show_default=True, help="What separates the cells.")
+@options(*LIST_OPTIONS)
 @click.option(
     "--rejects", "rejects_file", type=click.File("w", encoding="utf-8", lazy=False), help="A CSV file for bad rows."
 )
@@ -88,7 +82,7 @@ def import_(
     rejects_file: TextIO | None,
     dry_run: bool,
     contact: str | None,
-    **options: Any,
+    **given: Any,
 ) -> None:
     """Load a campaign from an XLSX or CSV file; nothing is sent before it is started.
 
@@ -102,7 +96,7 @@ def import_(
     unsubscribe register are excluded; a number that occurs twice is contacted once. Local numbers are read in the
     country of their row, else in --region, else in the workspace's default region.
     """
-    wanted = CampaignOptions(**options)
+    wanted = CampaignOptions(**given)
     wanted.check(ctx)
     if contact is not None and not dry_run:
         raise click.UsageError("--contact is for a --dry-run.")
@@ -330,15 +324,9 @@ def _show_rows(contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | N
 
 async def _stream(first: Chunk, rest: Iterator[Chunk], advance: Callable[[], None]) -> AsyncIterator[Chunk]:
     yield first
-    while True:
-        with interruptions.reading():
-            chunk = next(rest, None)
-        if chunk is None:
-            return
+    async for chunk in interruptions.iterate(rest):
         advance()
         yield chunk
-        # Lets an interruption in between chunks, also while the file has only bad rows.
-        await anyio.lowlevel.checkpoint()
 
 
 def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None) -> None:
