@@ -7,11 +7,11 @@ from datetime import datetime
 
 import click
 
-from outreach import Message, NotFound, Outreach
+from outreach import Campaign, Message, NotFound, Outreach
 from outreach.http import to_json
 from outreach.models import NewTestMessage, ProviderFailure
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, actor, with_engine
+from outreach_server.cli.base import Command, actor, with_campaign
 from outreach_server.cli.campaigns import explained
 from outreach_server.cli.campaigns.test_send import message_document, watch
 from outreach_server.cli.campaigns.verdicts import succeeded
@@ -45,8 +45,7 @@ def test_send_(campaign_id: str, contact: str, to: str, message: int, at_any_hou
     The running server sends it, from the campaign's number. Exits with 0 for a message that was accepted or delivered.
     """
 
-    async def work(engine: Outreach) -> tuple[Message, datetime | None, ProviderFailure | None]:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> tuple[Message, datetime | None, ProviderFailure | None]:
         try:
             item = await engine.messages.send_test(
                 campaign.workspace_id,
@@ -63,7 +62,7 @@ def test_send_(campaign_id: str, contact: str, to: str, message: int, at_any_hou
         done = await engine.messages.get(item.workspace_id, item.id)
         return done, await throttled_until(engine, done), await engine.messages.failure(done)
 
-    done, until, failed = with_engine(work)
+    done, until, failed = with_campaign(campaign_id, work)
     held = {"throttled_by": documents.provider_throttle(until), "throttled_until": to_json(until)}
     explained.show_with({**message_document(done), "body": done.body, "purpose": done.purpose, **held}, failed)
     # Without waiting, queued is success.

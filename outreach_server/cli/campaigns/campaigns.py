@@ -15,7 +15,7 @@ from outreach.models import StartCheck
 from outreach.protocols import SystemClock
 from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
-from outreach_server.cli.base import Command, Group, actor, state, with_engine
+from outreach_server.cli.base import Command, Group, actor, state, with_campaign, with_engine
 from outreach_server.cli.campaigns.campaign_test_send import test_send_
 from outreach_server.cli.campaigns.copies import clone_, follow_up_
 from outreach_server.cli.campaigns.forecast import forecast_
@@ -91,8 +91,7 @@ def list_(
 def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
     """Start a ready campaign; one with a future start becomes scheduled."""
 
-    async def work(engine: Outreach) -> tuple[Campaign, StartCheck, str | None]:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, StartCheck, str | None]:
         try:
             # Checked before the start, so that it counts recipients that still wait.
             checked = await engine.campaigns.check_start(campaign.workspace_id, campaign_id)
@@ -106,7 +105,7 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
             raise click.ClickException(explain_start(error, campaign)) from None
         return started, checked, await _hint(engine, started, _follow)
 
-    started, checked, hint = with_engine(work)
+    started, checked, hint = with_campaign(campaign_id, work)
     check = {
         "looked_at": checked.checked,
         "will_fail": dict(checked.failures_by_reason),
@@ -153,8 +152,7 @@ def _move(name: str, description: str, hint: Hint | None = None, *, sentence: st
 
     @click.argument("campaign_id", type=CAMPAIGN)
     def command(campaign_id: str) -> None:
-        async def work(engine: Outreach) -> tuple[Campaign, str | None, Sequence[ErrorDetail]]:
-            campaign = await engine.campaigns.get_anywhere(campaign_id)
+        async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, str | None, Sequence[ErrorDetail]]:
             warnings: Sequence[ErrorDetail] = ()
             if name == "resume":
                 warnings = await engine.campaigns.start_warnings(campaign.workspace_id, campaign_id)
@@ -166,7 +164,7 @@ def _move(name: str, description: str, hint: Hint | None = None, *, sentence: st
                 raise click.ClickException(explain_start(error, campaign)) from None
             return moved, await _hint(engine, moved, hint), warnings
 
-        moved, told, warnings = with_engine(work)
+        moved, told, warnings = with_campaign(campaign_id, work)
         more = {"warnings": [one.message for one in warnings]} if name == "resume" else {}
         _show_moved(moved, told, more, sentence=sentence)
         _warn(warnings)
@@ -228,11 +226,10 @@ def cancel(campaign_id: str, yes: bool) -> None:
                 yes,
             )
 
-    async def work(engine: Outreach) -> Campaign:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> Campaign:
         return await engine.campaigns.cancel(campaign.workspace_id, campaign_id, actor=actor())
 
-    moved = with_engine(work)
+    moved = with_campaign(campaign_id, work)
     rescue = f"outreach-server campaigns follow-up {moved.id} --results canceled"
     hint = f"Once a server has closed its open contacts, contact them by another campaign with: {rescue}"
     _show_moved(moved, hint if moved.counters.open else None)

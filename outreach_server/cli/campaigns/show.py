@@ -10,7 +10,7 @@ from outreach import Campaign, Outreach, RecipientStatus
 from outreach.http import to_json
 from outreach.models import Forecast
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.campaigns import explained
 from outreach_server.cli.campaigns.forecast import forecast_lines
 from outreach_server.cli.campaigns.panel import groups_table
@@ -72,14 +72,13 @@ _BRIEF = (
 def show_(campaign_id: str) -> None:
     """Show a campaign, and how many of its recipients are in which state and why."""
 
-    async def work(engine: Outreach) -> tuple[Snapshot, list[documents.Document], Forecast]:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> tuple[Snapshot, list[documents.Document], Forecast]:
         picture = await SnapshotReader(engine, campaign.workspace_id, campaign_id).now()
         failures = await engine.campaigns.provider_failures(campaign.workspace_id, campaign_id)
         forecast = await engine.campaigns.forecast(campaign.workspace_id, campaign_id)
         return picture, explained.counted(failures), forecast
 
-    picture, failures, forecast = with_engine(work)
+    picture, failures, forecast = with_campaign(campaign_id, work)
     document = {**documents.campaign(picture.campaign), **documents.blockers(picture.blockers)}
     if state().as_json:
         counts = {"groups": picture.documents, "messages": message_counts(picture.campaign, picture.sent)}
@@ -129,15 +128,14 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, external_id: s
             if count == limit:
                 return
 
-    async def work(engine: Outreach) -> None:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> None:
         rows = found(engine, campaign)
         if as_json:
             await stream_array(rows)
         elif await stream_lines(rows, _WIDTHS, campaign.timezone) == 0:
             note("No recipients match.")
 
-    with_engine(work)
+    with_campaign(campaign_id, work)
     table = legend.table()
     if table is not None and not as_json:
         click.echo("\nWhat went wrong at the provider:")

@@ -12,7 +12,7 @@ from outreach import Campaign, CampaignStatus, CampaignUpdate, Outreach
 from outreach.errors import ErrorDetail
 from outreach.http import to_json
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, actor, with_engine
+from outreach_server.cli.base import Command, actor, with_campaign
 from outreach_server.cli.campaigns.obstacles import explain_obstacles
 from outreach_server.cli.campaigns.options import carrier_of
 from outreach_server.cli.campaigns.show import show_campaign
@@ -71,8 +71,7 @@ def update_(
     if not changes and not times:
         raise click.UsageError("Name something to change; see --help.")
 
-    async def work(engine: Outreach) -> tuple[Campaign, Sequence[ErrorDetail]]:
-        before = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, before: Campaign) -> tuple[Campaign, Sequence[ErrorDetail]]:
         workspace_id = before.workspace_id
         wanted = await _with_carrier(engine, workspace_id, changes)
         schedule = read_schedule(schedule_at, expires_at, timezone or before.timezone)
@@ -87,7 +86,7 @@ def update_(
             return updated, ()
         return updated, await engine.campaigns.start_problems(workspace_id, campaign_id)
 
-    updated, missing = with_engine(work)
+    updated, missing = with_campaign(campaign_id, work)
     show_campaign({**documents.campaign(updated), "missing": to_json(missing)}, updated.timezone)
     if missing:
         note(explain_obstacles(missing, updated))
