@@ -16,7 +16,6 @@ from outreach.protocols import SystemClock
 from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import Command, Group, actor, state, with_campaign, with_engine
-from outreach_server.cli.campaigns.campaign_test_send import test_send_
 from outreach_server.cli.campaigns.copies import clone_, follow_up_
 from outreach_server.cli.campaigns.forecast import forecast_
 from outreach_server.cli.campaigns.importing import import_
@@ -31,6 +30,7 @@ from outreach_server.cli.campaigns.picture import waiting_text
 from outreach_server.cli.campaigns.preflight import preflight_
 from outreach_server.cli.campaigns.report import export_, report_
 from outreach_server.cli.campaigns.show import in_words, recipients_, show_
+from outreach_server.cli.campaigns.test_send import campaign_test_send
 from outreach_server.cli.campaigns.update import update_
 from outreach_server.cli.campaigns.watch import watch_
 from outreach_server.cli.campaigns.why import why_
@@ -249,7 +249,7 @@ for command in (
         "Bring an archived campaign back into the lists.",
         sentence="Campaign {name!r} is in the lists again.",
     ),
-    *(import_, watch_, update_, why_, preflight_, forecast_, test_send_),
+    *(import_, watch_, update_, why_, preflight_, forecast_, campaign_test_send),
     *(show_, recipients_, report_, export_, clone_, follow_up_, delete_),
 ):
     campaigns.add_command(command)
