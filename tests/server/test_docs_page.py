@@ -14,7 +14,7 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from outreach_server import create_app, running
-from outreach_server.contract import contract_text
+from outreach_server.contract import contract_bytes
 from outreach_server.endpoints import documents
 from tests.contract.document import read_yaml
 from tests.server.conftest import Service
@@ -85,7 +85,7 @@ def test_the_page_may_load_nothing_from_anywhere_else(memory_service: Service) -
     assert set(rules.values()) == {"'none'", "'self'"}
     assert rules["default-src"] == "'none'"
     assert Page(answer.text).inline == []
-    assert f"<title>{read_yaml(contract_text())['info']['title']}</title>" in answer.text
+    assert f"<title>{read_yaml(contract_bytes().decode())['info']['title']}</title>" in answer.text
     assert "{{" not in answer.text
 
 
