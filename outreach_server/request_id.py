@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from outreach.http import RateLimitState
-from outreach_server.context import RequestState, Server, is_cancelled_by_stop, set_request_state, set_server
+from outreach_server.context import RequestState, Server, is_cancelled_by_stop, set_request_state
 from outreach_server.errors import answer_stopping
 from outreach_server.monitoring.log_context import REQUEST_ID as LOGGED_ID
 
@@ -52,8 +52,7 @@ class RequestStateMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = RequestState(request_id=choose_request_id(scope["headers"]))
-        set_server(scope, self._server)
+        exchange = RequestState(server=self._server, request_id=choose_request_id(scope["headers"]))
         set_request_state(scope, exchange)
         began = time.monotonic()
         status = 0
