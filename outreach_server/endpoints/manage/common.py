@@ -84,14 +84,13 @@ async def _read_body(request: Request) -> Body:
     return attrs.evolve(body, digest=content)
 
 
-def read_page(request: Request, **rules: Rule) -> tuple[Mapping[str, Any], int]:
-    """Return the parameters of a list by name, and how many items it may have.
+def read_page(request: Request, **rules: Rule) -> Mapping[str, Any]:
+    """Return the parameters of a list by name, with how many items it may have as `limit`.
 
     Raises:
         InvalidRequest: A parameter is unknown, repeated or invalid.
     """
-    values = read_query(request, limit=limit, **rules)
-    return values, values.get("limit", DEFAULT_LIMIT)
+    return {"limit": DEFAULT_LIMIT, **read_query(request, limit=limit, **rules)}
 
 
 def page_response(page: Page[T], write: Callable[[T], Any]) -> Response:
