@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final
 
 import click
 
@@ -56,22 +56,12 @@ def campaigns() -> None:
 @click.option("--search", metavar="TEXT", help="Part of the name, in any case.")
 @click.option("--archived", is_flag=True, help="Only archived campaigns, which are hidden otherwise.")
 @click.option("--limit", type=click.IntRange(1), help="Only the newest so many.")
-def list_(
-    workspace_id: str,
-    channel: Literal["sms", "call"] | None,
-    status: CampaignStatus | None,
-    search: str | None,
-    archived: bool,
-    limit: int | None,
-) -> None:
+def list_(workspace_id: str, limit: int | None, **wanted: Any) -> None:
     """List a workspace's campaigns, newest first."""
 
     async def work(engine: Outreach) -> list[Campaign]:
         await engine.workspaces.get(workspace_id)
-        found = engine.campaigns.iter_all(
-            workspace_id, channel=channel, status=status, search=search, archived=archived
-        )
-        return await collect(found, limit)
+        return await collect(engine.campaigns.iter_all(workspace_id, **wanted), limit)
 
     found = [documents.campaign(item) for item in with_engine(work)]
     show_list(

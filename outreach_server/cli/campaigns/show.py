@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import click
 
@@ -106,17 +107,14 @@ def show_(campaign_id: str) -> None:
 @click.option("--status", type=OneOf(list(RecipientStatus), case_sensitive=False), help="In this state only.")
 @click.option("--external-id", metavar="ID", help="Only those that your application knows by this id.")
 @click.option("--limit", type=click.IntRange(1), help="The first so many; by default all.")
-def recipients_(campaign_id: str, status: RecipientStatus | None, external_id: str | None, limit: int | None) -> None:
+def recipients_(campaign_id: str, limit: int | None, **wanted: Any) -> None:
     """List a campaign's recipients with their status and its reason."""
     as_json = state().as_json
     legend = explained.Legend()
 
     async def found(engine: Outreach, campaign: Campaign) -> AsyncIterator[documents.Document]:
         count = 0
-        outcomes = engine.campaigns.iter_outcomes(
-            campaign.workspace_id, campaign_id, status=status, external_id=external_id
-        )
-        async for one in outcomes:
+        async for one in engine.campaigns.iter_outcomes(campaign.workspace_id, campaign_id, **wanted):
             shown = {
                 **documents.recipient(one.recipient, campaign, one.report),
                 **explained.failure(one.failure),
