@@ -75,12 +75,12 @@ def number(least: float, most: float) -> Rule:
 
 
 def one_of(*words: str) -> Rule:
-    """Return the rule of one of several words."""
+    """Return the rule of one of several words; the value is the word itself, such as the member of an enum."""
 
     def rule(text: str) -> str:
         if text not in words:
             raise ValueError(f"must be one of {', '.join(words)}{did_you_mean(nearest(text, words))}")
-        return text
+        return words[words.index(text)]
 
     return rule
 
@@ -97,6 +97,11 @@ def words(text: str) -> str:
     if not 1 <= len(text) <= _MAX_TEXT_LENGTH or _UNSTORABLE.search(text):
         raise ValueError(f"must have 1 to {_MAX_TEXT_LENGTH} characters, without NUL")
     return text
+
+
+def identifier(text: str) -> str:
+    """Return an identifier: a UUID is case-insensitive."""
+    return words(text).lower()
 
 
 def phone(text: str) -> str:

@@ -20,7 +20,6 @@ from outreach.errors import Problem
 from outreach.http import document_of, to_json, write_blocker, write_campaign, write_sms_settings
 from outreach.models import (
     INTERNAL_FIELDS,
-    AuditEntry,
     RecipientCount,
     ReplyText,
 )
@@ -110,8 +109,3 @@ def recipient(item: Recipient, campaign: Campaign, report: MessageStatus | None 
     document = {**document_of(item, "campaign_id"), "report": to_json(report), "why": why}
     first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason", "why")}
     return {**first, **document}
-
-
-def audit_entry(item: AuditEntry) -> Document:
-    """Return the document of an entry of the audit trail."""
-    return document_of(item)

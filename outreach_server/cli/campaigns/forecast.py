@@ -7,12 +7,12 @@ from typing import Final
 
 import click
 
-from outreach import Outreach
+from outreach import Campaign, Outreach
 from outreach.http import write_forecast
 from outreach.models import BindingRule, Forecast, ForecastAssumptions, ForecastHour
 from outreach.reasons import LIMITS
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.output import amount, console, echo_json, listing
 from outreach_server.cli.values import CAMPAIGN
@@ -45,12 +45,11 @@ def forecast_(campaign_id: str, **given: float | None) -> None:
     """
     assumed = ForecastAssumptions(**{name: value for name, value in given.items() if value is not None})
 
-    async def work(engine: Outreach) -> tuple[Forecast, str]:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> tuple[Forecast, str]:
         made = await engine.campaigns.forecast(campaign.workspace_id, campaign_id, assumptions=assumed)
         return made, campaign.timezone
 
-    found, zone = with_engine(work)
+    found, zone = with_campaign(campaign_id, work)
     if state().as_json:
         echo_json(write_forecast(found))
         return
