@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import ClassVar, Final, Literal, TypeAlias
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import attrs
 
 from outreach.errors import ErrorDetail
 from outreach.models.base import UNSET, CarrierName, Unset
 from outreach.models.fields import Checked, ListOf, Model, Text, bounded, bounded_fields, ruled, sized
+
+__all__ = [
+    "INTERNAL_FIELDS",
+    "Agent",
+    "AgentDirection",
+    "AgentUpdate",
+    "Flow",
+    "FlowStep",
+    "FlowUpdate",
+    "NewAgent",
+    "NewFlow",
+    "NewNumber",
+    "NewTrunk",
+    "Number",
+    "NumberUpdate",
+    "Trunk",
+    "TrunkUpdate",
+    "VoiceProviderName",
+    "VoicemailPolicy",
+]
 
 AgentDirection = Literal["outbound", "inbound"]
 VoiceProviderName: TypeAlias = str
@@ -295,3 +316,9 @@ class TrunkUpdate(Checked):
     name: str | Unset = UNSET
     address: str | Unset = UNSET
     provider_trunk_id: str | Unset | None = UNSET
+
+
+RESOURCES: Final[Mapping[str, type[Any]]] = MappingProxyType(
+    {"agent": Agent, "trunk": Trunk, "number": Number, "flow": Flow}
+)
+"""The models by what one of them is called; its plural is their table. A table may refer to those before it."""
