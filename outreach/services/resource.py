@@ -134,7 +134,8 @@ class Resource(Generic[M, N, U]):
 
         def operation(tx: Transaction) -> M:
             values = self._stored(tx, workspace_of(tx, workspace_id), attrs.asdict(new, recurse=False))
-            made = self.model(id=identifier, workspace_id=workspace_id, created_at=now, **self._begun(values, now))
+            begun = self._begun(values, now)
+            made = self.model(id=identifier, workspace_id=workspace_id, created_at=now, **begun)  # type: ignore[call-arg]
             self._insert(tx, made)
             self._record(tx, self.created, made, now, actor)
             return made

@@ -74,7 +74,8 @@ _LIST: Final = """
 -- Those of a workspace: few, and all of them are read.
 SELECT {{{table}}} FROM {table} WHERE workspace_id = :workspace_id ORDER BY created_at, id
 """
-_LISTS: Final = {kind.table: _LIST.format(table=kind.table) for kind in RESOURCE_KINDS.values()}
+RESOURCE_LISTS: Final = {kind.table: _LIST.format(table=kind.table) for kind in RESOURCE_KINDS.values()}
+"""The list of each resource's table."""
 
 
 @attrs.frozen(kw_only=True)
@@ -97,7 +98,7 @@ class Dialect:
         """Return the queries about one thing by their names; see `parse` for the error."""
         files = [resources.files(package).joinpath(f"{aggregate}.sql") for package in (__name__, self.package)]
         texts = [file.read_text(encoding="utf-8") for file in files if file.is_file()]
-        text = "\n".join([*texts, _LISTS.get(aggregate, "")])
+        text = "\n".join([*texts, RESOURCE_LISTS.get(aggregate, "")])
         return MappingProxyType(
             {
                 filtered(name, chosen): self.write(self._choose(query, chosen))
