@@ -336,6 +336,11 @@ class TrunkUpdate(Checked):
 
 
 RESOURCES: Final[Mapping[str, type[Any]]] = MappingProxyType(
-    {"agent": Agent, "trunk": Trunk, "number": Number, "flow": Flow}
+    {
+        "agent": Agent,
+        "trunk": Trunk,
+        "number": Number,
+        "flow": Flow,
+    }
 )
 """The models by what one of them is called; its plural is their table. A table may refer to those before it."""
