@@ -62,15 +62,12 @@ from outreach.services.messaging.messages import Messages
 from outreach.services.registers.erasure import Erasure
 from outreach.services.registers.unsubscribes import Unsubscribes
 from outreach.services.tenants.accounts import Accounts
-from outreach.services.tenants.agents import Agents
 from outreach.services.tenants.api_keys import ApiKeyCache, ApiKeys
 from outreach.services.tenants.audit import Audit
-from outreach.services.tenants.flows import Flows
-from outreach.services.tenants.numbers import Numbers
 from outreach.services.tenants.prices import Prices
 from outreach.services.tenants.rate_limits import RateLimiter
+from outreach.services.tenants.resources import ResourceServices
 from outreach.services.tenants.settings import CallingSettings, Replies, Settings
-from outreach.services.tenants.trunks import Trunks
 from outreach.services.tenants.workspaces import Workspaces
 from outreach.storage.opening import is_postgres, key_file_for, state_directory, storage_from_url
 from outreach.storage.unit_of_work import Transaction
@@ -89,7 +86,7 @@ ANALYSER_VARIABLE: Final = "OUTREACH_ANALYSER"
 """Names the analyser of an installed package."""
 
 
-class Outreach:
+class Outreach(ResourceServices):
     """The engine: campaigns, calls and messages of many workspaces over one database.
 
     Use it as an async context manager, on asyncio. It belongs to the event loop and the process that it was opened in:
@@ -123,10 +120,7 @@ class Outreach:
         workspaces: The tenants.
         api_keys: Their API keys.
         audit: Who has changed what.
-        agents: Voice agents.
-        trunks: SIP trunks.
-        numbers: Numbers to send and call from.
-        flows: Automation flows.
+        agents, trunks, numbers, flows: What a workspace's owner sets up.
         sms_settings: Settings of SMS campaigns.
         call_settings: Settings of calling campaigns.
         reply_settings: What is answered to STOP, START and HELP.
@@ -241,10 +235,7 @@ class Outreach:
         self.workspaces = Workspaces(context, known_keys)
         self.api_keys = ApiKeys(context, known_keys)
         self.audit = Audit(context)
-        self.agents = Agents(context)
-        self.trunks = Trunks(context)
-        self.numbers = Numbers(context)
-        self.flows = Flows(context)
+        self._make_resources(context)
         self.sms_settings = Settings(context)
         self.call_settings = CallingSettings(context)
         self.reply_settings = Replies(context)

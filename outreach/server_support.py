@@ -28,6 +28,7 @@ from outreach.core.meant.countries import region_of_country
 from outreach.core.meant.date_formats import DateFormat, date_format
 from outreach.insight.diagnosis.checks import Check, run_checks
 from outreach.insight.readiness import FILES_GONE
+from outreach.models.fields import bounded_fields, fields_of
 from outreach.rules.column_names import (
     LAST_NAMES_BESIDE,
     NAMES,
@@ -49,6 +50,7 @@ from outreach.rules.texts import composed, is_blank, name_spellings
 from outreach.serialization.exports.rows import escape_formula
 from outreach.serialization.fast_bodies import read_simple_body
 from outreach.services.campaigns.contacts import prepare_recipient
+from outreach.services.tenants.resources import RESOURCE_SERVICES
 
 if TYPE_CHECKING:
     from outreach.core.log_throttle import LogThrottle
@@ -63,6 +65,7 @@ __all__ = [
     "PROGRAM",
     "PUBLIC_URL_VARIABLE",
     "REPLACED",
+    "RESOURCE_SERVICES",
     "SERVE",
     "SEVERAL_NUMBERS",
     "Check",
@@ -73,6 +76,7 @@ __all__ = [
     "NumberKind",
     "PlaceholderTally",
     "bare_phone_name",
+    "bounded_fields",
     "composed",
     "country_code",
     "country_of",
@@ -85,6 +89,7 @@ __all__ = [
     "did_you_mean",
     "escape_formula",
     "expected_names",
+    "fields_of",
     "fields_of_headers",
     "holiday_parts",
     "hours_like",

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Any, Final
 
 from outreach.errors import InsufficientScope
 from outreach.models import ApiScope
+from outreach.server_support import RESOURCE_SERVICES
 
 _READ: Final[tuple[ApiScope, ...]] = ("read", "manage")
 _MANAGE: Final[tuple[ApiScope, ...]] = ("manage",)
+
+
+def resource_operation(definition: Any, method: str) -> str:
+    """Return the `operationId` of a method of a resource, such as `listAgents`."""
+    verb = definition.created if method == "create" else method
+    return f"{verb}{definition.kind.noun.capitalize()}{'s' if method == 'list' else ''}"
+
 
 SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "createCall": ("send",),
@@ -31,12 +39,6 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "getInbound": _READ,
     "listUnsubscribes": _READ,
     "getUnsubscribe": _READ,
-    "listAgents": _READ,
-    "getAgent": _READ,
-    "listNumbers": _READ,
-    "getNumber": _READ,
-    "listFlows": _READ,
-    "getFlow": _READ,
     "getSettings": _READ,
     "listAccounts": _READ,
     "getAccount": _READ,
@@ -63,16 +65,13 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "addUnsubscribes": _MANAGE,
     "removeUnsubscribe": _MANAGE,
     "resolveUnsubscribe": _MANAGE,
-    "createAgent": _MANAGE,
-    "updateAgent": _MANAGE,
-    "addNumber": _MANAGE,
-    "updateNumber": _MANAGE,
-    "removeNumber": _MANAGE,
-    "createFlow": _MANAGE,
-    "updateFlow": _MANAGE,
-    "removeFlow": _MANAGE,
     "updateCallSettings": _MANAGE,
     "updateReplySettings": _MANAGE,
+    **{
+        resource_operation(one, method): _READ if method in {"list", "get"} else _MANAGE
+        for one in RESOURCE_SERVICES.values()
+        for method in one.managed
+    },
 }
 """The scopes of each operation of openapi.yaml; one of them is enough."""
 

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.postgres import server
-
-ROOT = Path(__file__).parents[1]
+from tests.edited_copy import ROOT, copy_packages, run_trial
 
 FIELD = "    priority: int = bounded(1, 9, default=5)\n"
 EDITS = {
@@ -66,21 +59,10 @@ asyncio.run(main())
 """
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Yield the URL of a database that has nothing yet."""
-    if request.param == "sqlite":
-        yield "sqlite:///field.db"
-        return
-    with server().database() as name:
-        yield server().url(name)
-
-
-def test_a_stored_field_is_four_edits(tmp_path: Path, database: str) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_stored_field_is_four_edits(tmp_path: Path, kind: str) -> None:
     """A `priority` of campaigns, as an experiment: it is read, checked, stored, migrated and shown."""
-    for package in ("outreach", "outreach_server"):
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "testing"))
-    shutil.copy(ROOT / "openapi.yaml", tmp_path / "outreach_server")
+    copy_packages(tmp_path)
     for name, edits in EDITS.items():
         file = tmp_path / name
         text = file.read_text("utf-8")
@@ -89,17 +71,8 @@ def test_a_stored_field_is_four_edits(tmp_path: Path, database: str) -> None:
             text = text.replace(place, added + place, 1)
         file.write_text(text, "utf-8")
     (tmp_path / "outreach/storage/base/schema/9999_priority.sql").write_text(MIGRATION, "utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", TRIAL, database],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["[('priority', 'must be between 1 and 9')]", "[5, 7]"]
+    printed = run_trial(tmp_path, TRIAL, kind)
+    assert printed.splitlines() == ["[('priority', 'must be between 1 and 9')]", "[5, 7]"]
 
 
 def test_migrations_of_all_databases_have_one_order() -> None:

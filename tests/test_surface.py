@@ -12,7 +12,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 HIDDEN = {
     *("Service", "Stream", "Configurable", "Checked"),  # what classes are built on
-    *("AsyncEventStream", "AsyncNamedStream", "EngineThread", "ServiceContext", "Tally"),  # only the engine makes them
+    *(
+        "AsyncEventStream",
+        "AsyncNamedStream",
+        "EngineThread",
+        "ResourceServices",
+        "ServiceContext",
+        "Tally",
+    ),  # only the engine makes them
     "Setting",  # how the server documents its settings
     "PreviousCredentials",  # what the vault keeps of replaced ones
     *("CampaignRef", "UnitOfWork", "WorkspaceTable"),  # opaque to a storage of one's own

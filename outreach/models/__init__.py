@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from outreach.models import resources
 from outreach.models.account import (
     PROVIDERS,
     Account,
@@ -80,25 +81,7 @@ from outreach.models.preflight import (
 from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
 from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
-from outreach.models.resources import (
-    INTERNAL_FIELDS,
-    Agent,
-    AgentDirection,
-    AgentUpdate,
-    Flow,
-    FlowStep,
-    FlowUpdate,
-    NewAgent,
-    NewFlow,
-    NewNumber,
-    NewTrunk,
-    Number,
-    NumberUpdate,
-    Trunk,
-    TrunkUpdate,
-    VoicemailPolicy,
-    VoiceProviderName,
-)
+from outreach.models.resources import *  # noqa: F403 - its `__all__` says what is public there
 from outreach.models.settings import (
     CallSettings,
     CallSettingsUpdate,
@@ -158,15 +141,11 @@ __all__ = [
     "CARRIERS",
     "DAYS",
     "DEFAULT_SCOPES",
-    "INTERNAL_FIELDS",
     "PROVIDERS",
     "UNSET",
     "Account",
     "AccountInTrouble",
-    "Agent",
-    "AgentDirection",
     "AgentSnapshot",
-    "AgentUpdate",
     "ApiAccess",
     "ApiKey",
     "ApiScope",
@@ -220,9 +199,6 @@ __all__ = [
     "ExportedReply",
     "FailureClass",
     "FailureCount",
-    "Flow",
-    "FlowStep",
-    "FlowUpdate",
     "FollowUpCreated",
     "FollowUpExclusion",
     "Forecast",
@@ -242,21 +218,15 @@ __all__ = [
     "MessageFigures",
     "MessageStatus",
     "Misdirection",
-    "NewAgent",
     "NewCall",
     "NewCallCampaign",
-    "NewFlow",
     "NewFollowUp",
     "NewMessage",
-    "NewNumber",
     "NewRecipient",
     "NewSmsCampaign",
     "NewTestMessage",
-    "NewTrunk",
     "NewUnsubscribes",
     "NewWorkspace",
-    "Number",
-    "NumberUpdate",
     "OperatorDecision",
     "Page",
     "PauseReason",
@@ -299,19 +269,16 @@ __all__ = [
     "TrailRule",
     "TrailStep",
     "TrailStepKind",
-    "Trunk",
-    "TrunkUpdate",
     "UnknownDispatchCount",
     "Unset",
     "Unsubscribe",
     "UnsubscribeImport",
     "UnsubscribeScope",
     "UnsubscribeUndo",
-    "VoiceProviderName",
-    "VoicemailPolicy",
     "Workspace",
     "WorkspaceMode",
     "WorkspaceStatus",
     "WorkspaceUpdate",
     "bounds_of",
 ]
+__all__ += resources.__all__

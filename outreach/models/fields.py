@@ -28,6 +28,7 @@ MAX_DETAILS: Final = 50
 """Problems listed in one error, so that a hostile body cannot make a huge one."""
 
 _RULE: Final = "outreach.rule"
+_OPTION: Final = "outreach.option"
 _UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
 
 
@@ -241,18 +242,42 @@ def _named(kind: type[Any]) -> str:
     return f"an outreach.{kind.__name__}" if attrs.has(kind) else f"a {kind.__name__.lower()}"
 
 
-def ruled(rule: FieldRule, **options: Any) -> Any:
-    """Return an attrs field with a rule; `options` are those of `attrs.field`."""
-    return attrs.field(metadata={_RULE: rule}, **options)
+class Option(NamedTuple):
+    """How the command line sets a field of a resource.
+
+    Attributes:
+        meaning: Its help.
+        cleared: The help of the option that clears the field, such as `--no-trunk`; empty if none does.
+        word: The name of the option, without dashes; empty for the field's.
+        metavar: What stands for the value in the help; None for its type.
+        names: What the value names, `carrier` or the noun of a resource; empty for any text.
+    """
+
+    meaning: str
+    cleared: str = ""
+    word: str = ""
+    metavar: str | None = None
+    names: str = ""
+
+
+def ruled(rule: FieldRule | None, *, option: Option | None = None, **options: Any) -> Any:
+    """Return an attrs field with a rule.
+
+    Args:
+        rule: The rule; None for that of the annotation.
+        option: How the command line sets it.
+        **options: Those of `attrs.field`.
+    """
+    return attrs.field(metadata={_RULE: rule, _OPTION: option}, **options)
 
 
 def bounded(minimum: int, maximum: int, **options: Any) -> Any:
-    """Return an attrs field of a bounded integer; `options` are those of `attrs.field`."""
+    """Return an attrs field of a bounded integer; `options` are those of `ruled`."""
     return ruled(Integer(minimum, maximum), **options)
 
 
 def sized(minimum: int, maximum: int, **options: Any) -> Any:
-    """Return an attrs field of a text of bounded length; `options` are those of `attrs.field`."""
+    """Return an attrs field of a text of bounded length; `options` are those of `ruled`."""
     return ruled(Text(minimum, maximum), **options)
 
 
@@ -263,11 +288,13 @@ class Field(NamedTuple):
         rule: The rule of its values.
         optional: Whether it may be None.
         unsettable: Whether it may be `UNSET`.
+        option: How the command line sets it, if that follows from the model.
     """
 
     rule: FieldRule
     optional: bool
     unsettable: bool
+    option: Option | None = None
 
     def check(self, value: Any) -> Any:
         """Return the value in the form that the models hold; raise `Refused`."""
@@ -299,20 +326,22 @@ def _read_fields(model: type[Any]) -> dict[str, Field]:
         kind = hints[field.name]
         # A literal's union with None is of the older kind.
         united = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
-        rule = field.metadata.get(_RULE) or _inherited(model, field.name)
+        inherited = _inherited(model, field.name)
+        rule = field.metadata.get(_RULE) or (inherited and inherited.rule)
         if rule is None:
             kinds = [one for one in united if one not in {Unset, NoneType}]
             rule = _derived(kinds[0]) if len(kinds) == 1 else None
         if rule is None:
             raise TypeError(f"{model.__name__}.{field.name} needs a rule: {kind} tells none.")
-        found[field.name] = Field(rule, NoneType in united, Unset in united)
+        option = field.metadata.get(_OPTION) or (inherited and inherited.option)
+        found[field.name] = Field(rule, NoneType in united, Unset in united, option)
     return found
 
 
-def _inherited(model: type[Any], name: str) -> FieldRule | None:
+def _inherited(model: type[Any], name: str) -> Field | None:
     for other in getattr(model, "_rules_from", ()):
         if name in fields_of(other):
-            return fields_of(other)[name].rule
+            return fields_of(other)[name]
     return None
 
 
@@ -339,7 +368,7 @@ def _derived(kind: Any) -> FieldRule | None:
 def bounded_fields(model: type[Any]) -> Mapping[str, Bounds | Length]:
     """Return the bounds of a model's fields that have some, by name."""
     found: dict[str, Bounds | Length] = {}
-    for name, (rule, _, _) in fields_of(model).items():
+    for name, (rule, *_) in fields_of(model).items():
         if isinstance(rule, Integer):
             found[name] = Bounds(rule.minimum, rule.maximum)
         elif isinstance(rule, Text) and rule.maximum is not None:

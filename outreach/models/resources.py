@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import ClassVar, Final, Literal, TypeAlias
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import attrs
 
 from outreach.errors import Problem
 from outreach.models.base import UNSET, CarrierName, Unset
-from outreach.models.fields import Checked, ListOf, Model, Text, bounded, bounded_fields, ruled, sized
+from outreach.models.fields import Checked, ListOf, Model, Option, Text, bounded, bounded_fields, ruled, sized
+
+__all__ = [
+    "INTERNAL_FIELDS",
+    "RESOURCES",
+    "Agent",
+    "AgentDirection",
+    "AgentUpdate",
+    "Flow",
+    "FlowStep",
+    "FlowUpdate",
+    "NewAgent",
+    "NewFlow",
+    "NewNumber",
+    "NewTrunk",
+    "Number",
+    "NumberUpdate",
+    "Trunk",
+    "TrunkUpdate",
+    "VoiceProviderName",
+    "VoicemailPolicy",
+]
 
 AgentDirection = Literal["outbound", "inbound"]
 VoiceProviderName: TypeAlias = str
@@ -179,6 +201,10 @@ def voicemail_problems(agent: Agent | NewAgent) -> Sequence[Problem]:
     return (Problem(path="voicemail_message", message="must not be blank"),) if blank else ()
 
 
+def _rate_option(meaning: str) -> Option:
+    return Option(meaning, "Remove its own rate.", word="rate", metavar="N")
+
+
 @attrs.frozen(kw_only=True)
 class NewNumber(Checked):
     """A number to add.
@@ -191,9 +217,15 @@ class NewNumber(Checked):
     """
 
     phone: str = sized(1, 64)
-    carrier: CarrierName | None = None
-    trunk_id: str | None = None
-    rate_per_minute: int | None = bounded(1, 600, default=None)
+    carrier: CarrierName | None = ruled(
+        None, default=None, option=Option("Its SMS carrier.", "Use it for calls only.", names="carrier")
+    )
+    trunk_id: str | None = ruled(
+        None, default=None, option=Option("Its trunk.", "Use no trunk.", word="trunk", names="trunk")
+    )
+    rate_per_minute: int | None = bounded(
+        *(1, 600), default=None, option=_rate_option("At most N messages a minute, over all campaigns.")
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -207,8 +239,12 @@ class NewTrunk(Checked):
     """
 
     name: str = sized(1, 255)
-    address: str = sized(1, 255)
-    provider_trunk_id: str | None = sized(1, 255, default=None)
+    address: str = sized(1, 255, option=Option("SIP host or URI at which the trunk ends."))
+    provider_trunk_id: str | None = sized(
+        *(1, 255),
+        default=None,
+        option=Option("Its identifier at the voice provider.", "Forget that identifier.", metavar="ID"),
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -283,7 +319,9 @@ class NumberUpdate(Checked):
 
     carrier: CarrierName | Unset | None = UNSET
     trunk_id: str | Unset | None = UNSET
-    rate_per_minute: int | Unset | None = UNSET
+    rate_per_minute: int | Unset | None = ruled(
+        None, default=UNSET, option=_rate_option("At most N messages a minute.")
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -295,3 +333,14 @@ class TrunkUpdate(Checked):
     name: str | Unset = UNSET
     address: str | Unset = UNSET
     provider_trunk_id: str | Unset | None = UNSET
+
+
+RESOURCES: Final[Mapping[str, type[Any]]] = MappingProxyType(
+    {
+        "agent": Agent,
+        "trunk": Trunk,
+        "number": Number,
+        "flow": Flow,
+    }
+)
+"""The models by what one of them is called; its plural is their table. A table may refer to those before it."""

@@ -1,22 +1,17 @@
 """What a workspace's owner sets up: the methods that all such services share, written once.
 
-A resource is a subclass of `Resource` that names its models and its table. It overrides the methods that begin with an
-underscore where it has rules of its own. Beside the service, a resource has:
-
-- its models in `models/resources.py`, and its kind of rows in `storage/unit_of_work/kinds.py` with a migration
-- a line in `engine.py`, from which the methods of `outreach.sync` follow
-- operations, if any: an entry of `MANAGED` in `outreach_server/endpoints/manage/resources.py`, and scopes
-- commands, if any: a module in `outreach_server/cli/setup`, and a line in `outreach_server/cli/root.py`
+A resource is a subclass of `Resource` that names its models (services/tenants/resources.py). It overrides the methods
+that begin with an underscore where it has rules of its own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from functools import partial
 from types import FunctionType
-from typing import Any, Generic, Protocol, TypeVar, get_args
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar, get_args
 
 import attrs
 
@@ -30,7 +25,7 @@ from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.validation import changed_fields, check_kind
 from outreach.storage.unit_of_work import Transaction, WorkspaceTable
-from outreach.storage.unit_of_work.kinds import Kind
+from outreach.storage.unit_of_work.kinds import Kind, kind_of
 
 
 class SetUpModel(attrs.AttrsInstance, Protocol):
@@ -59,26 +54,59 @@ U = TypeVar("U", bound=attrs.AttrsInstance)
 _NAMED_USERS = 3
 """How many users a `Conflict` names."""
 
+Operation = Literal["list", "create", "get", "update", "remove"]
+
+EVERY_OPERATION: Final[tuple[Operation, ...]] = ("list", "create", "get", "update", "remove")
+
+
+@attrs.frozen(kw_only=True)
+class CommandTexts:
+    """The texts of the commands that follow from a definition.
+
+    Attributes:
+        create: The help of `create`; empty for the usual sentence. So in `update` and `remove`.
+        empty: What `list` says beside that there are none; it may hold `WORKSPACE_ID`.
+        columns: What `list` shows in a terminal; empty for all fields that documents show.
+    """
+
+    create: str = ""
+    empty: str = ""
+    update: str = ""
+    remove: str = ""
+    columns: tuple[str, ...] = ()
+
 
 class Resource(Generic[M, N, U]):
     """Creates, changes, removes and lists what a workspace's owner sets up.
 
     Attributes:
         kind: The kind of its rows; their noun is what errors and the audit trail call one of them.
+        called: The noun with its article.
+        model: The model; `new` and `change` are those of `create` and `update`.
         remove_advice: The end of the `Conflict` that `remove` raises: how to free what is in use.
+        created: The word for `create` in the audit trail, and in the name of the operation under /manage.
+        title: The field by which people know one of them.
+        managed: The methods that are operations under /manage.
+        commands: The texts of its commands; None if it has none, or commands of its own.
     """
 
     kind: Kind[M]
+    called: str
+    model: type[M]
+    new: type[N]
+    change: type[U]
     remove_advice: str
-
-    _model: Callable[..., M]
-    _new: type[N]
-    _update: type[U]
-    _created = "create"
-    """The word for `create` in the audit trail."""
+    created: str = "create"
+    title: str = "name"
+    managed: tuple[Operation, ...] = ()
+    commands: CommandTexts | None = None
 
     def __init_subclass__(cls) -> None:
-        cls._model, cls._new, cls._update = take_methods(cls, Resource, noun=cls.kind.noun)
+        (definition,) = cls.__orig_bases__  # type: ignore[attr-defined]
+        cls.model, cls.new, cls.change = get_args(definition)
+        cls.kind = kind_of(cls.model)
+        cls.called = f"{'an' if cls.kind.noun[0] in 'aeiou' else 'a'} {cls.kind.noun}"
+        take_methods(cls, Resource, called=cls.called)
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -101,14 +129,15 @@ class Resource(Generic[M, N, U]):
             Conflict: The workspace may have it once, and has it already.
             RequestInProgress: The first call with this key is still running.
         """
-        check_kind("new", new, self._new)
+        check_kind("new", new, self.new)
         identifier, now = self._context.ids(), self._context.now()
 
         def operation(tx: Transaction) -> M:
             values = self._stored(tx, workspace_of(tx, workspace_id), attrs.asdict(new, recurse=False))
-            made = self._model(id=identifier, workspace_id=workspace_id, created_at=now, **self._begun(values, now))
+            begun = self._begun(values, now)
+            made = self.model(id=identifier, workspace_id=workspace_id, created_at=now, **begun)  # type: ignore[call-arg]
             self._insert(tx, made)
-            self._record(tx, self._created, made, now, actor)
+            self._record(tx, self.created, made, now, actor)
             return made
 
         return await self._keys.written(
@@ -137,7 +166,7 @@ class Resource(Generic[M, N, U]):
             InvalidRequest: A value is invalid.
             Conflict: The resource is in use in a way that forbids the change.
         """
-        changes = changed_fields(change, self._update)
+        changes = changed_fields(change, self.change)
         now = self._context.now()
 
         def operation(tx: Transaction) -> M:
@@ -188,7 +217,7 @@ class Resource(Generic[M, N, U]):
 
     def _table(self, tx: Transaction) -> WorkspaceTable[M]:
         """Return the table."""
-        return tx.table(self.kind)
+        return tx.table(self.model)
 
     def _users(self, tx: Transaction, one: M) -> Sequence[str]:
         """Return what uses a resource, as text: what is in use is not removed."""
@@ -234,7 +263,7 @@ def require_unused(name: str, users: Sequence[str], advice: str) -> None:
         raise Conflict(f"{name} is in use by {', '.join(users[:_NAMED_USERS])}{more}. {advice}")
 
 
-def take_methods(cls: type, base: type, *, noun: str = "resource") -> tuple[Any, ...]:
+def take_methods(cls: type, base: type, *, called: str = "a resource") -> tuple[Any, ...]:
     """Give a class the public methods of its generic base, with its own types and words; return the types.
 
     The code is the same; `help()`, `inspect.signature` and the synchronous engine show `Trunk` instead of `M`.
@@ -242,20 +271,20 @@ def take_methods(cls: type, base: type, *, noun: str = "resource") -> tuple[Any,
     Args:
         cls: A class that derives from `base[…]`.
         base: The generic class.
-        noun: What the docstrings say instead of "resource".
+        called: What the docstrings say instead of "a resource".
     """
     (definition,) = cls.__orig_bases__  # type: ignore[attr-defined]
     types: tuple[Any, ...] = get_args(definition)
     parameters: tuple[TypeVar, ...] = base.__parameters__  # type: ignore[attr-defined]
     names = {one.__name__: kind.__name__ for one, kind in zip(parameters, types, strict=True)}
-    article = "an" if noun[0] in "aeiou" else "a"
+    noun = called.partition(" ")[2]
     for name, method in vars(base).items():
         if isinstance(method, FunctionType) and not name.startswith("_") and name not in vars(cls):
             # With the types among the globals, so that `typing.get_type_hints` finds them.
             known = {**method.__globals__, **{kind.__name__: kind for kind in types}}
             own = FunctionType(method.__code__, known, name, method.__defaults__, method.__closure__)
             own.__kwdefaults__, own.__qualname__ = method.__kwdefaults__, f"{cls.__name__}.{name}"
-            own.__doc__ = (method.__doc__ or "").replace("a resource", f"{article} {noun}").replace("resource", noun)
+            own.__doc__ = (method.__doc__ or "").replace("a resource", called).replace("resource", noun)
             own.__annotations__ = {
                 argument: re.sub(r"\w+", lambda found: names.get(found[0], found[0]), written)
                 for argument, written in method.__annotations__.items()

@@ -28,16 +28,16 @@ from outreach.services.messaging.named_streams import NamedStream as AsyncNamedS
 from outreach.services.registers.erasure import Erasure as AsyncErasure
 from outreach.services.registers.unsubscribes import Unsubscribes as AsyncUnsubscribes
 from outreach.services.tenants.accounts import Accounts as AsyncAccounts
-from outreach.services.tenants.agents import Agents as AsyncAgents
 from outreach.services.tenants.api_keys import ApiKeys as AsyncApiKeys
 from outreach.services.tenants.audit import Audit as AsyncAudit
-from outreach.services.tenants.flows import Flows as AsyncFlows
-from outreach.services.tenants.numbers import Numbers as AsyncNumbers
 from outreach.services.tenants.prices import Prices as AsyncPrices
+from outreach.services.tenants.resources import Agents as AsyncAgents
+from outreach.services.tenants.resources import Flows as AsyncFlows
+from outreach.services.tenants.resources import Numbers as AsyncNumbers
+from outreach.services.tenants.resources import Trunks as AsyncTrunks
 from outreach.services.tenants.settings import CallingSettings as AsyncCallingSettings
 from outreach.services.tenants.settings import Replies as AsyncReplies
 from outreach.services.tenants.settings import Settings as AsyncSettings
-from outreach.services.tenants.trunks import Trunks as AsyncTrunks
 from outreach.services.tenants.workspaces import Workspaces as AsyncWorkspaces
 from outreach.sync.lifetime import Lifetime
 from outreach.sync.service import Service, awaited, iterated, like, plain, same_parameters

@@ -33,10 +33,6 @@ _LISTING: Final = {
     "workspace": "outreach-server workspaces list",
     "campaign": "outreach-server campaigns list WORKSPACE_ID",
     "account": "outreach-server accounts list WORKSPACE_ID",
-    "number": "outreach-server numbers list WORKSPACE_ID",
-    "agent": "outreach-server agents list WORKSPACE_ID",
-    "trunk": "outreach-server trunks list WORKSPACE_ID",
-    "flow": "outreach-server flows list WORKSPACE_ID",
     "key": "outreach-server keys list WORKSPACE_ID",
     "dispatch": "outreach-server dispatches unknown WORKSPACE_ID",
 }
@@ -301,10 +297,12 @@ def explain(error: OutreachError) -> str:
     """Return the message of an error for the command line."""
     from outreach import InvalidRequest, NotFound
     from outreach.errors import AccountMissing, DatabaseMissing, DatabaseOlder
+    from outreach.models import RESOURCES
 
     match error:
         case NotFound():
-            hint = _LISTING.get(error.kind)
+            listing = f"outreach-server {error.kind}s list WORKSPACE_ID" if error.kind in RESOURCES else ""
+            hint = listing or _LISTING.get(error.kind)
             return f"There is no {error.kind} {error.identifier!r}." + (f" List them with: {hint}" if hint else "")
         case InvalidRequest() if len(error.details) > 1:
             lines = [f"  {one.path}: {one.message}" if one.path else f"  {one.message}" for one in error.details]

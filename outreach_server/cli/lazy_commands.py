@@ -15,6 +15,9 @@ from outreach_server.needs import server_extra
 HELPER: Final = "read-body"
 """The hidden command, which reads a large body for a server."""
 
+OF_RESOURCE: Final = "resources"
+"""The module of the commands that follow from the definition of a resource."""
+
 
 @attrs.frozen
 class CommandModule:
@@ -47,8 +50,12 @@ class LazyCommands(MutableMapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         """Import and return a command."""
         if name not in self._loaded:
-            module = _import(name, f"outreach_server.cli.{self._places[name].module}")
-            self._loaded[name] = getattr(module, name.replace("-", "_"))
+            place = self._places[name]
+            module = _import(name, f"outreach_server.cli.{place.module}")
+            if place.module == OF_RESOURCE:
+                self._loaded[name] = module.resource_group(name, place.purpose)
+            else:
+                self._loaded[name] = getattr(module, name.replace("-", "_"))
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: click.Command) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import attrs
 import click
 
 from outreach import NewRecipient, NotFound, Outreach, Workspace
-from outreach.server_support import prepare_recipient
+from outreach.server_support import RESOURCE_SERVICES, prepare_recipient
 from outreach_server.cli.collecting import collect
 
 _MAX_CAMPAIGNS: Final = 2000
@@ -120,9 +121,7 @@ def _candidates(workspace: Workspace, found: Sequence[Any]) -> list[Candidate]:
 
 
 _FINDERS: Final[Mapping[str, Find]] = {
-    "agent": _by_name(lambda engine: engine.agents),
-    "trunk": _by_name(lambda engine: engine.trunks),
-    "flow": _by_name(lambda engine: engine.flows),
+    **{one.kind.noun: _by_name(attrgetter(name)) for name, one in RESOURCE_SERVICES.items()},
     "account": _accounts,
     "number": _numbers,
     "campaign": _campaigns,

@@ -1,19 +1,25 @@
-"""The commands that all resources of a workspace have: create, list, update and remove."""
+"""The commands that all resources of a workspace have: create, list, update and remove.
+
+They follow from the definition of the resource, with an option for each field that has an `Option`; agents and flows
+have options of their own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 import click
 
 from outreach import Outreach
+from outreach.models import INTERNAL_FIELDS, Bounds
+from outreach.server_support import RESOURCE_SERVICES, bounded_fields, fields_of
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, actor, with_engine
+from outreach_server.cli.base import Command, Group, actor, with_engine
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import NAME, WORKSPACE, Identifier, clear
+from outreach_server.cli.values import CARRIER, NAME, WORKSPACE, Identifier, clear, integer_of, text_of
 
 
 class ClearOption(click.Option):
@@ -35,20 +41,30 @@ class ResourceCommands:
     """Makes the commands of a resource. Each option has the name of the field of the model that it sets.
 
     Attributes:
-        noun: What one of them is called.
-        service: Returns its service.
-        title: The field by which people know one of them.
+        name: The engine's attribute, and the name of the group.
     """
 
-    noun: str
-    service: Callable[[Outreach], Any]
-    title: str = "name"
+    name: str
 
-    def create(self, new: Callable[..., Any], meaning: str, *params: click.Parameter) -> click.Command:
+    @property
+    def definition(self) -> Any:
+        """The definition of the resource."""
+        return RESOURCE_SERVICES[self.name]
+
+    @property
+    def noun(self) -> str:
+        """What one of them is called."""
+        return RESOURCE_SERVICES[self.name].kind.noun
+
+    def service(self, engine: Outreach) -> Any:
+        """Return the resource's service."""
+        return getattr(engine, self.name)
+
+    def create(self, meaning: str, *params: click.Parameter) -> click.Command:
         """Return `create`, which makes the model of the options that were given."""
 
         def run(workspace_id: str, **values: Any) -> None:
-            made = new(**_given(values))
+            made = self.definition.new(**_given(values))
             show(
                 documents.resource(
                     with_engine(lambda engine: self.service(engine).create(workspace_id, made, actor=actor()))
@@ -68,15 +84,15 @@ class ResourceCommands:
                 empty=empty.replace("WORKSPACE_ID", workspace_id),
             )
 
-        return Command("list", help=f"List a workspace's {self.noun}s.", callback=run, params=[workspace_argument()])
+        return Command("list", help=f"List a workspace's {self.name}.", callback=run, params=[workspace_argument()])
 
-    def update(self, update: Callable[..., Any], meaning: str, *params: click.Parameter) -> click.Command:
+    def update(self, meaning: str, *params: click.Parameter) -> click.Command:
         """Return `update`, which changes the fields whose options were given."""
         arguments = self.arguments()
 
         def run(**values: Any) -> None:
             place = {argument.name: values.pop(argument.name) for argument in arguments}
-            change = update(**_changes(params, values))
+            change = self.definition.change(**_changes(params, values))
 
             async def work(engine: Outreach) -> Any:
                 return await self.service(engine).update(*await self.locate(engine, place), change, actor=actor())
@@ -93,13 +109,15 @@ class ResourceCommands:
                 return await self.service(engine).remove(*await self.locate(engine, place), actor=actor())
 
             gone = with_engine(work)
-            show({"id": gone.id, self.title: getattr(gone, self.title), "removed": True})
+            title = self.definition.title
+            show({"id": gone.id, title: getattr(gone, title), "removed": True})
 
         return Command("remove", help=meaning, callback=run, params=[*self.arguments()])
 
     def arguments(self) -> Sequence[click.Argument]:
         """Return the arguments that name one resource."""
-        metavar = None if self.title == "name" else self.title.upper()
+        title = self.definition.title
+        metavar = None if title == "name" else title.upper()
         return (
             workspace_argument(),
             click.Argument([f"{self.noun}_id"], type=Identifier(self.noun), metavar=metavar),
@@ -108,6 +126,67 @@ class ResourceCommands:
     async def locate(self, engine: Outreach, place: Mapping[str, Any]) -> tuple[str, str]:
         """Return the workspace and the identifier that the arguments name."""
         return place["workspace_id"], place[f"{self.noun}_id"]
+
+
+def resource_group(name: str, purpose: str) -> Group:
+    """Return the commands of a resource that has none of its own.
+
+    Args:
+        name: The engine's attribute.
+        purpose: The help of the group.
+    """
+    resource = ResourceCommands(name)
+    definition = resource.definition
+    called, title, texts = definition.called, definition.title, definition.commands
+    shown = [field.name for field in attrs.fields(definition.model)]
+    hidden = {"workspace_id", *INTERNAL_FIELDS}
+    return Group(
+        name,
+        help=purpose,
+        commands=[
+            resource.create(
+                texts.create or f"Create {called} called {title.upper()}.",
+                name_argument() if title == "name" else click.Argument([title]),
+                *_options(definition.new, title),
+            ),
+            resource.list(
+                *(texts.columns or [field for field in shown if field not in hidden]),
+                empty=f"The workspace has no {name}. {texts.empty}".rstrip(),
+            ),
+            resource.update(
+                texts.update or f"Change {called}.",
+                *([click.Option(["--name"], type=NAME, help="A new name.")] if title == "name" else []),
+                *_options(definition.change, title),
+            ),
+            resource.remove(texts.remove or f"Remove {called}, unless it is in use."),
+        ],
+    )
+
+
+def _options(model: type[Any], title: str) -> Iterator[click.Parameter]:
+    """Yield the options of the fields of a `New…` or an `…Update`, each with the one that clears it."""
+    bounds = bounded_fields(model)
+    for name, field in fields_of(model).items():
+        option = field.option
+        if name == title or option is None:
+            continue
+        kind: click.ParamType[Any] | None = None
+        if option.names:
+            kind = CARRIER if option.names == "carrier" else Identifier(option.names)
+        elif isinstance(bounds.get(name), Bounds):
+            kind = integer_of(model, name)
+        elif not field.optional:
+            kind = text_of(model, name)
+        word = option.word or name.replace("_", "-")
+        yield click.Option(
+            [f"--{word}", name],
+            type=kind,
+            metavar=option.metavar,
+            required=attrs.fields_dict(model)[name].default is attrs.NOTHING,
+            help=option.meaning,
+        )
+        if field.unsettable and field.optional and option.cleared:
+            yield ClearOption(name, option.cleared, word=word)
 
 
 def workspace_argument() -> click.Argument:

@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from outreach_server.cli.base import Root
-from outreach_server.cli.lazy_commands import CommandModule, LazyCommands
+from outreach_server.cli.lazy_commands import OF_RESOURCE, CommandModule, LazyCommands
 
 COMMANDS: Final = LazyCommands(
     {
@@ -36,9 +36,9 @@ COMMANDS: Final = LazyCommands(
         "keys": CommandModule("setup.keys", "Create, list and revoke API keys."),
         "accounts": CommandModule("setup.accounts", "Connect workspaces to carriers and voice providers."),
         "agents": CommandModule("setup.agents", "Create, change, remove and list voice agents."),
-        "trunks": CommandModule("setup.trunks", "Create, change, remove and list SIP trunks."),
+        "trunks": CommandModule(OF_RESOURCE, "Create, change, remove and list SIP trunks."),
         "numbers": CommandModule(
-            "setup.numbers", "Create, change, remove and list the numbers that a workspace sends and calls from."
+            OF_RESOURCE, "Create, change, remove and list the numbers that a workspace sends and calls from."
         ),
         "flows": CommandModule("setup.flows", "Create, change, remove and list automation flows."),
         "settings": CommandModule(

@@ -26,7 +26,8 @@ def each(*languages: str) -> pytest.MarkDecorator:
 def test_a_block_names_its_language(block: Block) -> None:
     """Else nobody knows whether it has to be run. What is no code is `text`."""
     assert block.language is not None, f"{block.place}: write it between ```sh (or ```python, ```text …) and ```"
-    assert block.language in PYTHON | SHELL | DATA | {"text"}, f"{block.place}: {block.language!r} is no language here"
+    languages = PYTHON | SHELL | DATA | {"text", "diff"}
+    assert block.language in languages, f"{block.place}: {block.language!r} is no language here"
 
 
 @each()

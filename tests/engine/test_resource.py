@@ -4,7 +4,7 @@ import inspect
 from typing import get_type_hints
 
 from outreach.models import Agent, AgentUpdate
-from outreach.services.tenants.agents import Agents
+from outreach.services.tenants.resources import Agents
 
 
 def test_the_methods_of_a_service_name_its_types_and_its_resource() -> None:

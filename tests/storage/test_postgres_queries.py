@@ -22,7 +22,7 @@ from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.unit_of_work.kinds import ALL_KINDS, AUDIT, LOADING_CAMPAIGNS, TRAIL
 from tests import postgres
 
-AGGREGATES = sorted(path.stem for path in Path(shared.__file__).parent.glob("*.sql"))
+AGGREGATES = sorted({*(path.stem for path in Path(shared.__file__).parent.glob("*.sql")), *shared.RESOURCE_LISTS})
 STORAGE = Path(shared.__file__).parents[1]
 NAMED = [f"{aggregate}.{name}" for aggregate in AGGREGATES for name in sqlite_queries.load(aggregate)]
 

@@ -13,7 +13,7 @@ from outreach.storage import sql as shared
 from outreach.storage.sqlite import schema, sql, statements
 from outreach.storage.unit_of_work.kinds import ALL_KINDS
 
-_SQL_FILES = sorted(path.stem for path in Path(shared.__file__).parent.glob("*.sql"))
+AGGREGATES = sorted({*(path.stem for path in Path(shared.__file__).parent.glob("*.sql")), *shared.RESOURCE_LISTS})
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def connection() -> Iterator[sqlite3.Connection]:
 
 def asked() -> Iterator[tuple[str, str]]:
     """Yield every statement that looks for rows, with its name."""
-    for aggregate in _SQL_FILES:
+    for aggregate in AGGREGATES:
         for name, text in sql.load(aggregate).items():
             yield f"{aggregate}.{name}", text
     for kind in ALL_KINDS:

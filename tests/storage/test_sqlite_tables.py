@@ -19,7 +19,7 @@ from outreach.storage.sqlite.backend import Session
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from tests.storage.sqlite_support import NOW, contacts, dispatch, opened, set_up
 
-SQL_FILES = sorted(path.stem for path in Path(shared.__file__).parent.glob("*.sql"))
+AGGREGATES = sorted({*(path.stem for path in Path(shared.__file__).parent.glob("*.sql")), *shared.RESOURCE_LISTS})
 LARGE = (
     "recipients",
     "dispatches",
@@ -56,7 +56,7 @@ WHOLE_TABLES = {"audit.list_all", "erasure.messages_of_person", "erasure.calls_o
 """Queries that an operator asks once, on a connection that only reads."""
 
 
-@pytest.mark.parametrize("aggregate", SQL_FILES)
+@pytest.mark.parametrize("aggregate", AGGREGATES)
 def test_every_query_is_valid_and_reads_no_large_table_through(connection: sqlite3.Connection, aggregate: str) -> None:
     """With a million rows in them, a query that has no index to follow would stop everything."""
     for name in sql.load(aggregate):
@@ -75,7 +75,7 @@ WHOLE_CAMPAIGNS = {
 """Queries that are about a whole campaign, look whether there is anything, or follow an index of the few in flight."""
 
 
-@pytest.mark.parametrize("aggregate", SQL_FILES)
+@pytest.mark.parametrize("aggregate", AGGREGATES)
 def test_no_query_about_one_looks_at_its_whole_campaign(connection: sqlite3.Connection, aggregate: str) -> None:
     """With half a million sent, a question about one recipient that walks along all of them stops the sending."""
     for name, query in sql.load(aggregate).items():
@@ -206,7 +206,7 @@ def test_every_query_is_used() -> None:
     package = Path(unit_of_work.__file__).parent
     asked = set(re.findall(r'"(?:\w+\.)?(\w+)"', "".join(path.read_text() for path in package.rglob("*.py"))))
     # Every table of what a workspace's owner sets up has a list.
-    assert {name.partition("?")[0] for aggregate in SQL_FILES for name in sql.load(aggregate)} <= asked | {"list"}
+    assert {name.partition("?")[0] for aggregate in AGGREGATES for name in sql.load(aggregate)} <= asked | {"list"}
 
 
 def test_a_query_is_there_once_and_says_why() -> None:

@@ -35,6 +35,8 @@ A line that ends with `-- if given` is the condition of a filter. Such a query h
 `page` has none of them, and `page?channel,status` has both (`unit_of_work.backend.filtered`). A query with `-- or each`
 but without that filter is made for each channel, and merged in its order, for which each channel has an index.
 
+The query `list` of a resource follows from its table.
+
 A query that differs in more than words stands beside its backend, in a file of the same name.
 """
 
@@ -51,7 +53,7 @@ import attrs
 
 from outreach.models.base import Channel
 from outreach.storage.unit_of_work.backend import filtered
-from outreach.storage.unit_of_work.kinds import ALL_KINDS, AUDIT, TRAIL
+from outreach.storage.unit_of_work.kinds import ALL_KINDS, AUDIT, RESOURCE_KINDS, TRAIL
 
 _HEADER: Final = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 _WORD: Final = re.compile(r"\{(\w+)(?::([^{}]*))?\}")
@@ -66,6 +68,14 @@ _COLUMNS: Final[Mapping[str, str]] = MappingProxyType(
         **{kind.table: ", ".join(kind.columns) for kind in (AUDIT, TRAIL)},
     }
 )
+
+_LIST: Final = """
+-- list --
+-- Those of a workspace: few, and all of them are read.
+SELECT {{{table}}} FROM {table} WHERE workspace_id = :workspace_id ORDER BY created_at, id
+"""
+RESOURCE_LISTS: Final = {kind.table: _LIST.format(table=kind.table) for kind in RESOURCE_KINDS.values()}
+"""The list of each resource's table."""
 
 
 @attrs.frozen(kw_only=True)
@@ -87,7 +97,8 @@ class Dialect:
     def load(self, aggregate: str) -> Mapping[str, str]:
         """Return the queries about one thing by their names; see `parse` for the error."""
         files = [resources.files(package).joinpath(f"{aggregate}.sql") for package in (__name__, self.package)]
-        text = "\n".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
+        texts = [file.read_text(encoding="utf-8") for file in files if file.is_file()]
+        text = "\n".join([*texts, RESOURCE_LISTS.get(aggregate, "")])
         return MappingProxyType(
             {
                 filtered(name, chosen): self.write(self._choose(query, chosen))

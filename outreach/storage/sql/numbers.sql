@@ -7,7 +7,3 @@ FROM {each_row:wanted}
 {join} numbers
     ON numbers.workspace_id = {part:0}
     AND numbers.phone = {part:1}
-
--- list --
--- The first number of a carrier, which POST /sms sends from.
-SELECT {numbers} FROM numbers WHERE workspace_id = :workspace_id ORDER BY created_at, id

@@ -6,7 +6,7 @@ integer, which keeps millions of rows and their indexes small.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -21,7 +21,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.message import InboundMessage, Message
 from outreach.models.prices import PriceTable
 from outreach.models.recipient import Recipient
-from outreach.models.resources import Agent, Flow, Number, Trunk
+from outreach.models.resources import RESOURCES, Agent, Number
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry
@@ -164,10 +164,19 @@ def _key_not_in_model(_: object) -> Key:
 
 WORKSPACES: Final = _kind("workspaces", Workspace, "workspace", key=("id",))
 KEYS: Final = _kind("api_keys", ApiKey, "API key")
-AGENTS: Final = _kind("agents", Agent, "agent")
-TRUNKS: Final = _kind("trunks", Trunk, "trunk")
-NUMBERS: Final = _kind("numbers", Number, "number")
-FLOWS: Final = _kind("flows", Flow, "flow")
+RESOURCE_KINDS: Final[Mapping[type[Any], Kind[Any]]] = {
+    model: _kind(f"{noun}s", model, noun) for noun, model in RESOURCES.items()
+}
+"""The kinds of what a workspace's owner sets up, by their models."""
+
+
+def kind_of(model: type[M]) -> Kind[M]:
+    """Return the kind of a resource."""
+    return RESOURCE_KINDS[model]
+
+
+AGENTS: Final = kind_of(Agent)
+NUMBERS: Final = kind_of(Number)
 ACCOUNTS: Final = _kind("accounts", StoredAccount, "account", fixed=("provider", "created_at"))
 PROVIDER_THROTTLES: Final = _kind(
     "provider_throttles", ProviderThrottle, "throttle of an account", key=("workspace_id", "provider")
@@ -438,7 +447,9 @@ def _make_stops() -> Kind[int]:
 STOPS: Final = _make_stops()
 
 ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
-    *(WORKSPACES, KEYS, AGENTS, TRUNKS, NUMBERS, FLOWS, ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
+    *(WORKSPACES, KEYS),
+    *RESOURCE_KINDS.values(),
+    *(ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
     *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, PRICE_TABLES),
     *(UNSUBSCRIBES, REGISTER_SALTS, REQUEST_WINDOWS, IDEMPOTENCY_KEYS),
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TypeVar
 
-from outreach.storage.unit_of_work.kinds import AGENTS, FLOWS, TRUNKS, Kind
+from outreach.models.resources import Agent, Flow, Trunk
+from outreach.storage.unit_of_work.kinds import kind_of
 from outreach.storage.unit_of_work.tables.accounts import Accounts, Callbacks, ProviderThrottles
 from outreach.storage.unit_of_work.tables.base import WorkspaceTable
 from outreach.storage.unit_of_work.tables.campaign_lists import CampaignLists
@@ -39,10 +40,10 @@ class Transaction:
         self._rows = rows
         self.workspaces = Workspaces(rows)
         self.keys = Keys(rows)
-        self.agents = self.table(AGENTS)
-        self.trunks = self.table(TRUNKS)
+        self.agents = self.table(Agent)
+        self.trunks = self.table(Trunk)
         self.numbers = Numbers(rows)
-        self.flows = self.table(FLOWS)
+        self.flows = self.table(Flow)
         self.accounts = Accounts(rows)
         self.provider_throttles = ProviderThrottles(rows)
         self.callbacks = Callbacks(rows)
@@ -72,9 +73,9 @@ class Transaction:
         self.erasures = Erasures(rows)
         self.archives = Archives(rows)
 
-    def table(self, kind: Kind[M]) -> WorkspaceTable[M]:
-        """Return the table of a kind of rows that a workspace's owner sets up."""
-        return WorkspaceTable(self._rows, kind)
+    def table(self, model: type[M]) -> WorkspaceTable[M]:
+        """Return the table of a resource by its model."""
+        return WorkspaceTable(self._rows, kind_of(model))
 
     @property
     def own_clock(self) -> bool:

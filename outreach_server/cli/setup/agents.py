@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from outreach import AgentUpdate, NewAgent, NotFound, Outreach
+from outreach import NotFound, Outreach
 from outreach_server.cli.base import Group
 from outreach_server.cli.resources import ClearOption, ResourceCommands, name_argument
 from outreach_server.cli.values import AGENT, NAME, VOICE, OneOf
@@ -51,7 +51,7 @@ async def _owner(engine: Outreach, agent_id: str) -> str:
     raise NotFound("agent", agent_id)
 
 
-_AGENTS: Final = AgentCommands("agent", lambda engine: engine.agents)
+_AGENTS: Final = AgentCommands("agents")
 
 _CALL_OPTIONS: Final = (
     click.Option(["--provider-agent-id"], metavar="ID", help="Its identifier at the provider."),
@@ -69,7 +69,6 @@ agents = Group(
     help="Create, change, remove and list voice agents.",
     commands=[
         _AGENTS.create(
-            NewAgent,
             "Create an agent called NAME.",
             name_argument(),
             click.Option(
@@ -97,7 +96,6 @@ agents = Group(
             empty="The workspace has no agents. Make one with: outreach-server agents create WORKSPACE_ID NAME",
         ),
         _AGENTS.update(
-            AgentUpdate,
             "Change an agent; its identifier alone is enough.",
             click.Option(["--name"], type=NAME, help="A new name."),
             click.Option(["--active/--inactive", "is_active"], default=None, help="Switch it on or off."),

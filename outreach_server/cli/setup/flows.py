@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Final, cast
 
 import click
 
-from outreach import FlowStep, FlowUpdate, NewFlow
+from outreach import FlowStep
 from outreach_server.cli.base import Group
 from outreach_server.cli.resources import ResourceCommands, name_argument
 from outreach_server.cli.values import NAME, name_of
@@ -25,7 +25,7 @@ class Steps(click.File):
             return _read_steps(file)
 
 
-_FLOWS: Final = ResourceCommands("flow", lambda engine: engine.flows)
+_FLOWS: Final = ResourceCommands("flows")
 
 _CREATE: Final = """\
 Create a flow called NAME from a file.
@@ -44,14 +44,12 @@ flows = Group(
     help="Create, change, remove and list automation flows.",
     commands=[
         _FLOWS.create(
-            NewFlow,
             _CREATE,
             name_argument(),
             click.Option(["--file", "steps"], type=Steps("rb"), required=True, help="The steps, as JSON; - is stdin."),
         ),
         _FLOWS.list("id", "name", "steps", "created_at", empty="The workspace has no flows."),
         _FLOWS.update(
-            FlowUpdate,
             "Change a flow; its steps only while no running campaign uses it.",
             click.Option(["--name"], type=NAME, help="A new name."),
             click.Option(["--file", "steps"], type=Steps("rb"), help="New steps, as JSON; - is stdin."),

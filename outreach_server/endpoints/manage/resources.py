@@ -1,131 +1,123 @@
-"""/manage/agents, /manage/numbers and /manage/flows: what a workspace's owner sets up."""
+"""/manage/agents, /manage/numbers and others: the resources whose definitions say that they are managed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar, Final
 
-import attrs
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from outreach import AgentUpdate, NewAgent, Outreach
 from outreach.http import FLOW_BODIES, ResourceBodies, number_bodies, resource_bodies
+from outreach.server_support import RESOURCE_SERVICES
 from outreach_server.context import Server, server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body, refuse_body
 from outreach_server.replies import answer_once, json_response
+from outreach_server.scopes import resource_operation
+
+_BODIES: Final[Mapping[str, Callable[[Server], ResourceBodies[Any, Any]]]] = {
+    "numbers": lambda server: number_bodies(tuple(server.carriers)),
+    "flows": lambda _: FLOW_BODIES,
+}
+"""The bodies that hold more than the fields of the models."""
 
 
-@attrs.frozen(kw_only=True)
-class Managed:
-    """A resource under /manage.
-
-    Attributes:
-        noun: What one of them is called in paths, operations and errors.
-        service: Returns its service.
-        bodies: Returns how its bodies are read and written.
-        create: The word for `create` in the name of the operation.
-        removable: Whether there is an operation that removes one.
-    """
-
-    noun: str
-    service: Callable[[Outreach], Any]
-    bodies: Callable[[Server], ResourceBodies[Any, Any]]
-    create: str = "create"
-    removable: bool = True
-
-    def operation(self, verb: str, *, plural: bool = False) -> str:
-        """Return the `operationId` of an operation, such as `listAgents`."""
-        return f"{verb}{self.noun.capitalize()}{'s' if plural else ''}"
-
-    def routes(self) -> Sequence[Route]:
-        """Return the routes of the list and of one resource."""
-        path, name = f"/manage/{self.noun}s", self.noun.capitalize()
-        one = RemovableResource if self.removable else OneResource
-        # Metrics know an operation by the name of its endpoint.
-        return (
-            Route(path, type(f"{name}s", (Resources,), {"managed": self})),
-            Route(f"{path}/{{id}}", type(f"One{name}", (one,), {"managed": self})),
-        )
+@cache
+def _plain_bodies(name: str) -> ResourceBodies[Any, Any]:
+    definition = RESOURCE_SERVICES[name]
+    return resource_bodies(definition.new, definition.change, definition.called)
 
 
 class ResourceEndpoint(HTTPEndpoint):
-    """A path of a resource."""
+    """A path of a resource.
 
-    managed: ClassVar[Managed]
+    Attributes:
+        name: The engine's attribute, and the path under /manage.
+    """
+
+    name: ClassVar[str]
+
+    def operation(self, method: str) -> str:
+        """Return the `operationId` of a method."""
+        return resource_operation(RESOURCE_SERVICES[self.name], method)
 
     def service(self, request: Request) -> Any:
         """Return the resource's service."""
-        return self.managed.service(server_of(request).engine)
+        return getattr(server_of(request).engine, self.name)
 
     def bodies(self, request: Request) -> ResourceBodies[Any, Any]:
         """Return how the resource's bodies are read and written."""
-        return self.managed.bodies(server_of(request))
+        return _BODIES[self.name](server_of(request)) if self.name in _BODIES else _plain_bodies(self.name)
+
+    def id(self, request: Request) -> str:
+        """Return the identifier in the path."""
+        return path_id(request, RESOURCE_SERVICES[self.name].kind.noun)
 
 
-class Resources(ResourceEndpoint):
-    """List and create the resources of a kind."""
-
-    async def get(self, request: Request) -> Response:
-        """Return all of them, oldest first."""
-        workspace = await admit(request, self.managed.operation("list", plural=True))
-        return await list_response(self.service(request).iter_all(workspace.id), self.bodies(request).write)
-
-    async def post(self, request: Request) -> Response:
-        """Create one."""
-        operation = self.managed.operation(self.managed.create)
-        workspace = await admit(request, operation)
-        service, bodies = self.service(request), self.bodies(request)
-        new, body = await read_body(request, bodies.read_new)
-        return await answer_once(
-            body,
-            operation,
-            lambda key: service.create(workspace.id, new, idempotency_key=key, actor=ACTOR),
-            bodies.write,
-        )
+async def _list(self: ResourceEndpoint, request: Request) -> Response:
+    workspace = await admit(request, self.operation("list"))
+    return await list_response(self.service(request).iter_all(workspace.id), self.bodies(request).write)
 
 
-class OneResource(ResourceEndpoint):
-    """Show and change one resource."""
-
-    async def get(self, request: Request) -> Response:
-        """Return it."""
-        workspace = await admit(request, self.managed.operation("get"))
-        found = await self.service(request).get(workspace.id, path_id(request, self.managed.noun))
-        return json_response(self.bodies(request).write(found))
-
-    async def patch(self, request: Request) -> Response:
-        """Change the given fields, and return it."""
-        workspace = await admit(request, self.managed.operation("update"))
-        identifier = path_id(request, self.managed.noun)
-        change, _ = await read_body(request, self.bodies(request).read_update)
-        changed = await self.service(request).update(workspace.id, identifier, change, actor=ACTOR)
-        return json_response(self.bodies(request).write(changed))
+async def _create(self: ResourceEndpoint, request: Request) -> Response:
+    operation = self.operation("create")
+    workspace = await admit(request, operation)
+    service, bodies = self.service(request), self.bodies(request)
+    new, body = await read_body(request, bodies.read_new)
+    return await answer_once(
+        body,
+        operation,
+        lambda key: service.create(workspace.id, new, idempotency_key=key, actor=ACTOR),
+        bodies.write,
+    )
 
 
-class RemovableResource(OneResource):
-    """Show, change and remove one resource."""
-
-    async def delete(self, request: Request) -> Response:
-        """Remove it unless it is in use, and return it."""
-        workspace = await admit(request, self.managed.operation("remove"))
-        await refuse_body(request)
-        gone = await self.service(request).remove(workspace.id, path_id(request, self.managed.noun), actor=ACTOR)
-        return json_response(self.bodies(request).write(gone))
+async def _get(self: ResourceEndpoint, request: Request) -> Response:
+    workspace = await admit(request, self.operation("get"))
+    found = await self.service(request).get(workspace.id, self.id(request))
+    return json_response(self.bodies(request).write(found))
 
 
-_AGENT_BODIES: Final = resource_bodies(NewAgent, AgentUpdate, "an agent")
+async def _update(self: ResourceEndpoint, request: Request) -> Response:
+    workspace = await admit(request, self.operation("update"))
+    identifier = self.id(request)
+    change, _ = await read_body(request, self.bodies(request).read_update)
+    changed = await self.service(request).update(workspace.id, identifier, change, actor=ACTOR)
+    return json_response(self.bodies(request).write(changed))
 
-MANAGED: Final = (
-    Managed(noun="agent", service=lambda engine: engine.agents, bodies=lambda _: _AGENT_BODIES, removable=False),
-    Managed(
-        noun="number",
-        service=lambda engine: engine.numbers,
-        bodies=lambda server: number_bodies(tuple(server.carriers)),
-        create="add",
-    ),
-    Managed(noun="flow", service=lambda engine: engine.flows, bodies=lambda _: FLOW_BODIES),
-)
-"""The resources that have operations under /manage."""
+
+async def _remove(self: ResourceEndpoint, request: Request) -> Response:
+    workspace = await admit(request, self.operation("remove"))
+    await refuse_body(request)
+    gone = await self.service(request).remove(workspace.id, self.id(request), actor=ACTOR)
+    return json_response(self.bodies(request).write(gone))
+
+
+Handler = Callable[[ResourceEndpoint, Request], Awaitable[Response]]
+
+_OF_ALL: Final[Mapping[str, tuple[str, Handler]]] = {"list": ("get", _list), "create": ("post", _create)}
+_OF_ONE: Final[Mapping[str, tuple[str, Handler]]] = {
+    "get": ("get", _get),
+    "update": ("patch", _update),
+    "remove": ("delete", _remove),
+}
+"""The HTTP method of each method of the service."""
+
+
+def resource_routes() -> Sequence[Route]:
+    """Return the routes of all resources that are managed."""
+    found = []
+    for name, definition in RESOURCE_SERVICES.items():
+        # Metrics know an operation by the name of its endpoint.
+        noun = definition.kind.noun.capitalize()
+        for path, endpoint, handlers in (
+            (f"/manage/{name}", f"{noun}s", _OF_ALL),
+            (f"/manage/{name}/{{id}}", f"One{noun}", _OF_ONE),
+        ):
+            methods = dict(handlers[method] for method in definition.managed if method in handlers)
+            if methods:
+                found.append(Route(path, type(endpoint, (ResourceEndpoint,), {"name": name, **methods})))
+    return found

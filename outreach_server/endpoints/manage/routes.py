@@ -22,7 +22,7 @@ from outreach_server.endpoints.manage.moves import (
 from outreach_server.endpoints.manage.planning import ForecastCampaign, PreflightCampaign, TestMessages
 from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail
 from outreach_server.endpoints.manage.register import OneUnsubscribe, ResolveUnsubscribe, Unsubscribes
-from outreach_server.endpoints.manage.resources import MANAGED
+from outreach_server.endpoints.manage.resources import resource_routes
 from outreach_server.endpoints.manage.results import CampaignExport, CampaignReport
 from outreach_server.endpoints.manage.settings import (
     Accounts,
@@ -60,7 +60,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/unsubscribes", Unsubscribes),
     Route("/manage/unsubscribes/{phone}", OneUnsubscribe),
     Route("/manage/unsubscribes/{phone}/resolve", ResolveUnsubscribe),
-    *(route for resource in MANAGED for route in resource.routes()),
+    *resource_routes(),
     Route("/manage/settings", AllSettings),
     Route("/manage/settings/calls", CallSettings),
     Route("/manage/settings/replies", ReplySettings),

@@ -1,14 +1,20 @@
 """Migrations: SQL files by name. Those that every database understands are here, others beside their backend.
 
 `0001_schema` makes the whole schema. Later ones have the numbers from 31 on, which run through all of these folders, so
-that each database has its migrations in one order.
+that each database has its migrations in one order. A word in braces stands for what each database has in its own way:
+
+| word | meaning | SQLite | PostgreSQL |
+|---|---|---|---|
+| `{text}` | a text that sorts by its code points; also a time or JSON | `TEXT` | `TEXT COLLATE "C"` |
+| `{integer}` | an integer of 64 bits | `INTEGER` | `BIGINT` |
+| `{strict}` | at the end of a table: values have the types of their columns | `STRICT` | |
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from importlib import resources
-from importlib.resources.abc import Traversable
 from typing import Final
 
 import attrs
@@ -22,6 +28,8 @@ _LAST_REPLACED: Final = "0030_inbound_media"
 """The last of the migrations that `FIRST` replaces: a database that has it has the schema that `FIRST` makes."""
 
 _MOST_NAMED: Final = 3
+
+_WORD: Final = re.compile(r"\{(\w+)\}")
 
 
 @attrs.frozen(kw_only=True)
@@ -90,12 +98,18 @@ def named(migrations: Sequence[str]) -> str:
     return f"{migrations[0]} to {migrations[-1]} ({len(migrations)})"
 
 
-def migration_files(package: str) -> Sequence[Traversable]:
-    """Return the migrations in a backend's package and those that all backends share, by their names."""
+def read_migrations(package: str, words: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the scripts in a backend's package and those that all backends share, by their names, oldest first.
+
+    Args:
+        package: The package.
+        words: The text of each word in braces.
+    """
     # A package without a file of data has no directory in the executable (docs/binary.md).
     folders = [folder for name in (__name__, package) if (folder := resources.files(name)).is_dir()]
     files = [file for folder in folders for file in folder.iterdir()]
-    return sorted((file for file in files if file.name.endswith(".sql")), key=lambda file: file.name)
+    scripts = {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in files if file.name.endswith(".sql")}
+    return {name: _WORD.sub(lambda found: words[found[1]], scripts[name]) for name in sorted(scripts)}
 
 
 def _with_first(recorded: Sequence[str]) -> Sequence[str]:

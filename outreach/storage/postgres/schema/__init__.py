@@ -11,7 +11,7 @@ from psycopg import sql
 
 from outreach.errors import DatabaseInUse, DatabaseMissing, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
-from outreach.storage.base.schema import Version, migration_files, pending, require_usable, version_by
+from outreach.storage.base.schema import Version, pending, read_migrations, require_usable, version_by
 from outreach.storage.postgres.connect import MIGRATION_KEY, OPEN_KEY, SCHEMA, PostgresConnection
 
 _FOREIGN: Final = (
@@ -31,7 +31,7 @@ _LOOK_AGAIN_SECONDS: Final = 0.05
 @cache
 def migrations() -> Mapping[str, str]:
     """Return the script of each migration, in order."""
-    return {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in migration_files(__name__)}
+    return read_migrations(__name__, {"text": 'TEXT COLLATE "C"', "integer": "BIGINT", "strict": ""})
 
 
 def version_of(connection: PostgresConnection) -> Version:

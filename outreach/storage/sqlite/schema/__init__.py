@@ -17,7 +17,7 @@ from sqlite_utils import Database, Migrations
 
 from outreach.errors import DatabaseInUse, DatabaseOlder, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
-from outreach.storage.base.schema import FIRST, Version, migration_files, pending, require_usable, version_by
+from outreach.storage.base.schema import FIRST, Version, pending, read_migrations, require_usable, version_by
 from outreach.storage.sqlite.archive_mark import is_archive, needs_migration, require_no_archive
 from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.migration_backup import backup_during_migration, remove_migration_backup
@@ -51,10 +51,8 @@ def statements(text: str) -> Iterator[str]:
 @cache
 def migrations() -> Mapping[str, Sequence[str]]:
     """Return the statements of each migration by its name, oldest first."""
-    files = migration_files(__name__)
-    return MappingProxyType(
-        {file.name.removesuffix(".sql"): tuple(statements(file.read_text(encoding="utf-8"))) for file in files}
-    )
+    scripts = read_migrations(__name__, {"text": "TEXT", "integer": "INTEGER", "strict": "STRICT"})
+    return MappingProxyType({name: tuple(statements(script)) for name, script in scripts.items()})
 
 
 def _register(name: str) -> None:
@@ -65,8 +63,8 @@ def _register(name: str) -> None:
             database.conn.execute(statement)
 
 
-for _file in migration_files(__name__):
-    _register(_file.name.removesuffix(".sql"))
+for _name in migrations():
+    _register(_name)
 
 
 def apply_migrations(

@@ -1,0 +1,245 @@
+"""What a workspace's owner sets up: the definition of each resource, with what it does in its own way.
+
+Service, table, operations under /manage and commands follow from the definition (docs/adding-a-resource.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final, get_type_hints
+
+import attrs
+
+from outreach.errors import Conflict, InvalidRequest
+from outreach.ledger.access.usages import OPEN, STARTED, campaigns_using
+from outreach.ledger.campaigns.transitions import sync_setups_of_agent
+from outreach.ledger.common import wake_running_campaigns, workspace_of
+from outreach.models.campaign import Campaign
+from outreach.models.fields import OneOf, check_value
+from outreach.models.resources import (
+    Agent,
+    AgentUpdate,
+    Flow,
+    FlowUpdate,
+    NewAgent,
+    NewFlow,
+    NewNumber,
+    NewTrunk,
+    Number,
+    NumberUpdate,
+    Trunk,
+    TrunkUpdate,
+    voicemail_problems,
+)
+from outreach.models.states import CampaignStatus
+from outreach.models.workspace import Workspace
+from outreach.rules.phones import normalise_single
+from outreach.rules.spellings import person_key
+from outreach.rules.texts import composed_or_none
+from outreach.services.context import ServiceContext
+from outreach.services.resource import EVERY_OPERATION, CommandTexts, Resource, require_unused
+from outreach.services.validation import check_phone, check_provider
+from outreach.storage.unit_of_work import AlreadyExists, Transaction, WorkspaceTable
+
+
+class Agents(Resource[Agent, NewAgent, AgentUpdate]):
+    """The voice agents of workspaces.
+
+    Campaigns that have not started become ready or draft by whether their agent can place calls. An agent that a
+    campaign or a call that has not ended uses is not removed.
+    """
+
+    remove_advice = "Cancel that campaign or give it another agent, and wait for the end of its calls, first."
+    managed = ("list", "create", "get", "update")
+
+    def _users(self, tx: Transaction, one: Agent) -> Sequence[str]:
+        call = tx.calls.open_of_agent(one.workspace_id, one.id)
+        calls = [] if call is None else [f"call {call.id} ({call.status})"]
+        return [*campaigns_using(tx, one.workspace_id, lambda campaign: campaign.agent_id == one.id), *calls]
+
+    def _stored(self, tx: Transaction, workspace: Workspace, values: dict[str, Any]) -> dict[str, Any]:
+        """Check the provider, and write the caller ID in E.164."""
+        if "provider" in values:
+            names = ("simulator", *self._context.adapters.names("voice"))
+            check_value("provider", values["provider"], OneOf(names))
+        if values.get("voicemail", "leave_message") != "leave_message":
+            # The message belongs to the old policy.
+            values = {"voicemail_message": None, **values}
+        if "from_number" in values:
+            phone = check_phone("from_number", values["from_number"], workspace.default_region)
+            return {**values, "from_number": phone}
+        return values
+
+    def _begun(self, values: dict[str, Any], now: datetime) -> dict[str, Any]:
+        return {**values, "revision": 0, "updated_at": now}
+
+    def _replace(self, tx: Transaction, before: Agent, after: Agent, now: datetime, actor: str) -> Agent:
+        problems = voicemail_problems(after)
+        if problems:
+            raise InvalidRequest(details=problems)
+        after = self._revised(tx, after, now)
+        if _callable(after) is not _callable(before):
+            sync_setups_of_agent(tx, after, now=now, actor=actor)
+        return after
+
+    def _remove(self, tx: Transaction, one: Agent, now: datetime) -> Agent:
+        return self._revised(tx, attrs.evolve(one, is_active=False, removed_at=now), now)
+
+    def _revised(self, tx: Transaction, agent: Agent, now: datetime) -> Agent:
+        revised = attrs.evolve(agent, revision=agent.revision + 1, updated_at=now)
+        tx.agents.update(revised)
+        return revised
+
+
+def _callable(agent: Agent) -> bool:
+    return agent.is_active and agent.can_place_calls
+
+
+class Trunks(Resource[Trunk, NewTrunk, TrunkUpdate]):
+    """The SIP trunks of workspaces.
+
+    A change counts for calls placed from then on. A trunk that a number, or a campaign that has not ended, uses is not
+    removed.
+    """
+
+    remove_advice = "Cancel that campaign, or take the number off the trunk, first."
+    commands = CommandTexts(
+        update="Change a trunk, for calls placed from then on.",
+        remove="Remove a trunk, unless a campaign or a number uses it.",
+    )
+
+    def _users(self, tx: Transaction, one: Trunk) -> Sequence[str]:
+        numbers = [
+            f"number {number.phone}" for number in tx.numbers.list(one.workspace_id) if number.trunk_id == one.id
+        ]
+        return [*campaigns_using(tx, one.workspace_id, lambda campaign: campaign.trunk_id == one.id), *numbers]
+
+
+class Numbers(Resource[Number, NewNumber, NumberUpdate]):
+    """The numbers that workspaces send and call from.
+
+    A workspace has each number once. Running campaigns use a new rate at once. A number that a campaign that has not
+    ended, or an active agent, uses is not removed; the dispatches of a removed one stay in the ledger.
+    """
+
+    remove_advice = "Change or cancel that first, or give the agent another caller ID."
+    created = "add"
+    title = "phone"
+    managed = EVERY_OPERATION
+    commands = CommandTexts(
+        create="Add the number PHONE, such as +14155550102.",
+        empty="Add one with: outreach-server numbers create WORKSPACE_ID PHONE",
+        update="Change the number PHONE; running campaigns use its new rate at once.",
+        remove="Remove the number PHONE, unless a campaign or an active agent uses it.",
+        columns=("id", "phone", "carrier", "trunk_id", "rate_per_minute", "created_at"),
+    )
+
+    def _table(self, tx: Transaction) -> WorkspaceTable[Number]:
+        return tx.numbers
+
+    def _users(self, tx: Transaction, one: Number) -> Sequence[str]:
+        region = workspace_of(tx, one.workspace_id).default_region
+        line = person_key(one.phone)
+
+        def is_it(phone: str | None) -> bool:
+            return phone is not None and person_key(phone) == line
+
+        def uses(campaign: Campaign) -> bool:
+            own = campaign.from_number
+            if own is not None and is_it(normalise_single(own, region)):
+                return True
+            return any(is_it(entry.phone) or one.id == entry.number_id for entry in campaign.cli_group or ())
+
+        agents = [
+            f"agent {agent.name!r}"
+            for agent in tx.agents.list(one.workspace_id)
+            if agent.is_active and is_it(agent.from_number)
+        ]
+        return [*campaigns_using(tx, one.workspace_id, uses), *agents]
+
+    def _name(self, one: Number) -> str:
+        return f"Number {one.phone}"
+
+    def _stored(self, tx: Transaction, workspace: Workspace, values: dict[str, Any]) -> dict[str, Any]:
+        """Check carrier and trunk, and write the number in E.164."""
+        if values.get("carrier") is not None:
+            check_provider("carrier", values["carrier"], "carrier", self._context.adapters)
+        if values.get("trunk_id") is not None:
+            tx.trunks.existing(workspace.id, values["trunk_id"])
+        if "phone" in values:
+            return {**values, "phone": check_phone("phone", values["phone"], workspace.default_region)}
+        return values
+
+    def _insert(self, tx: Transaction, made: Number) -> None:
+        try:
+            super()._insert(tx, made)
+        except AlreadyExists:
+            raise Conflict(f"The workspace has number {made.phone} already. Change it, or remove it first.") from None
+
+    def _replace(self, tx: Transaction, before: Number, after: Number, now: datetime, actor: str) -> Number:
+        wake_running_campaigns(tx, after.workspace_id, now)
+        return super()._replace(tx, before, after, now, actor)
+
+    def _remove(self, tx: Transaction, one: Number, now: datetime) -> Number:
+        """Delete the row, so that the number can be added again."""
+        tx.numbers.delete(one.workspace_id, one.id)
+        return one
+
+
+class Flows(Resource[Flow, NewFlow, FlowUpdate]):
+    """The automation flows of workspaces.
+
+    The steps of a flow change only while no started campaign that has not ended uses it. A flow that a campaign that
+    has not ended uses is not removed.
+    """
+
+    remove_advice = "Cancel that campaign, or give it a text or another flow, first."
+    managed = EVERY_OPERATION
+
+    def _users(self, tx: Transaction, one: Flow, statuses: Collection[CampaignStatus] = OPEN) -> Sequence[str]:
+        def uses(campaign: Campaign) -> bool:
+            # One that sends a text may name a flow all the same, and needs nothing of it.
+            return campaign.flow_id == one.id and campaign.message_source == "flow"
+
+        return campaigns_using(tx, one.workspace_id, uses, statuses)
+
+    def _stored(self, tx: Transaction, workspace: Workspace, values: dict[str, Any]) -> dict[str, Any]:
+        """Write the texts of the steps in NFC."""
+        if "steps" in values:
+            steps = tuple(attrs.evolve(step, body=composed_or_none(step.body)) for step in values["steps"])
+            return {**values, "steps": steps}
+        return values
+
+    def _replace(self, tx: Transaction, before: Flow, after: Flow, now: datetime, actor: str) -> Flow:
+        if after.steps != before.steps:
+            advice = "Its contacts stand at these steps: create another flow for other steps."
+            require_unused(self._name(before), self._users(tx, before, STARTED), advice)
+        return super()._replace(tx, before, after, now, actor)
+
+
+class ResourceServices:
+    """The services of the resources; the engine has each under the plural of its noun.
+
+    Attributes:
+        agents: Voice agents.
+        trunks: SIP trunks.
+        numbers: Numbers to send and call from.
+        flows: Automation flows.
+    """
+
+    agents: Agents
+    trunks: Trunks
+    numbers: Numbers
+    flows: Flows
+
+    def _make_resources(self, context: ServiceContext) -> None:
+        for name, service in RESOURCE_SERVICES.items():
+            setattr(self, name, service(context))
+
+
+RESOURCE_SERVICES: Final[Mapping[str, type[Resource[Any, Any, Any]]]] = MappingProxyType(
+    get_type_hints(ResourceServices)
+)
+"""The definition of each resource, by the engine's attribute."""
