@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, BinaryIO, Final, TextIO
@@ -21,23 +21,21 @@ from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaigns.options import OPTIONS, CampaignOptions
 from outreach_server.cli.campaigns.preflight import show_preflight
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.lists.contact_columns import ColumnMapping
-from outreach_server.cli.lists.contacts import ContactFile
 from outreach_server.cli.lists.import_report import (
-    corrected,
-    mapping,
     mapping_table,
-    numbers_document,
-    other_columns,
     show_numbers,
     show_other_columns,
+    show_rejects,
     show_warnings,
 )
-from outreach_server.cli.lists.rejects import Rejects
+from outreach_server.cli.lists.options import LIST_OPTIONS, ColumnMapping
 from outreach_server.cli.output import amount, console, echo_json_with, fields, note
 from outreach_server.cli.problems import explain_placeholders, explain_start, explain_values
-from outreach_server.cli.tables import LIST_OPTIONS, open_table
 from outreach_server.cli.values import WORKSPACE, name_of, options
+from outreach_server.lists.contacts import ContactFile
+from outreach_server.lists.rejects import Rejects
+from outreach_server.lists.report import list_document
+from outreach_server.lists.tables import open_table
 
 _MAX_PARTS: Final = 5
 
@@ -172,7 +170,7 @@ class _Import:
         if first is None:
             # Checked before anything is created, so that nothing has to be undone.
             _show_columns(contacts)
-            self.rejects.report(hint="--rejects FILE.csv writes all of them")
+            show_rejects(self.rejects, hint="--rejects FILE.csv writes all of them")
             none = "The only row cannot" if contacts.rows == 1 else f"None of the {contacts.rows:,} rows can"
             raise click.ClickException(f"{none} be loaded. Nothing was created.")
         return new, self._stream(first, chunks)
@@ -192,7 +190,7 @@ class _Import:
                 "number_warnings": contacts.numbers.warnings(sms=found.channel == "sms"),
                 "dry_run": True,
                 **write_preflight(found),
-                **_file_document(contacts),
+                **list_document(contacts),
                 **counts,
             }
             echo_json_with(document, "rejected", rejects.items())
@@ -225,7 +223,7 @@ class _Import:
             "sms_opted_out_excluded": made.opted_out_excluded,
             "duplicates": duplicates,
             "rows": contacts.rows,
-            **_file_document(contacts),
+            **list_document(contacts),
             "rejected_count": rejects.count,
         }
         if state().as_json:
@@ -272,7 +270,7 @@ class _Import:
         if rejects.count:
             note("These rows are not loaded:")
             where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
-            rejects.report(hint=where)
+            show_rejects(rejects, hint=where)
 
 
 async def _texts(
@@ -332,18 +330,6 @@ def _show_columns(contacts: ContactFile) -> None:
     if not state().as_json:
         note(f"{table.name}: {table.described}")
         console(stderr=True).print(mapping_table(contacts))
-
-
-def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
-    return {
-        "read_as": contacts.table.described,
-        "notes": [*contacts.notes, *contacts.table.unread()],
-        "mapping": mapping(contacts),
-        "numbers": numbers_document(contacts.numbers),
-        "other_columns": other_columns(contacts),
-        "corrected": corrected(contacts.numbers),
-        "damaged": contacts.damaged.document(),
-    }
 
 
 def _size(file: BinaryIO) -> int | None:

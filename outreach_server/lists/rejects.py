@@ -6,16 +6,11 @@ import csv
 import tempfile
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Final, Self, TextIO
+from typing import Final, Self, TextIO
 
-import click
 import orjson
 
 from outreach.server_support import escape_formula
-from outreach_server.cli.output import cell
-
-SHOWN: Final = 20
-"""The most to print; a file or the JSON document has all."""
 
 _IN_MEMORY: Final = 1_000_000
 
@@ -71,13 +66,3 @@ class Rejects:
         self._spool.seek(0)
         for line in self._spool:
             yield line.rstrip(b"\n")
-
-    def report(self, *, hint: str) -> None:
-        """Print the first ones on stderr; `hint` says where all of them are."""
-        for index, item in enumerate(self.items()):
-            if index == SHOWN:
-                click.echo(f"  … and {self.count - SHOWN} more; {hint}", err=True)
-                return
-            rejected: dict[str, Any] = orjson.loads(item)
-            place = f", column {cell(rejected['column'])}" if rejected["column"] else ""
-            click.echo(f"  row {rejected['row']}{place}: {cell(rejected['message'])}", err=True)
