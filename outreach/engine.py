@@ -61,6 +61,7 @@ from outreach.services.messaging.events import Events
 from outreach.services.messaging.messages import Messages
 from outreach.services.registers.erasure import Erasure
 from outreach.services.registers.unsubscribes import Unsubscribes
+from outreach.services.registers.uploads import Uploads
 from outreach.services.tenants.accounts import Accounts
 from outreach.services.tenants.api_keys import ApiKeyCache, ApiKeys
 from outreach.services.tenants.audit import Audit
@@ -127,6 +128,7 @@ class Outreach(ResourceServices):
         prices: What messages and calls cost, for the estimates of a preflight.
         unsubscribes: The unsubscribe register.
         erasure: Erasing people, and what workspaces keep no longer.
+        uploads: Files that arrive in chunks, and are deleted after a day.
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
         messages: Single messages, and those that people write back.
@@ -242,6 +244,7 @@ class Outreach(ResourceServices):
         self.prices = Prices(context)
         self.unsubscribes = Unsubscribes(context)
         self.erasure = Erasure(context)
+        self.uploads = Uploads(context)
         self._creation = CampaignCreation(context)
         self.campaigns = Campaigns(context, vault, self._creation)
         self.calls = Calls(context)

@@ -9,7 +9,12 @@ from __future__ import annotations
 from outreach.core.clock import format_timestamp
 from outreach.models.base import JsonPage
 from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, RateLimitState, StoredAnswer
-from outreach.serialization.campaigns import in_json_names, read_call_campaign, read_sms_campaign
+from outreach.serialization.campaigns import (
+    in_json_names,
+    read_call_campaign,
+    read_campaign_of_upload,
+    read_sms_campaign,
+)
 from outreach.serialization.documents import document_of, to_json, write_blocker
 from outreach.serialization.exports import EXPORT_CONTENT_TYPES
 from outreach.serialization.exports.rows import write_exported_contact
@@ -60,6 +65,7 @@ from outreach.serialization.manage.resources import (
     write_sms,
     write_unsubscribe,
 )
+from outreach.serialization.manage.uploads import read_new_upload, write_upload
 from outreach.serialization.planning import read_price_table, write_forecast, write_preflight, write_price_table
 
 __all__ = [
@@ -83,6 +89,7 @@ __all__ = [
     "read_call_campaign",
     "read_call_settings_update",
     "read_campaign_clone",
+    "read_campaign_of_upload",
     "read_campaign_start",
     "read_campaign_update",
     "read_decision",
@@ -91,6 +98,7 @@ __all__ = [
     "read_new_message",
     "read_new_test_message",
     "read_new_unsubscribes",
+    "read_new_upload",
     "read_price_table",
     "read_reply_settings_update",
     "read_sms_campaign",
@@ -123,4 +131,5 @@ __all__ = [
     "write_sms",
     "write_sms_settings",
     "write_unsubscribe",
+    "write_upload",
 ]

@@ -72,6 +72,9 @@ _MAX_SWEPT_SLICES: Final = 100
 """The same for each kind of rows that are no longer needed."""
 
 _MAX_ROWS: Final = 200
+_MAX_CHUNKS: Final = 16
+"""Chunks of expired uploads that a slice deletes: they are large."""
+
 """Rows that one housekeeping transaction changes; outcomes and reports that share one."""
 
 _KEPT_RETRY_SECONDS: Final = 0.5
@@ -627,7 +630,7 @@ class Worker:
         return await self._storage.write(operation)
 
     async def sweep(self) -> None:
-        """Delete leftovers of failed loads, expired keys, idle units and old callbacks in slices; apply retention.
+        """Delete leftovers of failed loads, expired keys, idle units, old callbacks and uploads; apply retention.
 
         One worker does so for all. What goes by its age waits until the clock has not been set for an hour.
         """
@@ -643,6 +646,7 @@ class Worker:
         if trusted:
             oldest = now - timedelta(days=self._config.callback_retention_days)
             await self._clear(lambda tx: tx.callbacks.sweep(oldest, limit=_MAX_ROWS))
+            await self._clear(lambda tx: tx.uploads.sweep(now, limit=_MAX_CHUNKS), full=_MAX_CHUNKS)
         result = await apply_retention(
             self._storage,
             self._clock,
@@ -659,10 +663,10 @@ class Worker:
                 DATABASE, problem, "Erased campaigns are still in an archive. %s", problem, action="archive_missing"
             )
 
-    async def _clear(self, delete: Operation[int]) -> None:
-        """Delete slices until nothing is left, or a sweep's share is done; `delete` returns how many rows it was."""
+    async def _clear(self, delete: Operation[int], *, full: int = _MAX_ROWS) -> None:
+        """Delete slices until one is not `full`, or a sweep's share is done; `delete` returns how many rows it was."""
         for _ in range(_MAX_SWEPT_SLICES):
-            if await self._storage.write(delete, bulk=True) < _MAX_ROWS:
+            if await self._storage.write(delete, bulk=True) < full:
                 return
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:

@@ -123,6 +123,7 @@ from outreach.models.unsubscribe import (
     UnsubscribeScope,
     UnsubscribeUndo,
 )
+from outreach.models.upload import MAX_CHUNK_BYTES, MAX_UPLOAD_BYTES, NewUpload, Upload
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import (
     API_SCOPES,
@@ -141,6 +142,8 @@ __all__ = [
     "CARRIERS",
     "DAYS",
     "DEFAULT_SCOPES",
+    "MAX_CHUNK_BYTES",
+    "MAX_UPLOAD_BYTES",
     "PROVIDERS",
     "UNSET",
     "Account",
@@ -226,6 +229,7 @@ __all__ = [
     "NewSmsCampaign",
     "NewTestMessage",
     "NewUnsubscribes",
+    "NewUpload",
     "NewWorkspace",
     "OperatorDecision",
     "Page",
@@ -275,6 +279,7 @@ __all__ = [
     "UnsubscribeImport",
     "UnsubscribeScope",
     "UnsubscribeUndo",
+    "Upload",
     "Workspace",
     "WorkspaceMode",
     "WorkspaceStatus",

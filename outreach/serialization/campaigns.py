@@ -63,6 +63,25 @@ def read_call_campaign(data: Any, *, this_year: int) -> tuple[NewCallCampaign, S
     return _read(data, _call_reader(this_year))
 
 
+def read_campaign_of_upload(
+    data: Any, *, this_year: int, carriers: Sequence[str] = ()
+) -> NewSmsCampaign | NewCallCampaign:
+    """Return a campaign whose contacts are those of an upload: as in POST /campaigns, without `recipients`.
+
+    Raises:
+        InvalidRequest: A rule is broken; the details name each place.
+    """
+    if type(data) is not dict:
+        raise InvalidRequest.at("", "must be an object")
+    if "recipients" in data:
+        raise InvalidRequest.at("recipients", "must be absent: the contacts are those of the upload")
+    try:
+        channel = OneOf(("call", "sms"))(data.get("channel", "call"))
+        return (_sms_reader(this_year, tuple(carriers)) if channel == "sms" else _call_reader(this_year))(data)
+    except Refused as refused:
+        raise InvalidRequest(details=refused.details[:MAX_DETAILS]) from None
+
+
 def in_json_names(error: InvalidRequest) -> InvalidRequest:
     """Return an error about a new SMS campaign with the JSON names of its fields."""
     return InvalidRequest(details=with_json_paths(error.details, SMS_NAMES))

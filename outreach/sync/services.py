@@ -27,6 +27,7 @@ from outreach.services.messaging.messages import Messages as AsyncMessages
 from outreach.services.messaging.named_streams import NamedStream as AsyncNamedStream
 from outreach.services.registers.erasure import Erasure as AsyncErasure
 from outreach.services.registers.unsubscribes import Unsubscribes as AsyncUnsubscribes
+from outreach.services.registers.uploads import Uploads as AsyncUploads
 from outreach.services.tenants.accounts import Accounts as AsyncAccounts
 from outreach.services.tenants.api_keys import ApiKeys as AsyncApiKeys
 from outreach.services.tenants.audit import Audit as AsyncAudit
@@ -170,6 +171,18 @@ class Prices(Service[AsyncPrices]):
     get = awaited(AsyncPrices.get)
     update = awaited(AsyncPrices.update)
     remove = awaited(AsyncPrices.remove)
+
+
+class Uploads(Service[AsyncUploads]):
+    """The uploads of workspaces: files that arrive in chunks, and are deleted after a day."""
+
+    create = awaited(AsyncUploads.create)
+    add_chunk = awaited(AsyncUploads.add_chunk)
+    get = awaited(AsyncUploads.get)
+    list = awaited(AsyncUploads.list)
+    iter_all = iterated(AsyncUploads.iter_all)
+    iter_content = iterated(AsyncUploads.iter_content)
+    remove = awaited(AsyncUploads.remove)
 
 
 class Unsubscribes(Service[AsyncUnsubscribes]):
@@ -495,6 +508,7 @@ class Outreach(Service[AsyncOutreach]):
         self.prices = Prices(lifetime, engine.prices)
         self.unsubscribes = Unsubscribes(lifetime, engine.unsubscribes)
         self.erasure = Erasure(lifetime, engine.erasure)
+        self.uploads = Uploads(lifetime, engine.uploads)
         self.campaigns = Campaigns(lifetime, engine.campaigns)
         self.calls = Calls(lifetime, engine.calls)
         self.messages = Messages(lifetime, engine.messages)

@@ -105,18 +105,28 @@ async def parse_in_subprocess(
         OutreachError: The error of reading the body.
         ParserProcessFailed: The process died.
     """
+    async with helper_frames(command, body, json.dumps(attrs.asdict(reading))) as frames:
+        outcome: FirstFrame = pickle.loads(await anext(frames))  # noqa: S301 - written by our own process
+        if isinstance(outcome, OutreachError):
+            raise outcome
+        yield outcome, _contacts(frames)
+
+
+@asynccontextmanager
+async def helper_frames(command: Sequence[str], file: Path, options: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    """Start a helper process that reads a file, and provide what it writes; it ends with the context at the latest.
+
+    Raises:
+        ParserProcessFailed: The process died.
+    """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-    arguments = [*command, str(body), json.dumps(attrs.asdict(reading))]
-    log = body.with_name(_LOG_FILE)
+    log = file.with_name(_LOG_FILE)
     with log.open("xb") as errors:
+        arguments = [*command, str(file), options]
         process = await anyio.open_process(arguments, stdin=DEVNULL, stdout=PIPE, stderr=errors, env=environment)
     async with process:
         try:
-            frames = _frames(process, log)
-            outcome: FirstFrame = pickle.loads(await anext(frames))  # noqa: S301 - written by our own process
-            if isinstance(outcome, OutreachError):
-                raise outcome
-            yield outcome, _contacts(frames)
+            yield _frames(process, log)
         finally:
             with suppress(ProcessLookupError):
                 process.kill()

@@ -12,10 +12,9 @@ import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
-from outreach.errors import NotFound
 from outreach.http import to_json, write_preflight
 from outreach.models import Preflight, PreparedRecipient
-from outreach.server_support import Field, expected_names, holiday_parts, is_blank
+from outreach.server_support import Field, holiday_parts, is_blank
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaigns.options import OPTIONS, CampaignOptions
@@ -36,6 +35,7 @@ from outreach_server.lists.contacts import ContactFile
 from outreach_server.lists.rejects import Rejects
 from outreach_server.lists.report import list_document
 from outreach_server.lists.tables import open_table
+from outreach_server.lists.texts import texts_of
 
 _MAX_PARTS: Final = 5
 
@@ -163,7 +163,7 @@ class _Import:
         workspace = await engine.workspaces.get(self.workspace_id)
         contacts.numbers.region = contacts.numbers.region or workspace.default_region
         new = attrs.evolve(await self.wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
-        contacts.use_texts(*await _texts(engine, self.workspace_id, new))
+        contacts.use_texts(*await texts_of(engine, self.workspace_id, new))
         chunks = contacts.chunks(self.rejects)
         with interruptions.reading():
             first = next(chunks, None)
@@ -271,22 +271,6 @@ class _Import:
             note("These rows are not loaded:")
             where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
             show_rejects(rejects, hint=where)
-
-
-async def _texts(
-    engine: Outreach, workspace_id: str, new: NewSmsCampaign | NewCallCampaign
-) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the texts of a campaign, and the names that its agent expects; nothing of what is not there."""
-    try:
-        if isinstance(new, NewCallCampaign):
-            return (), expected_names(await engine.agents.get(workspace_id, new.agent_id))
-        if new.flow_id is None:
-            return (new.body or "",), ()
-        flow = await engine.flows.get(workspace_id, new.flow_id)
-    except NotFound:
-        # The creation says what is not there.
-        return (), ()
-    return tuple(step.body or "" for step in flow.steps if step.kind == "send"), ()
 
 
 async def _check_text(

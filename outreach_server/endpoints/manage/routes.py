@@ -32,6 +32,7 @@ from outreach_server.endpoints.manage.settings import (
     Prices,
     ReplySettings,
 )
+from outreach_server.endpoints.manage.uploads import CheckUpload, LoadUpload, OneUpload, UploadContent, Uploads
 
 MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}", ManagedCampaign),
@@ -61,6 +62,11 @@ MANAGE_ROUTES: Final = (
     Route("/manage/unsubscribes/{phone}", OneUnsubscribe),
     Route("/manage/unsubscribes/{phone}/resolve", ResolveUnsubscribe),
     *resource_routes(),
+    Route("/manage/uploads", Uploads),
+    Route("/manage/uploads/{id}", OneUpload),
+    Route("/manage/uploads/{id}/content", UploadContent),
+    Route("/manage/uploads/{id}/check", CheckUpload),
+    Route("/manage/uploads/{id}/load", LoadUpload),
     Route("/manage/settings", AllSettings),
     Route("/manage/settings/calls", CallSettings),
     Route("/manage/settings/replies", ReplySettings),

@@ -1,0 +1,130 @@
+"""Opens an uploaded list: copied out of the database, and read in a helper process."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import pickle
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import attrs
+import orjson
+from anyio import to_thread
+
+from outreach import OutreachError
+from outreach_server.bodies.parser_client import Chunks, helper_frames
+from outreach_server.bodies.spool import spool_directory
+from outreach_server.context import Server
+from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.reading import Frame, ListOptions, contacts_of, read_list
+
+_FILE: Final = "list"
+_OPTION: Final = re.compile(r"--(map|region|sheet|encoding|delimiter)\b")
+
+
+class OpenedList:
+    """An uploaded list while it is read.
+
+    Args:
+        columns: The names of its columns.
+        frames: What is read behind them.
+
+    Attributes:
+        document: What was made of it; None before its last contact was read.
+    """
+
+    def __init__(self, columns: list[str], frames: AsyncIterator[Frame]) -> None:
+        self.columns = columns
+        self.document: dict[str, Any] | None = None
+        self._frames = frames
+
+    async def chunks(self) -> Chunks:
+        """Yield the contacts; can be iterated once."""
+        async for frame in self._frames:
+            if frame.kind == "document":
+                self.document = _in_body_names(orjson.loads(frame.content))
+            else:
+                yield contacts_of(frame)
+
+
+@asynccontextmanager
+async def opened_list(
+    server: Server, workspace_id: str, upload_id: str, options: ListOptions
+) -> AsyncIterator[OpenedList]:
+    """Open an upload as a list of contacts; the helper ends, and the copy is deleted, with the context.
+
+    Raises:
+        NotFound: The workspace has no such upload.
+        Conflict: It is not complete.
+        UnreadableList: It is no list, or nothing says which column is the phone number.
+    """
+    async with AsyncExitStack() as stack:
+        # Before the copy: each one takes room on the disk.
+        await stack.enter_async_context(server.helpers.turn(workspace_id))
+        directory = await stack.enter_async_context(spool_directory(server.spool_root))
+        file = directory / _FILE
+        async with await anyio.open_file(file, "xb") as copy:
+            async for content in server.engine.uploads.iter_content(workspace_id, upload_id):
+                await copy.write(content)
+        frames = await stack.enter_async_context(_frames(server, file, options))
+        try:
+            first = await anext(frames)
+        except UnreadableList as error:
+            raise UnreadableList(_in_body_names(error.message)) from None
+        yield OpenedList(first.content, _renamed(frames))
+
+
+async def _renamed(frames: AsyncIterator[Frame]) -> AsyncIterator[Frame]:
+    """Yield frames; an error names the fields of a body, not the options of a command."""
+    try:
+        async for frame in frames:
+            yield frame
+    except UnreadableList as error:
+        raise UnreadableList(_in_body_names(error.message)) from None
+
+
+@asynccontextmanager
+async def _frames(server: Server, file: Path, options: ListOptions) -> AsyncIterator[AsyncIterator[Frame]]:
+    if server.helper is None:
+        read = await to_thread.run_sync(lambda: list(read_list(file, options)), limiter=server.readers)
+        yield _each(read)
+        return
+    arguments = json.dumps({"list": attrs.asdict(options)})
+    async with helper_frames(server.helper, file, arguments) as frames:
+        yield _unpacked(frames)
+
+
+async def _each(frames: list[Frame]) -> AsyncIterator[Frame]:
+    for frame in frames:
+        yield frame
+
+
+async def _unpacked(frames: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
+    async for frame in frames:
+        kind, content = marshal.loads(frame)  # noqa: S302 - written by our own process
+        if kind == "error":
+            error: OutreachError = pickle.loads(content)  # noqa: S301 - written by our own process
+            raise error
+        yield Frame(kind, content)
+
+
+def _in_body_names(said: Any) -> Any:
+    """Return hints with the fields of a body in the place of the command's options."""
+    match said:
+        case str():
+            return _OPTION.sub(r"`\1`", said)
+        case list():
+            return [_in_body_names(one) for one in said]
+        case dict():
+            # Cells stay as they are.
+            return {name: _in_body_names(one) if name in _HINTS else one for name, one in said.items()}
+        case _:
+            return said
+
+
+_HINTS: Final = frozenset({"notes", "number_warnings", "rejected", "message"})
