@@ -72,6 +72,7 @@ _SENDER: Final = {"sms_carrier": "twilio", "sms_from_number": "+14155550100"}
 _SMS: Final = {"name": "Autumn", "message_body": "Hi {{first_name|there}}", "recipients": _PEOPLE, **_SENDER}
 _CALLS: Final = {"channel": "call", "agent_id": "$agent", "name": "Renewals", "recipients": _PEOPLE[:2]}
 _PRICES: Final = {"currency": "USD", "prices": [{"kind": "sms", "amount": "0.0079"}, {"kind": "call", "amount": "0.1"}]}
+_LIST: Final = "Phone,First name\n(415) 555-0106,Ida\n12,Jan\n"
 _FLOW: Final = {"name": "Welcome", "steps": [{"kind": "send", "body": "Hi"}, {"kind": "wait", "wait_minutes": 60}]}
 
 
@@ -139,6 +140,13 @@ STEPS: Final = (
     *_plain("removeFlow $flow; removeNumber $number; listCampaigns; listSmsCampaigns ?page_size=2"),
     *_plain("listSmsCampaigns ?status=completed&search=aut; removeUnsubscribe +14155550177; removePrices"),
     *_plain("listEvents ?limit=100"),
+    Step("createUpload", body={"file_name": "list.csv", "size_bytes": len(_LIST)}, keep="upload"),
+    Step("checkUpload", "$upload"),
+    Step("addUploadChunk", "$upload", _LIST),
+    Step("addUploadChunk", "$upload?offset=1", _LIST),
+    *_plain("getUpload $upload; listUploads; checkUpload $upload"),
+    Step("loadUpload", "$upload", {"region": "US", "campaign": {"channel": "sms", "name": "Upload", **_SENDER}}),
+    Step("removeUpload", "$upload"),
 )
 
 
@@ -206,7 +214,7 @@ class _Record:
     async def step(self, step: Step, key: str) -> None:
         """Do a step."""
         await asyncio.sleep(step.wait)
-        text = None if step.body is None else json.dumps(step.body)
+        text = step.body if isinstance(step.body, str | None) else json.dumps(step.body)
         content = text and re.sub(r"\$(\w+)", lambda found: self.ids[found[1]], text).encode()
         answer = await self.ask(step.operation, self.path(step.operation, step.place), key, content or None)
         if step.keep:

@@ -1,4 +1,4 @@
-"""Opens an uploaded list: copied out of the database, and read in a helper process."""
+"""Opens an uploaded list: copied out of the database, and read in a helper process, or in a thread if it is small."""
 
 from __future__ import annotations
 
@@ -22,8 +22,12 @@ from outreach_server.bodies.spool import spool_directory
 from outreach_server.context import Server
 from outreach_server.lists.errors import UnreadableList
 from outreach_server.lists.reading import Frame, ListOptions, contacts_of, read_list
+from outreach_server.lists.tables import ZIP
 
 _FILE: Final = "list"
+_MAX_IN_THREAD: Final = 256 * 1024
+"""The largest text file that a thread reads, in the tenth of a second or two."""
+
 _OPTION: Final = re.compile(r"--(map|region|sheet|encoding|delimiter)\b")
 
 
@@ -90,13 +94,21 @@ async def _renamed(frames: AsyncIterator[Frame]) -> AsyncIterator[Frame]:
 
 @asynccontextmanager
 async def _frames(server: Server, file: Path, options: ListOptions) -> AsyncIterator[AsyncIterator[Frame]]:
-    if server.helper is None:
+    if server.helper is None or await to_thread.run_sync(_is_small, file):
         read = await to_thread.run_sync(lambda: list(read_list(file, options)), limiter=server.readers)
         yield _each(read)
         return
     arguments = json.dumps({"list": attrs.asdict(options)})
     async with helper_frames(server.helper, file, arguments) as frames:
         yield _unpacked(frames)
+
+
+def _is_small(file: Path) -> bool:
+    """Return whether a thread reads a file soon; a workbook, which is packed, may be much larger than it looks."""
+    if file.stat().st_size > _MAX_IN_THREAD:
+        return False
+    with file.open("rb") as opened:
+        return not opened.read(len(ZIP)).startswith(ZIP)
 
 
 async def _each(frames: list[Frame]) -> AsyncIterator[Frame]:

@@ -25,7 +25,9 @@ from outreach_server.lists.xlsx_records import open_sheet
 AUTO: Final = "auto"
 _HEAD: Final = 12
 _IN_MEMORY: Final = 1 << 20
-_ZIP: Final = b"PK\x03\x04"
+ZIP: Final = b"PK\x03\x04"
+"""What every XLSX file begins with."""
+
 _NOT_LISTS: Final = (
     (b"\xd0\xcf\x11\xe0", "an old or encrypted Excel file"),
     (b"%PDF", "a PDF file"),
@@ -98,7 +100,7 @@ def open_table(
         kind = _foreign_kind(head, encoding)
         if kind is not None:
             raise UnreadableList(f"{name} is {kind}, not a list. Save the list as .xlsx or CSV.")
-        if head.startswith(_ZIP):
+        if head.startswith(ZIP):
             if not whole.seekable():
                 whole = opened.enter_context(_copied(whole))
             _require_xlsx(whole, name)
@@ -129,7 +131,7 @@ def _foreign_kind(head: bytes, encoding: str | None) -> str | None:
     for mark, at, kind in _LATER_MARKS:
         if head[at:].startswith(mark):
             return kind
-    is_text = encoding is not None or head.startswith((_ZIP, *BYTE_ORDER_MARKS))
+    is_text = encoding is not None or head.startswith((ZIP, *BYTE_ORDER_MARKS))
     return None if is_text or _CONTROL_BYTES.isdisjoint(head) else "a binary file"
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 from outreach import FlowStep, NewCall, NewFlow, NewMessage, NewNumber
+from outreach.models import NewUpload
 from outreach.testing.builders import new_id
 from tests.contract.document import DOCUMENT, operations, resolve
 from tests.server.conftest import Service, Tenant
@@ -25,6 +26,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "updateFlow": {"name": "Mine"},
     "sendTestMessage": {"contact": "+14155550101", "to": "+14155550199"},
     "followUpCampaign": {"results": ["expired"]},
+    "addUploadChunk": "a" * 65_536,
+    "loadUpload": {"campaign": {"channel": "sms", "name": "Mine", "message_body": "Hi"}},
 }
 """What is sent where a body is needed."""
 
@@ -50,6 +53,8 @@ class Property:
             body="do not stop",
         )
         [inbound] = run(engine.messages.list_inbound, workspace_id)
+        new = NewUpload(file_name="list.csv", size_bytes=1_000_000)
+        upload = run(engine.uploads.create, workspace_id, new)
         self.ids = {
             "campaigns": self.campaign["id"],
             "agents": tenant.agent.id,
@@ -59,6 +64,7 @@ class Property:
             "sms": message.id,
             "inbound": inbound.id,
             "unsubscribes": "+14155550177",
+            "uploads": upload.id,
             # Nobody here has an account; one that is there is told apart by the engine's own tests.
             "accounts": new_id(),
         }
