@@ -145,7 +145,11 @@ STEPS: Final = (
     Step("addUploadChunk", "$upload", _LIST),
     Step("addUploadChunk", "$upload?offset=1", _LIST),
     *_plain("getUpload $upload; listUploads; checkUpload $upload"),
-    Step("loadUpload", "$upload", {"region": "US", "campaign": {"channel": "sms", "name": "Upload", **_SENDER}}),
+    Step(
+        "loadUpload",
+        "$upload",
+        {"region": "US", "campaign": {"channel": "sms", "name": "List", "message_body": "Hi", **_SENDER}},
+    ),
     Step("removeUpload", "$upload"),
 )
 

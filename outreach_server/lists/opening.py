@@ -49,11 +49,14 @@ class OpenedList:
 
     async def chunks(self) -> Chunks:
         """Yield the contacts; can be iterated once."""
-        async for frame in self._frames:
-            if frame.kind == "document":
-                self.document = _in_body_names(orjson.loads(frame.content))
-            else:
-                yield contacts_of(frame)
+        try:
+            async for frame in self._frames:
+                if frame.kind == "document":
+                    self.document = _in_body_names(orjson.loads(frame.content))
+                else:
+                    yield contacts_of(frame)
+        except UnreadableList as error:
+            raise _in_words_of_a_body(error) from None
 
 
 @asynccontextmanager
@@ -75,21 +78,12 @@ async def opened_list(
         async with await anyio.open_file(file, "xb") as copy:
             async for content in server.engine.uploads.iter_content(workspace_id, upload_id):
                 await copy.write(content)
-        frames = await stack.enter_async_context(_frames(server, file, options))
         try:
+            frames = await stack.enter_async_context(_frames(server, file, options))
             first = await anext(frames)
         except UnreadableList as error:
-            raise UnreadableList(_in_body_names(error.message)) from None
-        yield OpenedList(first.content, _renamed(frames))
-
-
-async def _renamed(frames: AsyncIterator[Frame]) -> AsyncIterator[Frame]:
-    """Yield frames; an error names the fields of a body, not the options of a command."""
-    try:
-        async for frame in frames:
-            yield frame
-    except UnreadableList as error:
-        raise UnreadableList(_in_body_names(error.message)) from None
+            raise _in_words_of_a_body(error) from None
+        yield OpenedList(first.content, frames)
 
 
 @asynccontextmanager
@@ -123,6 +117,10 @@ async def _unpacked(frames: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
             error: OutreachError = pickle.loads(content)  # noqa: S301 - written by our own process
             raise error
         yield Frame(kind, content)
+
+
+def _in_words_of_a_body(error: UnreadableList) -> UnreadableList:
+    return UnreadableList(_in_body_names(error.message))
 
 
 def _in_body_names(said: Any) -> Any:
