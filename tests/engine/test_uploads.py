@@ -46,7 +46,7 @@ async def test_a_file_arrives_in_chunks_each_counted_once(engine: Outreach) -> N
         found = await engine.uploads.add_chunk(workspace_id, upload.id, offset, content)
         assert found.is_complete
     assert await _content(engine, workspace_id, upload.id) == CHUNK + REST
-    assert list(await engine.uploads.list(workspace_id)) == [found]
+    assert list(await engine.uploads.list(workspace_id)) == [await engine.uploads.get(workspace_id, upload.id)]
 
 
 async def test_the_same_chunk_from_two_senders_counts_once(engine: Outreach) -> None:

@@ -39,11 +39,12 @@ def put(tenant: Tenant, path: str, content: bytes, offset: int = 0) -> Any:
     return tenant.request("PUT", f"{path}/content?offset={offset}", content=content, headers=headers)
 
 
-def workbook(*rows: tuple[object, ...]) -> bytes:
+def workbook(*rows: tuple[str, ...]) -> bytes:
     """Return an XLSX file."""
-    book = Workbook()
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("Sheet")
     for row in rows:
-        book.active.append(row)
+        sheet.append(row)
     out = io.BytesIO()
     book.save(out)
     return out.getvalue()
