@@ -116,11 +116,12 @@ class Outreach(ResourceServices):
         instrumentation: Observes what the engine does, such as `outreach.integrations.prometheus.EngineMetrics` and
             `outreach.integrations.opentelemetry.Tracing`.
 
+    What a workspace's owner sets up, such as `agents` and `numbers`, is named at its base `ResourceServices`.
+
     Attributes:
         workspaces: The tenants.
         api_keys: Their API keys.
         audit: Who has changed what.
-        agents, trunks, numbers, flows: What a workspace's owner sets up.
         sms_settings: Settings of SMS campaigns.
         call_settings: Settings of calling campaigns.
         reply_settings: What is answered to STOP, START and HELP.
