@@ -144,7 +144,8 @@ def test_every_list_returns_a_page_and_has_an_iterator() -> None:
 def test_dir_lists_the_services(kind: type[Outreach | plain.Outreach]) -> None:
     """Of an engine that is not open yet, too: what its documentation names as attributes, and its methods."""
     listed = {name for name in dir(kind.open("memory://")) if not name.startswith("_")}
-    described = "".join((inspect.getdoc(one) or "").partition("Attributes:")[2] for one in (Outreach, *Outreach.__bases__))
+    documented = (inspect.getdoc(one) or "" for one in (Outreach, *Outreach.__bases__))
+    described = "".join(text.partition("Attributes:")[2] for text in documented)
     services = set(re.findall(r"^    (\w+): ", described, re.MULTILINE))
     methods = {"open", "now", "health", *(("start", "close") if kind is plain.Outreach else ())}
     assert len(services) > 20
