@@ -640,7 +640,7 @@ def _analyser(given: Analyser | str | None) -> Analyser:
     found, source = installed.found.get(given, (None, ""))
     if found is None:
         known = ", ".join(sorted(installed.found)) or "none"
-        broken = [problem.message for problem in installed.problems if problem.name == given]
+        broken = [problem.message for problem in installed.problems if problem.path == given]
         words = f"There is no analyser {given!r}. Installed packages bring: {known}."
         raise ConfigError(" ".join([words, *broken]))
     if not _is_analyser(found):

@@ -1,4 +1,4 @@
-"""The errors that this package raises, all under one root.
+"""The errors that this package raises, all under one root, and `Problem`, which says why not.
 
     OutreachError
         +-- ConfigError                 the engine or an adapter is misconfigured
@@ -37,24 +37,49 @@ Every error has a stable machine-readable `code` and a message that says what wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any, ClassVar, Literal
 
 import attrs
 
+Severity = Literal["critical", "warning", "info"]
+"""`critical`: nothing is sent, or soon, or data are in danger. `warning`: a part waits for a person. `info`: good to
+know, and nothing has to be done."""
 
-@attrs.frozen
-class ErrorDetail:
-    """One place in a request that breaks a rule.
+
+@attrs.frozen(kw_only=True)
+class Problem:
+    """Why something is not possible, or will go wrong.
+
+    Errors, start checks, blockers, the status and the diagnosis all say it with this type. Each fills in what it knows.
 
     Attributes:
-        path: A dotted path with indexes in brackets, such as `recipients[3].phone_number`; a query parameter's name; or
-            empty for the request as a whole.
-        message: What is wrong there, and what would be right.
+        message: What is wrong, and what would be right, in sentences.
+        path: What it is about. Of a request: a dotted path with indexes in brackets, such as
+            `recipients[3].phone_number`, or a query parameter's name. Of the status: an id, a number or a name. Of the
+            diagnosis: a file, a URL, or `account` and its id. Empty for the whole.
+        code: What it is, in a word that does not change; empty if the path says enough.
+        severity: How urgent it is; None if the list that has it says that.
+        until: When it ends by itself; None if unknown, or if a person has to act.
+        workspace_id: The workspace; None for the whole system, or if the caller has named it.
+        commands: What fixes it, in this order. A word in capital letters stands for what only a person knows.
+        looks: What shows more, if a person has to decide, or somebody else has to act.
     """
 
-    path: str
     message: str
+    path: str = ""
+    code: str = ""
+    severity: Severity | None = None
+    until: datetime | None = None
+    workspace_id: str | None = None
+    commands: Sequence[str] = ()
+    looks: Sequence[str] = ()
+
+    def with_commands(self, change: Callable[[str], Iterable[str]]) -> Problem:
+        """Return the same with other commands: `change` returns what takes the place of each."""
+        commands, looks = ([other for one in each for other in change(one)] for each in (self.commands, self.looks))
+        return attrs.evolve(self, commands=commands, looks=looks)
 
 
 class OutreachError(Exception):
@@ -98,8 +123,8 @@ class InvalidRequest(OutreachError):
 
     code = "invalid_request"
 
-    def __init__(self, message: str | None = None, *, details: Iterable[ErrorDetail] = ()) -> None:
-        self.details: Sequence[ErrorDetail] = tuple(details)
+    def __init__(self, message: str | None = None, *, details: Iterable[Problem] = ()) -> None:
+        self.details: Sequence[Problem] = tuple(details)
         if message is None:
             message = "; ".join(f"{d.path}: {d.message}" if d.path else d.message for d in self.details[:3])
             more = len(self.details) - 3
@@ -110,7 +135,7 @@ class InvalidRequest(OutreachError):
     @classmethod
     def at(cls, path: str, message: str) -> InvalidRequest:
         """Return the error for one place."""
-        return cls(details=[ErrorDetail(path, message)])
+        return cls(details=[Problem(path=path, message=message)])
 
 
 class Unauthorized(OutreachError):
@@ -245,7 +270,7 @@ class CannotStart(Conflict):
 
     code = "cannot_start"
 
-    def __init__(self, details: Iterable[ErrorDetail]) -> None:
+    def __init__(self, details: Iterable[Problem]) -> None:
         self.details = tuple(details)
         self.reasons = tuple(detail.message for detail in self.details)
         super().__init__("The campaign cannot start: " + " ".join(self.reasons))

@@ -10,7 +10,7 @@ from outreach.core.clock import format_timestamp
 from outreach.models.base import JsonPage
 from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.serialization.campaigns import in_json_names, read_call_campaign, read_sms_campaign
-from outreach.serialization.documents import document_of, to_json
+from outreach.serialization.documents import document_of, to_json, write_blocker
 from outreach.serialization.exports import EXPORT_CONTENT_TYPES
 from outreach.serialization.exports.rows import write_exported_contact
 from outreach.serialization.holidays import parse_holidays
@@ -98,6 +98,7 @@ __all__ = [
     "resource_bodies",
     "to_json",
     "write_account",
+    "write_blocker",
     "write_call",
     "write_call_created",
     "write_call_settings",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from outreach.models.trail import TRAIL_RULES
 from outreach.providers.registry import explain
-from outreach.rules.explanations import PAUSE_REASONS, describe_reason
+from outreach.rules.explanations import LIMITS, PAUSE_REASONS, describe_reason
 
 __all__ = [
+    "LIMITS",
     "PAUSE_REASONS",
-    "TRAIL_RULES",
     "describe_reason",
     "explain",
 ]

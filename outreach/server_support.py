@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outreach.core.clock import is_zone
-from outreach.core.command_lines import PROGRAM, database_option
+from outreach.core.command_lines import PROGRAM, SERVE, database_option
 from outreach.core.config import PUBLIC_URL_VARIABLE
 from outreach.core.logged_errors import described, log_error, masked
 from outreach.core.meant import (
@@ -26,6 +26,7 @@ from outreach.core.meant import (
 )
 from outreach.core.meant.countries import region_of_country
 from outreach.core.meant.date_formats import DateFormat, date_format
+from outreach.insight.diagnosis.checks import Check, run_checks
 from outreach.insight.readiness import FILES_GONE
 from outreach.models.fields import bounded_fields, fields_of
 from outreach.rules.column_names import (
@@ -65,7 +66,9 @@ __all__ = [
     "PUBLIC_URL_VARIABLE",
     "REPLACED",
     "RESOURCE_SERVICES",
+    "SERVE",
     "SEVERAL_NUMBERS",
+    "Check",
     "DateFormat",
     "Field",
     "NumberCell",
@@ -114,6 +117,7 @@ __all__ = [
     "recipient_values",
     "region_of_country",
     "regions_like",
+    "run_checks",
     "sentence",
     "time_like",
     "with_field_names",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,22 +123,28 @@ def create_app(
         metrics.start_requests(ROUTES)
     if engine is not None:
         check_carriers(server, engine)
+    behaviour = config or configured
+    if public_url:
+        # Checked now, so that a wrong address raises before anything is opened.
+        behaviour = attrs.evolve(behaviour, public_url=public_url)
     make_engine = (
         None
         if engine is not None
-        else _engine_maker(
+        else partial(
+            Outreach.open,
             database_url or configured.database_url,
             dispatch=configured.dispatch if dispatch is None else dispatch,
-            config=_with_address(config or configured, public_url),
+            config=behaviour,
             simulator=simulator or simulated,
             instrumentation=instrumentation_of(instrumentation, metrics, traced=traced),
         )
     )
+    origins = configured.cors_origins if cors_origins is None else cors_origins
     app = Starlette(
         routes=list(ROUTES),
         middleware=[
             Middleware(RequestStateMiddleware, server=server),
-            *_cors(configured.cors_origins if cors_origins is None else cors_origins),
+            *([] if origins is None else [Middleware(CorsMiddleware, origins=read_origins(origins))]),
             Middleware(FaultMiddleware),
             Middleware(FastListMiddleware),
         ],
@@ -153,10 +160,6 @@ def create_app(
     # /calls/ is no other name of /calls: it is answered with the envelope, not with a redirect.
     app.router.redirect_slashes = False
     return app
-
-
-def _cors(origins: str | None) -> Sequence[Middleware]:
-    return [] if origins is None else [Middleware(CorsMiddleware, origins=read_origins(origins))]
 
 
 def _check_kinds(database_url: object, *, dispatch: object, max_body_bytes: object, spool_directory: object) -> None:
@@ -200,21 +203,3 @@ def _require_no_engine_options(**given: object) -> None:
             f"Give an engine, or {' and '.join(names)}, not both: an engine has its own, from when it was made "
             "(Outreach.open(database_url, dispatch=..., config=EngineConfig(public_url=...)))."
         )
-
-
-def _with_address(config: EngineConfig, public_url: str | None) -> EngineConfig:
-    # Checked now, so that a wrong address raises before anything is opened.
-    return attrs.evolve(config, public_url=public_url) if public_url else config
-
-
-def _engine_maker(
-    url: str,
-    *,
-    dispatch: bool,
-    config: EngineConfig,
-    simulator: SimulatorConfig,
-    instrumentation: Sequence[Instrumentation],
-) -> Callable[[], Outreach]:
-    return lambda: Outreach.open(
-        url, dispatch=dispatch, config=config, simulator=simulator, instrumentation=instrumentation
-    )

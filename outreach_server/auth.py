@@ -9,10 +9,10 @@ from typing import Final
 from starlette.requests import Request
 
 from outreach import ConfigError, NotFound, Workspace, WorkspaceStatus
-from outreach.errors import SmsCampaignsDisabled, Unauthorized, WorkspaceUnavailable
+from outreach.errors import RateLimited, SmsCampaignsDisabled, Unauthorized, WorkspaceUnavailable
+from outreach.http import RateLimitState
 from outreach.models import API_SCOPES, ApiAccess
 from outreach_server.context import Authenticate, Identity, Server, request_state_of, server_of
-from outreach_server.limits import count_against_rate_limit
 from outreach_server.scopes import require_scope
 
 _BEARER: Final = re.compile(r"bearer +([!-~]+) *", re.IGNORECASE | re.ASCII)
@@ -35,9 +35,9 @@ async def authenticate_request(request: Request, operation: str, *, sms_campaign
         RateLimited: The request limit is used up.
     """
     workspace = await check_access(request, operation)
-    if sms_campaigns:
-        require_sms_campaigns(enabled=workspace.sms_campaigns_enabled)
-    await count_against_rate_limit(request, workspace)
+    if sms_campaigns and not workspace.sms_campaigns_enabled:
+        raise SmsCampaignsDisabled
+    await _count_against_rate_limit(request, workspace)
     return workspace
 
 
@@ -94,14 +94,19 @@ async def _of_host(server: Server, authenticate: Authenticate, request: Request)
     return ApiAccess(workspace=workspace, scopes=identity.scopes)
 
 
-def require_sms_campaigns(*, enabled: bool) -> None:
-    """Stop where SMS campaigns are not enabled.
+async def _count_against_rate_limit(request: Request, workspace: Workspace) -> None:
+    """Count a request against the limit of its workspace (docs/interface.md#request-limit).
 
     Raises:
-        SmsCampaignsDisabled: They are not.
+        RateLimited: The limit is used up.
+        StorageBusy: It cannot be counted now.
     """
-    if not enabled:
-        raise SmsCampaignsDisabled
+    exchange = request_state_of(request)
+    try:
+        exchange.quota = await server_of(request).engine.http.count_request(workspace)
+    except RateLimited as error:
+        exchange.quota = RateLimitState(limit=error.limit, remaining=0, reset_seconds=error.retry_after_seconds)
+        raise
 
 
 def _key(request: Request) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,47 +28,51 @@ _MAX_BYTES: Final = 2**40
 _MAX_KEEP_ALIVE_SECONDS: Final = 3600
 
 
-def _text(instance: Any, attribute: Any, value: object) -> None:
-    if not isinstance(value, str) or not value:
-        raise ConfigError(f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be a text.")
+def _must(holds: Callable[[Any], bool], what: str, *, optional: bool = False) -> Any:
+    """Return a validator of a setting; one that is optional may be None."""
+
+    def check(instance: Any, attribute: Any, value: object) -> None:
+        if not (optional and value is None) and not holds(value):
+            raise ConfigError(f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be {what}.")
+
+    return check
 
 
-def _boolean(instance: Any, attribute: Any, value: object) -> None:
-    if type(value) is not bool:
-        raise ConfigError(f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be true or false.")
-
-
-def _level(instance: Any, attribute: Any, value: object) -> None:
-    if value not in LOG_LEVELS:
-        raise ConfigError(
-            f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be one of {', '.join(LOG_LEVELS)}."
-        )
-
-
-def _log_format(instance: Any, attribute: Any, value: object) -> None:
-    if value not in LOG_FORMATS:
-        raise ConfigError(
-            f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be one of {', '.join(LOG_FORMATS)}."
-        )
-
-
-def _address(instance: Any, attribute: Any, value: object) -> None:
-    if value is None:
-        return
-    host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
-    if not host or not (port.isascii() and port.isdecimal() and int(port) <= _MAX_PORT):
-        raise ConfigError(
-            f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be HOST:PORT, such as 127.0.0.1:9464."
-        )
+def _one_of(words: Sequence[str]) -> Any:
+    return _must(lambda value: value in words, f"one of {', '.join(words)}")
 
 
 def _integer(least: int, most: int) -> Any:
+    return _must(
+        lambda value: type(value) is int and least <= value <= most, f"an integer from {least} and up to {most}"
+    )
+
+
+def _path_of(what: str) -> Any:
+    return _must(lambda value: isinstance(value, Path), f"the path of {what}", optional=True)
+
+
+def _is_address(value: object) -> bool:
+    host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+    return host != "" and port.isascii() and port.isdecimal() and int(port) <= _MAX_PORT
+
+
+_TEXT: Final = _must(lambda value: isinstance(value, str) and value != "", "a text")
+_METRICS: Final = _must(_is_address, "HOST:PORT, such as 127.0.0.1:9464", optional=True)
+_BOOLEAN: Final = _must(lambda value: type(value) is bool, "true or false")
+
+
+def _text_for(read: Callable[[str], object]) -> Any:
+    """Return a validator of an optional text that a function reads, which raises `ConfigError`."""
+
     def check(instance: Any, attribute: Any, value: object) -> None:
-        if type(value) is not int or not least <= value <= most:
-            raise ConfigError(
-                f"{type(instance).__name__}.{attribute.name} is {value!r}; "
-                f"it must be an integer from {least} and up to {most}."
-            )
+        if value is None:
+            return
+        _TEXT(instance, attribute, value)
+        try:
+            read(str(value))
+        except ConfigError as error:
+            raise ConfigError(f"{type(instance).__name__}.{attribute.name} is {value!r}: {error.message}") from None
 
     return check
 
@@ -77,40 +81,23 @@ def _path(given: Any) -> Any:
     return Path(given) if isinstance(given, str) else given
 
 
-def _path_of(what: str) -> Any:
-    def check(instance: Any, attribute: Any, value: object) -> None:
-        if value is not None and not isinstance(value, Path):
-            raise ConfigError(
-                f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be the path of {what}."
-            )
-
-    return check
-
-
-def _proxies(instance: Any, attribute: Any, value: object) -> None:
-    if value is None:
-        return
-    _text(instance, attribute, value)
-    try:
-        TrustedProxies(str(value))
-    except ConfigError as error:
-        raise ConfigError(f"{type(instance).__name__}.{attribute.name} is {value!r}: {error.message}") from None
-
-
-def _origins(instance: Any, attribute: Any, value: object) -> None:
-    if value is None:
-        return
-    _text(instance, attribute, value)
-    try:
-        read_origins(str(value))
-    except ConfigError as error:
-        raise ConfigError(f"{type(instance).__name__}.{attribute.name} is {value!r}: {error.message}") from None
-
-
 def _mount_path(given: object) -> str | None:
     if given is not None and (not isinstance(given, str) or not re.fullmatch(r"(/[\w.~-]+)+/?", given, re.ASCII)):
         raise ConfigError(f"ServerConfig.root_path is {given!r}; it must be a path such as /outreach.")
     return None if given is None else str(given).rstrip("/")
+
+
+def read_origins(text: str) -> Sequence[str]:
+    """Return the origins of the setting `cors_origins`.
+
+    Raises:
+        ConfigError: One is no origin.
+    """
+    origins = [one.strip().lower() for one in text.split(",")]
+    for origin in origins:
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
+            raise ConfigError(f"{origin!r} is no origin; write SCHEME://HOST[:PORT], without a path, or * for all.")
+    return origins
 
 
 @attrs.frozen(kw_only=True)
@@ -143,40 +130,27 @@ class ServerConfig(EngineConfig):
             files.
     """
 
-    database_url: str = attrs.field(default="sqlite:///outreach.db", validator=_text, metadata={"flag": "--database"})
+    database_url: str = attrs.field(default="sqlite:///outreach.db", validator=_TEXT, metadata={"flag": "--database"})
     # Not `host` and `port`: Kubernetes sets OUTREACH_PORT in the containers beside a service called outreach.
-    listen_host: str = attrs.field(default="127.0.0.1", validator=_text, metadata={"flag": "--host"})
+    listen_host: str = attrs.field(default="127.0.0.1", validator=_TEXT, metadata={"flag": "--host"})
     listen_port: int = attrs.field(default=8000, validator=_integer(0, _MAX_PORT), metadata={"flag": "--port"})
     listen_uds: Path | None = attrs.field(
         default=None, converter=_path, validator=_path_of("a socket"), metadata={"flag": "--uds"}
     )
-    proxy_headers: str | None = attrs.field(default=None, validator=_proxies)
+    proxy_headers: str | None = attrs.field(default=None, validator=_text_for(TrustedProxies))
     root_path: str | None = attrs.field(default=None, converter=_mount_path)
     keep_alive_seconds: int = attrs.field(default=KEEP_ALIVE_SECONDS, validator=_integer(1, _MAX_KEEP_ALIVE_SECONDS))
-    cors_origins: str | None = attrs.field(default=None, validator=_origins)
+    cors_origins: str | None = attrs.field(default=None, validator=_text_for(read_origins))
     tls_certificate: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a PEM file"))
     tls_key: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a PEM file"))
-    dispatch: bool = attrs.field(default=True, validator=_boolean)
-    log_level: str = attrs.field(default="info", validator=_level)
-    log_format: str = attrs.field(default="text", validator=_log_format)
-    metrics: str | None = attrs.field(default=None, validator=_address)
-    metrics_by_workspace: bool = attrs.field(default=False, validator=_boolean)
-    tracing: bool = attrs.field(default=False, validator=_boolean)
+    dispatch: bool = attrs.field(default=True, validator=_BOOLEAN)
+    log_level: str = attrs.field(default="info", validator=_one_of(LOG_LEVELS))
+    log_format: str = attrs.field(default="text", validator=_one_of(LOG_FORMATS))
+    metrics: str | None = attrs.field(default=None, validator=_METRICS)
+    metrics_by_workspace: bool = attrs.field(default=False, validator=_BOOLEAN)
+    tracing: bool = attrs.field(default=False, validator=_BOOLEAN)
     max_body_bytes: int = attrs.field(default=64 * 2**20, validator=_integer(1, _MAX_BYTES))
     spool_directory: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a directory"))
-
-
-def read_origins(text: str) -> Sequence[str]:
-    """Return the origins of the setting `cors_origins`.
-
-    Raises:
-        ConfigError: One is no origin.
-    """
-    origins = [one.strip().lower() for one in text.split(",")]
-    for origin in origins:
-        if origin != "*" and not _ORIGIN.fullmatch(origin):
-            raise ConfigError(f"{origin!r} is no origin; write SCHEME://HOST[:PORT], without a path, or * for all.")
-    return origins
 
 
 def host_and_port(address: str) -> tuple[str, int]:

@@ -39,7 +39,6 @@ Authenticate: TypeAlias = Callable[[Request], Awaitable[Identity | str | None]]
 """Returns the sender of a request, or only the identifier of the workspace that it acts for; None for a request that
 is not signed in."""
 
-_SERVER: Final = "outreach_server.server"
 _EXCHANGE: Final = "outreach_server.exchange"
 _STOPS: Final = "outreach_server.stops"
 
@@ -115,21 +114,18 @@ class RequestState:
     """One request's state, for the layers around the endpoints.
 
     Attributes:
+        server: The server that it came to.
         request_id: Its id in logs and responses.
         workspace_id: The workspace, once known.
         quota: The state of the request limit, once counted, if there is one.
         closes: Whether to close the connection, because the body was not read to its end.
     """
 
+    server: Server
     request_id: str
     workspace_id: str | None = None
     quota: RateLimitState | None = None
     closes: bool = False
-
-
-def set_server(scope: Scope, server: Server) -> None:
-    """Store the server in a scope."""
-    scope[_SERVER] = server
 
 
 def set_request_state(scope: Scope, exchange: RequestState) -> None:
@@ -137,18 +133,16 @@ def set_request_state(scope: Scope, exchange: RequestState) -> None:
     scope[_EXCHANGE] = exchange
 
 
-def server_of(connection: HTTPConnection) -> Server:
-    """Return the server of a request."""
-    server = connection.scope[_SERVER]
-    assert isinstance(server, Server)  # noqa: S101 - for the type checker
-    return server
-
-
 def request_state_of(connection: HTTPConnection) -> RequestState:
     """Return the state of a request."""
     exchange = connection.scope[_EXCHANGE]
     assert isinstance(exchange, RequestState)  # noqa: S101 - for the type checker
     return exchange
+
+
+def server_of(connection: HTTPConnection) -> Server:
+    """Return the server of a request."""
+    return request_state_of(connection).server
 
 
 def take_cancellation_for_stop(scope: Scope) -> None:

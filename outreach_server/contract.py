@@ -56,12 +56,3 @@ def contract_of(path: str, carriers: Sequence[str] = ()) -> bytes:
         url = json.dumps(quote(path)).encode()
         contract = _SERVER.sub(lambda match: match[1] + url, contract, count=1)
     return contract
-
-
-def contract_text() -> str:
-    """Return the contract as YAML text.
-
-    Raises:
-        FileNotFoundError: The installation lacks the file.
-    """
-    return contract_bytes().decode("utf-8")

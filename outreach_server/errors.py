@@ -15,8 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from outreach import Conflict, InvalidRequest, NotFound, OutreachError
 from outreach.errors import (
     CannotStart,
-    ErrorDetail,
     Forbidden,
+    Problem,
     RateLimited,
     RequestInProgress,
     StorageBusy,
@@ -80,7 +80,7 @@ def error_response(
     code: str,
     message: str,
     *,
-    details: Sequence[ErrorDetail] = (),
+    details: Sequence[Problem] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Return an error response in the envelope."""
@@ -88,7 +88,7 @@ def error_response(
     return json_response(content, status=status, headers=headers)
 
 
-def envelope(code: str, message: str, *, request_id: str, details: Sequence[ErrorDetail] = ()) -> dict[str, Any]:
+def envelope(code: str, message: str, *, request_id: str, details: Sequence[Problem] = ()) -> dict[str, Any]:
     """Return the envelope of every response that is not 2xx (docs/interface.md#error-envelope)."""
     return {
         "error": {

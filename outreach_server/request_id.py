@@ -7,15 +7,15 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from outreach_server.context import RequestState, Server, is_cancelled_by_stop, set_request_state, set_server
+from outreach.http import RateLimitState
+from outreach_server.context import RequestState, Server, is_cancelled_by_stop, set_request_state
 from outreach_server.errors import answer_stopping
-from outreach_server.limits import limit_headers
 from outreach_server.monitoring.log_context import REQUEST_ID as LOGGED_ID
 
 REQUEST_ID: Final = b"x-request-id"
@@ -52,8 +52,7 @@ class RequestStateMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = RequestState(request_id=choose_request_id(scope["headers"]))
-        set_server(scope, self._server)
+        exchange = RequestState(server=self._server, request_id=choose_request_id(scope["headers"]))
         set_request_state(scope, exchange)
         began = time.monotonic()
         status = 0
@@ -66,7 +65,7 @@ class RequestStateMiddleware:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = [*message["headers"], (REQUEST_ID, exchange.request_id.encode())]
-                headers += limit_headers(exchange.quota)
+                headers += _limit_headers(exchange.quota)
                 if exchange.closes:
                     headers.append((b"connection", b"close"))
                 message["headers"] = headers
@@ -88,6 +87,16 @@ class RequestStateMiddleware:
             if spans is not None and span is not None:
                 spans.end(span, scope, status, request_id=exchange.request_id, workspace_id=exchange.workspace_id)
             LOGGED_ID.reset(token)
+
+
+def _limit_headers(quota: RateLimitState | None) -> Sequence[tuple[bytes, bytes]]:
+    """Return the rate-limit headers (draft-ietf-httpapi-ratelimit-headers); none without a limit or a count."""
+    if quota is None:
+        return ()
+    return (
+        (b"ratelimit-policy", b'"workspace";q=%d;w=60' % quota.limit),
+        (b"ratelimit", b'"workspace";r=%d;t=%d' % (quota.remaining, quota.reset_seconds)),
+    )
 
 
 async def _send_all_but_the_last(message: Message, send: Send) -> Message:

@@ -9,13 +9,11 @@ from starlette.routing import Route
 
 from outreach_server.endpoints.callbacks.receiving import Webhooks
 from outreach_server.endpoints.calls import Calls, OneCall
-from outreach_server.endpoints.campaigns import Campaigns
+from outreach_server.endpoints.campaigns import Campaigns, SmsCampaigns
 from outreach_server.endpoints.documents import Contract, Docs, DocsFile
 from outreach_server.endpoints.health import Health, Ready
 from outreach_server.endpoints.manage.routes import MANAGE_ROUTES
-from outreach_server.endpoints.messages import Messages
-from outreach_server.endpoints.settings import SmsSettings
-from outreach_server.endpoints.sms_campaigns import SmsCampaigns
+from outreach_server.endpoints.sms import Messages, SmsSettings
 
 ROUTES: Final = (
     Route("/calls", Calls),

@@ -14,11 +14,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from outreach import OutreachError
-from outreach_server.endpoints.campaigns import Campaigns
-from outreach_server.endpoints.sms_campaigns import SmsCampaigns
+from outreach_server.endpoints.campaigns import Campaigns, SmsCampaigns
 from outreach_server.errors import answer_http_exception, answer_outreach_error
 
-_LISTS: Final[Mapping[str, type[SmsCampaigns | Campaigns]]] = {"/sms-campaigns": SmsCampaigns, "/campaigns": Campaigns}
+_LISTS: Final[Mapping[str, type[Campaigns]]] = {"/sms-campaigns": SmsCampaigns, "/campaigns": Campaigns}
 
 
 class FastListMiddleware:

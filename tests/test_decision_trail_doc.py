@@ -6,15 +6,15 @@ import re
 from pathlib import Path
 
 from outreach.models import events
-from outreach.reasons import TRAIL_RULES
+from outreach.models.trail import TrailRule
 
 TEXT = (Path(__file__).parent.parent / "docs" / "decision-trail.md").read_text(encoding="utf-8")
 
 
 def test_every_rule_says_where_it_comes_from() -> None:
     """One sentence, and the place that it is from."""
-    for rule, text in TRAIL_RULES.items():
-        assert re.search(r"\(docs/[a-z-]+\.md(#|, row )[^()]*(\([a-z0-9]\)[^()]*)*\)\.$|\)\)\.$", text), rule
+    for rule in TrailRule:
+        assert re.search(r"\(docs/[a-z-]+\.md(#|, row )[^()]*(\([a-z0-9]\)[^()]*)*\)\.$|\)\)\.$", rule.text), rule
 
 
 def test_every_kind_of_event_is_named() -> None:

@@ -14,19 +14,19 @@ from outreach.errors import (
     ArchiveUnavailable,
     CannotStart,
     DispatchRefused,
-    ErrorDetail,
     IllegalTransition,
     InsufficientScope,
     InvalidRequest,
     NotFound,
     OutreachError,
+    Problem,
     RateLimited,
     RequestInProgress,
 )
 from outreach.storage.base.group_commit import CommitUnknown
 from outreach.sync.thread import EngineClosed
 
-DETAIL = ErrorDetail("recipients[3].phone_number", "is no number")
+DETAIL = Problem(path="recipients[3].phone_number", message="is no number")
 
 MADE: dict[type[OutreachError], Callable[[], OutreachError]] = {
     AccountMissing: lambda: AccountMissing("None.", workspace_id="w", provider="twilio", connectable=True),

@@ -53,14 +53,14 @@ def test_packages_are_marked_as_typed(package: str) -> None:
 def test_the_contract_is_readable() -> None:
     """The server finds openapi.yaml, it is the repository's, and it is OpenAPI."""
     assert contract.contract_bytes() == (ROOT / contract.CONTRACT_NAME).read_bytes()
-    assert yaml.safe_load(contract.contract_text())["openapi"].startswith("3.")
+    assert yaml.safe_load(contract.contract_bytes().decode())["openapi"].startswith("3.")
 
 
 def test_a_contract_inside_the_package_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An installed wheel reads its own copy, whatever lies around it."""
     (tmp_path / contract.CONTRACT_NAME).write_bytes("openapi: 3.1.0 # é\n".encode())
     monkeypatch.setattr(resources, "files", lambda _package: tmp_path)
-    assert contract.contract_text() == "openapi: 3.1.0 # é\n"
+    assert contract.contract_bytes().decode() == "openapi: 3.1.0 # é\n"
 
 
 def test_a_stray_file_beside_an_installation_is_no_contract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +70,7 @@ def test_a_stray_file_beside_an_installation_is_no_contract(tmp_path: Path, monk
     monkeypatch.setattr(resources, "files", lambda _package: tmp_path / "package")
     monkeypatch.setattr(contract, "__file__", str(tmp_path / "package" / "contract.py"))
     with pytest.raises(FileNotFoundError, match=r"openapi\.yaml is neither"):
-        contract.contract_text()
+        contract.contract_bytes().decode()
 
 
 def test_importing_outreach_loads_no_server_and_no_optional_dependency() -> None:

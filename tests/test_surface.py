@@ -20,7 +20,7 @@ HIDDEN = {
         "ServiceContext",
         "Tally",
     ),  # only the engine makes them
-    *("KeyProblem", "Setting"),  # what the server tells of a key, and how it documents its settings
+    "Setting",  # how the server documents its settings
     "PreviousCredentials",  # what the vault keeps of replaced ones
     *("CampaignRef", "UnitOfWork", "WorkspaceTable"),  # opaque to a storage of one's own
 }

@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Final
 
+from outreach.errors import Problem
+
 PROGRAM: Final = "outreach-server"
+
+SERVE: Final = f"{PROGRAM} serve"
+"""The command that dispatches."""
 
 _FILE: Final = "sqlite:///"
 
@@ -28,13 +33,17 @@ def database_option(url: str) -> str | None:
     return "--database URL" if "@" in rest or "?" in rest else f"--database {shlex.quote(url)}"
 
 
-def naming_database(command: str, url: str) -> str:
-    """Return a command with the database that it is about, where it is one of the program and names none."""
+def naming_database(problem: Problem, url: str) -> Problem:
+    """Return a problem whose commands name its database, where they are of the program and name none."""
     option = database_option(url)
-    words = command.split(" ", 2)
-    if option is None or words[0] != PROGRAM or words[1] == "--database":
-        return command
-    return f"{PROGRAM} {option}{command.removeprefix(PROGRAM)}"
+
+    def named(command: str) -> str:
+        words = command.split(" ", 2)
+        if option is None or words[0] != PROGRAM or words[1] == "--database":
+            return command
+        return f"{PROGRAM} {option}{command.removeprefix(PROGRAM)}"
+
+    return problem.with_commands(lambda command: [named(command)])
 
 
 def pip_commands(*arguments: str) -> Sequence[str]:

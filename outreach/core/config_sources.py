@@ -1,6 +1,9 @@
 """Reading a config class from flags, the environment and a TOML file; errors name the source of the value.
 
 Flags win over the environment, the environment over the file, the file over the defaults.
+
+typed-settings 26.0 was tried in its place. It read `change_poll_seconds = true` as 1.0 and `max_requests_in_flight =
+1.5` as 1, its errors did not name the source or the bounds, and `--help` read the environment and the file.
 """
 
 from __future__ import annotations

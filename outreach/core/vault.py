@@ -20,7 +20,7 @@ from outreach.core.secret_keys import (
     OwnKeyFile,
     keys_from_environment,
 )
-from outreach.errors import ConfigError
+from outreach.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet, MultiFernet
@@ -35,23 +35,6 @@ _log = logging.getLogger(__name__)
 class _Keys(NamedTuple):
     newest: Fernet
     all: MultiFernet
-
-
-@attrs.frozen(kw_only=True)
-class KeyProblem:
-    """Why there is no key to decrypt with.
-
-    Attributes:
-        why: A sentence.
-        where: The variable or the file that ought to have it.
-        commands: What puts another key there.
-        made: Whether one is made at the next encryption.
-    """
-
-    why: str
-    where: str
-    commands: Sequence[str]
-    made: bool
 
 
 @attrs.frozen(kw_only=True)
@@ -149,14 +132,23 @@ class Vault:
             raise ConfigError(f"{whose} belong to another account. Connect the account at {provider} anew.")
         return held
 
-    def problem(self) -> KeyProblem | None:
-        """Return why there is no key to decrypt with; None if there is one."""
+    def problem(self) -> Problem | None:
+        """Return why there is no key to decrypt with, and what puts another one there; None if there is one."""
         try:
             self._load(make=False)
         except ConfigError as error:
-            source = self._source
-            return KeyProblem(why=error.message, where=source.where, commands=source.commands, made=source.makes_one())
+            return Problem(
+                code="key_not_usable",
+                severity="critical",
+                message=error.message,
+                path=self._source.where,
+                commands=self._source.commands,
+            )
         return None
+
+    def makes_key(self) -> bool:
+        """Return whether a key is made at the next encryption, because there is none."""
+        return self._source.makes_one()
 
     def exposed_file(self) -> Path | None:
         """Return the key file beside the database, if it is used and refused because others may read it."""

@@ -11,7 +11,7 @@ from typing import Any, Final, get_args
 import attrs
 
 from outreach.models.call import CallOutcome
-from outreach.models.dispatch import DispatchOutcome, FailureClass
+from outreach.models.dispatch import FAILURE_CLASSES, DispatchOutcome
 from outreach.models.message import Keyword
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
@@ -47,7 +47,6 @@ dispatch; but its provider would not find it in a look-up.
 """
 
 _OUTCOMES: Final = frozenset(get_args(CallOutcome))
-_CLASSES: Final = frozenset(get_args(FailureClass))
 _KEYWORDS: Final = frozenset(get_args(Keyword))
 
 
@@ -188,7 +187,7 @@ def _other_words(report: CallReport) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if report.outcome is not None and report.outcome not in _OUTCOMES:
         changes["outcome"] = None
-    if report.reason is not None and report.reason not in _CLASSES:
+    if report.reason is not None and report.reason not in FAILURE_CLASSES:
         # Not tried again: somebody may have answered.
         changes["reason"] = "provider_error"
     if report.message_left is not None and not isinstance(report.message_left, bool):

@@ -92,7 +92,7 @@ class SmsChannel:
             provider=self.provider_name(plan),
             from_number=plan.campaign.from_number,
             to=recipient.phone or "",
-            latest=decided.latest,
+            closing=decided.closing,
             body=decided.body,
             segments=decided.segments,
         )
@@ -157,7 +157,7 @@ class CallChannel:
             provider=self.provider_name(plan),
             from_number=plan.agent.from_number if plan.agent is not None else None,
             to=recipient.phone or "",
-            latest=decided.latest,
+            closing=decided.closing,
             variables=values_for(plan.campaign, plan.agent, recipient),
         )
 

@@ -54,7 +54,7 @@ class Claims:
     """The claims of this worker.
 
     While it has been alone since it began it asks for none: what it commits is claimed by that
-    (`operations.waves.claims.may_commit`). Otherwise it claims what it is to drive. It frees what it does not drive any
+    (`ledger.leases.claims.may_commit`). Otherwise it claims what it is to drive. It frees what it does not drive any
     more, and what is more than its portion, once nothing of it waits in the outbox.
 
     Args:

@@ -34,7 +34,7 @@ class WorkerPermits:
         return Permits(intents=self.intents.held, requests=self.requests.held)
 
     def share(self, tx: Transaction, epoch: int, in_use: Permits) -> Permits:
-        """Return the portion of this worker, within a transaction; see `operations.waves.permits.share`."""
+        """Return the portion of this worker, within a transaction; see `ledger.sending.permits.share`."""
         return permits.share(tx, epoch, most=self._most, in_use=in_use)
 
     def take_in(self, portion: Permits) -> None:

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from outreach.errors import Problem
 from outreach.insight.status import dispatch_overview
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.provider_throttles import THROTTLED, throttle_of_campaign
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, RecipientStatus, WorkspaceStatus
-from outreach.models.status import CampaignBlocker
 from outreach.models.trail import TrailRule
 from outreach.rules.opening import opening_state
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
-
-NO_DISPATCHER: Final = "no_dispatcher"
 
 _MAX_UNKNOWN: Final = 1000
 
@@ -33,22 +31,25 @@ class CampaignBlockers:
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
 
-    async def blockers(self, workspace_id: str, campaign_id: str) -> Sequence[CampaignBlocker]:
+    async def blockers(self, workspace_id: str, campaign_id: str) -> Sequence[Problem]:
         """Return everything that blocks an active or scheduled campaign, most urgent first.
+
+        The codes: `workspace_suspended` (or another status of the workspace), `no_dispatcher`, `database_copied`,
+        `provider_throttle`, `business_hours`, `holidays`.
 
         Raises:
             NotFound: The workspace has no such campaign.
         """
 
-        def operation(tx: Transaction) -> Sequence[CampaignBlocker]:
+        def operation(tx: Transaction) -> Sequence[Problem]:
             campaign = campaign_of(tx, workspace_id, campaign_id)
             if campaign.status not in {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}:
                 return ()
             now = self._context.now()
-            found = [self._of_workspace(tx, campaign), self._of_dispatching(tx, now)]
+            found = [_of_workspace(tx, campaign), dispatch_overview(self._context, tx, now).problem]
             if campaign.status is CampaignStatus.ACTIVE:
                 found += [_of_provider(tx, campaign, now), _of_hours(campaign, now)]
-            return tuple(holdup for holdup in found if holdup is not None)
+            return tuple(one for one in found if one is not None)
 
         return await self._context.storage.read(operation)
 
@@ -78,20 +79,6 @@ class CampaignBlockers:
 
         return await self._context.storage.read(operation)
 
-    def _of_workspace(self, tx: Transaction, campaign: Campaign) -> CampaignBlocker | None:
-        status = workspace_of(tx, campaign.workspace_id).status
-        if status is WorkspaceStatus.ACTIVE:
-            return None
-        why = f"The workspace is {status}: sending is stopped until it is active again."
-        return CampaignBlocker(by=f"workspace_{status}", until=None, why=why)
-
-    def _of_dispatching(self, tx: Transaction, now: datetime) -> CampaignBlocker | None:
-        overview = dispatch_overview(self._context, tx, now)
-        if overview.problem is None:
-            return None
-        by = NO_DISPATCHER if overview.copied_to is None else "database_copied"
-        return CampaignBlocker(by=by, until=None, why=overview.problem)
-
 
 def _oldest_unknown(tx: Transaction, workspace_id: str, campaign_id: str, reason: str | None) -> datetime | None:
     for dispatch in tx.dispatches.unknown(workspace_id, limit=_MAX_UNKNOWN):
@@ -100,16 +87,24 @@ def _oldest_unknown(tx: Transaction, workspace_id: str, campaign_id: str, reason
     return None
 
 
-def _of_provider(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignBlocker | None:
+def _of_workspace(tx: Transaction, campaign: Campaign) -> Problem | None:
+    status = workspace_of(tx, campaign.workspace_id).status
+    if status is WorkspaceStatus.ACTIVE:
+        return None
+    message = f"The workspace is {status}: sending is stopped until it is active again."
+    return Problem(code=f"workspace_{status}", message=message)
+
+
+def _of_provider(tx: Transaction, campaign: Campaign, now: datetime) -> Problem | None:
     throttle = throttle_of_campaign(tx, campaign, now)
     if throttle is None:
         return None
-    why = f"{throttle.provider} throttles the account (429 or Retry-After): sending paused."
-    return CampaignBlocker(by=THROTTLED, until=throttle.until, why=why)
+    message = f"{throttle.provider} throttles the account (429 or Retry-After): sending paused."
+    return Problem(code=THROTTLED, until=throttle.until, message=message)
 
 
-def _of_hours(campaign: Campaign, now: datetime) -> CampaignBlocker | None:
+def _of_hours(campaign: Campaign, now: datetime) -> Problem | None:
     hours = opening_state(campaign, now)
     if hours.open or hours.rule is None:
         return None
-    return CampaignBlocker(by=str(hours.rule), until=hours.reopens_at, why=_CLOSED[hours.rule])
+    return Problem(code=str(hours.rule), until=hours.reopens_at, message=_CLOSED[hours.rule])

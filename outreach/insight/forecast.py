@@ -11,7 +11,7 @@ from typing import Final
 import anyio.lowlevel
 import attrs
 
-from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.errors import InvalidRequest, Problem
 from outreach.insight.preflight import SLICE, Setup, read_setup, read_slice, start_of, turn_of
 from outreach.ledger.common import campaign_of
 from outreach.ledger.provider_throttles import throttle_of_campaign
@@ -22,9 +22,9 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.forecast import Forecast, ForecastAssumptions
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.rules.call_settlement import RETRYABLE_OUTCOMES
-from outreach.rules.contact_hours import FREQUENCY_CAP, time_zones_of_phone
-from outreach.rules.deciding import UNCLEAR_REPLY
+from outreach.rules.contact_hours import time_zones_of_phone
 from outreach.rules.forecast import OpenCampaign, OpenContact, SenderRate, play
+from outreach.rules.holding import HOLDING_RULES, LocalRules
 from outreach.rules.preflight import judge, messages_of
 from outreach.rules.settlement import TRANSIENT_FAILURES
 from outreach.services.context import ServiceContext
@@ -128,7 +128,7 @@ class CampaignForecast:
         now: datetime,
     ) -> OpenCampaign:
         """Return what is left of a campaign, by all of its contacts or by many."""
-        campaign, workspace = setup.plan.campaign, setup.plan.workspace
+        campaign, local = setup.plan.campaign, LocalRules(setup.plan.workspace)
         total, at = campaign.counters.total, turn_of(campaign, now)
         messages = messages_of(setup.plan)
         contacts: list[OpenContact] = []
@@ -151,15 +151,17 @@ class CampaignForecast:
                     turn = max(one.due_at or starts_at, starts_at)
                     skipped_at = turn if skipped_at is None else max(skipped_at, turn)
                     continue
-                if verdict.rule == UNCLEAR_REPLY:
+                rule = HOLDING_RULES.get(verdict.rule or "")
+                if rule is not None and rule.released_by == "review":
                     held += 1
                     continue
-                capped = verdict.rule == FREQUENCY_CAP
+                # The forecast follows local hours by itself.
+                waits = rule is not None and rule.local_hours is None
                 contacts.append(
                     OpenContact(
-                        zones=time_zones_of_phone(one.phone or "") if workspace.contact_hours else None,
-                        due_at=verdict.until if capped else one.due_at,
-                        reason=FREQUENCY_CAP if capped else one.reason,
+                        zones=time_zones_of_phone(one.phone or "") if local.hours else None,
+                        due_at=verdict.until if waits else one.due_at,
+                        reason=verdict.rule if waits else one.reason,
                         step=one.step,
                         attempts=one.attempts,
                     )
@@ -178,6 +180,7 @@ class CampaignForecast:
         of_messages = settings.retry_max_attempts if settings.retry_enabled else 1
         return OpenCampaign(
             campaign=campaign,
+            local=local,
             contacts=played,
             weight=weight,
             in_flight=in_flight,
@@ -302,6 +305,6 @@ def _check(given: ForecastAssumptions) -> None:
         most = 1.0 if field.name.endswith("_rate") else 86_400.0
         right = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
         if not right:
-            details.append(ErrorDetail(f"assumptions.{field.name}", f"must be a number from 0 to {most:g}"))
+            details.append(Problem(path=f"assumptions.{field.name}", message=f"must be a number from 0 to {most:g}"))
     if details:
         raise InvalidRequest(details=details)

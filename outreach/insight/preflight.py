@@ -12,7 +12,7 @@ import attrs
 import orjson
 
 from outreach.core.clock import parse_timestamp
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.ledger.campaigns.recipients import steps_of
 from outreach.ledger.campaigns.setup import find_text_warnings, start_warnings, unknown_placeholders
 from outreach.ledger.campaigns.transitions import missing_setup
@@ -60,8 +60,8 @@ class Setup:
     prices: PriceTable | None
     unknown: tuple[str, ...]
     text_warnings: tuple[TextWarning, ...]
-    missing: tuple[ErrorDetail, ...]
-    warnings: tuple[ErrorDetail, ...]
+    missing: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
 
 
 def read_setup(tx: Transaction, campaign: Campaign) -> Setup:
@@ -127,7 +127,7 @@ class CampaignPreflight:
         self,
         context: ServiceContext,
         *,
-        start_problems: Callable[[str, str], Awaitable[Sequence[ErrorDetail]]],
+        start_problems: Callable[[str, str], Awaitable[Sequence[Problem]]],
         draft_of: Callable[[str, NewSmsCampaign | NewCallCampaign], Callable[[Transaction], Campaign]],
     ) -> None:
         self._context = context
@@ -323,7 +323,7 @@ def _recipient(campaign_id: str, position: int, supplied: PreparedRecipient) -> 
 
 
 def _result(
-    setup: Setup, tally: PreflightTally, at: datetime, campaign_id: str | None, problems: Sequence[ErrorDetail]
+    setup: Setup, tally: PreflightTally, at: datetime, campaign_id: str | None, problems: Sequence[Problem]
 ) -> Preflight:
     channel = setup.plan.campaign.channel
     cost, cost_note = None, "The workspace has no prices, so that its cost is unknown."

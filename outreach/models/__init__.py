@@ -6,7 +6,6 @@ from outreach.models import resources
 from outreach.models.account import (
     PROVIDERS,
     Account,
-    AdapterProblem,
     CallbackRecord,
     Misdirection,
     Provider,
@@ -53,7 +52,7 @@ from outreach.models.campaign_report import (
     TimeBucket,
 )
 from outreach.models.database import CampaignGroup, EngineFigures
-from outreach.models.diagnosis import DatabaseCode, Diagnosis, DiagnosisFinding, DiagnosisSeverity, EngineCode
+from outreach.models.diagnosis import DatabaseCode, Diagnosis, EngineCode
 from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, OperatorDecision, UnknownDispatchCount
 from outreach.models.fields import Bounds, Length, bounds_of
 from outreach.models.forecast import (
@@ -71,7 +70,6 @@ from outreach.models.preflight import (
     CostlyCharacter,
     Encodings,
     HeldBack,
-    HeldBackRule,
     LeftOut,
     LeftOutRule,
     PlaceholderProblem,
@@ -105,23 +103,19 @@ from outreach.models.states import (
 )
 from outreach.models.status import (
     AccountInTrouble,
-    CampaignBlocker,
     DiskUse,
     DispatchedBy,
     DispatcherHealth,
     DispatcherState,
     DispatchOverview,
     EngineStatus,
-    FindingKind,
     PausedCampaign,
     Readiness,
     RunningCampaign,
-    Severity,
     StartCheck,
-    StatusFinding,
     ThrottledProvider,
 )
-from outreach.models.trail import ContactHistory, TrailRule, TrailStep, TrailStepKind
+from outreach.models.trail import ContactHistory, HeldBackRule, TrailRule, TrailStep, TrailStepKind
 from outreach.models.unsubscribe import (
     NewUnsubscribes,
     Unsubscribe,
@@ -151,7 +145,6 @@ __all__ = [
     "UNSET",
     "Account",
     "AccountInTrouble",
-    "AdapterProblem",
     "AgentSnapshot",
     "ApiAccess",
     "ApiKey",
@@ -170,7 +163,6 @@ __all__ = [
     "CallerIdAllocation",
     "Campaign",
     "CampaignAction",
-    "CampaignBlocker",
     "CampaignCreated",
     "CampaignGroup",
     "CampaignReport",
@@ -189,8 +181,6 @@ __all__ = [
     "CreatedApiKey",
     "DatabaseCode",
     "Diagnosis",
-    "DiagnosisFinding",
-    "DiagnosisSeverity",
     "DiskUse",
     "Dispatch",
     "DispatchCount",
@@ -209,7 +199,6 @@ __all__ = [
     "ExportedReply",
     "FailureClass",
     "FailureCount",
-    "FindingKind",
     "FollowUpCreated",
     "FollowUpExclusion",
     "Forecast",
@@ -268,13 +257,11 @@ __all__ = [
     "RunningCampaign",
     "ScheduleType",
     "SegmentShare",
-    "Severity",
     "SmsMessageSource",
     "SmsMode",
     "SmsSettings",
     "SmsSettingsUpdate",
     "StartCheck",
-    "StatusFinding",
     "TextWarning",
     "ThrottledProvider",
     "TimeBucket",

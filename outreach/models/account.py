@@ -49,19 +49,6 @@ class Provider:
 
 
 @attrs.frozen(kw_only=True)
-class AdapterProblem:
-    """An adapter of an installed package that cannot be used; everything else goes on.
-
-    Attributes:
-        name: Of its entry point.
-        message: Which package brings it and what is wrong, in words.
-    """
-
-    name: str
-    message: str
-
-
-@attrs.frozen(kw_only=True)
 class StoredAccount:
     """A workspace's account at a provider, as the database holds it.
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, get_args
 
 import attrs
 
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.models.base import (
     UNSET,
     CarrierName,
@@ -224,12 +224,12 @@ class NewSmsCampaign(Checked):
     business_hours: BusinessHours | None = None
     holidays: HolidayCalendar | None = None
 
-    def _problems(self) -> Sequence[ErrorDetail]:
+    def _problems(self) -> Sequence[Problem]:
         details = []
         if self.message_source == "custom" and self.body is None:
-            details.append(ErrorDetail("body", "is required when message_source is custom"))
+            details.append(Problem(path="body", message="is required when message_source is custom"))
         if self.message_source == "flow" and self.flow_id is None:
-            details.append(ErrorDetail("flow_id", "is required when message_source is flow"))
+            details.append(Problem(path="flow_id", message="is required when message_source is flow"))
         return details + schedule_problems(self)
 
 
@@ -258,23 +258,23 @@ class NewCallCampaign(Checked):
     double_dial: bool = False
     retry_voicemail: bool = False
 
-    def _problems(self) -> Sequence[ErrorDetail]:
+    def _problems(self) -> Sequence[Problem]:
         details = []
         if self.cli_mode == "group" and not self.cli_group:
-            details.append(ErrorDetail("cli_group", "must have at least 1 element when cli_mode is group"))
+            details.append(Problem(path="cli_group", message="must have at least 1 element when cli_mode is group"))
         return details + schedule_problems(self)
 
 
-def schedule_problems(campaign: NewSmsCampaign | NewCallCampaign | Campaign) -> list[ErrorDetail]:
+def schedule_problems(campaign: NewSmsCampaign | NewCallCampaign | Campaign) -> list[Problem]:
     """Return what is wrong with the schedule of a campaign."""
     start, expiry = campaign.scheduled_start_at, campaign.scheduled_expires_at
     if campaign.schedule_type == "immediate":
         words = "has no effect with schedule_type='immediate', the default: set schedule_type='scheduled'"
-        return [] if start is None else [ErrorDetail("scheduled_start_at", words)]
+        return [] if start is None else [Problem(path="scheduled_start_at", message=words)]
     if start is None:
-        return [ErrorDetail("scheduled_start_at", "is required when schedule_type is scheduled")]
+        return [Problem(path="scheduled_start_at", message="is required when schedule_type is scheduled")]
     if expiry is not None and expiry <= start:
-        return [ErrorDetail("scheduled_expires_at", "must be later than scheduled_start_at")]
+        return [Problem(path="scheduled_expires_at", message="must be later than scheduled_start_at")]
     return []
 
 
@@ -292,7 +292,7 @@ class CampaignCreated:
 
     campaign: Campaign
     opted_out_excluded: int
-    missing: tuple[ErrorDetail, ...] = ()
+    missing: tuple[Problem, ...] = ()
     unknown_placeholders: tuple[str, ...] = ()
     text_warnings: tuple[TextWarning, ...] = ()
 
@@ -331,9 +331,9 @@ class CampaignUpdate(Checked):
     holidays: HolidayCalendar | Unset | None = UNSET
     batch_concurrency: int | Unset = UNSET
 
-    def _problems(self) -> Sequence[ErrorDetail]:
+    def _problems(self) -> Sequence[Problem]:
         if isinstance(self.body, str) and isinstance(self.flow_id, str):
-            return (ErrorDetail("flow_id", "excludes body: a campaign sends a text or runs a flow"),)
+            return (Problem(path="flow_id", message="excludes body: a campaign sends a text or runs a flow"),)
         return ()
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Final, Literal
 
 import attrs
 
-DiagnosisSeverity = Literal["critical", "warning", "info"]
-"""`critical`: nothing is sent, or soon, or data are in danger. `warning`: a part waits for a person. `info`: good to
-know, and nothing has to be done."""
+from outreach.errors import Problem, Severity
 
 DatabaseCode = Literal[
     "connections_low",
@@ -141,34 +140,12 @@ EngineCode = Literal[
     time_zones_missing (critical): the data of time zones cannot be read
 """
 
-_URGENCY: Final[dict[DiagnosisSeverity, int]] = {"critical": 0, "warning": 1, "info": 2}
+_URGENCY: Final[Mapping[Severity | None, int]] = {"critical": 0, "warning": 1, "info": 2}
 
 
-@attrs.frozen(kw_only=True)
-class DiagnosisFinding:
-    """One fault.
-
-    Attributes:
-        code: What it is, in a word that does not change: docs/reference/diagnosis.md lists them.
-        severity: How urgent it is.
-        why: What is wrong, in sentences.
-        where: The file, URL, account, campaign or number that it is about.
-        workspace_id: The workspace; None for the whole system.
-        commands: What fixes it, in this order. A word in capital letters stands for what only a person knows.
-        looks: What shows more, where a person has to decide, or somebody else has to act.
-    """
-
-    code: str
-    severity: DiagnosisSeverity
-    why: str
-    where: str
-    workspace_id: str | None = None
-    commands: Sequence[str] = ()
-    looks: Sequence[str] = ()
-
-    def mapped(self, change: Callable[[str], str]) -> DiagnosisFinding:
-        """Return the same with every command changed."""
-        return attrs.evolve(self, commands=[*map(change, self.commands)], looks=[*map(change, self.looks)])
+def most_urgent_first(problems: Iterable[Problem]) -> Sequence[Problem]:
+    """Return problems by their severity; those of the same severity keep their order."""
+    return sorted(problems, key=lambda one: _URGENCY[one.severity])
 
 
 @attrs.frozen(kw_only=True)
@@ -183,15 +160,27 @@ class Diagnosis:
     """
 
     at: datetime
-    findings: Sequence[DiagnosisFinding] = ()
+    findings: Sequence[Problem] = ()
     skipped: Sequence[str] = ()
 
     @property
-    def severity(self) -> DiagnosisSeverity | None:
+    def severity(self) -> Severity | None:
         """The severity of the most urgent finding; None if there is none."""
         return self.findings[0].severity if self.findings else None
 
-    def plus(self, findings: Sequence[DiagnosisFinding], *, skipped: Sequence[str] = ()) -> Diagnosis:
+    def plus(self, findings: Sequence[Problem], *, skipped: Sequence[str] = ()) -> Diagnosis:
         """Return the same with more, most urgent first."""
-        every = sorted([*self.findings, *findings], key=lambda finding: _URGENCY[finding.severity])
+        every = most_urgent_first([*self.findings, *findings])
         return attrs.evolve(self, findings=every, skipped=[*self.skipped, *skipped])
+
+
+def database_problem(
+    code: DatabaseCode,
+    message: str,
+    path: str | Path,
+    *commands: str,
+    looks: Sequence[str] = (),
+    severity: Severity = "critical",
+) -> Problem:
+    """Return a problem of a database, as storages find it."""
+    return Problem(code=code, severity=severity, message=message, path=str(path), commands=commands, looks=looks)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 import attrs
 
 from outreach.models.base import Channel
+from outreach.models.campaign import PauseReason
 from outreach.models.states import DispatchState, MessageStatus
 
 FailureClass = Literal[
@@ -28,6 +31,43 @@ FailureClass = Literal[
 
 `provider_error` is for calls alone: a placed call ended by an error of the provider, or of our settings there.
 """
+
+
+@attrs.frozen(kw_only=True)
+class FailureTraits:
+    """What follows from a failure of one class.
+
+    Attributes:
+        passes: Whether a later attempt may overcome it.
+        counts: Whether it counts against the campaign's error budget: it is the provider's or the account's, not the
+            contact's.
+        pauses: For a failure of the account: why all its campaigns pause. The contact's turn comes again when they are
+            resumed.
+    """
+
+    passes: bool = False
+    counts: bool = False
+    pauses: PauseReason | None = None
+
+
+FAILURE_CLASSES: Final[Mapping[str, FailureTraits]] = MappingProxyType(
+    {
+        "opted_out": FailureTraits(),
+        "provider_auth": FailureTraits(counts=True, pauses="provider_auth"),
+        "provider_funds": FailureTraits(counts=True, pauses="provider_funds"),
+        "bad_sender": FailureTraits(counts=True),
+        "invalid_number": FailureTraits(),
+        "bad_body": FailureTraits(),
+        "filtered": FailureTraits(),
+        "rejected": FailureTraits(counts=True),
+        "provider_error": FailureTraits(counts=True),
+        "unreachable": FailureTraits(passes=True),
+        "temporary": FailureTraits(passes=True),
+        "rate_limited": FailureTraits(passes=True),
+    }
+)
+"""All failure classes. Of several in one answer the first of this order decides: a STOP, then what is wrong for
+everybody (the contact keeps its turn), then what is final for this message, then what passes."""
 
 OperatorDecision = Literal["assume_sent", "retry"]
 """What an operator decides of a request whose outcome nobody knows."""

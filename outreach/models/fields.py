@@ -18,7 +18,7 @@ import attrs
 
 from outreach.core.clock import in_utc, is_zone
 from outreach.core.meant import did_you_mean, nearest, zones_like
-from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.errors import InvalidRequest, Problem
 from outreach.models.base import UNSET, Unset
 
 FieldRule: TypeAlias = Callable[[Any], Any]
@@ -42,22 +42,22 @@ class Refused(ValueError):
 
     def __init__(self, message: str, path: str = "") -> None:
         super().__init__(message)
-        self.details: Sequence[ErrorDetail] = (ErrorDetail(path, message),)
+        self.details: Sequence[Problem] = (Problem(path=path, message=message),)
 
     @classmethod
-    def at(cls, details: Sequence[ErrorDetail]) -> Refused:
+    def at(cls, details: Sequence[Problem]) -> Refused:
         """Return the refusal of several places."""
         refused = cls(details[0].message)
         refused.details = tuple(details)
         return refused
 
 
-def within(prefix: str, details: Iterable[ErrorDetail]) -> list[ErrorDetail]:
+def within(prefix: str, details: Iterable[Problem]) -> list[Problem]:
     """Return details with `prefix` before their paths."""
-    return [ErrorDetail(prefix + detail.path, detail.message) for detail in details]
+    return [attrs.evolve(detail, path=prefix + detail.path) for detail in details]
 
 
-def refusals(path: str, value: object, rule: FieldRule) -> list[ErrorDetail]:
+def refusals(path: str, value: object, rule: FieldRule) -> list[Problem]:
     """Return why a rule refuses a value, with the places; nothing where it accepts the value."""
     try:
         rule(value)
@@ -224,7 +224,7 @@ class ListOf:
         if len(given) < self.minimum:
             raise Refused(f"must have at least {self.minimum} element{'s' if self.minimum != 1 else ''}")
         found: list[Any] = []
-        details: list[ErrorDetail] = []
+        details: list[Problem] = []
         for index, item in enumerate(given):
             try:
                 found.append(self.rule(item))
@@ -381,9 +381,9 @@ def bounds_of(model: type[Any], field: str) -> Bounds | Length:
     return bounded_fields(model)[field]
 
 
-def problems_of(model: Any) -> list[ErrorDetail]:
+def problems_of(model: Any) -> list[Problem]:
     """Return what is wrong with the fields of a model, each by itself."""
-    details: list[ErrorDetail] = []
+    details: list[Problem] = []
     for name, field in fields_of(type(model)).items():
         value = getattr(model, name)
         try:
@@ -417,7 +417,7 @@ class Checked:
         if details:
             raise InvalidRequest(details=details[:MAX_DETAILS])
 
-    def _problems(self) -> Sequence[ErrorDetail]:
+    def _problems(self) -> Sequence[Problem]:
         """Return what is wrong with fields that depend on each other, where each is right by itself."""
         return ()
 

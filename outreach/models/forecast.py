@@ -9,18 +9,10 @@ from typing import Literal
 import attrs
 
 from outreach.models.base import Channel
+from outreach.models.trail import HeldBackRule
 
 BindingRule = Literal[
-    "pace",
-    "sender_rate",
-    "business_hours",
-    "holidays",
-    "contact_hours",
-    "frequency_cap",
-    "unclear_reply",
-    "batch_concurrency",
-    "retry",
-    "flow",
+    HeldBackRule, "pace", "sender_rate", "business_hours", "holidays", "batch_concurrency", "retry", "flow"
 ]
 """What a campaign waits for.
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 import attrs
 
 from outreach.core.meant import day_like, did_you_mean
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.models.fields import Instance, Refused, bounded, ruled, zone
 
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -69,9 +69,9 @@ def _schedule(value: Any) -> Any:
     for day, windows in Instance(Mapping)(value).items():
         if day not in DAYS:
             words = f"must be one of {', '.join(DAYS)}{did_you_mean(day_like(day))}"
-            details.append(ErrorDetail(f".{day}", words))
+            details.append(Problem(path=f".{day}", message=words))
         if not isinstance(windows, Sequence) or not all(isinstance(one, TimeWindow) for one in windows):
-            details.append(ErrorDetail(f".{day}", f"must be a tuple of outreach.TimeWindow, not {windows!r}"))
+            details.append(Problem(path=f".{day}", message=f"must be a tuple of outreach.TimeWindow, not {windows!r}"))
     if details:
         raise Refused.at(details)
     return value

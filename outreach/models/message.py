@@ -8,7 +8,7 @@ from typing import Literal
 
 import attrs
 
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.models.base import CarrierName
 from outreach.models.fields import Checked, bounded, sized
 from outreach.models.resources import MAX_STEPS
@@ -107,8 +107,8 @@ class NewMessage(Checked):
     from_number: str | None = None
     carrier: CarrierName | None = None
 
-    def _problems(self) -> Sequence[ErrorDetail]:
-        return () if self.body.strip() else (ErrorDetail("body", "must not be blank"),)
+    def _problems(self) -> Sequence[Problem]:
+        return () if self.body.strip() else (Problem(path="body", message="must not be blank"),)
 
 
 @attrs.frozen(kw_only=True)

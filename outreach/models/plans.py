@@ -79,7 +79,7 @@ class Intent:
         body: The rendered text; None for a call.
         call_id: Id of the call record; None for a message.
         variables: Template variables of a call.
-        latest: The request starts no later: the end of the contact's local hours; None for no bound.
+        closing: What holds the contact back at the end of its local hours; None for no end.
     """
 
     dispatch_id: str
@@ -91,7 +91,12 @@ class Intent:
     segments: int | None = None
     call_id: str | None = None
     variables: Mapping[str, str] = attrs.field(factory=dict)
-    latest: datetime | None = None
+    closing: Postponement | None = None
+
+    @property
+    def latest(self) -> datetime | None:
+        """The request starts no later; None for no bound."""
+        return None if self.closing is None else self.closing.due_at
 
 
 @attrs.frozen(kw_only=True)

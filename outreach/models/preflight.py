@@ -8,9 +8,10 @@ from typing import Literal
 
 import attrs
 
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.models.base import Channel
 from outreach.models.prices import Cost
+from outreach.models.trail import HeldBackRule
 
 LeftOutRule = Literal[
     "opted_out",
@@ -29,9 +30,6 @@ LeftOutRule = Literal[
 `hours_never_fit`: they are, but never while the campaign is open. These three end as `skipped: timezone_unknown`.
 `expires_first`: the campaign expires before they may be contacted.
 """
-
-HeldBackRule = Literal["contact_hours", "frequency_cap", "unclear_reply"]
-"""Why a contact is not contacted at its turn, but later."""
 
 
 @attrs.frozen(kw_only=True)
@@ -236,8 +234,8 @@ class Preflight:
     left_out: tuple[LeftOut, ...]
     held_back: tuple[HeldBack, ...]
     ends_early: Mapping[str, int]
-    problems: Sequence[ErrorDetail]
-    warnings: Sequence[ErrorDetail]
+    problems: Sequence[Problem]
+    warnings: Sequence[Problem]
     unknown_placeholders: tuple[str, ...]
     placeholder_problems: tuple[PlaceholderProblem, ...]
     text_warnings: tuple[TextWarning, ...]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import attrs
 
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.models.base import UNSET, CarrierName, Unset
 from outreach.models.fields import Checked, ListOf, Model, Option, Text, bounded, bounded_fields, ruled, sized
 
@@ -188,17 +188,17 @@ class NewAgent(Checked):
     voicemail_message: str | None = sized(1, 1000, default=None)
     max_call_seconds: int | None = bounded(10, 43_200, default=None)
 
-    def _problems(self) -> Sequence[ErrorDetail]:
+    def _problems(self) -> Sequence[Problem]:
         return voicemail_problems(self)
 
 
-def voicemail_problems(agent: Agent | NewAgent) -> Sequence[ErrorDetail]:
+def voicemail_problems(agent: Agent | NewAgent) -> Sequence[Problem]:
     """Return what is wrong with what an agent says to a machine."""
     message = agent.voicemail_message
     if (agent.voicemail == "leave_message") is not (message is not None):
-        return (ErrorDetail("voicemail_message", "goes with voicemail leave_message, which needs it"),)
+        return (Problem(path="voicemail_message", message="goes with voicemail leave_message, which needs it"),)
     blank = message is not None and not message.strip()
-    return (ErrorDetail("voicemail_message", "must not be blank"),) if blank else ()
+    return (Problem(path="voicemail_message", message="must not be blank"),) if blank else ()
 
 
 def _rate_option(meaning: str) -> Option:
@@ -259,7 +259,7 @@ class NewFlow(Checked):
     name: str = sized(1, 255)
     steps: Sequence[FlowStep] = ruled(ListOf(Model(FlowStep), 1, MAX_STEPS))
 
-    def _problems(self) -> Sequence[ErrorDetail]:
+    def _problems(self) -> Sequence[Problem]:
         return _step_problems(self.steps)
 
 
@@ -292,22 +292,22 @@ class FlowUpdate(Checked):
     name: str | Unset = UNSET
     steps: Sequence[FlowStep] | Unset = UNSET
 
-    def _problems(self) -> Sequence[ErrorDetail]:
+    def _problems(self) -> Sequence[Problem]:
         return () if self.steps is UNSET else _step_problems(self.steps)
 
 
-def _step_problems(steps: Sequence[FlowStep]) -> Sequence[ErrorDetail]:
-    details: list[ErrorDetail] = []
+def _step_problems(steps: Sequence[FlowStep]) -> Sequence[Problem]:
+    details: list[Problem] = []
     if not any(step.kind == "send" for step in steps):
-        details.append(ErrorDetail("steps", "no step sends anything"))
+        details.append(Problem(path="steps", message="no step sends anything"))
     bounds = bounded_fields(FlowStep)
     for index, step in enumerate(steps):
         if step.kind == "send" and (step.body is None or not step.body.strip()):
             words = "a send step needs a text of {} to {} characters".format(*bounds["body"])
-            details.append(ErrorDetail(f"steps[{index}].body", words))
+            details.append(Problem(path=f"steps[{index}].body", message=words))
         if step.kind == "wait" and step.wait_minutes is None:
             words = "a wait step needs {} to {} minutes".format(*bounds["wait_minutes"])
-            details.append(ErrorDetail(f"steps[{index}].wait_minutes", words))
+            details.append(Problem(path=f"steps[{index}].wait_minutes", message=words))
     return details
 
 

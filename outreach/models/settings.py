@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.models.base import UNSET, Unset, set_fields
 from outreach.models.fields import Checked, ListOf, Text, bounded, ruled, sized
 from outreach.models.message import ReplyPurpose
@@ -99,10 +99,10 @@ class ReplySettingsUpdate(Checked):
     help_text: str | Unset | None = sized(0, 320, default=UNSET)
     help_when_opted_out: bool | Unset = UNSET
 
-    def _problems(self) -> Sequence[ErrorDetail]:
+    def _problems(self) -> Sequence[Problem]:
         problem = "must not be blank; an empty text restores the default"
         texts = set_fields(self).items()
-        return [ErrorDetail(name, problem) for name, text in texts if isinstance(text, str) and text.isspace()]
+        return [Problem(path=name, message=problem) for name, text in texts if isinstance(text, str) and text.isspace()]
 
     def apply(self, settings: ReplySettings) -> ReplySettings:
         """Return the updated settings."""
@@ -122,10 +122,10 @@ class SmsSettingsUpdate(Checked):
     retry_delay_minutes: int | Unset = bounded(5, 120, default=UNSET)
     custom_variables: Sequence[str] | Unset = ruled(ListOf(_VARIABLE_NAME), default=UNSET)
 
-    def _problems(self) -> Sequence[ErrorDetail]:
+    def _problems(self) -> Sequence[Problem]:
         if self.custom_variables is UNSET or len(self.custom_variables) <= MAX_VARIABLES:
             return ()
-        return (ErrorDetail("custom_variables", f"must be at most {MAX_VARIABLES} names"),)
+        return (Problem(path="custom_variables", message=f"must be at most {MAX_VARIABLES} names"),)
 
     def apply(self, settings: SmsSettings) -> SmsSettings:
         """Return the updated settings."""

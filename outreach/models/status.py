@@ -8,8 +8,8 @@ from typing import Literal
 
 import attrs
 
-from outreach.errors import ErrorDetail
-from outreach.models.account import AdapterProblem
+from outreach.core.command_lines import SERVE
+from outreach.errors import Problem, Severity
 from outreach.models.base import Channel
 from outreach.models.campaign import PauseReason
 from outreach.models.dispatch import UnknownDispatchCount
@@ -87,15 +87,17 @@ class DispatchOverview:
     copied_to: str | None = None
 
     @property
-    def problem(self) -> str | None:
-        """A sentence that no process dispatches, and since when; None while one does."""
+    def problem(self) -> Problem | None:
+        """`no_dispatcher`, since when, or `database_copied`; None while a process dispatches."""
         if self.by != "no_process":
             return None
         if self.copied_to is not None:
-            return f"Nothing is sent from this database: `db copy` has copied it to {self.copied_to}."
+            # A server on the copy sends, where there is one.
+            message = f"Nothing is sent from this database: `db copy` has copied it to {self.copied_to}."
+            return Problem(code="database_copied", message=message)
         at = self.heartbeat_at
         since = "and none ever has" if at is None else f"since {at:%Y-%m-%d %H:%M:%S} UTC"
-        return f"No process sends from this database, {since}."
+        return Problem(code="no_dispatcher", message=f"No process sends from this database, {since}.", commands=[SERVE])
 
 
 @attrs.frozen(kw_only=True)
@@ -193,42 +195,6 @@ class DiskUse:
     free_bytes: int
 
 
-Severity = Literal["critical", "warning"]
-"""`critical`: nothing is sent, or soon. `warning`: a part waits for a person."""
-
-FindingKind = Literal[
-    "no_dispatcher",
-    "behind",
-    "disk_low",
-    "adapter_not_usable",
-    "account_not_usable",
-    "campaign_paused",
-    "requests_unknown",
-    "number_held",
-]
-
-
-@attrs.frozen(kw_only=True)
-class StatusFinding:
-    """Something that needs a person.
-
-    Attributes:
-        kind: What it is, in a word.
-        severity: How urgent it is.
-        workspace_id: The workspace; None for the whole database.
-        id: The campaign's or account's id, the number, or the adapter's name; else None.
-        why: What it is, in a sentence.
-        commands: What fixes it, in this order; for `number_held` one command for each decision.
-    """
-
-    kind: FindingKind
-    severity: Severity
-    workspace_id: str | None = None
-    id: str | None = None
-    why: str
-    commands: Sequence[str] = ()
-
-
 @attrs.frozen(kw_only=True)
 class EngineStatus:
     """The status of one workspace, or of all.
@@ -253,7 +219,9 @@ class EngineStatus:
         disk: The disk of the database; None if it is not a file.
         truncated: Which of `running`, `paused`, `unknown`, `throttles`, `held` and `accounts` are incomplete.
         adapter_problems: Adapters of installed packages that cannot be used in this process.
-        findings: What needs a person, most urgent first.
+        findings: What needs a person, most urgent first, with these codes: `no_dispatcher`, `behind`, `disk_low`,
+            `adapter_not_usable`, `account_not_usable`, `campaign_paused`, `requests_unknown`, `number_held`, which has
+            one command for each decision.
     """
 
     at: datetime
@@ -270,8 +238,8 @@ class EngineStatus:
     accounts: Sequence[AccountInTrouble] = ()
     disk: DiskUse | None = None
     truncated: Sequence[str]
-    adapter_problems: Sequence[AdapterProblem] = ()
-    findings: Sequence[StatusFinding] = ()
+    adapter_problems: Sequence[Problem] = ()
+    findings: Sequence[Problem] = ()
 
     @property
     def severity(self) -> Severity | None:
@@ -299,23 +267,7 @@ class Readiness:
     write_seconds: float | None
     write_error: str | None
     dispatcher: DispatcherHealth
-    adapter_problems: Sequence[AdapterProblem] = ()
-
-
-@attrs.frozen(kw_only=True)
-class CampaignBlocker:
-    """One thing that blocks a campaign.
-
-    Attributes:
-        by: `workspace_suspended` (or another status of the workspace), `no_dispatcher`, `database_copied`,
-            `provider_throttle`, `business_hours` or `holidays`.
-        until: When it ends; None if unknown, or if a person has to act.
-        why: The same in a sentence.
-    """
-
-    by: str
-    until: datetime | None
-    why: str
+    adapter_problems: Sequence[Problem] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -339,7 +291,7 @@ class StartCheck:
     failures_by_reason: Mapping[str, int]
     placeholder_problems: tuple[PlaceholderProblem, ...] = ()
     text_warnings: tuple[TextWarning, ...] = ()
-    warnings: Sequence[ErrorDetail] = ()
+    warnings: Sequence[Problem] = ()
 
     @property
     def failing(self) -> int:

@@ -2,126 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal, Self
 
 import attrs
 
 from outreach.models.states import RecipientStatus
 
+HeldBackRule = Literal["contact_hours", "frequency_cap", "unclear_reply"]
+"""Why a contact is not contacted at its turn, but later; `outreach.rules.holding` has the rules."""
+
 
 class TrailRule(StrEnum):
-    """The rule that decided a step: a closed list, whose names do not change (`TRAIL_RULES` explains each)."""
+    """The rule that decided a step: a closed list, whose names do not change.
 
-    LOAD = "load"
-    DUPLICATE = "duplicate"
-    INVALID_NUMBER = "invalid_number"
-    REGISTER = "register"
-    SCHEDULE = "schedule"
-    BUSINESS_HOURS = "business_hours"
-    HOLIDAYS = "holidays"
-    CONTACT_HOURS = "contact_hours"
-    FREQUENCY_CAP = "frequency_cap"
-    PACE = "pace"
-    CONCURRENCY = "concurrency"
-    RENDERING = "rendering"
-    SEGMENT_CAP = "segment_cap"
-    AGENT = "agent"
-    FLOW = "flow"
-    VALID_UNTIL = "valid_until"
-    STALE = "stale"
-    STOP = "stop"
-    ONCE = "once"
-    DEFERRAL = "deferral"
-    PROVIDER_THROTTLE = "provider_throttle"
-    PROVIDER_ANSWER = "provider_answer"
-    PROVIDER_REPORT = "provider_report"
-    RECEIPT_WAIT = "receipt_wait"
-    RECONCILIATION = "reconciliation"
-    CALL_SILENCE = "call_silence"
-    RETRY_BUDGET = "retry_budget"
-    DOUBLE_DIAL = "double_dial"
-    ERROR_BUDGET = "error_budget"
-    COPIED_FILE = "copied_file"
-    WORKSPACE = "workspace"
-    OPERATOR = "operator"
-    CANCELLATION = "cancellation"
-    EXPIRY = "expiry"
-    LEDGER = "ledger"
+    Attributes:
+        text: What the rule says, and where it comes from; `docs/reference/trail.md` has all of them.
+    """
 
+    text: str
 
-TRAIL_RULES: Final[Mapping[TrailRule, str]] = MappingProxyType(
-    {
-        TrailRule.LOAD: "A contact becomes a recipient when its campaign is created (docs/rules.md#loading).",
-        TrailRule.DUPLICATE: (
-            "A number that occurs twice in a campaign is contacted once (docs/interface.md#duplicates)."
-        ),
-        TrailRule.INVALID_NUMBER: (
-            "An invalid number is never passed to a carrier (docs/interface.md#invalid-numbers)."
-        ),
-        TrailRule.REGISTER: "A number on the unsubscribe register is not contacted "
-        "(docs/interface.md#register; 47 CFR 64.1200(a)(10)).",
-        TrailRule.SCHEDULE: "A scheduled campaign starts by the clock; one that missed its start is paused "
-        "(docs/states.md#campaigns).",
-        TrailRule.BUSINESS_HOURS: "A campaign contacts nobody outside its business hours (docs/interface.md#2.2).",
-        TrailRule.HOLIDAYS: "A campaign contacts nobody on its holidays (docs/interface.md#2.2).",
-        TrailRule.CONTACT_HOURS: "Nobody is contacted before 8 or after 21 in any time zone that the number may be in "
+    def __new__(cls, name: str, text: str) -> Self:
+        """Return a rule with its text."""
+        rule = str.__new__(cls, name)
+        rule._value_ = name
+        rule.text = text
+        return rule
+
+    LOAD = "load", "A contact becomes a recipient when its campaign is created (docs/rules.md#loading)."
+    DUPLICATE = (
+        "duplicate",
+        "A number that occurs twice in a campaign is contacted once (docs/interface.md#duplicates).",
+    )
+    INVALID_NUMBER = (
+        "invalid_number",
+        "An invalid number is never passed to a carrier (docs/interface.md#invalid-numbers).",
+    )
+    REGISTER = (
+        "register",
+        "A number on the unsubscribe register is not contacted (docs/interface.md#register; 47 CFR 64.1200(a)(10)).",
+    )
+    SCHEDULE = (
+        "schedule",
+        "A scheduled campaign starts by the clock; one that missed its start is paused (docs/states.md#campaigns).",
+    )
+    BUSINESS_HOURS = "business_hours", "A campaign contacts nobody outside its business hours (docs/interface.md#2.2)."
+    HOLIDAYS = "holidays", "A campaign contacts nobody on its holidays (docs/interface.md#2.2)."
+    CONTACT_HOURS = (
+        "contact_hours",
+        "Nobody is contacted before 8 or after 21 in any time zone that the number may be in "
         "(docs/rules.md#contact-hours; 47 CFR 64.1200(c)(1)).",
-        TrailRule.FREQUENCY_CAP: "At most so many requests go to a number in 24 hours (docs/rules.md#frequency-cap).",
-        TrailRule.PACE: (
-            "Each message takes a slot of its campaign's rate, and of its sending number's (docs/rules.md#pace)."
-        ),
-        TrailRule.CONCURRENCY: (
-            "A call takes one of the campaign's `batch_concurrency` places (docs/rules.md#concurrency)."
-        ),
-        TrailRule.RENDERING: "An empty text is not sent (docs/rules.md#rendering).",
-        TrailRule.SEGMENT_CAP: "A text over the segment cap is not sent, and never cut (docs/rules.md#rendering).",
-        TrailRule.AGENT: "A calling campaign needs an agent that may place calls (docs/interface.md#campaigns).",
-        TrailRule.FLOW: "The steps of an automation flow follow each other (docs/rules.md#flows).",
-        TrailRule.VALID_UNTIL: "No request starts after its intent's `valid_until` or its worker's lease "
-        "(docs/delivery-contract.md#rule-4).",
-        TrailRule.STALE: "A single call or message that could not be dispatched for 10 minutes is canceled "
+    )
+    FREQUENCY_CAP = (
+        "frequency_cap",
+        "At most so many requests go to a number in 24 hours (docs/rules.md#frequency-cap).",
+    )
+    PACE = "pace", "Each message takes a slot of its campaign's rate, and of its sending number's (docs/rules.md#pace)."
+    CONCURRENCY = (
+        "concurrency",
+        "A call takes one of the campaign's `batch_concurrency` places (docs/rules.md#concurrency).",
+    )
+    RENDERING = "rendering", "An empty text is not sent (docs/rules.md#rendering)."
+    SEGMENT_CAP = "segment_cap", "A text over the segment cap is not sent, and never cut (docs/rules.md#rendering)."
+    AGENT = "agent", "A calling campaign needs an agent that may place calls (docs/interface.md#campaigns)."
+    FLOW = "flow", "The steps of an automation flow follow each other (docs/rules.md#flows)."
+    VALID_UNTIL = (
+        "valid_until",
+        "No request starts after its intent's `valid_until` or its worker's lease (docs/delivery-contract.md#rule-4).",
+    )
+    STALE = (
+        "stale",
+        "A single call or message that could not be dispatched for 10 minutes is canceled "
         "(docs/delivery-contract.md#rule-14).",
-        TrailRule.STOP: (
-            "After a stop has committed, no request starts (docs/delivery-contract.md#rule-3 and #rule-4)."
-        ),
-        TrailRule.ONCE: "A request is sent once; without a response its outcome is unknown "
-        "(docs/delivery-contract.md#rule-5).",
-        TrailRule.DEFERRAL: "Deferral is not failure: no attempt is spent, the next try backs off "
-        "(docs/delivery-contract.md#rule-7).",
-        TrailRule.PROVIDER_THROTTLE: "While a provider throttles a workspace, nothing is sent to it "
-        "(docs/delivery-contract.md#rule-7).",
-        TrailRule.PROVIDER_ANSWER: "The provider's response to the request (docs/delivery-contract.md#rule-5).",
-        TrailRule.PROVIDER_REPORT: (
-            "The provider's later report on an accepted request (docs/delivery-contract.md#rule-8)."
-        ),
-        TrailRule.RECEIPT_WAIT: "An accepted message whose receipt does not come in 4 hours counts as done "
+    )
+    STOP = "stop", "After a stop has committed, no request starts (docs/delivery-contract.md#rule-3 and #rule-4)."
+    ONCE = (
+        "once",
+        "A request is sent once; without a response its outcome is unknown (docs/delivery-contract.md#rule-5).",
+    )
+    DEFERRAL = (
+        "deferral",
+        "Deferral is not failure: no attempt is spent, the next try backs off (docs/delivery-contract.md#rule-7).",
+    )
+    PROVIDER_THROTTLE = (
+        "provider_throttle",
+        "While a provider throttles a workspace, nothing is sent to it (docs/delivery-contract.md#rule-7).",
+    )
+    PROVIDER_ANSWER = "provider_answer", "The provider's response to the request (docs/delivery-contract.md#rule-5)."
+    PROVIDER_REPORT = (
+        "provider_report",
+        "The provider's later report on an accepted request (docs/delivery-contract.md#rule-8).",
+    )
+    RECEIPT_WAIT = (
+        "receipt_wait",
+        "An accepted message whose receipt does not come in 4 hours counts as done "
         "(docs/delivery-contract.md#rule-13).",
-        TrailRule.RECONCILIATION: "An unknown request is looked up at its provider until there is evidence, or a "
-        "deadline (docs/delivery-contract.md#rule-6).",
-        TrailRule.CALL_SILENCE: "A placed call without a report for 4 hours ends as unconfirmed "
+    )
+    RECONCILIATION = (
+        "reconciliation",
+        "An unknown request is looked up at its provider until there is evidence, or a deadline "
         "(docs/delivery-contract.md#rule-6).",
-        TrailRule.RETRY_BUDGET: "A temporary failure is retried while attempts are left; then it is final "
-        "(docs/rules.md#retry).",
-        TrailRule.DOUBLE_DIAL: "A second call follows a known no answer within 10 seconds, or is dropped, never "
-        "postponed (docs/rules.md#double-dial).",
-        TrailRule.ERROR_BUDGET: (
-            "Too many failures that are not the contacts' pause the campaign (docs/rules.md#error-budget)."
-        ),
-        TrailRule.COPIED_FILE: (
-            "A copied or restored database does not start sending (docs/delivery-contract.md#rule-10)."
-        ),
-        TrailRule.WORKSPACE: "A workspace that is not active sends nothing (docs/interface.md#5).",
-        TrailRule.OPERATOR: "A person decided it, by the library or the command line (docs/states.md#campaigns).",
-        TrailRule.CANCELLATION: "Open recipients of a cancelled campaign are not contacted (docs/states.md#campaigns).",
-        TrailRule.EXPIRY: "Open recipients of an expired campaign are not contacted (docs/states.md#campaigns).",
-        TrailRule.LEDGER: "A campaign is complete when its ledger has nothing open (docs/states.md#campaigns).",
-    }
-)
-"""What each rule says, and where it comes from; `docs/reference/trail.md` has the same table."""
+    )
+    CALL_SILENCE = (
+        "call_silence",
+        "A placed call without a report for 4 hours ends as unconfirmed (docs/delivery-contract.md#rule-6).",
+    )
+    RETRY_BUDGET = (
+        "retry_budget",
+        "A temporary failure is retried while attempts are left; then it is final (docs/rules.md#retry).",
+    )
+    DOUBLE_DIAL = (
+        "double_dial",
+        "A second call follows a known no answer within 10 seconds, or is dropped, never postponed "
+        "(docs/rules.md#double-dial).",
+    )
+    ERROR_BUDGET = (
+        "error_budget",
+        "Too many failures that are not the contacts' pause the campaign (docs/rules.md#error-budget).",
+    )
+    COPIED_FILE = (
+        "copied_file",
+        "A copied or restored database does not start sending (docs/delivery-contract.md#rule-10).",
+    )
+    WORKSPACE = "workspace", "A workspace that is not active sends nothing (docs/interface.md#5)."
+    OPERATOR = "operator", "A person decided it, by the library or the command line (docs/states.md#campaigns)."
+    CANCELLATION = (
+        "cancellation",
+        "Open recipients of a cancelled campaign are not contacted (docs/states.md#campaigns).",
+    )
+    EXPIRY = "expiry", "Open recipients of an expired campaign are not contacted (docs/states.md#campaigns)."
+    LEDGER = "ledger", "A campaign is complete when its ledger has nothing open (docs/states.md#campaigns)."
 
 
 class TrailStepKind(StrEnum):
@@ -211,7 +223,7 @@ class TrailStep:
     """One step in a contact's history.
 
     Attributes:
-        rule: The rule that decided; `TRAIL_RULES` explains it.
+        rule: The rule that decided.
         state: The resulting state of the recipient, dispatch, message, call, campaign or workspace.
         reason: Why; None if there is nothing to say.
         until: Until when it postpones; for an intent: its request starts no earlier.

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import attrs
 
-from outreach.models.diagnosis import DiagnosisFinding
+from outreach.errors import Problem
 from outreach.protocols.adapter import Connection
 
 
@@ -15,7 +15,7 @@ from outreach.protocols.adapter import Connection
 class DiagnosableStorage(Protocol):
     """A storage that can examine its database, also while others use it."""
 
-    async def diagnose(self) -> Sequence[DiagnosisFinding]:
+    async def diagnose(self) -> Sequence[Problem]:
         """Return what is wrong with the database, without changing it; takes at most 45 seconds."""
         ...
 

@@ -119,7 +119,7 @@ class Redaction:
 
     def _without(self, found: Any, names: Sequence[str]) -> Any:
         given = {name: getattr(found, name) for name in names}
-        # What is no text is made one later (`runners.adapter_answers`).
+        # What is no text is made one later (`dispatch.adapter_answers`).
         texts = {name: self.text(str(value)) for name, value in given.items() if value is not None}
         changes = {name: text for name, text in texts.items() if text != given[name]}
         return attrs.evolve(found, **changes) if changes else found

@@ -16,8 +16,8 @@ from typing import Any, Final, cast
 
 import attrs
 
-from outreach.errors import ConfigError
-from outreach.models.account import PROVIDERS, AdapterProblem, Provider, ProviderKind
+from outreach.errors import ConfigError, Problem
+from outreach.models.account import PROVIDERS, Provider, ProviderKind
 from outreach.models.reports import Explanation
 from outreach.protocols.adapter import Adapter, AnyAdapter, CarrierAdapter, CredentialField, VoiceAdapter
 from outreach.providers.http.call_plugin import call_plugin_function
@@ -50,7 +50,7 @@ class Installed:
     """
 
     found: Mapping[str, tuple[object, str]]
-    problems: Sequence[AdapterProblem]
+    problems: Sequence[Problem]
 
 
 class Adapters:
@@ -74,7 +74,7 @@ class Adapters:
                 raise ConfigError(f"adapters: {problem}")
             self._given[one.name] = one
         self._installed = installed or installed_adapters
-        self._of_packages: tuple[Mapping[str, tuple[Adapter, str]], Sequence[AdapterProblem]] | None = None
+        self._of_packages: tuple[Mapping[str, tuple[Adapter, str]], Sequence[Problem]] | None = None
 
     def kind(self, name: str | None) -> ProviderKind | None:
         """Return the kind of an adapter by its name; None if there is none."""
@@ -98,7 +98,7 @@ class Adapters:
         return [*own, *sorted((*given, *packages), key=lambda one: one.name)]
 
     @property
-    def problems(self) -> Sequence[AdapterProblem]:
+    def problems(self) -> Sequence[Problem]:
         """The unusable adapters of packages, with the reason."""
         self._packages()
         assert self._of_packages is not None  # noqa: S101 - looked up in the line above
@@ -142,7 +142,7 @@ class Adapters:
         words = f"{name!r} is no {what} that an account can be at here. There are: {', '.join(self.names(kind))}."
         if self.kind(name) is None:
             words += " One of your own is given to Outreach(adapters=[...]), or comes with an installed package."
-        broken = [problem.message for problem in self.problems if problem.name == name]
+        broken = [problem.message for problem in self.problems if problem.path == name]
         return " ".join([words, *broken])
 
     def _of_kind(self, name: str, kind: ProviderKind) -> Adapter:
@@ -173,7 +173,7 @@ class Adapters:
                     usable[name] = (cast("Adapter", found), source)
                 else:
                     words = f"The adapter {name!r} of {source} cannot be used: {problem}"
-                    problems.append(AdapterProblem(name=name, message=words))
+                    problems.append(Problem(path=name, message=words))
             self._of_packages = usable, problems
         return self._of_packages[0]
 
@@ -247,7 +247,7 @@ def _load(group: str) -> Installed:
         if len(points) > 1:
             packages = " and ".join(sorted(_package(point) for point in points))
             words = f"{name!r} ({group}) comes with {packages}: neither is used; remove one of them."
-            problems.append(AdapterProblem(name=name, message=words))
+            problems.append(Problem(path=name, message=words))
             continue
         point = points[0]
         try:
@@ -257,7 +257,7 @@ def _load(group: str) -> Installed:
                 f"{name!r} ({group}) of {_package(point)} cannot be loaded from {point.value}: "
                 f"{type(error).__name__}: {error}."
             )
-            problems.append(AdapterProblem(name=name, message=words))
+            problems.append(Problem(path=name, message=words))
     return Installed(found=found, problems=problems)
 
 

@@ -21,15 +21,12 @@ from outreach.models.settings import SmsSettings
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.rules.call_settlement import second_leg_is_late
-from outreach.rules.contact_hours import check_contact_rules
 from outreach.rules.flows import current_send_step
+from outreach.rules.holding import UNCLEAR_REPLY, Open, check_holding_rules
 from outreach.rules.placeholders import template_of
 from outreach.rules.rendering import compose, values_of
 from outreach.rules.segments import Encoding, count_segments
 from outreach.rules.spellings import person_key
-
-UNCLEAR_REPLY: Final = "unclear_reply"
-"""The reason of a recipient whose number is under review."""
 
 HELD_RECHECK_AFTER: Final = timedelta(days=1)
 """How long before a recipient under review is checked again; a decision wakes it at once."""
@@ -48,12 +45,12 @@ class Reach:
     """A contact that may be reached now.
 
     Attributes:
-        latest: The request starts no later: the end of the contact's local hours; None for no bound.
+        closing: What holds the contact back at the end of its local hours; None for no end.
         body: The rendered text; None for a call.
         segments: Its SMS segments; None for a call.
     """
 
-    latest: datetime | None
+    closing: Postponement | None
     body: str | None = None
     segments: int | None = None
 
@@ -75,12 +72,12 @@ def decide_message(plan: WavePlan, recipient: Recipient, now: datetime) -> Reach
             return Advance(recipient=recipient, kind="next_step")
         template = step.body
     window = _check_reachable(plan, recipient, now)
-    if isinstance(window, Postponement | Ending):
+    if not isinstance(window, Open):
         return window
     text = render_message(template_of(plan.campaign, template), recipient, plan.settings)
     if isinstance(text, Ending):
         return text
-    return Reach(latest=window, body=text.body, segments=text.segments)
+    return Reach(closing=window.closing, body=text.body, segments=text.segments)
 
 
 def decide_call(plan: WavePlan, recipient: Recipient, now: datetime) -> Reach | Ending | Postponement | Advance:
@@ -91,16 +88,16 @@ def decide_call(plan: WavePlan, recipient: Recipient, now: datetime) -> Reach | 
     if isinstance(window, Postponement) and recipient.leg == 2:
         # The second call of a double dial is made at once or not at all.
         return Advance(recipient=recipient, kind="drop_second_leg")
-    if isinstance(window, Postponement | Ending):
+    if not isinstance(window, Open):
         return window
     if plan.agent is None:
         return Ending(
             recipient=recipient, status=RecipientStatus.FAILED, reason="agent_unavailable", rule=TrailRule.AGENT
         )
-    return Reach(latest=window)
+    return Reach(closing=window.closing)
 
 
-def _check_reachable(plan: WavePlan, recipient: Recipient, now: datetime) -> Postponement | Ending | datetime | None:
+def _check_reachable(plan: WavePlan, recipient: Recipient, now: datetime) -> Postponement | Ending | Open:
     if recipient.phone is None:
         return Ending(
             recipient=recipient,
@@ -108,7 +105,7 @@ def _check_reachable(plan: WavePlan, recipient: Recipient, now: datetime) -> Pos
             reason="invalid_number",
             rule=TrailRule.INVALID_NUMBER,
         )
-    return check_contact_rules(plan, recipient, recipient.phone, now)
+    return check_holding_rules(plan, recipient, recipient.phone, now)
 
 
 def render_message(template: str, recipient: Recipient, settings: SmsSettings) -> RenderedText | Ending:
@@ -133,8 +130,7 @@ def apply_register(
     if restriction == "stopped":
         return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="opted_out", rule=TrailRule.REGISTER)
     if restriction == "held":
-        due_at = now + HELD_RECHECK_AFTER
-        return Postponement(recipient=recipient, due_at=due_at, reason=UNCLEAR_REPLY, rule=TrailRule.REGISTER)
+        return UNCLEAR_REPLY.hold(recipient, now + HELD_RECHECK_AFTER)
     return None
 
 

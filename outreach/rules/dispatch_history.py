@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from outreach.models.dispatch import Dispatch
+from outreach.models.dispatch import FAILURE_CLASSES, Dispatch
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.rules.settlement import LIMITED
 
@@ -15,7 +15,7 @@ JUDGED_DISPATCHES: Final = 20
 MAX_CONSECUTIVE_FAILURES: Final = 5
 MAX_FAILURES: Final = 10
 
-PROVIDER_FAILURES: Final = frozenset({"provider_auth", "provider_funds", "provider_error", "bad_sender", "rejected"})
+PROVIDER_FAILURES: Final = frozenset(name for name, traits in FAILURE_CLASSES.items() if traits.counts)
 """Failures of the provider or the account; invalid, busy or opted-out contacts are none."""
 
 LOCAL_INTERRUPTIONS: Final = frozenset({"worker_lost", "interrupted"})

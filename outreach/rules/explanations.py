@@ -7,7 +7,9 @@ from types import MappingProxyType
 from typing import Final
 
 from outreach.models.base import Channel
+from outreach.models.forecast import BindingRule
 from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus
+from outreach.rules.holding import HOLDING_RULES
 
 _RETRY: Final = "retry_"
 """The prefix of the reasons of calls that are made again; the rest is the outcome of the last one."""
@@ -22,12 +24,10 @@ _ENDS_OF_CAMPAIGNS: Final = MappingProxyType(
 _ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
     {
         ("pending", None): "not attempted yet",
-        ("waiting", "contact_hours"): "outside of the hours (8 to 21) at the places where the number may be",
-        ("waiting", "frequency_cap"): "the workspace's limit of contacts in 24 hours is reached for the number",
+        **{("waiting", rule.name): rule.meaning for rule in HOLDING_RULES.values()},
         ("waiting", "deferred"): "the provider deferred it or could not be reached: it is retried automatically",
         ("waiting", "withdrawn"): "withdrawn immediately before the request: it is retried automatically",
         ("waiting", "operator_retry"): "an operator requested another try",
-        ("waiting", "unclear_reply"): "replied with a possible opt-out: held until somebody decides",
         ("waiting", "retry"): "the last attempt failed temporarily: another one follows",
         ("waiting", "flow"): "the next step of its flow is due",
         ("waiting", "flow_wait"): "its flow waits",
@@ -122,6 +122,20 @@ PAUSE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "restored": "the database was restored from an older copy, or another server has taken over",
     }
 )
+
+LIMITS: Final[Mapping[BindingRule, str]] = MappingProxyType(
+    {
+        **{rule.name: rule.limit for rule in HOLDING_RULES.values()},
+        "pace": "its rate",
+        "sender_rate": "the rate of the sending number",
+        "business_hours": "business hours",
+        "holidays": "holidays",
+        "batch_concurrency": "how many calls are made at a time",
+        "retry": "the delay between attempts",
+        "flow": "the waits of the flow",
+    }
+)
+"""What limits a campaign, as a forecast says it."""
 
 
 def ended_reasons() -> frozenset[str]:

@@ -21,6 +21,7 @@ from outreach.models.resources import FlowStep
 from outreach.models.trail import TrailRule
 from outreach.rules.contact_hours import earliest_closing, next_contact
 from outreach.rules.deciding import spacing
+from outreach.rules.holding import HOLDING_RULES, LocalRules
 from outreach.rules.opening import opening_state
 
 HORIZON: Final = timedelta(days=400)
@@ -30,9 +31,7 @@ _HOUR: Final = 3600.0
 _NEVER: Final = float("inf")
 
 _RULE_OF_REASON: Final[dict[str, BindingRule]] = {
-    "contact_hours": "contact_hours",
-    "frequency_cap": "frequency_cap",
-    "unclear_reply": "unclear_reply",
+    **{rule.name: rule.name for rule in HOLDING_RULES.values()},
     "flow_wait": "flow",
     "flow": "flow",
 }
@@ -42,7 +41,7 @@ class OpenContact(NamedTuple):
     """A contact that is left, or several alike.
 
     Attributes:
-        zones: The time zones of its number; None where contact hours do not apply.
+        zones: The time zones of its number; None where no local hours apply.
         due_at: When it is due; None for one that has not had its turn.
         reason: Why it waits, if it does.
         step: The next step of its flow.
@@ -61,6 +60,7 @@ class OpenCampaign:
     """What is left of a campaign.
 
     Attributes:
+        local: The workspace's rules by the contact's own time.
         contacts: Its contacts that wait for their turn or a time, in the order of the list.
         weight: How many contacts each of them stands for.
         in_flight: Contacts with a request on its way, or a call that has not ended.
@@ -74,6 +74,7 @@ class OpenCampaign:
     """
 
     campaign: Campaign
+    local: LocalRules
     contacts: Sequence[OpenContact]
     weight: int = 1
     in_flight: int = 0
@@ -154,8 +155,9 @@ class _Waiting:
 class _Hours:
     """When a campaign, and its contacts in each set of zones, are open; asked in the order of time."""
 
-    def __init__(self, campaign: Campaign, origin: datetime) -> None:
+    def __init__(self, campaign: Campaign, local: LocalRules, origin: datetime) -> None:
         self._campaign = campaign
+        self._local = local
         self._origin = origin
         self._window = (0.0, -1.0)
         self._closed: tuple[float, float, BindingRule] = (0.0, -1.0, "business_hours")
@@ -181,11 +183,15 @@ class _Hours:
         asked, opens, closes = self._contacts.get(zones, (0.0, 0.0, -1.0))
         if asked <= at < closes:
             return max(at, opens)
-        moment = next_contact(self._campaign, zones, self._moment(at))
+        moment = next_contact(self._campaign, zones, self._local.hours, self._moment(at))
         opens = self._seconds(moment)
-        closes = self._seconds(earliest_closing(zones, moment)) if moment is not None else _NEVER
+        closes = self._seconds(earliest_closing(zones, self._local.hours, moment)) if moment is not None else _NEVER
         self._contacts[zones] = (at, opens, closes)
         return max(at, opens)
+
+    def holding(self, zones: tuple[str, ...], at: float) -> BindingRule:
+        """Return the rule that keeps contacts in these zones from being reached at a time."""
+        return self._local.holding(zones, self._moment(at)).name
 
     def _moment(self, at: float) -> datetime:
         return self._origin + timedelta(seconds=round(at, 6))
@@ -203,7 +209,7 @@ class _Stream:
         self.is_sms = campaign.channel == "sms"
         self.weight = left.weight
         self.origin = origin
-        self.hours = _Hours(campaign, origin)
+        self.hours = _Hours(campaign, left.local, origin)
         self.apart = spacing(campaign.rate_per_minute or 1).total_seconds() * left.weight if self.is_sms else 0.0
         self.free_at = _seconds(left.next_slot_at, origin) if left.next_slot_at is not None else 0.0
         self.starts = max(_seconds(left.starts_at, origin), 0.0)
@@ -283,7 +289,7 @@ class _Stream:
             if opens == _NEVER:
                 self.last_end = max(self.last_end, at)
                 continue
-            self._wait(opens, attrs.evolve(contact, reason="contact_hours"))
+            self._wait(opens, attrs.evolve(contact, reason=self.hours.holding(contact.zones, at)))
 
     def send(self, contact: _Waiting, at: float) -> None:
         """Make a request, and what follows from it."""

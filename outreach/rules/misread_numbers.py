@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.models.recipient import Recipient
 from outreach.rules import numbering
 
@@ -56,7 +56,7 @@ class MisreadNumbers:
                 self.count += 1
                 self.example = self.example or (one.phone, other)
 
-    def warnings(self) -> tuple[ErrorDetail, ...]:
+    def warnings(self) -> tuple[Problem, ...]:
         """Return the warning of these contacts, if there are any."""
         if self.example is None:
             return ()
@@ -66,4 +66,4 @@ class MisreadNumbers:
             f"version, such as {phone} in place of {other}. If the other number is meant, cancel the campaign "
             "(campaigns cancel) and import its list again (campaigns import)."
         )
-        return (ErrorDetail("recipients", message),)
+        return (Problem(path="recipients", message=message),)

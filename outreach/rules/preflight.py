@@ -16,7 +16,6 @@ from outreach.models.preflight import (
     CostlyCharacter,
     Encodings,
     HeldBack,
-    HeldBackRule,
     LeftOut,
     LeftOutRule,
     PlaceholderProblem,
@@ -25,21 +24,9 @@ from outreach.models.preflight import (
 )
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
-from outreach.rules.contact_hours import (
-    CONTACT_HOURS,
-    FREQUENCY_CAP,
-    check_contact_rules,
-    time_zones_of_phone,
-    unreachable_reason,
-)
-from outreach.rules.deciding import (
-    UNCLEAR_REPLY,
-    RenderedText,
-    Restriction,
-    apply_register,
-    render_message,
-    send_steps,
-)
+from outreach.rules.contact_hours import time_zones_of_phone, unreachable_reason
+from outreach.rules.deciding import RenderedText, Restriction, apply_register, render_message, send_steps
+from outreach.rules.holding import HOLDING_RULES, LocalRules, check_holding_rules
 from outreach.rules.number_zones import country_of_phone
 from outreach.rules.opening import opening_state
 from outreach.rules.placeholders import PlaceholderTally, expected_names, values_for
@@ -62,18 +49,6 @@ WHY_LEFT_OUT: Final[Mapping[LeftOutRule, str]] = {
     "expires_first": "The campaign expires before they may be contacted.",
     "empty_message": "Their text is empty: its placeholders have no values.",
     "over_segment_cap": "Their text, with the footer, is over the segment cap.",
-}
-
-WHY_HELD_BACK: Final[Mapping[HeldBackRule, str]] = {
-    "contact_hours": "It is before 8 or after 21 o'clock where they may be.",
-    "frequency_cap": "They were contacted as often in 24 hours as the frequency cap allows.",
-    "unclear_reply": "They wrote what may be an opt-out; a person has to decide.",
-}
-
-_HELD_BY: Final[Mapping[str, HeldBackRule]] = {
-    CONTACT_HOURS: "contact_hours",
-    FREQUENCY_CAP: "frequency_cap",
-    UNCLEAR_REPLY: "unclear_reply",
 }
 
 _ENDED_BY: Final[Mapping[str, LeftOutRule]] = {
@@ -128,7 +103,7 @@ def judge(
         at: A time at which the campaign is open.
     """
     if recipient.status is not RecipientStatus.PENDING and recipient.status is not RecipientStatus.WAITING:
-        return _of_ended(recipient, at)
+        return _of_ended(plan, recipient, at)
     if recipient.phone is None:
         return Verdict("left_out", rule="invalid_number")
     expiry = plan.campaign.scheduled_expires_at
@@ -140,12 +115,12 @@ def judge(
         return Verdict("left_out", rule="opted_out")
     moment = at
     waits: Postponement | None = None
-    decided = check_contact_rules(plan, recipient, recipient.phone, moment)
-    if isinstance(decided, Postponement) and decided.reason == FREQUENCY_CAP:
+    decided = check_holding_rules(plan, recipient, recipient.phone, moment)
+    if isinstance(decided, Postponement) and HOLDING_RULES[decided.reason].local_hours is None:
         waits = decided
-        # After the cap the hours are checked again, while the campaign is open.
+        # After such a wait the local hours are checked, while the campaign is open.
         moment = opening_state(plan.campaign, decided.due_at).reopens_at
-        decided = check_contact_rules(attrs.evolve(plan, capped_until={}), recipient, recipient.phone, moment)
+        decided = check_holding_rules(plan, recipient, recipient.phone, moment)
     if isinstance(decided, Postponement):
         waits = waits or decided
         moment = decided.due_at
@@ -153,8 +128,7 @@ def judge(
     if waits is not None and isinstance(registered, Ending):
         return Verdict("left_out", rule="opted_out")
     if isinstance(decided, Ending):
-        zones = time_zones_of_phone(recipient.phone)
-        return Verdict("left_out", rule=unreachable_reason(zones, moment), detail=", ".join(zones) or None)
+        return _unreachable(plan, recipient.phone, moment)
     if expiry is not None and moment >= expiry:
         return Verdict("left_out", rule="expires_first")
     texts: list[RenderedText] = []
@@ -170,24 +144,29 @@ def judge(
     if isinstance(registered, Ending):
         return Verdict("left_out", rule="opted_out")
     if isinstance(registered, Postponement):
-        return Verdict("held_back", rule=UNCLEAR_REPLY, texts=texts, ends_early=ends_early)
+        return Verdict("held_back", rule=registered.reason, texts=texts, ends_early=ends_early)
     if waits is not None:
         return Verdict("held_back", rule=waits.reason, until=moment, texts=texts, ends_early=ends_early)
     return Verdict("contacted", texts=texts, ends_early=ends_early)
 
 
-def _of_ended(recipient: Recipient, at: datetime) -> Verdict:
+def _of_ended(plan: WavePlan, recipient: Recipient, at: datetime) -> Verdict:
     """Return the verdict of a contact that is not open: left out by a rule, or ended in another way."""
     if not recipient.dispatched and recipient.status in {RecipientStatus.SKIPPED, RecipientStatus.FAILED}:
         if recipient.reason == "timezone_unknown" and recipient.phone is not None:
-            zones = time_zones_of_phone(recipient.phone)
-            return Verdict("left_out", rule=unreachable_reason(zones, at), detail=", ".join(zones) or None)
+            return _unreachable(plan, recipient.phone, at)
         rule = _ENDED_BY.get(recipient.reason or "")
         if rule is not None:
             return Verdict("left_out", rule=rule)
     if recipient.status is RecipientStatus.EXPIRED and not recipient.dispatched:
         return Verdict("left_out", rule="expires_first")
     return Verdict("ended", rule=recipient.status.value)
+
+
+def _unreachable(plan: WavePlan, phone: str, at: datetime) -> Verdict:
+    zones = time_zones_of_phone(phone)
+    why = unreachable_reason(zones, LocalRules(plan.workspace).hours, at)
+    return Verdict("left_out", rule=why, detail=", ".join(zones) or None)
 
 
 def _left_of(messages: Sequence[tuple[int, str]], recipient: Recipient) -> Sequence[tuple[int, str]]:
@@ -343,14 +322,14 @@ class PreflightTally:
         """Return who has to wait by which rule."""
         return tuple(
             HeldBack(
-                rule=rule,
-                why=WHY_HELD_BACK[rule],
+                rule=rule.name,
+                why=rule.why,
                 count=group.count,
                 first_at=group.first_at,
                 last_at=group.last_at,
                 examples=tuple(group.examples),
             )
-            for name, rule in _HELD_BY.items()
+            for name, rule in HOLDING_RULES.items()
             if (group := self._held_back.get(name)) is not None
         )
 

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import attrs
 
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.models.campaign import Campaign
 from outreach.models.resources import Agent
 from outreach.rules.rendering import compose, render
@@ -24,34 +24,34 @@ def is_ready(campaign: Campaign, agent: Agent | None) -> bool:
     return not missing_requirements(campaign, agent)
 
 
-def missing_requirements(campaign: Campaign, agent: Agent | None) -> tuple[ErrorDetail, ...]:
+def missing_requirements(campaign: Campaign, agent: Agent | None) -> tuple[Problem, ...]:
     """Return what a campaign needs to be ready, each as a field and a sentence."""
     return tuple(_of_calls(agent) if campaign.channel == "call" else _of_messages(campaign))
 
 
-def _of_messages(campaign: Campaign) -> list[ErrorDetail]:
+def _of_messages(campaign: Campaign) -> list[Problem]:
     found = []
     if campaign.message_source == "flow":
         if campaign.flow_id is None:
-            found.append(ErrorDetail("flow_id", "It has no flow_id: the flow that drives it."))
+            found.append(Problem(path="flow_id", message="It has no flow_id: the flow that drives it."))
     elif not (campaign.body and campaign.body.strip()):
-        found.append(ErrorDetail("body", "It has no body: the text to send."))
+        found.append(Problem(path="body", message="It has no body: the text to send."))
     if not campaign.from_number:
-        found.append(ErrorDetail("from_number", "It has no from_number: the number to send from."))
+        found.append(Problem(path="from_number", message="It has no from_number: the number to send from."))
     if campaign.carrier is None:
-        found.append(ErrorDetail("carrier", "It has no carrier: the carrier that sends."))
+        found.append(Problem(path="carrier", message="It has no carrier: the carrier that sends."))
     return found
 
 
-def _of_calls(agent: Agent | None) -> list[ErrorDetail]:
+def _of_calls(agent: Agent | None) -> list[Problem]:
     if agent is None:
-        return [ErrorDetail("agent_id", "It has no agent.")]
+        return [Problem(path="agent_id", message="It has no agent.")]
     found = []
     if not agent.is_active:
-        found.append(ErrorDetail("agent.is_active", f"Its agent {agent.name!r} is inactive."))
+        found.append(Problem(path="agent.is_active", message=f"Its agent {agent.name!r} is inactive."))
     if not agent.can_place_calls:
         sentence = f"Its agent {agent.name!r} is inbound and may not call out."
-        found.append(ErrorDetail("agent.allow_outbound", sentence))
+        found.append(Problem(path="agent.allow_outbound", message=sentence))
     return found
 
 
@@ -70,7 +70,7 @@ def is_sender_name(sender: str) -> bool:
     return len(sender) <= _NAME_LENGTH and any(letter.isalpha() for letter in sender)
 
 
-def wording_warnings(templates: Sequence[str], footer: str | None, sender: str | None) -> tuple[ErrorDetail, ...]:
+def wording_warnings(templates: Sequence[str], footer: str | None, sender: str | None) -> tuple[Problem, ...]:
     """Return what is wrong with the wording of an SMS campaign, though it can be sent.
 
     Args:
@@ -82,10 +82,12 @@ def wording_warnings(templates: Sequence[str], footer: str | None, sender: str |
     asking = [text for text in (*templates, footer or "") if _asks_for_stop(text)]
     if sender is not None and asking and is_sender_name(sender):
         words = f"Nobody can reply to the name {sender!r}, but the text or its footer asks for STOP as a reply."
-        found.append(ErrorDetail("from_number", f"{words} Send from a number, or name another way to opt out."))
+        found.append(
+            Problem(path="from_number", message=f"{words} Send from a number, or name another way to opt out.")
+        )
     if footer and any(_repeats(text, footer) for text in templates):
         words = f"The text repeats the footer {footer!r}, which is added to each message."
-        found.append(ErrorDetail("body", f"{words} Remove the words from the text, or switch the footer off."))
+        found.append(Problem(path="body", message=f"{words} Remove the words from the text, or switch the footer off."))
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from outreach.core.copying import copy_with
-from outreach.models.dispatch import DispatchOutcome
+from outreach.models.dispatch import FAILURE_CLASSES, DispatchOutcome
 from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
 from outreach.models.states import (
@@ -21,7 +21,7 @@ from outreach.models.states import (
     RecipientStatus,
 )
 
-TRANSIENT_FAILURES: Final = frozenset({"temporary", "unreachable", "rate_limited"})
+TRANSIENT_FAILURES: Final = frozenset(name for name, traits in FAILURE_CLASSES.items() if traits.passes)
 """Failure classes that a later attempt may overcome."""
 
 LIMITED: Final = "rate_limited"
@@ -30,7 +30,7 @@ LIMITED: Final = "rate_limited"
 MAX_LIMITED_TRIES: Final = 10
 """How many accepted requests of one attempt may end at a limit before the attempt has failed."""
 
-ACCOUNT_FAILURES: Final = frozenset({"provider_auth", "provider_funds"})
+ACCOUNT_FAILURES: Final = frozenset(name for name, traits in FAILURE_CLASSES.items() if traits.pauses)
 """Refusals of the account: the contact's turn comes again when the campaign is resumed."""
 
 MAX_RETRY_AFTER: Final = timedelta(days=1)

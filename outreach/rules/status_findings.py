@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import attrs
+
 from outreach.core.clock import format_timestamp
-from outreach.models.status import AccountInTrouble, EngineStatus, PausedCampaign, Severity, StatusFinding
+from outreach.core.command_lines import pip_commands
+from outreach.errors import Problem, Severity
+from outreach.models.diagnosis import most_urgent_first
+from outreach.models.status import EngineStatus, PausedCampaign
+
+HEALTH: Final = "outreach-server healthcheck --ready"
 
 BEHIND_SECONDS: Final = 60.0
 """A process that dispatches is behind when what is due has waited for longer."""
@@ -15,34 +22,34 @@ LOW_BYTES: Final = 1024**3
 FULL_BYTES: Final = 100 * 1024**2
 """A database needs room for its log, which grows during a backup."""
 
-_URGENCY: Final[dict[Severity, int]] = {"critical": 0, "warning": 1}
 
-
-def find_problems(status: EngineStatus) -> Sequence[StatusFinding]:
+def find_problems(status: EngineStatus) -> Sequence[Problem]:
     """Return what needs a person, most urgent first."""
     of = (_of_sending, _of_disk, _of_accounts, _of_campaigns, _of_contacts)
     found = [finding for problems in of for finding in problems(status)]
-    return sorted(found, key=lambda finding: _URGENCY[finding.severity])
+    return most_urgent_first(found)
 
 
-def _of_sending(status: EngineStatus) -> Iterator[StatusFinding]:
+def _of_sending(status: EngineStatus) -> Iterator[Problem]:
     problem = status.dispatching.problem
     if problem is not None:
         # A database in which nothing is to be sent needs no process.
         urgent = status.active_campaigns or status.scheduled_campaigns or status.lag_seconds
-        severity: Severity = "critical" if urgent else "warning"
-        # A server on the copy sends, where there is one.
-        commands = ["outreach-server serve"] if status.dispatching.copied_to is None else []
-        yield StatusFinding(kind="no_dispatcher", severity=severity, why=problem, commands=commands)
+        yield attrs.evolve(
+            problem,
+            code="no_dispatcher",
+            severity="critical" if urgent else "warning",
+            looks=() if problem.commands else ["outreach-server status"],
+        )
     elif status.lag_seconds > BEHIND_SECONDS:
         why = (
             f"What is due has waited for {status.lag_seconds:,.0f} s although a process dispatches: it has more to do "
             "than it can, or its database is slow. Its log and /readyz say more."
         )
-        yield StatusFinding(kind="behind", severity="warning", why=why)
+        yield Problem(code="behind", severity="warning", message=why, looks=[HEALTH])
 
 
-def _of_disk(status: EngineStatus) -> Iterator[StatusFinding]:
+def _of_disk(status: EngineStatus) -> Iterator[Problem]:
     disk = status.disk
     if disk is not None and disk.free_bytes < LOW_BYTES:
         why = (
@@ -51,65 +58,63 @@ def _of_disk(status: EngineStatus) -> Iterator[StatusFinding]:
             "deleted; doctor names these."
         )
         severity: Severity = "critical" if disk.free_bytes < FULL_BYTES else "warning"
-        yield StatusFinding(kind="disk_low", severity=severity, why=why, commands=["outreach-server doctor"])
+        yield Problem(code="disk_low", severity=severity, message=why, commands=["outreach-server doctor"])
 
 
-def _of_accounts(status: EngineStatus) -> Iterator[StatusFinding]:
+def _of_accounts(status: EngineStatus) -> Iterator[Problem]:
     for problem in status.adapter_problems:
-        yield StatusFinding(kind="adapter_not_usable", severity="warning", id=problem.name, why=problem.message)
+        looks = pip_commands("check") or ["outreach-server --version"]
+        yield attrs.evolve(problem, code="adapter_not_usable", severity="warning", looks=looks)
     for account in status.accounts:
-        yield StatusFinding(
-            kind="account_not_usable",
+        connecting = f"outreach-server accounts connect {account.workspace_id} {account.provider}"
+        yield Problem(
+            code="account_not_usable",
             severity="warning",
             workspace_id=account.workspace_id,
-            id=account.id,
-            why=account.why,
-            commands=_connecting(account),
+            path=account.id,
+            message=account.why,
+            commands=[connecting] if account.installed else [],
+            # Which package brings the adapter is not known here.
+            looks=[] if account.installed else [f"outreach-server accounts list {account.workspace_id}"],
         )
 
 
-def _of_campaigns(status: EngineStatus) -> Iterator[StatusFinding]:
+def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:
     for campaign in status.paused:
         where = "" if status.workspace_id is not None else f" of workspace {campaign.workspace_id}"
-        yield StatusFinding(
-            kind="campaign_paused",
+        yield Problem(
+            code="campaign_paused",
             severity="warning",
             workspace_id=campaign.workspace_id,
-            id=campaign.id,
-            why=f"Campaign {campaign.name!r}{where} is paused: {campaign.why}.",
+            path=campaign.id,
+            message=f"Campaign {campaign.name!r}{where} is paused: {campaign.why}.",
             commands=_resuming(campaign),
         )
     for group in status.unknown:
         since = format_timestamp(group.since)
         many = f"{group.count} requests, the oldest of {since}" if group.count > 1 else f"a request of {since}"
-        yield StatusFinding(
-            kind="requests_unknown",
+        yield Problem(
+            code="requests_unknown",
             severity="warning",
             workspace_id=group.workspace_id,
-            why=f"The outcome of {many} is unknown.",
+            message=f"The outcome of {many} is unknown.",
             commands=[f"outreach-server dispatches unknown {group.workspace_id}"],
         )
 
 
-def _of_contacts(status: EngineStatus) -> Iterator[StatusFinding]:
+def _of_contacts(status: EngineStatus) -> Iterator[Problem]:
     for entry in status.held:
-        yield StatusFinding(
-            kind="number_held",
+        yield Problem(
+            code="number_held",
             severity="warning",
             workspace_id=entry.workspace_id,
-            id=entry.phone,
-            why=f"{entry.phone} may have opted out, and is held: {entry.evidence or 'no evidence'}",
+            path=entry.phone,
+            message=f"{entry.phone} may have opted out, and is held: {entry.evidence or 'no evidence'}",
             commands=[
                 f"outreach-server unsubscribes resolve {entry.workspace_id} {entry.phone} {option}"
                 for option in ("--opted-out", "--not-opted-out")
             ],
         )
-
-
-def _connecting(account: AccountInTrouble) -> Sequence[str]:
-    if not account.installed:
-        return ()
-    return [f"outreach-server accounts connect {account.workspace_id} {account.provider}"]
 
 
 def _resuming(campaign: PausedCampaign) -> Sequence[str]:

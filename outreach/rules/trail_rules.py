@@ -12,6 +12,7 @@ from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignAction, DispatchState, RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.rules.call_settlement import DOUBLE_DIAL, RETRYABLE_OUTCOMES
+from outreach.rules.holding import UNCLEAR_REPLY
 from outreach.rules.settlement import TRANSIENT_FAILURES
 
 _WAITS: Final[Mapping[str, TrailRule]] = MappingProxyType(
@@ -50,7 +51,7 @@ _ENDS: Final[Mapping[tuple[RecipientStatus, str | None], TrailRule]] = MappingPr
 _WITHDRAWN: Final[Mapping[str | None, TrailRule]] = MappingProxyType(
     {
         "opted_out": TrailRule.REGISTER,
-        "unclear_reply": TrailRule.REGISTER,
+        UNCLEAR_REPLY.name: UNCLEAR_REPLY.trail_rule,
         "too_late": TrailRule.VALID_UNTIL,
         "lease_over": TrailRule.VALID_UNTIL,
         "clock_set_back": TrailRule.VALID_UNTIL,

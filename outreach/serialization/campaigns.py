@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.errors import InvalidRequest, Problem
 from outreach.models.base import CARRIERS
 from outreach.models.campaign import CallerIdAllocation, NewCallCampaign, NewSmsCampaign
 from outreach.models.fields import MAX_DETAILS, FieldRule, OneOf, Refused, Text, within
@@ -71,7 +71,7 @@ def in_json_names(error: InvalidRequest) -> InvalidRequest:
 def _read(data: Any, reader: Callable[[Any], Any]) -> tuple[Any, Sequence[NewRecipient]]:
     if type(data) is not dict:
         raise InvalidRequest.at("", "The body must be a JSON object.")
-    details: list[ErrorDetail] = []
+    details: list[Problem] = []
     campaign: Any = None
     recipients: Sequence[NewRecipient] = ()
     try:

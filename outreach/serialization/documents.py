@@ -20,8 +20,11 @@ import cattrs
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from outreach.core.clock import format_timestamp, parse_timestamp
+from outreach.errors import Problem
+from outreach.models.diagnosis import Diagnosis
 from outreach.models.hours import MINUTES_A_DAY, BusinessHours, TimeWindow
 from outreach.models.reports import CallReport, MessageReport, Report
+from outreach.models.status import EngineStatus
 
 T = TypeVar("T")
 
@@ -56,6 +59,46 @@ def chosen_fields(item: object, names: Sequence[str], *, renamed: Mapping[str, s
 def from_json(kind: type[T], data: Any) -> T:
     """Return the model that `to_json` wrote; fields that are missing have their defaults."""
     return converter.structure(data, kind)
+
+
+def write_blocker(one: Problem) -> Document:
+    """Return what blocks a campaign, as JSON."""
+    return {"by": one.code, "until": to_json(one.until), "why": one.message}
+
+
+def _write_detail(one: Problem) -> Document:
+    return {"path": one.path, "message": one.message}
+
+
+def _write_unusable_adapter(one: Problem) -> Document:
+    return {"name": one.path, "message": one.message}
+
+
+def _write_status_finding(one: Problem) -> Document:
+    return {
+        "kind": one.code,
+        "severity": one.severity,
+        "workspace_id": one.workspace_id,
+        "id": one.path or None,
+        "why": one.message,
+        "commands": list(one.commands),
+    }
+
+
+def _write_diagnosis_finding(one: Problem) -> Document:
+    return {
+        "code": one.code,
+        "severity": one.severity,
+        "why": one.message,
+        "where": one.path,
+        "workspace_id": one.workspace_id,
+        "commands": list(one.commands),
+        "looks": list(one.looks),
+    }
+
+
+def _each(write: Callable[[Problem], Document]) -> Any:
+    return override(unstruct_hook=lambda problems: [write(one) for one in problems])
 
 
 def register(made: cattrs.Converter, model: type[Any], *, kind: str | None = None, **fields: Any) -> None:
@@ -99,6 +142,10 @@ def _make_converter() -> cattrs.Converter:
     for kind, report in _REPORTS.items():
         # The provider's own event has a column of its own.
         register(made, report, kind=kind, raw=override(omit=True))
+    # A problem shows what the noun of the interface has, with its names; by itself it is a detail of an error.
+    made.register_unstructure_hook(Problem, _write_detail)
+    register(made, EngineStatus, findings=_each(_write_status_finding), adapter_problems=_each(_write_unusable_adapter))
+    register(made, Diagnosis, findings=_each(_write_diagnosis_finding))
     made.register_structure_hook(Report, lambda data, _: made.structure(data, _REPORTS[data["kind"]]))
     return made
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 from outreach.core.meant import did_you_mean, moment_like
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.models.fields import MAX_DETAILS, FieldRule, ListOf, Refused, require_storable, within
 from outreach.rules.texts import RawNumber, as_text
 from outreach.serialization.json_parsing import shown
@@ -62,7 +62,7 @@ class Checks:
     """Checks several values, and refuses all that are wrong together."""
 
     def __init__(self) -> None:
-        self._details: list[ErrorDetail] = []
+        self._details: list[Problem] = []
 
     def read(self, path: str, rule: FieldRule, value: Any) -> Any:
         """Return what a rule makes of a value; note why it refuses the value, and return None."""
@@ -74,7 +74,7 @@ class Checks:
 
     def note(self, path: str, message: str) -> None:
         """Note that a value is wrong."""
-        self._details.append(ErrorDetail(path, message))
+        self._details.append(Problem(path=path, message=message))
 
     def finish(self) -> None:
         """Raise `Refused` if something was wrong."""
@@ -102,7 +102,7 @@ class OrNull:
         try:
             return self.rule(value)
         except Refused as refused:
-            if refused.details == (ErrorDetail("", "must be a string"),):
+            if refused.details == (Problem(message="must be a string"),):
                 raise Refused("must be a string or null") from None
             raise
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.errors import InvalidRequest, Problem
 from outreach.models.fields import MAX_DETAILS, FieldRule, Integer, ListOf, Refused, fields_of, moment, within
 from outreach.serialization.field_rules import Array, OrNull, json_object, timestamp, without_fraction
 from outreach.serialization.json_parsing import shown
@@ -60,7 +60,7 @@ def make_request_converter(
     def read(value: Any) -> T:
         json_object(value)
         given: dict[str, Any] = {}
-        details: list[ErrorDetail] = []
+        details: list[Problem] = []
         for place, (name, rule) in readers.items():
             try:
                 if place in value:
@@ -71,7 +71,7 @@ def make_request_converter(
                 details += within(place, refused.details)
         if closed is not None:
             unknown = sorted(value.keys() - readers.keys())
-            details += [ErrorDetail(shown(name), f"is not a field of {closed}") for name in unknown]
+            details += [Problem(path=shown(name), message=f"is not a field of {closed}") for name in unknown]
         if details:
             raise Refused.at(details[:MAX_DETAILS])
         for name in ignored(given):
@@ -116,13 +116,13 @@ def nested(read: FieldRule) -> FieldRule:
         try:
             return read(value)
         except Refused as refused:
-            dotted = [ErrorDetail(f".{one.path}" if one.path else "", one.message) for one in refused.details]
+            dotted = [attrs.evolve(one, path=f".{one.path}" if one.path else "") for one in refused.details]
             raise Refused.at(dotted) from None
 
     return rule
 
 
-def with_json_paths(details: Iterable[ErrorDetail], names: Mapping[str, str]) -> list[ErrorDetail]:
+def with_json_paths(details: Iterable[Problem], names: Mapping[str, str]) -> list[Problem]:
     """Return details of errors about a model with the JSON names of its fields in their paths."""
     return [
         attrs.evolve(one, path=_HEAD.sub(lambda head: names.get(head[0], head[0]), one.path, count=1))

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from outreach.core.clock import Clock, SystemClock
 from outreach.core.command_lines import naming_database
-from outreach.errors import ConfigError
+from outreach.errors import ConfigError, Problem
 from outreach.models.database import Backup, Compaction, DatabaseCheck, Restore
-from outreach.models.diagnosis import DiagnosisFinding
 from outreach.storage.opening import is_postgres
 
 
@@ -133,7 +132,7 @@ def check_database(url: str, *, quick: bool = False) -> DatabaseCheck:
     )
 
 
-def diagnose_database(url: str) -> Sequence[DiagnosisFinding]:
+def diagnose_database(url: str) -> Sequence[Problem]:
     """Return what is wrong with a database, which may be in use or not be usable at all; changes nothing.
 
     `engine.diagnose()` finds the same and more, where the database can be opened. Takes little more than half a minute.
@@ -145,12 +144,11 @@ def diagnose_database(url: str) -> Sequence[DiagnosisFinding]:
         from outreach.storage.postgres.connect import conninfo_of
         from outreach.storage.postgres.diagnosis import diagnose_server
 
-        found = diagnose_server(conninfo_of(url))
-        return [one.mapped(lambda command: naming_database(command, url)) for one in found]
+        return [naming_database(one, url) for one in diagnose_server(conninfo_of(url))]
     from outreach.storage.sqlite.diagnosis import diagnose_file
     from outreach.storage.sqlite.storage import path_of
 
-    return [one.mapped(lambda command: naming_database(command, url)) for one in diagnose_file(path_of(url))]
+    return [naming_database(one, url) for one in diagnose_file(path_of(url))]
 
 
 def migrate_database(url: str, *, on_progress: Callable[[str], None] | None = None) -> Sequence[str]:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Protocol
 import anyio
 import pytest
 
-from outreach.models.dispatch import DispatchOutcome
+from outreach.models.dispatch import FAILURE_CLASSES, DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.protocols.carrier import CarrierCapabilities, LookupRequest
 from outreach.protocols.voice import VoiceCapabilities
@@ -42,18 +42,8 @@ OUTCOMES: Final[Mapping[Scenario, DispatchState]] = {
 }
 """The one outcome that each may have; a provider that does not answer is given up by the engine."""
 
-PERMANENT_REFUSALS: Final = frozenset(
-    {
-        "invalid_number",
-        "opted_out",
-        "filtered",
-        "bad_sender",
-        "bad_body",
-        "rejected",
-        "provider_auth",
-        "provider_funds",
-    }
-)
+PERMANENT_REFUSALS: Final = {name for name, traits in FAILURE_CLASSES.items() if not traits.passes} - {"provider_error"}
+"""An error of the provider is no refusal: it leaves open what became of the request."""
 
 
 class ProviderAdapter(Protocol):

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import anyio
 import attrs
+from anyio import to_thread
 from starlette.requests import Request
 
 from outreach import InvalidRequest
+from outreach.http import parse_json
 from outreach_server.bodies.spool import spool_directory
 from outreach_server.context import request_state_of, server_of
+
+T = TypeVar("T")
 
 MAX_SMALL_BYTES: Final = 1024 * 1024
 """The largest body of operations without contacts."""
@@ -25,6 +29,9 @@ MAX_WITHOUT_TURN: Final = 256 * 1024
 
 MAX_IN_MEMORY: Final = 2 * 1024 * 1024
 """Larger bodies of contacts go to disk, and to a helper process."""
+
+_MAX_INLINE: Final = 64 * 1024
+"""The largest body to parse on the event loop, in a millisecond or two."""
 
 _FILE: Final = "body.json"
 
@@ -73,6 +80,18 @@ async def read_small_body(request: Request) -> Body:
     async for chunk in _chunks(request, min(server_of(request).max_body_bytes, MAX_SMALL_BYTES)):
         raw += chunk
     return _in_memory(raw, key)
+
+
+async def read_model(body: Body, read: Callable[[Any], T]) -> T:
+    """Return the model of a small body; a larger one is parsed in a thread.
+
+    Raises:
+        InvalidRequest: The body breaks a rule; the details name each place.
+    """
+    raw = body.raw
+    if len(raw) <= _MAX_INLINE:
+        return read(parse_json(raw))
+    return await to_thread.run_sync(lambda: read(parse_json(raw)))
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Reads a large body in a helper process: see `outreach_server.bodies.parser_process`."""
+"""Reads the body of a new campaign: here, in a thread, or in a helper process (`parser_process`)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import marshal
 import os
 import pickle
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import repeat
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 import attrs
@@ -22,8 +22,13 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from outreach import NewCallCampaign, NewSmsCampaign, OutreachError
 from outreach.models import PreparedRecipient
+from outreach_server.bodies.body import Body
 from outreach_server.bodies.parser_process import LENGTH, FirstFrame
-from outreach_server.bodies.reading import ParseOptions
+from outreach_server.bodies.reading import ParsedCampaign, ParseOptions, read_campaign
+from outreach_server.context import Server
+
+_MAX_INLINE: Final = 32 * 1024
+"""The largest body to read on the event loop, in a millisecond or two."""
 
 _LOG_FILE: Final = "helper.log"
 _MAX_TOLD: Final = 2000
@@ -31,6 +36,9 @@ _MAX_TOLD: Final = 2000
 _SILENT_SECONDS: Final = 600.0
 """How long a helper may write nothing: reading the largest body takes a small part of it, and one that hangs
 would keep its turn for ever."""
+
+Chunks: TypeAlias = AsyncIterator[list[PreparedRecipient]]
+"""The contacts of a campaign, prepared in chunks; can be iterated once."""
 
 
 class ParserProcessFailed(RuntimeError):
@@ -49,9 +57,45 @@ def default_command() -> Sequence[str] | None:
 
 
 @asynccontextmanager
+async def parsed_campaign(
+    server: Server, body: Body, reading: ParseOptions, *, workspace_id: str
+) -> AsyncIterator[tuple[NewSmsCampaign | NewCallCampaign, Chunks]]:
+    """Provide the campaign of a body, and its contacts.
+
+    Raises:
+        InvalidRequest: The body breaks a rule; the details name each place.
+        SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
+    """
+    if body.file is not None and server.helper is not None:
+        async with (
+            server.helpers.turn(workspace_id),
+            parse_in_subprocess(server.helper, body.file, reading) as parsed,
+        ):
+            yield parsed
+        return
+    raw = await to_thread.run_sync(body.file.read_bytes) if body.file is not None else body.raw
+    if len(raw) <= _MAX_INLINE:
+        read = read_campaign(raw, reading)
+    else:
+        read = await to_thread.run_sync(_read_all, raw, reading, limiter=server.readers)
+    yield read.campaign, _each(read.chunks)
+
+
+def _read_all(raw: bytes, reading: ParseOptions) -> ParsedCampaign:
+    """Read a body with all of its contacts."""
+    read = read_campaign(raw, reading)
+    return ParsedCampaign(campaign=read.campaign, chunks=iter(list(read.chunks)))
+
+
+async def _each(chunks: Iterator[list[PreparedRecipient]]) -> Chunks:
+    for chunk in chunks:
+        yield chunk
+
+
+@asynccontextmanager
 async def parse_in_subprocess(
     command: Sequence[str], body: Path, reading: ParseOptions
-) -> AsyncIterator[tuple[NewSmsCampaign | NewCallCampaign, AsyncIterator[list[PreparedRecipient]]]]:
+) -> AsyncIterator[tuple[NewSmsCampaign | NewCallCampaign, Chunks]]:
     """Read a body's file in a helper process, which ends with the context at the latest.
 
     Yields:
@@ -78,7 +122,7 @@ async def parse_in_subprocess(
                 process.kill()
 
 
-async def _contacts(frames: AsyncIterator[bytes]) -> AsyncIterator[list[PreparedRecipient]]:
+async def _contacts(frames: AsyncIterator[bytes]) -> Chunks:
     async for frame in frames:
         rows = marshal.loads(frame)  # noqa: S302 - written by our own process
         # Like `_make`, without its check of each length.

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import attrs
 
 from outreach import CampaignStatus, InvalidRequest
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.server_support import did_you_mean, nearest
 
 _DIGITS: Final = re.compile(r"[0-9]+")
@@ -54,7 +54,7 @@ def _read(raw: bytes) -> ListQuery:
     status = _status(values, details)
     search = values.get("search")
     if search is not None and "\x00" in search:
-        details.append(ErrorDetail("search", "must not contain NUL"))
+        details.append(Problem(path="search", message="must not contain NUL"))
     if details:
         raise InvalidRequest(details=details)
     is_far = len(page) > _MAX_DIGITS
@@ -85,27 +85,27 @@ def query_pairs(raw: bytes) -> list[tuple[str, str]]:
         raise InvalidRequest.at("", f"The query has more than {_MAX_PARAMETERS} parameters.") from None
 
 
-def _parameters(raw: bytes) -> tuple[dict[str, str], list[ErrorDetail]]:
+def _parameters(raw: bytes) -> tuple[dict[str, str], list[Problem]]:
     values: dict[str, str] = {}
-    details: list[ErrorDetail] = []
+    details: list[Problem] = []
     for name, value in query_pairs(raw):
         if name in values and name in {"page", "page_size", "status", "search"}:
-            details.append(ErrorDetail(name, "must be given once"))
+            details.append(Problem(path=name, message="must be given once"))
         values[name] = value
     return values, details
 
 
-def _integer(values: dict[str, str], name: str, default: str, details: list[ErrorDetail]) -> str:
+def _integer(values: dict[str, str], name: str, default: str, details: list[Problem]) -> str:
     """Return the digits of an integer of at least 1, without leading zeros."""
     text = values.get(name, default)
     digits = text.lstrip("0")
     if not _DIGITS.fullmatch(text) or not digits:
-        details.append(ErrorDetail(name, "must be an integer of at least 1, in digits only"))
+        details.append(Problem(path=name, message="must be an integer of at least 1, in digits only"))
         return default
     return digits
 
 
-def _status(values: dict[str, str], details: list[ErrorDetail]) -> CampaignStatus | None:
+def _status(values: dict[str, str], details: list[Problem]) -> CampaignStatus | None:
     text = values.get("status")
     if text is None:
         return None
@@ -113,5 +113,5 @@ def _status(values: dict[str, str], details: list[ErrorDetail]) -> CampaignStatu
         return CampaignStatus(text)
     except ValueError:
         meant = did_you_mean(nearest(text, CampaignStatus))
-        details.append(ErrorDetail("status", f"must be one of {', '.join(CampaignStatus)}{meant}"))
+        details.append(Problem(path="status", message=f"must be one of {', '.join(CampaignStatus)}{meant}"))
         return None

@@ -9,7 +9,7 @@ from typing import Any, Final
 from starlette.requests import Request
 
 from outreach import InvalidRequest
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.server_support import did_you_mean, nearest
 from outreach_server.bodies.query import query_pairs
 
@@ -31,22 +31,22 @@ def read_query(request: Request, **rules: Rule) -> Mapping[str, Any]:
     Raises:
         InvalidRequest: One is unknown, repeated or invalid; the details name each.
     """
-    details: list[ErrorDetail] = []
+    details: list[Problem] = []
     values: dict[str, Any] = {}
     for name, text in query_pairs(request.scope["query_string"]):
         rule = rules.get(name)
         if rule is None:
             known = ", ".join(rules) or "none"
             message = f"is not a parameter of this operation, which has: {known}{did_you_mean(nearest(name, rules))}"
-            details.append(ErrorDetail(name[:_MAX_TEXT_LENGTH], message))
+            details.append(Problem(path=name[:_MAX_TEXT_LENGTH], message=message))
         elif name in values:
-            details.append(ErrorDetail(name, "must be given once"))
+            details.append(Problem(path=name, message="must be given once"))
         else:
             try:
                 values[name] = rule(text)
             except ValueError as error:
                 values[name] = None
-                details.append(ErrorDetail(name, str(error)))
+                details.append(Problem(path=name, message=str(error)))
     if details:
         raise InvalidRequest(details=details)
     return values
@@ -75,12 +75,12 @@ def number(least: float, most: float) -> Rule:
 
 
 def one_of(*words: str) -> Rule:
-    """Return the rule of one of several words."""
+    """Return the rule of one of several words; the value is the word itself, such as the member of an enum."""
 
     def rule(text: str) -> str:
         if text not in words:
             raise ValueError(f"must be one of {', '.join(words)}{did_you_mean(nearest(text, words))}")
-        return text
+        return words[words.index(text)]
 
     return rule
 
@@ -97,6 +97,11 @@ def words(text: str) -> str:
     if not 1 <= len(text) <= _MAX_TEXT_LENGTH or _UNSTORABLE.search(text):
         raise ValueError(f"must have 1 to {_MAX_TEXT_LENGTH} characters, without NUL")
     return text
+
+
+def identifier(text: str) -> str:
+    """Return an identifier: a UUID is case-insensitive."""
+    return words(text).lower()
 
 
 def phone(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
@@ -18,7 +18,7 @@ from outreach_server.cli.sigint import EXIT_INTERRUPTED, block_sigint, single_in
 
 # The engine is imported when it is used, so that `--help` is fast.
 if TYPE_CHECKING:
-    from outreach import Outreach, OutreachError, SimulatorConfig
+    from outreach import Campaign, Outreach, OutreachError, SimulatorConfig
     from outreach_server.config import ServerConfig
 
 T = TypeVar("T")
@@ -119,6 +119,15 @@ def with_engine(work: Callable[[Outreach], Awaitable[T]], *, create: bool = Fals
     return interruptions.run(run)
 
 
+def with_campaign(campaign_id: str, work: Callable[[Outreach, Campaign], Awaitable[T]]) -> T:
+    """Open the engine without dispatch, do the work with a campaign of any workspace, and return its result."""
+
+    async def find_and_work(engine: Outreach) -> T:
+        return await work(engine, await engine.campaigns.get_anywhere(campaign_id))
+
+    return with_engine(find_and_work)
+
+
 @contextmanager
 def unwrapped() -> Iterator[None]:
     """Raise the first error of a task group unwrapped."""
@@ -131,53 +140,44 @@ def unwrapped() -> Iterator[None]:
         raise error from None
 
 
-def _remember_database(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        ctx.ensure_object(State).database_flag = value
+_COMMON: Final = {"database": "database_flag", "config": "config_file", "json": "as_json"}
+"""The field of `State` that each common option sets."""
 
 
-def _remember_config(ctx: click.Context, _: click.Parameter, value: Path | None) -> None:
-    if value is not None:
-        ctx.ensure_object(State).config_file = value
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value is not None and value is not False:
+        setattr(ctx.ensure_object(State), _COMMON[param.name or ""], value)
 
 
-def _remember_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        ctx.ensure_object(State).as_json = True
-
-
-def database_option() -> click.Option:
-    """Return `--database`."""
+def _database_option() -> click.Option:
     return click.Option(
         ["--database"],
         metavar="URL",
         help="The database: sqlite:///relative.db, sqlite:////absolute.db or postgresql://host/database. "
         f"[env: {DATABASE_VARIABLE}; default: {DEFAULT_DATABASE}]",
         expose_value=False,
-        callback=_remember_database,
+        callback=_remember,
     )
 
 
-def config_option() -> click.Option:
-    """Return `--config`."""
-    return click.Option(
-        ["--config"],
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        help=f"A TOML file with settings. [env: {CONFIG_VARIABLE}]",
-        expose_value=False,
-        callback=_remember_config,
-    )
-
-
-def json_option() -> click.Option:
-    """Return `--json`."""
-    return click.Option(
-        ["--json"],
-        is_flag=True,
-        help="Print exactly one JSON document on stdout.",
-        expose_value=False,
-        callback=_remember_json,
+def _other_options() -> Sequence[click.Option]:
+    """Return `--config` and `--json`."""
+    return (
+        click.Option(
+            ["--config"],
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help=f"A TOML file with settings. [env: {CONFIG_VARIABLE}]",
+            expose_value=False,
+            callback=_remember,
+        ),
+        click.Option(
+            ["--json"],
+            is_flag=True,
+            help="Print exactly one JSON document on stdout.",
+            expose_value=False,
+            callback=_remember,
+        ),
     )
 
 
@@ -186,7 +186,7 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.extend([database_option(), config_option(), json_option()])
+        self.params.extend([_database_option(), *_other_options()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it with ids in place of names."""
@@ -217,7 +217,7 @@ class OwnDatabaseCommand(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.extend([config_option(), json_option()])
+        self.params.extend(_other_options())
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it, unless a database was given."""
@@ -234,7 +234,7 @@ class Group(click.Group):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.extend([database_option(), config_option(), json_option()])
+        self.params.extend([_database_option(), *_other_options()])
 
 
 class Root(Group):

@@ -16,11 +16,10 @@ from outreach import (
     ReplySettings,
     SmsSettings,
 )
-from outreach.http import document_of, to_json, write_campaign, write_sms_settings
+from outreach.errors import Problem
+from outreach.http import document_of, to_json, write_blocker, write_campaign, write_sms_settings
 from outreach.models import (
     INTERNAL_FIELDS,
-    AuditEntry,
-    CampaignBlocker,
     RecipientCount,
     ReplyText,
 )
@@ -82,13 +81,13 @@ def campaign(item: Campaign) -> Document:
     }
 
 
-def blockers(items: Sequence[CampaignBlocker]) -> Document:
+def blockers(items: Sequence[Problem]) -> Document:
     """Return what blocks a campaign: the most urgent as `blocked_by`, and all."""
     first = items[0] if items else None
     return {
-        "blocked_by": first.by if first else None,
+        "blocked_by": first.code if first else None,
         "blocked_until": to_json(first.until) if first else None,
-        "blockers": [to_json(item) for item in items],
+        "blockers": [write_blocker(item) for item in items],
     }
 
 
@@ -110,8 +109,3 @@ def recipient(item: Recipient, campaign: Campaign, report: MessageStatus | None 
     document = {**document_of(item, "campaign_id"), "report": to_json(report), "why": why}
     first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason", "why")}
     return {**first, **document}
-
-
-def audit_entry(item: AuditEntry) -> Document:
-    """Return the document of an entry of the audit trail."""
-    return document_of(item)

@@ -7,13 +7,14 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from types import FrameType
 from typing import Final, TypeVar
 
 import anyio
+import anyio.lowlevel
 
 from outreach_server.cli.sigint import EXIT_INTERRUPTED, ignore_sigint
 
@@ -98,6 +99,18 @@ def reading() -> Iterator[None]:
         yield
     finally:
         _handler.reading = False
+
+
+async def iterate(items: Iterator[T]) -> AsyncIterator[T]:
+    """Yield items whose reading Ctrl-C may interrupt."""
+    while True:
+        with reading():
+            item = next(items, None)
+        if item is None:
+            return
+        yield item
+        # Lets an interruption in between items, also while a file has only bad rows.
+        await anyio.lowlevel.checkpoint()
 
 
 async def _cancellable(work: Callable[[], Awaitable[T]], handler: _InterruptHandler) -> tuple[T] | None:

@@ -48,9 +48,9 @@ COMMANDS: Final = LazyCommands(
             "lists.unsubscribes", "Manage the register of numbers that must not be contacted."
         ),
         "campaigns": CommandModule("campaigns.campaigns", "Create, show and control campaigns."),
-        "messages": CommandModule("campaigns.messages", "List single messages and inbound ones."),
-        "calls": CommandModule("campaigns.calls", "Show calls."),
-        "dispatches": CommandModule("campaigns.dispatches", "List requests with an unknown outcome, and resolve them."),
+        "messages": CommandModule("campaigns.requests", "List single messages and inbound ones."),
+        "calls": CommandModule("campaigns.requests", "Show calls."),
+        "dispatches": CommandModule("campaigns.requests", "List requests with an unknown outcome, and resolve them."),
         "events": CommandModule("setup.events", "List and remove named subscriptions to events."),
         "test-send": CommandModule(
             "campaigns.test_send",

@@ -15,12 +15,13 @@ import attrs
 import click
 
 from outreach.server_support import is_blank as is_blank_text
-from outreach_server.cli.lists.csv_lines import Source
-from outreach_server.cli.lists.csv_records import Record, named_delimiter, records
-from outreach_server.cli.lists.encodings import ENCODING_MARKS, WINDOWS
+from outreach_server.cli.lists.csv_lines import Encoding, Source
+from outreach_server.cli.lists.csv_records import Delimiter, Record, named_delimiter, records
+from outreach_server.cli.lists.encodings import BYTE_ORDER_MARKS, WINDOWS
 from outreach_server.cli.lists.header_rows import HEADER_WITHIN, delimiter_of_header
 from outreach_server.cli.lists.xlsx_merges import Merged
 from outreach_server.cli.lists.xlsx_records import open_sheet
+from outreach_server.cli.values import Region
 
 AUTO: Final = "auto"
 _HEAD: Final = 12
@@ -49,6 +50,19 @@ _CONTROL_BYTES: Final = frozenset(range(1, 32)) - frozenset(b"\t\n\v\f\r\x1b")
 """Bytes that begin no text. NUL is not among them: UTF-16 without a mark has it."""
 
 _DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+
+LIST_OPTIONS: Final = (
+    click.option(
+        "--region",
+        type=Region(),
+        metavar="REGION",
+        help="The region of this file's local numbers, such as US; by default the workspace's.",
+    ),
+    click.option("--sheet", metavar="NAME", help="The sheet of an XLSX file; by default the first visible one."),
+    click.option("--encoding", type=Encoding(), help="The encoding of a text file; by default it is detected."),
+    click.option("--delimiter", type=Delimiter(), default=AUTO, show_default=True, help="What separates the cells."),
+)
+"""How a list is read: the region of its numbers, and the options of `open_table`."""
 
 
 @attrs.frozen(kw_only=True)
@@ -129,7 +143,7 @@ def _foreign_kind(head: bytes, encoding: str | None) -> str | None:
     for mark, at, kind in _LATER_MARKS:
         if head[at:].startswith(mark):
             return kind
-    is_text = encoding is not None or head.startswith((_ZIP, *ENCODING_MARKS))
+    is_text = encoding is not None or head.startswith((_ZIP, *BYTE_ORDER_MARKS))
     return None if is_text or _CONTROL_BYTES.isdisjoint(head) else "a binary file"
 
 

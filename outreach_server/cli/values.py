@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeVar
 
 import click
 
@@ -24,6 +24,8 @@ from outreach.server_support import (
     zones_like,
 )
 from outreach_server.cli.names import KINDS, Named
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def name_of(file: IO[Any]) -> str:
@@ -48,6 +50,17 @@ def clear(changes: dict[str, Any], name: str, is_cleared: bool, *, option: str |
             word = option or name.replace("_", "-")
             raise click.UsageError(f"--{word} and --no-{word} exclude each other.")
         changes[name] = None
+
+
+def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
+    """Return one decorator for several of click's, which add options in the order of the help."""
+
+    def add(command: F) -> F:
+        for one in reversed(decorators):
+            command = one(command)
+        return command
+
+    return add
 
 
 class Identifier(click.ParamType[str]):
@@ -212,13 +225,6 @@ class Region(click.ParamType[str]):
             self.fail(f"{value!r} is not a region of phone numbers{hint}", param, ctx)
         return region
 
-
-region_option = click.option(
-    "--region",
-    type=Region(),
-    metavar="REGION",
-    help="The region of this file's local numbers, such as US; by default the workspace's.",
-)
 
 WORKSPACE: Final = Identifier("workspace")
 ACCOUNT: Final = Identifier("account")

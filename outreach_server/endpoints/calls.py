@@ -11,8 +11,7 @@ from starlette.responses import Response
 from outreach import NotFound
 from outreach.http import read_new_call, write_call, write_call_created
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.body import read_small_body
-from outreach_server.bodies.parsing import read_model
+from outreach_server.bodies.body import read_model, read_small_body
 from outreach_server.context import server_of
 from outreach_server.replies import answer_once, json_response
 

@@ -1,12 +1,19 @@
-"""/openapi.yaml and /docs."""
+"""/openapi.yaml, and /docs: it in Swagger UI, with nothing fetched from elsewhere.
+
+Swagger UI's files come from the package `offapi`, which is not imported: it would build its own pages in memory.
+"""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
+import attrs
 from anyio import to_thread
 from starlette.endpoints import HTTPEndpoint
 from starlette.exceptions import HTTPException
@@ -16,10 +23,18 @@ from starlette.types import Receive, Scope, Send
 
 from outreach_server.context import server_of
 from outreach_server.contract import contract_of
-from outreach_server.docs import POLICY, docs_page, page_files
 from outreach_server.download import weights_of
 
 _A_YEAR: Final = 365 * 24 * 3600
+
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""Content-Security-Policy of the page: it loads from this server and sends requests to it alone."""
+
+_PACKAGE: Final = "offapi"
+_PAGES: Final = Path(__file__).parent.parent / "pages"
 
 
 class Contract(HTTPEndpoint):
@@ -52,7 +67,7 @@ class Docs(HTTPEndpoint):
 
     async def get(self, request: Request) -> Response:
         """Return the page."""
-        return HTMLResponse(docs_page(), headers={"Content-Security-Policy": POLICY})
+        return HTMLResponse(_docs_page(), headers={"Content-Security-Policy": _POLICY})
 
 
 class _WholeFile(FileResponse):
@@ -81,3 +96,50 @@ class DocsFile(HTTPEndpoint):
                 "Accept-Ranges": "none",
             },
         )
+
+
+@attrs.frozen(kw_only=True)
+class PageFile:
+    """A file of the page, served as /docs/NAME.
+
+    Attributes:
+        path: Its path.
+        media_type: Its media type.
+    """
+
+    path: Path
+    media_type: str
+
+
+@cache
+def _docs_page() -> str:
+    """Return the page as HTML, cached.
+
+    Raises:
+        FileNotFoundError: The installation lacks the viewer.
+    """
+    page = (_PAGES / "docs.html").read_text("utf-8")
+    # Changed files get another URL, so that browsers may cache them for ever.
+    content = b"".join(file.path.read_bytes() for file in page_files().values())
+    version = hashlib.sha256(content).hexdigest()[:12]
+    return page.replace("{{version}}", version)
+
+
+@cache
+def page_files() -> Mapping[str, PageFile]:
+    """Return the files of the page, by name.
+
+    Raises:
+        FileNotFoundError: The installation lacks the viewer.
+    """
+    found = find_spec(_PACKAGE)
+    if found is None or found.origin is None:
+        raise FileNotFoundError(
+            f"The package {_PACKAGE}, which has the viewer at /docs, is missing. Reinstall outreach."
+        )
+    viewer = Path(found.origin).parent
+    return {
+        "swagger-ui.css": PageFile(path=viewer / "swagger_style.css", media_type="text/css"),
+        "swagger-ui.js": PageFile(path=viewer / "swagger_bundle.js", media_type="text/javascript"),
+        "start.js": PageFile(path=_PAGES / "start.js", media_type="text/javascript"),
+    }

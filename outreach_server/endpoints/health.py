@@ -39,7 +39,7 @@ class Ready(HTTPEndpoint):
                 "storage": {"write_seconds": _rounded(found.write_seconds), "write_error": found.write_error},
                 "dispatcher": _dispatcher(found.dispatcher),
                 # By name: the words of the log name files.
-                "unusable_adapters": [problem.name for problem in found.adapter_problems],
+                "unusable_adapters": [problem.path for problem in found.adapter_problems],
             },
             status=HTTPStatus.OK if found.ready else HTTPStatus.SERVICE_UNAVAILABLE,
         )

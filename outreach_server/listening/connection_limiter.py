@@ -11,6 +11,8 @@ from typing import Any, Final, Protocol
 
 import attrs
 
+from outreach_server.listening.proxies import peer_address
+
 _NETWORK_BITS: Final = 64
 """The usual IPv6 prefix of one customer, whose addresses count as one."""
 
@@ -101,11 +103,9 @@ class ConnectionLimiter:
 def address_of(peer: Any) -> str:
     """Return the address that identifies a client, from a socket's peer."""
     try:
-        address = ipaddress.ip_address(peer[0].partition("%")[0])
+        address = peer_address(peer)
     except (ValueError, TypeError, IndexError, AttributeError):
         return ""
     if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            return str(address.ipv4_mapped)
         return str(ipaddress.ip_network((address, _NETWORK_BITS), strict=False).network_address)
     return str(address)

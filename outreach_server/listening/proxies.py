@@ -34,7 +34,7 @@ class TrustedProxies:
         if not isinstance(peer, tuple):
             return UNIX in self.names
         try:
-            address = _address_of(peer)
+            address = peer_address(peer)
         except ValueError:
             return False
         return any(address in network for network in self._networks)
@@ -62,12 +62,12 @@ class ForwardedMiddleware:
             return
         # uvicorn's middleware wants a name for the other end of a Unix socket, and plain addresses.
         client = scope["client"]
-        scope["client"] = (UNIX, 0) if client is None else (str(_address_of(client)), client[1])
+        scope["client"] = (UNIX, 0) if client is None else (str(peer_address(client)), client[1])
         await self._forwarded(scope, receive, send)
 
 
-def _address_of(peer: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return the address of the other side of a connection; raise `ValueError` if it has none."""
+def peer_address(peer: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return the address of the other side, IPv4 where it is mapped; raise `ValueError` if it has none."""
     address = ipaddress.ip_address(peer[0].partition("%")[0])
     return getattr(address, "ipv4_mapped", None) or address
 

@@ -219,7 +219,7 @@ def test_what_is_in_the_way_of_a_ready_campaign_is_reported_before_its_start(
     assert (changed["status"], [lack["path"] for lack in changed["missing"]]) == ("ready", ["placeholders"])
     for command in ("show", "update"):
         told = cli.tell("campaigns", command, made["id"], *(["--rate", "30"] if command == "update" else []))
-        assert "It cannot be started yet: No value for {{fist_name}}" in told
+        assert "cannot start:\n  No value for {{fist_name}}" in told
         assert "It waits to be started" not in told
 
 

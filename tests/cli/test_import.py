@@ -118,7 +118,7 @@ def test_people_are_told_the_first_bad_rows_and_where_the_others_are(
     assert "row 22," in told
     assert "row 23," not in told
     assert "… and 5 more; --rejects FILE.csv writes all of them" in told
-    assert "It is a draft:" in told
+    assert "cannot start:" in told
     rejects = tmp_path / "rejects.csv"
     assert f"all are in {rejects}" in cli.tell(*args, "--rejects", str(rejects))
 

@@ -109,6 +109,12 @@ CELL = st.text(st.characters(codec="utf-8", exclude_characters='"\r\n,\0', exclu
 LIST = st.lists(st.tuples(CELL, CELL), min_size=3, max_size=12)
 
 
+def test_a_blank_cell_behind_the_number_hides_no_row() -> None:
+    """A space follows the delimiter there, as in a sentence."""
+    found = rows('phone,name,city\n+14155551000,",\n+14155551001, ",\n')
+    assert [record.problem is None for record in found] == [True, False]
+
+
 @given(people=LIST, opened=st.integers(0, 10), length=st.integers(1, 6), data=st.data())
 def test_a_quote_anywhere_never_puts_a_number_into_a_text(
     people: list[tuple[str, str]], opened: int, length: int, data: Any

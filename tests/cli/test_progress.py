@@ -23,8 +23,8 @@ from outreach import (
     Outreach,
     RecipientStatus,
 )
+from outreach.errors import Problem
 from outreach.models import (
-    CampaignBlocker,
     Counters,
     DispatchCount,
     Forecast,
@@ -91,7 +91,7 @@ def test_a_campaign_that_is_held_says_by_what() -> None:
     """docs/states.md#workspaces: the reason is shown, on a terminal and line by line."""
     held = attrs.evolve(
         snapshot(),
-        blockers=[CampaignBlocker(by="workspace_suspended", until=NOW + timedelta(hours=12), why="It may not work.")],
+        blockers=[Problem(code="workspace_suspended", until=NOW + timedelta(hours=12), message="It may not work.")],
     )
     assert "active (workspace_suspended)" in drawn(held)
     printed: list[str] = []
@@ -287,7 +287,7 @@ def test_the_pace_is_measured_over_the_last_half_minute() -> None:
     moving = at(10, 90, 100)
     assert (moving.pace_per_minute, moving.eta_seconds) == (60.0, 90.0)
     assert moving.paces == (60.0,)
-    held = CampaignBlocker(by="provider_throttle", until=NOW, why="It is throttled.")
+    held = Problem(code="provider_throttle", until=NOW, message="It is throttled.")
     assert "about 1 min 30 s left" in drawn(moving)
     assert "left at" not in drawn(attrs.evolve(moving, blockers=[held]))
     # What was half a minute ago counts no more.

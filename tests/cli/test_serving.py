@@ -299,7 +299,7 @@ def test_a_demo_that_is_interrupted_ends_at_once(start: Start) -> None:
 HANGING = """
 import sys, time
 import anyio
-from outreach_server.cli import serving
+from outreach_server.cli.serving import serving
 from outreach_server.monitoring import log_lines
 
 serving.END_SECONDS = 0.5
@@ -412,7 +412,7 @@ HANGING_LOG = """
 import logging
 import sys
 import threading
-from outreach_server.cli import serving
+from outreach_server.cli.serving import serving
 
 handler = logging.StreamHandler(sys.stderr)
 logging.basicConfig(handlers=[handler])

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from outreach.reasons import TRAIL_RULES
+from outreach.models import TrailRule
 from tests.cli.conftest import Cli, Write
 
 ONE, TWO, LEFT = "+14155550101", "+14155550102", "+14155550103"
@@ -46,7 +46,7 @@ def test_people_get_a_table_for_each_place_and_the_rules_in_words(cli: Cli, camp
 
 def explained(text: str) -> set[str]:
     """Return the rules whose explanation is in a text."""
-    return {rule.value for rule, words in TRAIL_RULES.items() if words in text}
+    return {rule.value for rule in TrailRule if rule.text in text}
 
 
 def test_who_was_left_out_is_told_from_the_register(cli: Cli, campaign_id: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import yaml
 from jsonschema import Draft202012Validator
 
-from outreach_server.contract import contract_text
+from outreach_server.contract import contract_bytes
 
 
 def read_yaml(text: str) -> Any:
@@ -18,7 +18,7 @@ def read_yaml(text: str) -> Any:
     return yaml.load(text, Loader=yaml.CSafeLoader)
 
 
-DOCUMENT: Final[dict[str, Any]] = read_yaml(contract_text())
+DOCUMENT: Final[dict[str, Any]] = read_yaml(contract_bytes().decode())
 SCHEMAS: Final[dict[str, Any]] = DOCUMENT["components"]["schemas"]
 METHODS: Final = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 

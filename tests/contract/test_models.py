@@ -24,6 +24,7 @@ from outreach import (
     SmsSettings,
     SmsSettingsUpdate,
 )
+from outreach.errors import Problem
 from outreach.http import (
     EVENT_TYPES,
     FLOW_BODIES,
@@ -55,7 +56,6 @@ from outreach.models import (
     CallerIdAllocation,
     CallSettings,
     CallSettingsUpdate,
-    CampaignBlocker,
     CampaignReport,
     ContactExample,
     ContactHistory,
@@ -132,7 +132,7 @@ STEP = TrailStep(at=NOW, what=TrailStepKind.LOADED, rule=TrailRule.LOAD)
 HISTORY = ContactHistory(
     campaign_id="c", position=0, phone_number="1", phone=None, status=None, reason=None, due_at=None, steps=[STEP]
 )
-BLOCKER = CampaignBlocker(by="holidays", until=None, why="x")
+BLOCKER = Problem(code="holidays", until=None, message="x")
 
 FAILURE = ProviderFailure(provider="p", reason=None, error_code=None, error_message=None, explanation=None)
 COPY = CampaignCreated(campaign=CAMPAIGN, opted_out_excluded=0)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from outreach_server.docs import page_files
+from outreach_server.endpoints.documents import page_files
 from tests.contract_tools.tools import Tools
 
 

@@ -125,8 +125,10 @@ async def test_where_callbacks_go_is_reported(provider: str, told: Mapping[str, 
     account, kind = make_account(provider=provider), PROVIDERS[provider]
     findings = [one for setting in found for one in of_setting(account, kind, setting, OURS)]
     assert [one.code for one in findings] == codes
-    assert all(one.severity == "warning" and one.looks and "None" not in one.why for one in findings)
-    assert all(("STOP" in one.why) == (kind == "carrier") for one in findings if one.code != "callback_setting_wrong")
+    assert all(one.severity == "warning" and one.looks and "None" not in one.message for one in findings)
+    assert all(
+        ("STOP" in one.message) == (kind == "carrier") for one in findings if one.code != "callback_setting_wrong"
+    )
 
 
 def test_these_providers_tell() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from outreach_server.cli.upkeep.doctor import EXIT_STATUS
+from outreach_server.cli.problems import EXIT_STATUS
 from tests.doctor.system import System
 
 

@@ -159,9 +159,9 @@ async def test_a_planted_fault_is_found_alone(system: System, fault: Fault, monk
     found = await system.diagnose()
     assert sorted(one.code for one in found.findings) == sorted([fault.code, *fault.implied])
     for one in found.findings:
-        assert one.where
+        assert one.path
         assert one.severity in SEVERITIES[one.code]
-        assert " " in one.why
+        assert " " in one.message
         assert one.commands or one.looks
         assert all("\n" not in command for command in [*one.commands, *one.looks])
 
@@ -176,7 +176,7 @@ async def test_a_public_address_that_gives_no_answer_is_told_so(error: Exception
         raise error
 
     (found,) = await of_answer("https://outreach.test", transport=httpx.MockTransport(fail))
-    assert f"openapi.yaml: no answer came ({said})." in found.why
+    assert f"openapi.yaml: no answer came ({said})." in found.message
 
 
 @pytest.mark.parametrize("kept", ["in the variable", "in a named file", "beside the database", "beside, and gone"])
@@ -201,7 +201,7 @@ async def test_a_lost_key_is_mended_where_it_was(
         case _:
             own.unlink()
     (found,) = (await system.diagnose()).findings
-    assert (found.code, found.where, found.commands[0]) == ("key_not_usable", where, command)
+    assert (found.code, found.path, found.commands[0]) == ("key_not_usable", where, command)
     connecting = [f"outreach-server accounts connect {system.workspace_id} twilio"]
     assert found.commands[1:] == (connecting if kept == "beside, and gone" else [])
     if kept == "in the variable":
@@ -273,4 +273,4 @@ async def test_a_file_beside_the_database_that_may_not_be_written_is_named(
     allowed = os.access
     monkeypatch.setattr(os, "access", lambda path, mode, **more: path != file and allowed(path, mode, **more))
     (found,) = [one for one in (await system.diagnose()).findings if one.code == "database_not_writable"]
-    assert (found.where, found.commands[1]) == (str(file), f"chmod u+rw {shlex.quote(str(file))}")
+    assert (found.path, found.commands[1]) == (str(file), f"chmod u+rw {shlex.quote(str(file))}")

@@ -10,7 +10,7 @@ import pytest
 
 from outreach import Outreach
 from outreach.core.command_lines import pip_commands
-from outreach.models import DiagnosisFinding
+from outreach.errors import Problem
 from outreach_server.cli.doctor.invocation import Invocation, options_of, program, service_here
 from tests.doctor.system import System, no_dispatcher
 
@@ -19,7 +19,7 @@ FILE = "sqlite:////var/lib/outreach/outreach.db"
 
 def fitted(command: str, invocation: Invocation, url: str = FILE) -> list[str]:
     """Return what is printed in the place of a command."""
-    finding = DiagnosisFinding(code="x", severity="info", why="It is so.", where="here", commands=[command])
+    finding = Problem(code="x", severity="info", message="It is so.", path="here", commands=[command])
     return list(invocation.fitted(finding, url).commands)
 
 

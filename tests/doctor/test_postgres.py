@@ -47,7 +47,7 @@ def changed(url: str, change: LiteralString, back: LiteralString) -> Iterator[No
 def codes(url: str) -> Sequence[str]:
     """Return what is found, without what the server of these tests is."""
     found = diagnose_database(url)
-    assert all((one.commands or one.looks) and one.where for one in found)
+    assert all((one.commands or one.looks) and one.path for one in found)
     every = [one.code for one in found]
     if "database_not_usable" not in every:
         assert every[:2] == UNSAFE

@@ -30,6 +30,9 @@ OF_OTHERS: Final = frozenset(
 )
 """Hooks of gunicorn and Celery, settings of PostgreSQL."""
 
+MAX_ARCHITECTURE_WORDS: Final = 2500
+"""Somebody reads the page in ten minutes, before the first change."""
+
 _REFERENCE: Final = re.compile(r"docs/[\w/-]+\.md(?:#[\w.-]*\w(?:(?:, | and |, and | to )#[\w.-]*\w)*)?")
 _LINK: Final = re.compile(r"\]\((?!https?:|mailto:)([^)\s]*)\)")
 _NAME: Final = re.compile(r"(?<![\w/.{}>:-])((?:[\w-]+/)*[\w-]+\.md)\b")
@@ -150,6 +153,19 @@ def test_every_file_that_a_page_names_is_there() -> None:
         if not any((folder / name).is_file() for folder in folders)
     }
     assert lost_files == set()
+
+
+def test_every_place_that_the_architecture_names_is_there() -> None:
+    """Files and folders from the root: a row that leads nowhere is worse than none."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:outreach|outreach_server|tests|benchmarks|\.ci)/[\w./-]*)`", page)
+    assert len(named) > 100
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_architecture_is_one_short_page() -> None:
+    """Details stand beside the code that they describe."""
+    assert len((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split()) <= MAX_ARCHITECTURE_WORDS
 
 
 def test_every_name_that_a_page_shows_is_in_the_code() -> None:

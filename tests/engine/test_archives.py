@@ -464,7 +464,7 @@ async def test_an_archive_is_not_opened_as_a_database(archived: Place, tmp_path:
                     raise AssertionError
         [finding] = diagnose_database(url)
         assert finding.code == "database_foreign"
-        assert "is an archive of ended campaigns" in finding.why
+        assert "is an archive of ended campaigns" in finding.message
         assert ledger(file) == kept
     assert not check_database(archived.url).is_archive
 

@@ -14,7 +14,7 @@ from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.protocols.storage import Storage
-from outreach.rules.contact_hours import contact_rules_key
+from outreach.rules.holding import contact_rules_key
 from outreach.rules.settlement import RECEIPT_WAIT
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_workspace

@@ -31,7 +31,6 @@ from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
 from outreach.rules.call_settlement import ProviderAnalyser
-from outreach.rules.contact_hours import CONTACT_HOURS
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
@@ -287,7 +286,7 @@ async def test_who_waits_since_a_time_ahead_waits_no_longer_than_who_begins_now(
         (RecipientStatus.WAITING, "retry", HOUR),
         (RecipientStatus.WAITING, "retry", timedelta(minutes=10)),
         (RecipientStatus.WAITING, "deferred", HOUR),
-        (RecipientStatus.WAITING, CONTACT_HOURS, 9 * HOUR),
+        (RecipientStatus.WAITING, "contact_hours", 9 * HOUR),
         (RecipientStatus.IN_PROGRESS, "awaiting_receipt", 5 * HOUR),
         (RecipientStatus.IN_PROGRESS, "awaiting_receipt", 3 * HOUR),
     ]
@@ -375,7 +374,7 @@ async def test_a_takeover_finds_out_that_the_clock_was_set_back(storage: Storage
         (RecipientStatus.WAITING, "retry", timedelta(minutes=15) + TICK, True),
         (RecipientStatus.WAITING, "deferred", timedelta(days=1), False),
         (RecipientStatus.WAITING, "deferred", timedelta(days=1) + TICK, True),
-        (RecipientStatus.WAITING, CONTACT_HOURS, timedelta(days=9), False),
+        (RecipientStatus.WAITING, "contact_hours", timedelta(days=9), False),
         (RecipientStatus.IN_PROGRESS, "awaiting_receipt", RECEIPT, False),
         (RecipientStatus.IN_PROGRESS, "awaiting_receipt", RECEIPT + TICK, True),
     ],
@@ -398,9 +397,11 @@ async def test_waits_that_are_to_be_looked_at_are_not_forgotten_by_whoever_is_pu
     await _given_waits(storage, campaign, [(RecipientStatus.WAITING, "flow", HOUR)])
     other = await recipient(storage, campaign, 1)
     await storage.write(lambda tx: clock_steps.correct_waits(tx, receipt=RECEIPT, epoch=1, now=NOW))
-    postponed = Postponement(recipient=other, due_at=NOW + HOUR, reason=CONTACT_HOURS, rule=TrailRule.CONTACT_HOURS)
+    postponed = Postponement(
+        recipient=other, due_at=NOW + HOUR, reason=TrailRule.CONTACT_HOURS, rule=TrailRule.CONTACT_HOURS
+    )
     await commit(storage, campaign, 9, postponements=[postponed])
-    assert (await recipient(storage, campaign, 1)).reason == CONTACT_HOURS
+    assert (await recipient(storage, campaign, 1)).reason == "contact_hours"
     await _release(storage, campaign, limit=9)
     assert [(await recipient(storage, campaign, position)).due_at for position in range(2)] == [NOW, NOW]
 

@@ -65,8 +65,8 @@ async def beat(storage: Storage, at: datetime) -> None:
 async def holds(engine: Outreach, campaign: Campaign) -> list[tuple[str, datetime | None]]:
     """Return what keeps a campaign from going on, and until when."""
     found = await engine.campaigns.blockers(campaign.workspace_id, campaign.id)
-    assert all(hold.why.endswith(".") for hold in found)
-    return [(hold.by, hold.until) for hold in found]
+    assert all(hold.message.endswith(".") for hold in found)
+    return [(hold.code, hold.until) for hold in found]
 
 
 async def test_what_keeps_a_campaign_from_going_on_is_reported(engine: Outreach, storage: Storage) -> None:

@@ -380,4 +380,4 @@ async def test_a_check_that_is_cancelled_is_an_error_of_the_adapter(open_storage
         with pytest.raises(Aborted, match="CancelledError"):
             await engine.accounts.check(first.id, odd.id)
         found = [one for one in (await engine.diagnose()).findings if one.code == "check_failed"]
-        assert [one.where for one in found] == [f"account {odd.id}"]
+        assert [one.path for one in found] == [f"account {odd.id}"]

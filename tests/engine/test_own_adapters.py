@@ -274,7 +274,7 @@ async def test_a_package_that_is_broken_is_named_and_the_rest_goes_on(
             assert "mycarrier" in {one.name for one in engine.accounts.providers()}
             ready = await engine.readiness()
             assert ready.ready
-            problems = {one.name: one.message for one in ready.adapter_problems}
+            problems = {one.path: one.message for one in ready.adapter_problems}
             assert set(problems) == {"gone", "odd", "analyser", "vonage", "twice"}
             assert "own-things 1.2" in problems["gone"]
             assert "No module named 'no_such_module'" in problems["gone"]

@@ -101,14 +101,15 @@ async def test_the_leases_say_who_dispatches(engine: Outreach, storage: Storage)
     """Nobody ever; another process; nobody since; and no heartbeat of a wrong clock lies ahead of now."""
     told = (await engine.status()).dispatching
     assert (told.by, told.epoch, told.heartbeat_at, told.heartbeat_seconds_ago) == ("no_process", None, None, None)
-    assert told.problem == "No process sends from this database, and none ever has."
+    assert told.problem is not None
+    assert told.problem.message == "No process sends from this database, and none ever has."
     for ago, by in ((10.0, "another_process"), (0.0, "another_process"), (16.0, "no_process"), (-60.0, "")):
         at = NOON - timedelta(seconds=ago)
         await storage.write(lambda tx, at=at: beat(tx, at, epoch=3))  # type: ignore[misc]
         told = (await engine.status()).dispatching
         assert (told.by, told.epoch) == (by or "another_process", 3)
         assert (told.heartbeat_at, told.heartbeat_seconds_ago) == (at, max(ago, 0.0))
-        assert told.problem == (
+        assert (told.problem and told.problem.message) == (
             "No process sends from this database, since 2026-11-18 11:59:44 UTC." if by == "no_process" else None
         )
 
@@ -281,9 +282,9 @@ async def test_what_is_due_and_waits_is_the_lag(engine: Outreach, storage: Stora
     clock.advance(90)
     found = await engine.status(workspace.id)
     assert (found.lag_seconds, found.running[0].lag_seconds) == (90, 90)
-    assert [(one.kind, one.severity) for one in found.findings] == [("no_dispatcher", "critical")]
+    assert [(one.code, one.severity) for one in found.findings] == [("no_dispatcher", "critical")]
     await storage.write(lambda tx: beat(tx, clock.now()))
-    assert [(one.kind, one.severity) for one in (await engine.status()).findings] == [("behind", "warning")]
+    assert [(one.code, one.severity) for one in (await engine.status()).findings] == [("behind", "warning")]
     # A throttle and hours that are over are no lag, nor is a paused campaign.
     hold = make_provider_throttle(workspace_id=workspace.id, provider="twilio", since=NOON, until=NOON + HOUR)
     await storage.write(lambda tx: tx.provider_throttles.put(hold))
@@ -357,7 +358,7 @@ async def test_who_waits_for_the_morning_is_no_lag(open_storage: OpenStorage) ->
         await anyio.sleep(90)
         status = await rig.engine.status()
         assert (status.active_campaigns, status.lag_seconds) == (2, 0)
-        assert [one.kind for one in status.findings] == ["number_held"]
+        assert [one.code for one in status.findings] == ["number_held"]
 
 
 async def test_an_account_that_cannot_be_used_here_is_reported(open_storage: OpenStorage) -> None:

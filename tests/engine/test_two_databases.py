@@ -186,11 +186,11 @@ async def test_the_source_of_db_copy_is_not_dispatched_from(ledger: Ledger) -> N
     for _ in range(2):
         assert await ledger.refusal() == "copied"
     async with Outreach.open(ledger.url) as engine:
-        [finding] = [one for one in (await engine.status()).findings if one.kind == "no_dispatcher"]
-        assert target.url in finding.why
-        assert finding.commands == []
+        [finding] = [one for one in (await engine.status()).findings if one.code == "no_dispatcher"]
+        assert target.url in finding.message
+        assert not finding.commands
         found = {one.code: one for one in (await engine.diagnose()).findings}
-        assert target.url in found["database_copied"].why
+        assert target.url in found["database_copied"].message
         assert not [one for one in found.values() if "outreach-server serve" in one.commands]
 
 

@@ -147,7 +147,8 @@ async def test_a_second_call_is_dropped_where_another_one_would_be_put_off(stora
         )
         wave = attrs.evolve(wave, intents=(), postponements=(held,))
     elif by == "contact_hours":
-        wave = attrs.evolve(wave, intents=[attrs.evolve(one, latest=NOW) for one in wave.intents])
+        closing = Postponement(recipient=rang_out, due_at=NOW, reason="contact_hours", rule=TrailRule.CONTACT_HOURS)
+        wave = attrs.evolve(wave, intents=[attrs.evolve(one, closing=closing) for one in wave.intents])
     committed = await storage.write(lambda tx: commit_wave(tx, wave, clock_now=lambda: NOW))
     after = await recipient(storage, campaign)
     assert (committed.dispatches, committed.changed) == ((), True)

@@ -8,7 +8,7 @@ import pytest
 from outreach.models import CARRIERS
 from outreach.models.account import PROVIDERS
 from outreach.models.base import Channel
-from outreach.models.dispatch import FailureClass
+from outreach.models.dispatch import FAILURE_CLASSES, FailureClass
 from outreach.models.states import CallStatus
 from outreach.providers.voice.elevenlabs import reasons as elevenlabs
 from outreach.providers.voice.retell import reasons as retell
@@ -90,9 +90,9 @@ def test_explanations_are_sentences(provider: str) -> None:
     assert [text for text in sentences(provider) if not (text[0].isupper() and text.endswith("."))] == []
 
 
-def test_every_failure_class_is_explained() -> None:
+def test_every_failure_class_is_in_the_table_and_explained() -> None:
     """Whichever provider it is at, and whatever code it has."""
-    assert set(get_args(FailureClass)) <= set(FAILURE_TEXTS)
+    assert set(FAILURE_CLASSES) == set(get_args(FailureClass)) <= set(FAILURE_TEXTS)
     for reason in FAILURE_TEXTS:
         told = explain(provider="simulator", code="nobody knows", reason=reason)
         assert told is not None

@@ -7,7 +7,7 @@ from importlib import import_module
 from inspect import getsource
 
 from outreach.models import trail
-from outreach.models.trail import TRAIL_RULES, TrailStepKind
+from outreach.models.trail import TrailRule, TrailStepKind
 from tests.reference.markdown import meanings, page, table
 from tests.surface import names_of_testing
 
@@ -36,7 +36,7 @@ def trail_page() -> str:
         "## Steps",
         table(("`what`", "Meaning"), [(f"`{step}`", steps[step]) for step in TrailStepKind]),
         "## Rules",
-        table(("`rule`", "Rule"), [(f"`{rule}`", text) for rule, text in TRAIL_RULES.items()]),
+        table(("`rule`", "Rule"), [(f"`{rule}`", rule.text) for rule in TrailRule]),
     )
 
 

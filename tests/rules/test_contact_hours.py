@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from outreach.models.hours import DAYS, BusinessHours, TimeWindow
 from outreach.rules.contact_hours import (
+    EIGHT_TO_21,
     SEARCH_WINDOW,
     earliest_closing,
     next_common_open,
@@ -61,7 +62,7 @@ def all_open(zones: tuple[str, ...], moment: datetime) -> bool:
 @given(zones, moments)
 def test_the_opening_is_the_first_minute_at_which_every_clock_is_open(zones: tuple[str, ...], now: datetime) -> None:
     """Minute by minute over changes of the clocks, for one zone and for many."""
-    found = next_common_open(zones, now)
+    found = next_common_open(zones, (EIGHT_TO_21,), now)
     horizon = min(found, now + timedelta(days=2)) if found is not None else now + timedelta(days=2)
     moment = now
     while moment < horizon:
@@ -81,7 +82,7 @@ def test_a_campaign_and_a_number_open_at_the_first_minute_at_which_both_are_open
         enabled=True, timezone="America/New_York", schedule=dict.fromkeys(DAYS, (window,)), batch_concurrency=1
     )
     closed = {now.astimezone(ZoneInfo("America/New_York")).date()} if holiday else set[date]()
-    found = next_open_for_both(zones, now, hours, closed)
+    found = next_open_for_both(zones, (EIGHT_TO_21,), now, hours, closed)
 
     def both(moment: datetime) -> bool:
         wall = moment.astimezone(ZoneInfo("America/New_York"))
@@ -100,7 +101,7 @@ def test_a_campaign_and_a_number_open_at_the_first_minute_at_which_both_are_open
 @given(zones, moments)
 def test_the_closing_is_the_first_minute_at_which_a_clock_is_closed(zones: tuple[str, ...], now: datetime) -> None:
     """From an open moment on; a moment that is closed closes at once."""
-    closing = earliest_closing(zones, now)
+    closing = earliest_closing(zones, (EIGHT_TO_21,), now)
     assert closing is not None
     moment = now
     while moment < closing:
@@ -123,13 +124,15 @@ def test_the_closing_is_the_first_minute_at_which_a_clock_is_closed(zones: tuple
 )
 def test_a_number_opens_by_its_own_clocks(phone: str, opening: datetime) -> None:
     """Local eight o'clock, wherever that is: in Hawaii and India it is day when it is night in New York."""
-    assert next_common_open(time_zones_of_phone(phone), datetime(2026, 3, 7, 6, tzinfo=UTC)) == opening
+    assert next_common_open(time_zones_of_phone(phone), (EIGHT_TO_21,), datetime(2026, 3, 7, 6, tzinfo=UTC)) == opening
 
 
 def test_the_clocks_change_the_opening() -> None:
     """Eight in the morning comes an hour earlier by UTC from the day on which the clocks go forward."""
     night = datetime(2026, 3, 8, 5, tzinfo=UTC)
-    assert next_common_open(time_zones_of_phone(NEW_YORK), night) == datetime(2026, 3, 8, 12, tzinfo=UTC)
+    assert next_common_open(time_zones_of_phone(NEW_YORK), (EIGHT_TO_21,), night) == datetime(
+        2026, 3, 8, 12, tzinfo=UTC
+    )
 
 
 def test_nine_in_the_evening_is_closed() -> None:
@@ -137,22 +140,22 @@ def test_nine_in_the_evening_is_closed() -> None:
     zone = time_zones_of_phone(NEW_YORK)
     evening = datetime(2026, 7, 2, 1, tzinfo=UTC)
     just_before = evening - timedelta(microseconds=1)
-    assert next_common_open(zone, just_before) == just_before
-    assert earliest_closing(zone, just_before) == evening
-    assert next_common_open(zone, evening) == evening + timedelta(hours=11)
+    assert next_common_open(zone, (EIGHT_TO_21,), just_before) == just_before
+    assert earliest_closing(zone, (EIGHT_TO_21,), just_before) == evening
+    assert next_common_open(zone, (EIGHT_TO_21,), evening) == evening + timedelta(hours=11)
 
 
 @pytest.mark.parametrize("phone", ["+999123456", "+88213123456", "", "nonsense", "+1"])
 def test_a_number_of_nowhere_has_no_zone_and_never_opens(phone: str) -> None:
     """Field, test 9: what nobody knows is not guessed."""
     assert time_zones_of_phone(phone) == ()
-    assert next_common_open((), CHANGES[0]) is None
+    assert next_common_open((), (EIGHT_TO_21,), CHANGES[0]) is None
 
 
 def test_zones_without_a_common_hour_never_open() -> None:
     """Clocks that are 13 hours or more apart in every direction share no window; the search ends."""
     apart = ("America/New_York", "Asia/Tokyo", "Europe/London", "Pacific/Honolulu")
-    assert next_common_open(apart, CHANGES[-1]) is None
+    assert next_common_open(apart, (EIGHT_TO_21,), CHANGES[-1]) is None
     assert timedelta(days=7) == SEARCH_WINDOW
 
 

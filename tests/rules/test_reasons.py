@@ -3,19 +3,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
+import attrs
 import pytest
 
 from outreach.models.campaign import PauseReason
 from outreach.models.dispatch import FailureClass
+from outreach.models.forecast import BindingRule
 from outreach.models.states import CampaignStatus, MessageStatus
+from outreach.models.trail import HeldBackRule
+from outreach.models.workspace import Workspace
 from outreach.rules.call_settlement import RETRYABLE_OUTCOMES
-from outreach.rules.deciding import UNCLEAR_REPLY
-from outreach.rules.explanations import PAUSE_REASONS, describe_reason
+from outreach.rules.explanations import LIMITS, PAUSE_REASONS, describe_reason
+from outreach.rules.holding import HOLDING_RULES
 from outreach.rules.settlement import TRANSIENT_FAILURES
 
 EITHER: dict[str, Sequence[str | None]] = {
     "pending": [None],
-    "waiting": ["contact_hours", "frequency_cap", "deferred", "withdrawn", "operator_retry", UNCLEAR_REPLY],
+    "waiting": ["deferred", "withdrawn", "operator_retry", *get_args(HeldBackRule)],
     "dispatching": [None],
     "unknown": [
         "timeout",
@@ -64,6 +68,14 @@ def test_every_reason_comes_with_words(channel: str, status: str, reason: str | 
     words = describe_reason(status, reason, channel)  # type: ignore[arg-type]
     assert words
     assert len(words.split()) > 1
+
+
+def test_every_rule_that_holds_contacts_back_is_in_the_table() -> None:
+    """And every limit of a forecast has words; a rule that a setting releases is named as the setting."""
+    assert set(HOLDING_RULES) == set(get_args(HeldBackRule))
+    assert set(LIMITS) == set(get_args(BindingRule))
+    settings = {name for name, rule in HOLDING_RULES.items() if rule.released_by == "setting"}
+    assert settings <= {field.name for field in attrs.fields(Workspace)}
 
 
 def test_every_pause_comes_with_words() -> None:

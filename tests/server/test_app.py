@@ -20,7 +20,7 @@ from outreach.server_support import log_throttle_of
 from outreach.storage.sqlite import lock
 from outreach.testing.clock import ManualClock
 from outreach_server import create_app, running
-from outreach_server.contract import contract_bytes, contract_text
+from outreach_server.contract import contract_bytes
 from tests.contract.document import read_yaml
 from tests.server.conftest import Service, sms_body
 from tests.server.test_managing_tenants import Property
@@ -192,7 +192,7 @@ def test_a_mounted_app_runs_in_its_hosts_lifespan() -> None:
         contract = read_yaml(client.get("/outreach/openapi.yaml").text)
         # Its paths are appended to this: a client that is made from it finds them.
         assert [server["url"] for server in contract["servers"]] == ["/outreach"]
-        assert contract["paths"] == read_yaml(contract_text())["paths"]
+        assert contract["paths"] == read_yaml(contract_bytes().decode())["paths"]
 
 
 @pytest.mark.anyio
@@ -235,7 +235,7 @@ def test_examples_are_accepted_as_they_stand(memory_service: Service) -> None:
     """What the contract shows as a request works, once it names an agent, or what a path needs, that there is."""
     tenant = memory_service.tenant()
     its = Property(memory_service, tenant)
-    contract = read_yaml(contract_text())
+    contract = read_yaml(contract_bytes().decode())
     tried = 0
     for path, item in contract["paths"].items():
         for method, operation in item.items():

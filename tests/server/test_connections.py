@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from outreach import NewWorkspace, NotFound, Outreach
 from outreach_server import create_app
 from outreach_server.bodies import body
-from outreach_server.context import RequestState, set_request_state
+from outreach_server.context import RequestState, Server, set_request_state
 from outreach_server.errors import FaultMiddleware
 from tests.server.conftest import Service, sms_body
 from tests.server.test_bodies import large_body
@@ -204,7 +204,7 @@ async def test_an_answer_that_breaks_in_the_middle_ends_the_connection() -> None
         pass
 
     scope: Scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
-    set_request_state(scope, RequestState(request_id="r"))
+    set_request_state(scope, RequestState(server=Server(max_body_bytes=1), request_id="r"))
     with pytest.raises(ZeroDivisionError):
         await FaultMiddleware(breaking)(scope, receiver(), send)
 

@@ -13,8 +13,9 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
-from outreach_server import create_app, docs, running
-from outreach_server.contract import contract_text
+from outreach_server import create_app, running
+from outreach_server.contract import contract_bytes
+from outreach_server.endpoints import documents
 from tests.contract.document import read_yaml
 from tests.server.conftest import Service
 from tests.server.test_errors import check_envelope
@@ -84,7 +85,7 @@ def test_the_page_may_load_nothing_from_anywhere_else(memory_service: Service) -
     assert set(rules.values()) == {"'none'", "'self'"}
     assert rules["default-src"] == "'none'"
     assert Page(answer.text).inline == []
-    assert f"<title>{read_yaml(contract_text())['info']['title']}</title>" in answer.text
+    assert f"<title>{read_yaml(contract_bytes().decode())['info']['title']}</title>" in answer.text
     assert "{{" not in answer.text
 
 
@@ -99,16 +100,16 @@ def test_a_file_comes_whole_whatever_part_is_asked_for(asked: str) -> None:
     """An error of a range would be the only one without an envelope."""
     answer = TestClient(create_app("memory://")).get("/docs/start.js", headers={"Range": asked})
     assert answer.status_code == 200
-    assert answer.content == docs.page_files()["start.js"].path.read_bytes()
+    assert answer.content == documents.page_files()["start.js"].path.read_bytes()
     assert answer.headers["Accept-Ranges"] == "none"
 
 
 def test_a_missing_viewer_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """An installation without the package is told to be fixed."""
-    monkeypatch.setattr(docs, "find_spec", lambda name: None)
-    docs.page_files.cache_clear()
+    monkeypatch.setattr(documents, "find_spec", lambda name: None)
+    documents.page_files.cache_clear()
     try:
         with pytest.raises(FileNotFoundError, match=r"offapi.*Reinstall outreach"):
-            docs.page_files()
+            documents.page_files()
     finally:
-        docs.page_files.cache_clear()
+        documents.page_files.cache_clear()

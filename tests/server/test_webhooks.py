@@ -149,7 +149,7 @@ def test_a_misdirected_callback_is_warned_of(
     (kept,) = caller.kept()
     assert kept.startswith("misdirected:")
     found = caller.service.run(caller.service.engine.diagnose, network=False)
-    assert [one.where for one in found.findings if one.code == "callback_misdirected"] == [
+    assert [one.path for one in found.findings if one.code == "callback_misdirected"] == [
         f"account {caller.account.id}"
     ]
 

@@ -25,7 +25,7 @@ MAX_SEEDS_OF: Final[Mapping[str, int]] = {
 
 FOUND_BY: Final[Mapping[str, int]] = {
     "a slot recedes after the clock was set back": 157,
-    "the answers of a worker that was replaced are lost": 132,
+    "the answers of a worker that was replaced are lost": 183,
     "permits are not given back": 108,
     "the stops are counted too early": 99,
     "that time which a clock has jumped over counts as passed": 74,

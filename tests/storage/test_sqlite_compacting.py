@@ -193,12 +193,12 @@ async def test_a_full_disk_names_the_databases_that_were_replaced(
     [low] = [one for one in diagnose_file(database) if one.code == "disk_low"]
     removals = [f"rm {kept}", f"rm {restored}"]
     assert [*low.commands] == [*removals, "outreach-server retention run", "outreach-server db compact --delete-old"]
-    assert "Databases that were replaced take" in low.why
+    assert "Databases that were replaced take" in low.message
     kept.unlink()
     restored.unlink()
     [low] = [one for one in diagnose_file(database) if one.code == "disk_low"]
     assert [*low.commands] == ["outreach-server retention run", "outreach-server db compact --delete-old"]
-    assert "that were replaced" not in low.why
+    assert "that were replaced" not in low.message
 
 
 @pytest.mark.parametrize("campaigns", [0, 1])

@@ -128,7 +128,7 @@ async def test_a_database_that_lacks_some_of_them_is_refused_and_left_alone(data
     with pytest.raises(DatabaseOlder, match="Migrate it with the last version that has"):
         await open_and_close(database)
     [finding] = diagnose_file(database)
-    assert (finding.code, "0029_retry_voicemail" in finding.why) == ("database_not_usable", True)
+    assert (finding.code, "0029_retry_voicemail" in finding.message) == ("database_not_usable", True)
     assert digest(database) == before
 
 

@@ -176,7 +176,7 @@ async def test_the_log_of_a_database_that_is_not_there_is_not_deleted(
             await SqliteStorage(database, clock=SystemClock(), create=create).__aenter__()
     assert log_of(database).read_bytes() == log
     (found,) = diagnose_file(database)
-    assert (found.code, "move the log away first" in found.why) == ("database_replaced", True)
+    assert (found.code, "move the log away first" in found.message) == ("database_replaced", True)
     shutil.copy2(moved, database)
     async with SqliteStorage(database, clock=SystemClock()) as storage:
         assert len(await storage.read(subjects)) == 20 * 18

@@ -12,12 +12,12 @@ import attrs
 
 from outreach.core.clock import format_timestamp
 from outreach.core.logged_errors import log_error
-from outreach.errors import ConfigError
+from outreach.errors import ConfigError, Problem
 from outreach.insight.diagnosis.clock import DateWatch
 from outreach.insight.diagnosis.snapshot import LiveAccount
 from outreach.ledger.settling.callbacks import misdirection_of
 from outreach.models.account import ProviderKind, StoredAccount
-from outreach.models.diagnosis import DiagnosisFinding, EngineCode
+from outreach.models.diagnosis import EngineCode
 from outreach.protocols.adapter import AccountCheck, CheckFault
 from outreach.protocols.diagnosis import CallbackSetting, CallbackSettings
 from outreach.providers.connections import AccountConnections
@@ -72,13 +72,13 @@ class AccountExaminer:
         self._adapters = adapters
         self._watch = watch
 
-    async def examine(self, accounts: Sequence[LiveAccount]) -> Sequence[DiagnosisFinding]:
+    async def examine(self, accounts: Sequence[LiveAccount]) -> Sequence[Problem]:
         """Return what is wrong with accounts; those that cannot be opened here are left out.
 
         Raises:
             ConfigError: httpx is not installed.
         """
-        found: dict[str, Sequence[DiagnosisFinding]] = {}
+        found: dict[str, Sequence[Problem]] = {}
         limiter = anyio.CapacityLimiter(_AT_A_TIME)
 
         async def one(live: LiveAccount) -> None:
@@ -96,7 +96,7 @@ class AccountExaminer:
                 tasks.start_soon(one, live)
         return [finding for live in accounts for finding in found[live.account.id]]
 
-    async def _examine(self, live: LiveAccount, http: httpx.AsyncClient) -> Sequence[DiagnosisFinding]:
+    async def _examine(self, live: LiveAccount, http: httpx.AsyncClient) -> Sequence[Problem]:
         account = live.account
         try:
             adapter = self._adapters.adapter(account.provider)
@@ -125,45 +125,45 @@ class AccountExaminer:
         ]
 
 
-def _of_failure(account: StoredAccount, error: Exception) -> DiagnosisFinding:
+def _of_failure(account: StoredAccount, error: Exception) -> Problem:
     log_error(_log, logging.ERROR, "check of an account failed", error=error, extra={"action": "check_failed"})
-    return DiagnosisFinding(
+    return Problem(
         code="check_failed",
         severity="warning",
-        why=f"The adapter for {account.provider} failed: {type(error).__name__}. The log has the traceback.",
-        where=f"account {account.id}",
+        message=f"The adapter for {account.provider} failed: {type(error).__name__}. The log has the traceback.",
+        path=f"account {account.id}",
         workspace_id=account.workspace_id,
         looks=[f"outreach-server accounts check {account.id}"],
     )
 
 
-def _of_check(account: StoredAccount, check: AccountCheck) -> DiagnosisFinding:
+def _of_check(account: StoredAccount, check: AccountCheck) -> Problem:
     code = _CODES[check.fault or "refused"]
     checking = f"outreach-server accounts check {account.id}"
     connecting = f"outreach-server accounts connect {account.workspace_id} {account.provider}"
-    return DiagnosisFinding(
+    return Problem(
         code=code,
         severity="warning",
-        why=check.message,
-        where=f"account {account.id}",
+        message=check.message,
+        path=f"account {account.id}",
         workspace_id=account.workspace_id,
         commands=[connecting] if code == "account_refused" else [],
         looks=[checking],
     )
 
 
-def of_misdirected(accounts: Sequence[LiveAccount]) -> Iterator[DiagnosisFinding]:
+def of_misdirected(accounts: Sequence[LiveAccount]) -> Iterator[Problem]:
     """Yield which accounts lately got callbacks that could not be read because of their address."""
     for live in accounts:
         account = live.account
         for record in live.misdirected:
-            yield DiagnosisFinding(
+            yield Problem(
                 code="callback_misdirected",
                 severity="warning",
-                why=f"A callback of {account.provider} at {format_timestamp(record.received_at)} was not read, because "
-                f"{misdirection_of(record)}. A STOP may have been in it. Enter the account's callback URL there, "
-                "as it is, with POST.",
-                where=f"account {account.id}",
+                message=f"A callback of {account.provider} at {format_timestamp(record.received_at)} was not read, "
+                f"because {misdirection_of(record)}. A STOP may have been in it. Enter the account's callback URL "
+                "there, as it is, with POST.",
+                path=f"account {account.id}",
                 workspace_id=account.workspace_id,
                 looks=[f"outreach-server accounts list {account.workspace_id}"],
             )
@@ -171,7 +171,7 @@ def of_misdirected(accounts: Sequence[LiveAccount]) -> Iterator[DiagnosisFinding
 
 def of_setting(
     account: StoredAccount, kind: ProviderKind, setting: CallbackSetting, ours: str | None
-) -> Iterator[DiagnosisFinding]:
+) -> Iterator[Problem]:
     """Yield what is wrong with a provider's setting; `ours` is our callback URL."""
     code: EngineCode
     if setting.url is None:
@@ -187,11 +187,11 @@ def of_setting(
     if code != "callback_setting_wrong":
         why += f": {_MISSED[kind]}. Enter {ours} there."
     guide = _GUIDES.get(account.provider)
-    yield DiagnosisFinding(
+    yield Problem(
         code=code,
         severity="warning",
-        why=why + (f" See {guide}." if guide else ""),
-        where=f"account {account.id}",
+        message=why + (f" See {guide}." if guide else ""),
+        path=f"account {account.id}",
         workspace_id=account.workspace_id,
         looks=[f"outreach-server accounts list {account.workspace_id}"],
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from outreach.core.clock import Clock
-from outreach.models.diagnosis import DiagnosisFinding
+from outreach.errors import Problem
 
 if TYPE_CHECKING:
     import httpx
@@ -65,7 +65,7 @@ def ahead_of(date: datetime, *, sent: datetime, received: datetime) -> timedelta
     return min(received - date, _NONE)
 
 
-def of_clock(samples: Sequence[ClockSample]) -> Sequence[DiagnosisFinding]:
+def of_clock(samples: Sequence[ClockSample]) -> Sequence[Problem]:
     """Return whether the clock is wrong; where providers disagree, the nearest one counts."""
     nearest = min(samples, key=lambda sample: abs(sample.ahead), default=None)
     if nearest is None or abs(nearest.ahead) <= TOLERANCE:
@@ -73,14 +73,14 @@ def of_clock(samples: Sequence[ClockSample]) -> Sequence[DiagnosisFinding]:
     seconds = abs(nearest.ahead).total_seconds()
     way = "ahead of" if nearest.ahead > _NONE else "behind"
     return [
-        DiagnosisFinding(
+        Problem(
             code="clock_wrong",
             severity="critical" if abs(nearest.ahead) >= FAR else "warning",
-            why=(
+            message=(
                 f"The clock is {seconds:,.0f} s {way} that of {nearest.host}: hours, expiries and the age of callbacks "
                 "are judged by it. Synchronize it."
             ),
-            where="the clock of this machine, or of the database's server",
+            path="the clock of this machine, or of the database's server",
             commands=["sudo timedatectl set-ntp true"],
             looks=["timedatectl timesync-status"],
         )

@@ -14,8 +14,8 @@ import anyio
 
 from outreach.core.command_lines import pip_commands
 from outreach.core.config import PUBLIC_URL_VARIABLE
+from outreach.errors import Problem
 from outreach.models.campaign import Campaign
-from outreach.models.diagnosis import DiagnosisFinding
 
 RESOLVE_SECONDS: Final = 5.0
 
@@ -31,25 +31,25 @@ async def resolve(host: str) -> Sequence[str]:
     return [str(found[4][0]) for found in await anyio.getaddrinfo(host, 443)]
 
 
-def of_key_file(exposed: Path | None) -> Iterator[DiagnosisFinding]:
+def of_key_file(exposed: Path | None) -> Iterator[Problem]:
     """Yield that the key file beside the database is refused, because others may read it.
 
     Args:
         exposed: That file; None where the key comes from elsewhere, or no other user may read it.
     """
     if exposed is not None:
-        yield DiagnosisFinding(
+        yield Problem(
             code="key_exposed",
             severity="critical",
-            why=(
+            message=(
                 f"Others may read the key {str(exposed)!r}, which is refused therefore: no account can be used with it."
             ),
-            where=str(exposed),
+            path=str(exposed),
             commands=[f"chmod 600 {shlex.quote(str(exposed))}"],
         )
 
 
-async def of_public_url(url: str | None, *, resolve: Resolve | None) -> Sequence[DiagnosisFinding]:
+async def of_public_url(url: str | None, *, resolve: Resolve | None) -> Sequence[Problem]:
     """Return what is wrong with the address that providers call back.
 
     Args:
@@ -59,14 +59,14 @@ async def of_public_url(url: str | None, *, resolve: Resolve | None) -> Sequence
     setting = "outreach-server config"
     if url is None:
         return [
-            DiagnosisFinding(
+            Problem(
                 code="public_url_missing",
                 severity="warning",
-                why=(
+                message=(
                     f"Live accounts are connected, and {PUBLIC_URL_VARIABLE} is not set: no receipt, no reply and no "
                     "STOP comes in, but for what is polled. Set it for every server and for this command."
                 ),
-                where=PUBLIC_URL_VARIABLE,
+                path=PUBLIC_URL_VARIABLE,
                 commands=[f"export {PUBLIC_URL_VARIABLE}=https://outreach.example.com"],
                 looks=[setting],
             )
@@ -83,11 +83,11 @@ async def of_public_url(url: str | None, *, resolve: Resolve | None) -> Sequence
             found = await _resolved(host, resolve)
             if found is None:
                 return [
-                    DiagnosisFinding(
+                    Problem(
                         code="public_url_unresolvable",
                         severity="warning",
-                        why=f"The public address {url} has a host that this machine cannot resolve: {host}.",
-                        where=url,
+                        message=f"The public address {url} has a host that this machine cannot resolve: {host}.",
+                        path=url,
                         looks=[f"getent ahosts {shlex.quote(host)}"],
                     )
                 ]
@@ -95,11 +95,11 @@ async def of_public_url(url: str | None, *, resolve: Resolve | None) -> Sequence
     if any(ipaddress.ip_address(address.partition("%")[0]).is_global for address in addresses):
         return []
     return [
-        DiagnosisFinding(
+        Problem(
             code="public_url_local",
             severity="warning",
-            why=f"The public address {url} leads to {addresses[0]}, which no provider can reach.",
-            where=url,
+            message=f"The public address {url} leads to {addresses[0]}, which no provider can reach.",
+            path=url,
             commands=[f"export {PUBLIC_URL_VARIABLE}=https://outreach.example.com"],
             looks=[setting],
         )
@@ -115,21 +115,21 @@ async def _resolved(host: str, resolve: Resolve) -> Sequence[str] | None:
     return None
 
 
-def of_time_zones(zones: Sequence[str] = ZONES) -> Iterator[DiagnosisFinding]:
+def of_time_zones(zones: Sequence[str] = ZONES) -> Iterator[Problem]:
     """Yield that the data of time zones are missing."""
     for name in zones:
         try:
             # Not one that was loaded before.
             zoneinfo.ZoneInfo.no_cache(name)
         except (KeyError, OSError, ValueError) as error:
-            yield DiagnosisFinding(
+            yield Problem(
                 code="time_zones_missing",
                 severity="critical",
-                why=(
+                message=(
                     f"The time zone {name} cannot be read ({type(error).__name__}): business hours and contact hours "
                     "cannot be judged."
                 ),
-                where="the package tzdata",
+                path="the package tzdata",
                 # Python reads the system's data where the package has none.
                 commands=[
                     *pip_commands("install", "--upgrade", "--force-reinstall", "tzdata"),
@@ -139,17 +139,17 @@ def of_time_zones(zones: Sequence[str] = ZONES) -> Iterator[DiagnosisFinding]:
             return
 
 
-def of_senders(campaigns: Sequence[Campaign]) -> Iterator[DiagnosisFinding]:
+def of_senders(campaigns: Sequence[Campaign]) -> Iterator[Problem]:
     """Yield the campaigns to which nobody can reply."""
     for campaign in campaigns:
-        yield DiagnosisFinding(
+        yield Problem(
             code="sender_takes_no_replies",
             severity="info",
-            why=(
+            message=(
                 f"Campaign {campaign.name!r} sends as {campaign.from_number!r}, to which nobody can reply: no STOP can "
                 "come back. Tell people another way to opt out, and add their numbers to the register."
             ),
-            where=f"campaign {campaign.id}",
+            path=f"campaign {campaign.id}",
             workspace_id=campaign.workspace_id,
             commands=[f"outreach-server unsubscribes import {campaign.workspace_id} FILE"],
         )

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import anyio
 
 from outreach.core.command_lines import naming_database
-from outreach.core.logged_errors import log_error
 from outreach.core.vault import Vault
-from outreach.errors import ConfigError, OutreachError, StorageError
+from outreach.errors import ConfigError, Problem
 from outreach.insight.diagnosis import environment, work
 from outreach.insight.diagnosis.accounts import AccountExaminer, of_misdirected
+from outreach.insight.diagnosis.checks import Check, run_checks
 from outreach.insight.diagnosis.clock import DateWatch, of_clock
 from outreach.insight.diagnosis.snapshot import MAX_ACCOUNTS, Snapshot, take_snapshot
 from outreach.insight.status import StatusQuery
 from outreach.models.account import StoredAccount
-from outreach.models.diagnosis import Diagnosis, DiagnosisFinding
+from outreach.models.diagnosis import Diagnosis
 from outreach.models.states import CampaignStatus
 from outreach.models.status import EngineStatus
 from outreach.protocols.diagnosis import DiagnosableStorage
@@ -26,8 +25,6 @@ from outreach.protocols.storage import Storage
 from outreach.providers.connections import AccountConnections
 from outreach.services.campaigns.start_checks import find_misread_numbers
 from outreach.services.context import ServiceContext
-
-_log = logging.getLogger(__name__)
 
 CHECK_SECONDS: Final = 50.0
 """How long one check may take. Those of the database run at the same time, and then those of the environment."""
@@ -46,8 +43,6 @@ _MAY_STILL_SEND: Final = frozenset(
 _MAX_CAMPAIGNS: Final = 100
 _MAX_CONTACTS: Final = 1_000
 """How many campaigns are looked at for misread numbers, and how many contacts of each."""
-
-Check = Callable[[], Awaitable[Sequence[DiagnosisFinding]]]
 
 
 class DiagnosisQuery:
@@ -86,7 +81,7 @@ class DiagnosisQuery:
         now = self._context.now()
         read: list[tuple[EngineStatus, Snapshot]] = []
 
-        async def reading() -> Sequence[DiagnosisFinding]:
+        async def reading() -> Sequence[Problem]:
             read.append(await self._read())
             return self._of_data(*read[0])
 
@@ -97,7 +92,8 @@ class DiagnosisQuery:
                 "the data": reading,
                 "time zones": self._of_time_zones,
                 "the numbers of contacts": self._of_contacts,
-            }
+            },
+            CHECK_SECONDS,
         )
         if read and read[0][1].live:
             snapshot = read[0][1]
@@ -111,18 +107,17 @@ class DiagnosisQuery:
                 skipped.append(_OFFLINE)
             if network and snapshot.more_accounts:
                 skipped.append(f"Only the first {MAX_ACCOUNTS} accounts were looked at.")
-            found = [*found, *await run_checks(checks)]
-        told = [one.mapped(self._named) for one in without_repetition(found)]
-        return Diagnosis(at=now).plus(told, skipped=skipped)
+            found = [*found, *await run_checks(checks, CHECK_SECONDS)]
+        found = without_repetition(found)
+        if self._url is not None:
+            found = [naming_database(one, self._url) for one in found]
+        return Diagnosis(at=now).plus(found, skipped=skipped)
 
     def _name_database(self, url: str) -> None:
         """Have the commands of findings name a database by its URL, so that they work wherever they are typed."""
         self._url = url
 
-    def _named(self, command: str) -> str:
-        return command if self._url is None else naming_database(command, self._url)
-
-    async def _of_database(self) -> Sequence[DiagnosisFinding]:
+    async def _of_database(self) -> Sequence[Problem]:
         return await self._storage.diagnose() if isinstance(self._storage, DiagnosableStorage) else ()
 
     async def _read(self) -> tuple[EngineStatus, Snapshot]:
@@ -133,10 +128,9 @@ class DiagnosisQuery:
         )
         return status, snapshot
 
-    def _of_data(self, status: EngineStatus, snapshot: Snapshot) -> Sequence[DiagnosisFinding]:
-        key_problem = self._vault.problem() if status.accounts else None
+    def _of_data(self, status: EngineStatus, snapshot: Snapshot) -> Sequence[Problem]:
         return [
-            *work.of_status(status, key_problem=key_problem),
+            *work.of_status(status, self._vault),
             *work.of_work(status, snapshot, self._context.config, self._context.storage.home()),
             *environment.of_key_file(self._vault.exposed_file()),
             *self._of_rekeying(snapshot),
@@ -144,15 +138,15 @@ class DiagnosisQuery:
             *of_misdirected(snapshot.live),
         ]
 
-    def _of_rekeying(self, snapshot: Snapshot) -> Iterator[DiagnosisFinding]:
+    def _of_rekeying(self, snapshot: Snapshot) -> Iterator[Problem]:
         # Of every workspace: without their key those of a suspended one or of a sandbox are lost as well.
         older = sum(self._needs_older_key(account) for account in snapshot.accounts)
         if older:
-            yield DiagnosisFinding(
+            yield Problem(
                 code="rekey_unfinished",
                 severity="info",
-                why=f"An older key than the first is needed for {older} accounts: it cannot be taken away yet.",
-                where="the secret key",
+                message=f"An older key than the first is needed for {older} accounts: it cannot be taken away yet.",
+                path="the secret key",
                 commands=["outreach-server accounts rekey"],
             )
 
@@ -164,65 +158,25 @@ class DiagnosisQuery:
             # `account_not_usable` or `key_not_usable` reports that, the former for the listed accounts.
             return False
 
-    async def _of_time_zones(self) -> Sequence[DiagnosisFinding]:
+    async def _of_time_zones(self) -> Sequence[Problem]:
         return await anyio.to_thread.run_sync(lambda: list(environment.of_time_zones()))
 
-    async def _of_contacts(self) -> Sequence[DiagnosisFinding]:
+    async def _of_contacts(self) -> Sequence[Problem]:
         campaigns = await self._context.storage.read(lambda tx: tx.campaigns.in_status(_MAY_STILL_SEND))
-        found: list[DiagnosisFinding] = []
+        found: list[Problem] = []
         for one in campaigns[:_MAX_CAMPAIGNS]:
             misread = await find_misread_numbers(self._context, one.workspace_id, one.id, limit=_MAX_CONTACTS)
             found += work.of_misread_numbers(one, misread)
         return found
 
-    async def _of_accounts(self, snapshot: Snapshot) -> Sequence[DiagnosisFinding]:
+    async def _of_accounts(self, snapshot: Snapshot) -> Sequence[Problem]:
         watch = DateWatch(self._context.clock)
         examiner = AccountExaminer(self._connections, self._context.adapters, watch)
         found = await examiner.examine(snapshot.live)
         return [*of_clock(watch.samples), *found]
 
 
-async def run_checks(checks: dict[str, Check]) -> Sequence[DiagnosisFinding]:
-    """Run checks side by side; one that fails or takes too long is a finding."""
-    found: dict[str, Sequence[DiagnosisFinding]] = {}
-
-    async def one(name: str, check: Check) -> None:
-        why = f"The check of {name} was not done within {CHECK_SECONDS:g} s."
-        try:
-            with anyio.move_on_after(CHECK_SECONDS):
-                found[name] = await check()
-                return
-        except StorageError as error:
-            found[name] = [_unusable(error)]
-            return
-        except OutreachError as error:
-            why = error.message
-        except Exception as error:  # whatever is broken, the other checks go on
-            log_error(_log, logging.ERROR, "check failed: %s", name, error=error, extra={"action": "check_failed"})
-            why = f"The check of {name} failed: {type(error).__name__}. The log has the traceback."
-        found[name] = [
-            DiagnosisFinding(
-                code="check_failed", severity="warning", why=why, where=name, looks=["outreach-server doctor"]
-            )
-        ]
-
-    async with anyio.create_task_group() as tasks:
-        for name, check in checks.items():
-            tasks.start_soon(one, name, check)
-    return [finding for name in checks for finding in found[name]]
-
-
-def _unusable(error: StorageError) -> DiagnosisFinding:
-    return DiagnosisFinding(
-        code="database_not_usable",
-        severity="critical",
-        why=error.message,
-        where="the database",
-        looks=["outreach-server db check"],
-    )
-
-
-def without_repetition(found: Sequence[DiagnosisFinding]) -> Sequence[DiagnosisFinding]:
+def without_repetition(found: Sequence[Problem]) -> Sequence[Problem]:
     """Leave out that the database is not usable where another finding says why, and the effects of an exposed key."""
     codes = {finding.code for finding in found}
     left_out = {"key_not_usable"} if "key_exposed" in codes else set()

@@ -2,94 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
+import attrs
+
 from outreach.core.clock import format_timestamp
-from outreach.core.command_lines import pip_commands
+from outreach.core.command_lines import SERVE
 from outreach.core.config import EngineConfig
-from outreach.core.vault import KeyProblem
+from outreach.core.vault import Vault
+from outreach.errors import Problem
 from outreach.insight.diagnosis.snapshot import Snapshot
 from outreach.ledger.leases.leases import copied_text, quarantine_of
 from outreach.models.campaign import Campaign
-from outreach.models.diagnosis import DiagnosisFinding, EngineCode
-from outreach.models.status import EngineStatus, FindingKind, StatusFinding
+from outreach.models.status import EngineStatus
 from outreach.models.work import COPIED_FROM, DatabaseHome
 from outreach.rules.misread_numbers import MisreadNumbers
 from outreach.rules.opening import local_text
+from outreach.rules.status_findings import HEALTH
 
-_CODES: Final[Mapping[FindingKind, EngineCode]] = {
-    "no_dispatcher": "no_dispatcher",
-    "behind": "behind",
-    "adapter_not_usable": "adapter_not_usable",
-    "account_not_usable": "account_not_usable",
-    "campaign_paused": "campaign_paused",
-    "number_held": "number_held",
+_SUBJECTS: Final = {
+    "no_dispatcher": "the database",
+    "behind": "the database",
+    "adapter_not_usable": "adapter {}",
+    "account_not_usable": "account {}",
+    "campaign_paused": "campaign {}",
+    "number_held": "number {}",
 }
-"""The disk is looked at with the database; requests in doubt count when their deadline is over."""
+"""What problems of the status are about. The others are found more exactly: the disk is looked at with the database,
+and requests in doubt count when their deadline is over."""
 
-_HEALTH: Final = "outreach-server healthcheck --ready"
 
-
-def of_status(status: EngineStatus, *, key_problem: KeyProblem | None) -> Iterator[DiagnosisFinding]:
-    """Yield the findings of the status.
-
-    Args:
-        status: The status of all workspaces.
-        key_problem: Why no credentials can be decrypted; None if there is a key.
-    """
+def of_status(status: EngineStatus, vault: Vault) -> Iterator[Problem]:
+    """Yield the problems of the status of all workspaces, and that no credentials can be decrypted."""
+    no_key = vault.problem() if status.accounts else None
     unusable = {account.id for account in status.accounts if account.installed}
-    if key_problem is not None and unusable:
-        connecting = [command for one in status.findings if one.id in unusable for command in one.commands]
-        yield DiagnosisFinding(
-            code="key_not_usable",
-            severity="critical",
-            why=f"No account can be used. {key_problem.why}",
-            where=key_problem.where,
-            # Only where a key is made can an account be connected without the one that is missing.
-            commands=[*key_problem.commands, *(connecting if key_problem.made else ())],
-        )
-    for finding in status.findings:
-        if finding.kind not in _CODES or (key_problem is not None and finding.id in unusable):
-            continue
-        yield DiagnosisFinding(
-            code=_CODES[finding.kind],
-            severity=finding.severity,
-            why=finding.why,
-            where=_place_of(finding),
-            workspace_id=finding.workspace_id,
-            commands=finding.commands,
-            looks=() if finding.commands else _looks(finding),
-        )
-
-
-def _looks(finding: StatusFinding) -> Sequence[str]:
-    match finding.kind:
-        case "no_dispatcher":
-            return ["outreach-server status"]
-        case "behind":
-            return [_HEALTH]
-        case "adapter_not_usable":
-            return pip_commands("check") or ["outreach-server --version"]
-        case _:
-            # An account without an adapter: which package brings it is not known here.
-            return [f"outreach-server accounts list {finding.workspace_id}"]
-
-
-def _place_of(finding: StatusFinding) -> str:
-    things: Mapping[FindingKind, str] = {
-        "adapter_not_usable": "adapter",
-        "account_not_usable": "account",
-        "campaign_paused": "campaign",
-        "number_held": "number",
-    }
-    return f"{things[finding.kind]} {finding.id}" if finding.kind in things else "the database"
+    if no_key is not None and unusable:
+        connecting = [command for one in status.findings if one.path in unusable for command in one.commands]
+        # Only where a key is made can an account be connected without the one that is missing.
+        commands = [*no_key.commands, *(connecting if vault.makes_key() else ())]
+        yield attrs.evolve(no_key, message=f"No account can be used. {no_key.message}", commands=commands)
+    for one in status.findings:
+        if one.code in _SUBJECTS and (no_key is None or one.path not in unusable):
+            yield attrs.evolve(one, path=_SUBJECTS[one.code].format(one.path))
 
 
 def of_work(
     status: EngineStatus, snapshot: Snapshot, config: EngineConfig, home: DatabaseHome | None
-) -> Iterator[DiagnosisFinding]:
+) -> Iterator[Problem]:
     """Yield what is stuck, and what a copied database would do.
 
     Args:
@@ -101,23 +62,23 @@ def of_work(
     deadline = timedelta(seconds=config.reconcile_deadline_seconds + 2 * config.reconcile_interval_seconds)
     for group in status.unknown:
         if status.at - group.since > deadline:
-            yield DiagnosisFinding(
+            yield Problem(
                 code="requests_overdue",
                 severity="warning",
-                why=(
+                message=(
                     f"{group.count} requests to providers have an unknown outcome, the oldest since "
                     f"{format_timestamp(group.since)}: their deadline is over, and nobody has ended them."
                 ),
-                where=f"workspace {group.workspace_id}",
+                path=f"workspace {group.workspace_id}",
                 workspace_id=group.workspace_id,
                 looks=[f"outreach-server dispatches unknown {group.workspace_id}"],
             )
     for listed in snapshot.archives:
-        yield DiagnosisFinding(
+        yield Problem(
             code="archive_missing",
             severity="warning",
-            why=listed.problem or "",
-            where=listed.archive.file,
+            message=listed.problem or "",
+            path=listed.archive.file,
             commands=[listed.command] if listed.command is not None else [],
             looks=["outreach-server db archives"],
         )
@@ -128,41 +89,41 @@ def of_work(
     for campaign in snapshot.overdue:
         at = campaign.scheduled_start_at
         start = "" if at is None else f" at {local_text(at, campaign.timezone)}"
-        yield DiagnosisFinding(
+        yield Problem(
             code="campaign_overdue",
             severity="warning",
-            why=(
+            message=(
                 f"Campaign {campaign.name!r} was to start{start}, and has not although a process dispatches. The "
                 "log of that process says why."
             ),
-            where=f"campaign {campaign.id}",
+            path=f"campaign {campaign.id}",
             workspace_id=campaign.workspace_id,
-            looks=[f"outreach-server campaigns show {campaign.id}", _HEALTH],
+            looks=[f"outreach-server campaigns show {campaign.id}", HEALTH],
         )
     for claim in snapshot.lost_claims:
-        yield DiagnosisFinding(
+        yield Problem(
             code="orphaned_claims",
             severity="warning",
-            why=(
+            message=(
                 f"{claim.subject} is claimed by the worker of epoch {claim.epoch}, which is not there: nobody else "
                 "drives it. Stop every server, and start them anew: the first one frees all claims."
             ),
-            where=f"claim {claim.subject}",
+            path=f"claim {claim.subject}",
             workspace_id=claim.workspace_id,
-            commands=["outreach-server serve"],
+            commands=[SERVE],
         )
 
 
-def _of_copies(snapshot: Snapshot, home: DatabaseHome | None) -> Iterator[DiagnosisFinding]:
+def _of_copies(snapshot: Snapshot, home: DatabaseHome | None) -> Iterator[Problem]:
     """Yield why the next process that dispatches will pause the campaigns first."""
     after = "The next process that dispatches pauses its running campaigns: look at each one, and resume it."
     known = snapshot.known_home
     if known is not None and known.copied_to is not None:
-        yield DiagnosisFinding(
+        yield Problem(
             code="database_copied",
             severity="critical",
-            why=copied_text(known.copied_to),
-            where=home.path if home is not None else "the database",
+            message=copied_text(known.copied_to),
+            path=home.path if home is not None else "the database",
             looks=["outreach-server status"],
         )
         return
@@ -172,36 +133,36 @@ def _of_copies(snapshot: Snapshot, home: DatabaseHome | None) -> Iterator[Diagno
         last = f"was last dispatched from {where}: it may be a copy"
         if known.machine == COPIED_FROM:
             last = f"is a copy, which `db copy` has made of {known.path}"
-        yield DiagnosisFinding(
+        yield Problem(
             code="database_moved",
             severity="warning",
-            why=f"The database {last}. {after}",
-            where=home.path if home is not None else "the database",
-            commands=["outreach-server serve"],
+            message=f"The database {last}. {after}",
+            path=home.path if home is not None else "the database",
+            commands=[SERVE],
             looks=["outreach-server status"],
         )
     elif reason == "restored" or snapshot.is_behind:
-        yield DiagnosisFinding(
+        yield Problem(
             code="database_restored",
             severity="warning",
-            why=(
+            message=(
                 "The database is older than what was sent from it: it is a restored backup, or its log was deleted. "
                 f"{after}"
             ),
-            where=home.path if home is not None else "the database",
-            commands=["outreach-server serve"],
+            path=home.path if home is not None else "the database",
+            commands=[SERVE],
             looks=["outreach-server status"],
         )
 
 
-def of_misread_numbers(campaign: Campaign, found: MisreadNumbers) -> Iterator[DiagnosisFinding]:
+def of_misread_numbers(campaign: Campaign, found: MisreadNumbers) -> Iterator[Problem]:
     """Yield that contacts of a campaign may have been loaded under a wrong number."""
     for warning in found.warnings():
-        yield DiagnosisFinding(
+        yield Problem(
             code="numbers_misread",
             severity="warning",
-            why=f"Campaign {campaign.name!r}: {warning.message}",
-            where=f"campaign {campaign.id}",
+            message=f"Campaign {campaign.name!r}: {warning.message}",
+            path=f"campaign {campaign.id}",
             workspace_id=campaign.workspace_id,
             looks=[
                 f"outreach-server campaigns preflight {campaign.id}",

@@ -1,7 +1,8 @@
 """Moving the ledgers of campaigns from one SQLite connection's database into the one that is attached to it.
 
 Every slice is committed in the archive, then compared and deleted in the database in one transaction: whenever a
-process is killed, each row is in one of both files or in both. Run again, it goes on.
+process is killed, each row is in one of both files or in both. Run again, it goes on. While `archived_campaigns.state`
+is `copying` the database counts, from `moving` on the archive does.
 """
 
 from __future__ import annotations

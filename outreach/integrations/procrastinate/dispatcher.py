@@ -1,4 +1,8 @@
-"""The dispatcher whose slices are jobs of Procrastinate."""
+"""The dispatcher whose slices are jobs of Procrastinate.
+
+Triggers defer the jobs, rather than the storage: so no process can forget one. A failed job is no state of its unit:
+the periodic task gives a new job to whatever is due and has none.
+"""
 
 from __future__ import annotations
 

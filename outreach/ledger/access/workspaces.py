@@ -11,7 +11,7 @@ from outreach.ledger.campaigns import trail
 from outreach.ledger.common import record_audit, wake_running_campaigns, workspace_of
 from outreach.models.base import set_fields
 from outreach.models.workspace import ApiAccess, ApiKey, Workspace, WorkspaceUpdate
-from outreach.rules.contact_hours import contact_rules_key
+from outreach.rules.holding import contact_rules_key
 from outreach.storage.unit_of_work import Transaction
 
 

@@ -13,7 +13,7 @@ from outreach.ledger.campaigns.recipients import put_recipient
 from outreach.ledger.campaigns.transitions import complete_if_done, move
 from outreach.ledger.common import campaign_unit, provider_of
 from outreach.models.campaign import Campaign, Counters, PauseReason
-from outreach.models.dispatch import Dispatch
+from outreach.models.dispatch import FAILURE_CLASSES, Dispatch
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.trail import TrailRule
@@ -23,12 +23,6 @@ from outreach.storage.unit_of_work import Transaction
 
 _FAR_FUTURE: Final = timedelta(days=3650)
 """Later than anything is due."""
-
-_ACCOUNT_FAILURES: Final[dict[str, PauseReason]] = {
-    "provider_auth": "provider_auth",
-    "provider_funds": "provider_funds",
-}
-"""Failures of the whole account, which every campaign of the account shares."""
 
 
 def close_open_recipients(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
@@ -92,7 +86,8 @@ def charge(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
     """
     if not counts_against_budget(dispatch):
         return
-    account = _ACCOUNT_FAILURES.get(dispatch.reason or "")
+    traits = FAILURE_CLASSES.get(dispatch.reason or "")
+    account = None if traits is None else traits.pauses
     if account is not None:
         if provider_throttles.has_old_credentials(tx, dispatch, now):
             # The operator has replaced them, and may have resumed the campaigns already.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from outreach.errors import AccountMissing, ErrorDetail
+from outreach.errors import AccountMissing, Problem
 from outreach.ledger.campaigns.recipients import steps_of
 from outreach.ledger.common import settings_of, workspace_of
 from outreach.models.campaign import Campaign
@@ -66,7 +66,7 @@ def _names_with_values(tx: Transaction, campaign: Campaign) -> Sequence[str]:
     return (*CONTACT_FIELDS, *(campaign.variable_names or ()), *field_columns(campaign), *declared)
 
 
-def start_warnings(tx: Transaction, campaign: Campaign) -> tuple[ErrorDetail, ...]:
+def start_warnings(tx: Transaction, campaign: Campaign) -> tuple[Problem, ...]:
     """Return what does not prevent a start, but is most likely a mistake."""
     workspace = workspace_of(tx, campaign.workspace_id)
     # What a sandbox only warns of prevents the start of a live campaign.
@@ -77,7 +77,7 @@ def start_warnings(tx: Transaction, campaign: Campaign) -> tuple[ErrorDetail, ..
     return (*senders, *wording_warnings(templates_of(tx, campaign), footer, campaign.from_number))
 
 
-def sender_problems(tx: Transaction, campaign: Campaign) -> Sequence[ErrorDetail]:
+def sender_problems(tx: Transaction, campaign: Campaign) -> Sequence[Problem]:
     """Return which numbers a campaign sends or calls from that are not those of its workspace.
 
     Names, short codes and identifiers of a provider are not looked up.
@@ -89,10 +89,10 @@ def sender_problems(tx: Transaction, campaign: Campaign) -> Sequence[ErrorDetail
     if phone is None or tx.numbers.of_line(workspace.id, phone) is not None:
         return ()
     words = f"Its sending number {phone} is not a number of the workspace: add it, or send from one that is."
-    return (ErrorDetail("from_number", words),)
+    return (Problem(path="from_number", message=words),)
 
 
-def _caller_id_problems(tx: Transaction, campaign: Campaign) -> Sequence[ErrorDetail]:
+def _caller_id_problems(tx: Transaction, campaign: Campaign) -> Sequence[Problem]:
     """Return why calls would show another number than the ledger names."""
     found = []
     for index, entry in enumerate((campaign.cli_group or ()) if campaign.cli_mode == "group" else ()):
@@ -103,29 +103,30 @@ def _caller_id_problems(tx: Transaction, campaign: Campaign) -> Sequence[ErrorDe
             message = f"{entry.phone} of its caller-ID group is not a number of the workspace: add it first."
         else:
             continue
-        found.append(ErrorDetail(f"cli_group_config[{index}]", message))
+        found.append(Problem(path=f"cli_group_config[{index}]", message=message))
     return found
 
 
-def missing_account(tx: Transaction, workspace: Workspace, provider: str) -> ErrorDetail | None:
+def missing_account(tx: Transaction, workspace: Workspace, provider: str) -> Problem | None:
     """Return the error if a workspace has no account for a provider, or None."""
     if workspace.mode is WorkspaceMode.SANDBOX:
         return None
     if provider == "simulator":
-        return ErrorDetail(
-            "agent.provider",
-            "The workspace is live and the simulator is for sandboxes only: use an agent with a real voice provider.",
+        return Problem(
+            path="agent.provider",
+            message="The workspace is live and the simulator is for sandboxes only: use an agent with a real voice "
+            "provider.",
         )
     if tx.accounts.of_provider(workspace.id, provider) is None:
-        return ErrorDetail(f"account.{provider}", f"The workspace is live and has no account at {provider}.")
+        return Problem(path=f"account.{provider}", message=f"The workspace is live and has no account at {provider}.")
     return None
 
 
-def not_installed(workspace: Workspace, provider: str, adapters: Adapters) -> ErrorDetail | None:
+def not_installed(workspace: Workspace, provider: str, adapters: Adapters) -> Problem | None:
     """Return that the adapter of a live workspace's provider is not installed here; None if it is."""
     if workspace.mode is WorkspaceMode.SANDBOX or provider == "simulator" or adapters.kind(provider) is not None:
         return None
-    return ErrorDetail(f"account.{provider}", adapters.missing(provider))
+    return Problem(path=f"account.{provider}", message=adapters.missing(provider))
 
 
 def require_account(tx: Transaction, workspace: Workspace, provider: str, adapters: Adapters) -> None:

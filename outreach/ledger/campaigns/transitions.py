@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from outreach.core.clock import is_zone
-from outreach.errors import CannotStart, ErrorDetail, IllegalTransition
+from outreach.errors import CannotStart, IllegalTransition, Problem
 from outreach.ledger.campaigns import trail
 from outreach.ledger.campaigns.setup import missing_account, sender_problems, unknown_placeholders
 from outreach.ledger.common import (
@@ -111,8 +111,8 @@ def start(
     now: datetime,
     actor: str,
     allow_unknown_placeholders: bool = False,
-    unsendable_text: ErrorDetail | None = None,
-    caller_id_problems: Sequence[ErrorDetail] = (),
+    unsendable_text: Problem | None = None,
+    caller_id_problems: Sequence[Problem] = (),
 ) -> Campaign:
     """Start a ready campaign: it becomes active, or scheduled if its start lies ahead.
 
@@ -151,7 +151,7 @@ def setup_status(tx: Transaction, campaign: Campaign) -> CampaignStatus:
     return CampaignStatus.DRAFT if missing_setup(tx, campaign) else CampaignStatus.READY
 
 
-def missing_setup(tx: Transaction, campaign: Campaign) -> tuple[ErrorDetail, ...]:
+def missing_setup(tx: Transaction, campaign: Campaign) -> tuple[Problem, ...]:
     """Return what a campaign still needs before it is ready."""
     return missing_requirements(campaign, _agent_of(tx, campaign))
 
@@ -191,7 +191,7 @@ def resume(
     *,
     now: datetime,
     actor: str,
-    caller_id_problems: Sequence[ErrorDetail] = (),
+    caller_id_problems: Sequence[Problem] = (),
 ) -> Campaign:
     """Resume a paused campaign: it becomes active, or scheduled if its start lies ahead; raises as `start` does."""
     campaign = campaign_of(tx, workspace_id, campaign_id)
@@ -352,9 +352,9 @@ def start_obstacles(
     now: datetime,
     *,
     allow_unknown_placeholders: bool = False,
-    unsendable_text: ErrorDetail | None = None,
-    caller_id_problems: Sequence[ErrorDetail] = (),
-) -> tuple[ErrorDetail, ...]:
+    unsendable_text: Problem | None = None,
+    caller_id_problems: Sequence[Problem] = (),
+) -> tuple[Problem, ...]:
     """Return every obstacle to a campaign's first start. See `start` for the arguments."""
     missing = missing_setup(tx, campaign)
     # A draft without a text is reported as such, not as having an unsendable text.
@@ -369,16 +369,16 @@ def start_obstacles(
     )
 
 
-def _setting_problems(tx: Transaction, campaign: Campaign, now: datetime) -> list[ErrorDetail]:
+def _setting_problems(tx: Transaction, campaign: Campaign, now: datetime) -> list[Problem]:
     found = []
     if campaign.scheduled_expires_at is not None and now >= campaign.scheduled_expires_at:
-        found.append(ErrorDetail("scheduled_expires_at", "Its scheduled_expires_at has passed."))
+        found.append(Problem(path="scheduled_expires_at", message="Its scheduled_expires_at has passed."))
     hours = campaign.business_hours
     if hours is not None and not is_zone(hours.timezone):
         words = f"Its time zone {hours.timezone[:_MAX_NAME_LENGTH]!r} is unknown on this machine: install newer tzdata."
-        found.append(ErrorDetail("business_hours", words))
+        found.append(Problem(path="business_hours", message=words))
     elif hours is not None and _never_opens(hours, campaign.holidays, now):
-        found.append(ErrorDetail("business_hours", "Its business hours have no opening within a year."))
+        found.append(Problem(path="business_hours", message="Its business hours have no opening within a year."))
     provider = provider_of(tx, campaign)
     workspace = workspace_of(tx, campaign.workspace_id)
     if provider is not None:
@@ -389,16 +389,16 @@ def _setting_problems(tx: Transaction, campaign: Campaign, now: datetime) -> lis
     return found
 
 
-def _placeholder_problems(unknown: Sequence[str]) -> Sequence[ErrorDetail]:
+def _placeholder_problems(unknown: Sequence[str]) -> Sequence[Problem]:
     if not unknown:
         return ()
     names = ", ".join(f"{{{{{name[:_MAX_NAME_LENGTH]}}}}}" for name in unknown[:_MAX_NAMES])
     more = f" and {len(unknown) - _MAX_NAMES} more" if len(unknown) > _MAX_NAMES else ""
-    return (ErrorDetail("placeholders", f"No value for {names}{more}: a blank would be sent in its place."),)
+    return (Problem(path="placeholders", message=f"No value for {names}{more}: a blank would be sent in its place."),)
 
 
 def _require_startable(
-    tx: Transaction, campaign: Campaign, now: datetime, caller_id_problems: Sequence[ErrorDetail]
+    tx: Transaction, campaign: Campaign, now: datetime, caller_id_problems: Sequence[Problem]
 ) -> None:
     found = [*missing_setup(tx, campaign), *_setting_problems(tx, campaign, now), *caller_id_problems]
     if found:

@@ -13,6 +13,7 @@ from outreach.models.plans import Ending
 from outreach.models.workspace import Workspace
 from outreach.rules.contact_hours import next_contact, time_zones_of_phone
 from outreach.rules.deciding import RenderedText, render_message, send_steps
+from outreach.rules.holding import LocalRules
 from outreach.rules.opening import local_text, opening_state
 from outreach.storage.unit_of_work import Transaction
 
@@ -45,11 +46,13 @@ def require_open(workspace: Workspace, campaign: Campaign, phone: str, now: date
     hours = opening_state(campaign, now)
     if not hours.open:
         raise Conflict(f"The campaign is closed until {local_text(hours.reopens_at, campaign.timezone)}.")
-    if not workspace.contact_hours:
+    local = LocalRules(workspace)
+    if not local.hours:
         return
-    opening = next_contact(campaign, time_zones_of_phone(phone), now)
+    zones = time_zones_of_phone(phone)
+    opening = next_contact(campaign, zones, local.hours, now)
     if opening is None:
         raise Conflict("The number has no contact hours in common with the campaign, or its time zone is unknown.")
     if opening > now:
         begins = local_text(opening, campaign.timezone)
-        raise Conflict(f"Contact hours (8 to 21 o'clock) at the number begin at {begins}.")
+        raise Conflict(f"The number may be contacted from {begins} on: now it is {local.holding(zones, now).meaning}.")

@@ -1,6 +1,8 @@
 """Waits that are no longer right: the clock was set back, or contact rules or a campaign's hours have changed.
 
-Times from before a step are trusted only as far as they can be true.
+Times from before a step are trusted only as far as they can be true. The leader notes between which moments the clock
+was not set; only that time proves that a request has ended. The price: an operator may retry about a minute after a
+server has started, and a clock set forth by a day makes idempotency keys expire.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.trail import TrailRule
 from outreach.models.work import CampaignRunState
 from outreach.rules.call_settlement import DOUBLE_DIAL, RETRYABLE_OUTCOMES
-from outreach.rules.contact_hours import CONTACT_HOURS, FREQUENCY_CAP, are_contact_rules_outdated, contact_rules_key
+from outreach.rules.holding import HOLDING_RULES, are_contact_rules_outdated, contact_rules_key
 from outreach.rules.settlement import MAX_RETRY_AFTER, TRANSIENT_FAILURES
 from outreach.storage.unit_of_work import Transaction
 
@@ -275,11 +277,12 @@ def release_postponed(
         for before, after in shorten_waits(tx, campaign, back, receipt=receipt, now=now, limit=limit):
             put_recipient(tx, workspace_id, before, after, rule=TrailRule.DEFERRAL, now=now)
             left -= 1
-    for reason in (CONTACT_HOURS, FREQUENCY_CAP):
-        for recipient in tx.recipients.postponed(workspace_id, campaign_id, reason, now, limit=left):
-            put_recipient(
-                tx, workspace_id, recipient, attrs.evolve(recipient, due_at=now), rule=TrailRule(reason), now=now
-            )
+    for rule in HOLDING_RULES.values():
+        if rule.released_by != "setting":
+            continue
+        for recipient in tx.recipients.postponed(workspace_id, campaign_id, rule.name, now, limit=left):
+            again = attrs.evolve(recipient, due_at=now)
+            put_recipient(tx, workspace_id, recipient, again, rule=rule.trail_rule, now=now)
             left -= 1
     if left:
         tx.runs.put(attrs.evolve(run, postponed_under=contact_rules_key(workspace)))

@@ -2,7 +2,8 @@
 
 A lease ends by the clock of the database (`Transaction.now`), because those of the workers may differ. That clock may
 be set forth, past the end of every lease. So another worker ends a lease only if it has seen it unrenewed for as long
-as it lasts, by its own monotonic clock, or if the place of its worker is free.
+as it lasts, by its own monotonic clock, or if the place of its worker is free. The price: what a worker drove that
+hangs with its lock waits for a whole lease.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from outreach.models.message import Purpose
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.models.unsubscribe import CALL, CARRIER, HELD, UNCLEAR, Unsubscribe
-from outreach.rules.deciding import UNCLEAR_REPLY
+from outreach.rules.holding import UNCLEAR_REPLY
 from outreach.rules.phones import is_erased
 from outreach.rules.settlement import ended_recipient
 from outreach.storage.unit_of_work import Transaction
@@ -80,7 +80,7 @@ def release_number(tx: Transaction, workspace_id: str, phone: str, *, now: datet
     tx.register.delete(workspace_id, phone)
     for waiting in tx.recipients.waiting_for_phone(workspace_id, phone):
         campaign = tx.campaigns.get(workspace_id, waiting.campaign_id)
-        if campaign is not None and waiting.reason == UNCLEAR_REPLY:
+        if campaign is not None and waiting.reason == UNCLEAR_REPLY.name:
             again = attrs.evolve(waiting, due_at=now)
             put_recipient(tx, workspace_id, waiting, again, rule=TrailRule.REGISTER, now=now)
             tx.work.schedule(campaign_unit(campaign), now)

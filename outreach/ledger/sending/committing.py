@@ -24,15 +24,15 @@ from outreach.ledger.sending.intents import IntentDraft, commit_intents, draft_i
 from outreach.ledger.sending.pace import frequency_capped_until, sender_pace
 from outreach.ledger.sending.planning import prefetch_campaigns
 from outreach.models.campaign import Campaign, Counters
-from outreach.models.plans import Advance, DecisionBasis, Ending, Intent, Postponement, Wave, WaveResult
+from outreach.models.plans import Advance, DecisionBasis, Ending, Postponement, Wave, WaveResult
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
 from outreach.models.trail import TrailRule
 from outreach.models.work import CampaignRunState
 from outreach.models.workspace import Workspace
 from outreach.rules.call_settlement import second_leg_is_late
-from outreach.rules.contact_hours import CONTACT_HOURS, FREQUENCY_CAP, are_contact_rules_outdated, contact_rules_key
 from outreach.rules.deciding import apply_register, next_slot
+from outreach.rules.holding import FREQUENCY_CAP, are_contact_rules_outdated, contact_rules_key
 from outreach.storage.unit_of_work import Transaction
 
 _STALE: Final = WaveResult(stale=True, changed=False, dispatches=())
@@ -155,14 +155,14 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
             continue
         capped = frequency_capped_until(tx, wave.workspace_id, intent.to, now)
         if capped is not None:
-            postponed.append(_postponed(intent, capped, TrailRule.FREQUENCY_CAP, FREQUENCY_CAP))
+            postponed.append(FREQUENCY_CAP.hold(intent.recipient, capped))
             continue
         far = slot > min(now + wave.look_ahead, now + wave.intent_lifetime)
         if far or slot >= wave.latest or len(drafts) >= places:
             break
-        if intent.latest is not None and slot >= intent.latest:
-            # Contact hours end before its slot: left due, it would block those behind it.
-            postponed.append(_postponed(intent, intent.latest, TrailRule.CONTACT_HOURS, CONTACT_HOURS))
+        if intent.closing is not None and slot >= intent.closing.due_at:
+            # Its local hours end before its slot: left due, it would block those behind it.
+            postponed.append(intent.closing)
             continue
         drafted = draft_intent(tx, wave, campaign, run, intent, slot, now)
         if drafted is None:
@@ -217,10 +217,6 @@ def _postpone_or_drop(tx: Transaction, campaign: Campaign, held: Postponement, n
     if held.recipient.leg == 2:
         return advance_without_sending(tx, campaign, _drop(held.recipient), now)
     return postpone_recipient(tx, campaign.workspace_id, held, now)
-
-
-def _postponed(intent: Intent, until: datetime, rule: TrailRule, reason: str) -> Postponement:
-    return Postponement(recipient=intent.recipient, due_at=until, reason=reason, rule=rule)
 
 
 def _is_basis_current(

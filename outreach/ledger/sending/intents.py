@@ -22,7 +22,8 @@ from outreach.models.states import CallStatus, CampaignStatus, DispatchState, Re
 from outreach.models.trail import TrailRule
 from outreach.models.work import CampaignRunState
 from outreach.rules.call_settlement import second_leg_deadline
-from outreach.rules.deciding import UNCLEAR_REPLY, next_caller_id
+from outreach.rules.deciding import next_caller_id
+from outreach.rules.holding import UNCLEAR_REPLY
 from outreach.storage.unit_of_work import Transaction
 
 
@@ -226,7 +227,7 @@ def withdrawal_reason(tx: Transaction, dispatch: Dispatch) -> str | None:
         return forbidden
     if dispatch.campaign_id is not None:
         if is_number_held(tx, dispatch.workspace_id, dispatch.to):
-            return UNCLEAR_REPLY
+            return UNCLEAR_REPLY.name
         campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
         if campaign is None or campaign.status is not CampaignStatus.ACTIVE:
             return "campaign_stopped"

@@ -15,8 +15,8 @@ from outreach.models.plans import DecisionBasis, WavePlan
 from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
-from outreach.rules.contact_hours import are_contact_rules_outdated
 from outreach.rules.deciding import next_slot, spacing
+from outreach.rules.holding import are_contact_rules_outdated
 from outreach.storage.unit_of_work import Transaction
 
 

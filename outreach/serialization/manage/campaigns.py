@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.models.base import CARRIERS, Channel
 from outreach.models.campaign import Campaign, CampaignUpdate
 from outreach.models.events import (
@@ -27,11 +27,10 @@ from outreach.models.fields import OneOf
 from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus
-from outreach.models.status import CampaignBlocker
-from outreach.models.trail import TRAIL_RULES, ContactHistory, TrailStep, TrailStepKind
+from outreach.models.trail import ContactHistory, TrailStep, TrailStepKind
 from outreach.rules.explanations import PAUSE_REASONS, describe_reason
 from outreach.serialization.campaigns import SMS_NAMES, sending_number, times_rules
-from outreach.serialization.documents import Document, document_of, to_json
+from outreach.serialization.documents import Document, document_of, to_json, write_blocker
 from outreach.serialization.field_rules import uuid
 from outreach.serialization.json_responses import write_campaign
 from outreach.serialization.request_converter import make_request_converter, read_object, with_json_paths
@@ -77,7 +76,7 @@ def read_campaign_start(data: Any) -> bool:
     return read_object(_read_start, data).allow_unknown_placeholders
 
 
-def in_update_names(details: Iterable[ErrorDetail]) -> list[ErrorDetail]:
+def in_update_names(details: Iterable[Problem]) -> list[Problem]:
     """Return details of errors about a campaign with the JSON names of its fields."""
     return with_json_paths(details, SMS_NAMES)
 
@@ -86,8 +85,8 @@ def write_managed_campaign(
     campaign: Campaign,
     *,
     now: datetime,
-    blockers: Sequence[CampaignBlocker] = (),
-    warnings: Sequence[ErrorDetail] = (),
+    blockers: Sequence[Problem] = (),
+    warnings: Sequence[Problem] = (),
 ) -> dict[str, Any]:
     """Return a campaign with what a console shows beside the interface's fields."""
     return {
@@ -98,7 +97,7 @@ def write_managed_campaign(
         "archived_at": to_json(campaign.archived_at),
         "erased_at": to_json(campaign.erased_at),
         "open_recipients": campaign.counters.open,
-        "blockers": to_json(blockers),
+        "blockers": [write_blocker(one) for one in blockers],
         "warnings": to_json(in_update_names(warnings)),
     }
 
@@ -198,7 +197,7 @@ def _last_report(steps: Sequence[TrailStep]) -> MessageStatus | None:
 
 def _step(step: TrailStep, failure: ProviderFailure | None) -> Document:
     shown = failure if step.what in _WITH_FAILURE else None
-    return {**document_of(step), "rule_text": TRAIL_RULES[step.rule], **write_failure(shown)}
+    return {**document_of(step), "rule_text": step.rule.text, **write_failure(shown)}
 
 
 def _name(kind: type[Event]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from outreach.core.vault import Vault
-from outreach.errors import ConfigError, ErrorDetail
+from outreach.errors import ConfigError, Problem
 from outreach.ledger.campaigns.setup import not_installed
 from outreach.ledger.common import campaign_of, provider_of, workspace_of
 from outreach.models.account import StoredAccount
@@ -21,7 +21,7 @@ _Callers = Sequence[tuple[str, str]]
 
 async def find_caller_id_problems(
     context: ServiceContext, vault: Vault, workspace_id: str, campaign_id: str
-) -> Sequence[ErrorDetail]:
+) -> Sequence[Problem]:
     """Return why a live campaign's provider cannot be asked, or its calls could not be placed as recorded.
 
     The provider's adapter may not be installed here. A trunk may lack its identifier, at a provider that knows trunks
@@ -34,7 +34,7 @@ async def find_caller_id_problems(
     """
     adapters = context.adapters
 
-    def operation(tx: Transaction) -> tuple[Sequence[ErrorDetail], tuple[Campaign, _Callers, StoredAccount] | None]:
+    def operation(tx: Transaction) -> tuple[Sequence[Problem], tuple[Campaign, _Callers, StoredAccount] | None]:
         campaign = campaign_of(tx, workspace_id, campaign_id)
         workspace = workspace_of(tx, workspace_id)
         provider = provider_of(tx, campaign)
@@ -51,12 +51,12 @@ async def find_caller_id_problems(
     return found if call_check is None else (*found, *_caller_id_problems(*call_check, vault, adapters))
 
 
-def _unknown_trunk(tx: Transaction, campaign: Campaign, provider: str, adapters: Adapters) -> Sequence[ErrorDetail]:
+def _unknown_trunk(tx: Transaction, campaign: Campaign, provider: str, adapters: Adapters) -> Sequence[Problem]:
     trunk = tx.trunks.get(campaign.workspace_id, campaign.trunk_id) if campaign.trunk_id else None
     if trunk is None or trunk.provider_trunk_id is not None or not adapters.trunks_by_identifier(provider):
         return ()
     words = f"Its trunk {trunk.name!r} needs its identifier at {provider}."
-    return (ErrorDetail("trunk_id", words),)
+    return (Problem(path="trunk_id", message=words),)
 
 
 def _callers(tx: Transaction, campaign: Campaign) -> _Callers:
@@ -68,7 +68,7 @@ def _callers(tx: Transaction, campaign: Campaign) -> _Callers:
 
 def _caller_id_problems(
     campaign: Campaign, callers: _Callers, account: StoredAccount, vault: Vault, adapters: Adapters
-) -> Sequence[ErrorDetail]:
+) -> Sequence[Problem]:
     # Imported here, so that a program without calls loads neither it nor httpx.
     from outreach.providers.voice.base import PHONE_NUMBERS, phone_number_ids
 
@@ -81,9 +81,9 @@ def _caller_id_problems(
     if not (numbers or campaign.trunk_id is not None or campaign.cli_mode == "group"):
         return ()
     return [
-        ErrorDetail(
-            path,
-            f"The account at {account.provider} has no id for caller ID {phone} ({PHONE_NUMBERS.name}), "
+        Problem(
+            path=path,
+            message=f"The account at {account.provider} has no id for caller ID {phone} ({PHONE_NUMBERS.name}), "
             "so calls cannot be placed from it.",
         )
         for path, phone in callers

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from outreach.errors import Conflict, ErrorDetail, InvalidRequest
+from outreach.errors import Conflict, InvalidRequest, Problem
 from outreach.ledger.campaigns import transitions as moves
 from outreach.ledger.common import campaign_of, campaign_unit, record_audit
 from outreach.ledger.leases.clock_steps import note_new_hours
@@ -112,7 +112,7 @@ class CampaignChanges:
         # Those with a request on its way are open too, and have their text.
         if 0 < empty == found.checked < MAX_LOOKED_AT:
             problem = "is empty for every contact that is left: its placeholders have no values"
-            raise InvalidRequest(details=[ErrorDetail("body", problem)])
+            raise InvalidRequest(details=[Problem(path="body", message=problem)])
 
     async def archive(
         self,
@@ -218,7 +218,9 @@ def _require_startable(
     known = {(one.path, one.message) for one in moves.start_obstacles(tx, before, now)}
     found = [one for one in problems if (one.path, one.message) not in known]
     if ("body" in changes or "flow_id" in changes) and texts_of(tx, after).fits_no_contact():
-        found.append(ErrorDetail("body", "is over the segment cap (max_segments) for every contact, with the footer"))
+        found.append(
+            Problem(path="body", message="is over the segment cap (max_segments) for every contact, with the footer")
+        )
     if found:
         raise InvalidRequest(details=found)
 
@@ -244,7 +246,10 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
     wrong = sorted(foreign & given.keys())
     if wrong:
         raise InvalidRequest(
-            details=[ErrorDetail(name, f"does not apply to a campaign of channel {before.channel}") for name in wrong]
+            details=[
+                Problem(path=name, message=f"does not apply to a campaign of channel {before.channel}")
+                for name in wrong
+            ]
         )
     after = attrs.evolve(before, **given)
     if not given.keys().isdisjoint(_WHEN):

@@ -19,7 +19,7 @@ import anyio
 import anyio.lowlevel
 import orjson
 
-from outreach.errors import ErrorDetail, InvalidRequest
+from outreach.errors import InvalidRequest, Problem
 from outreach.models.recipient import MAX_EXTERNAL_ID, NewRecipient, PreparedRecipient
 from outreach.rules.phones import normalise
 from outreach.rules.texts import composed_json, composed_or_none, text_problem
@@ -174,19 +174,22 @@ def _supplied(item: object, index: int) -> Supplied:
 def _from_mapping(given: Mapping[Any, Any], index: int) -> NewRecipient:
     """Return the contact that a mapping describes, by the rules of docs/interface.md#2.3."""
     details = [
-        ErrorDetail(
-            f"recipients[{index}].{name}",
-            f"is not a field of a contact ({', '.join(_FIELDS)}); put other values into custom_variables, by name",
+        Problem(
+            path=f"recipients[{index}].{name}",
+            message=f"is not a field of a contact ({', '.join(_FIELDS)}); put other values into custom_variables, by "
+            "name",
         )
         for name in given
         if name not in _FIELDS
     ]
     if "phone_number" not in given:
-        details.append(ErrorDetail(f"recipients[{index}].phone_number", "is required"))
+        details.append(Problem(path=f"recipients[{index}].phone_number", message="is required"))
     variables = given.get("custom_variables")
     if variables is not None and not isinstance(variables, Mapping):
         path = f"recipients[{index}].custom_variables"
-        details.append(ErrorDetail(path, f"must be a mapping of values by name, not {type(variables).__name__}"))
+        details.append(
+            Problem(path=path, message=f"must be a mapping of values by name, not {type(variables).__name__}")
+        )
     if details:
         raise InvalidRequest(details=details)
     return NewRecipient(**{**given, "custom_variables": variables or {}})

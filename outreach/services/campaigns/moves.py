@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from outreach.core.vault import Vault
-from outreach.errors import ErrorDetail, NotFound
+from outreach.errors import NotFound, Problem
 from outreach.ledger.campaigns import transitions as moves
 from outreach.ledger.common import campaign_of, campaign_unit, workspace_of
 from outreach.ledger.provider_throttles import throttle_of_campaign
@@ -71,7 +71,7 @@ class CampaignMoves:
             raise NotFound("campaign", campaign_id)
         return campaign
 
-    async def start_problems(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+    async def start_problems(self, workspace_id: str, campaign_id: str) -> Sequence[Problem]:
         """Return all problems that prevent a start now, each with its field.
 
         `start` raises `CannotStart` with the same. Fields that a draft lacks have the names of `CampaignUpdate`.
@@ -215,7 +215,7 @@ class CampaignMoves:
         misread = await find_misread_numbers(self._context, workspace_id, campaign_id)
         return attrs.evolve(found, warnings=(*found.warnings, *misread.warnings()))
 
-    async def start_warnings(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+    async def start_warnings(self, workspace_id: str, campaign_id: str) -> Sequence[Problem]:
         """Return what does not prevent a start or a resume, but is most likely a mistake (`StartCheck.warnings`).
 
         The first 10,000 open contacts are checked.
@@ -325,14 +325,14 @@ class CampaignMoves:
             lambda tx: tx.recipients.recount(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
         )
 
-    async def _unsendable_text(self, workspace_id: str, campaign_id: str) -> ErrorDetail | None:
+    async def _unsendable_text(self, workspace_id: str, campaign_id: str) -> Problem | None:
         """Return why the text can be sent to none of the contacts; None if it can, or if the setup is incomplete."""
         lacks = await self._context.storage.read(
             lambda tx: moves.missing_setup(tx, campaign_of(tx, workspace_id, campaign_id))
         )
         return None if lacks else _reason(await find_unsendable_text(self._context, workspace_id, campaign_id))
 
-    async def _caller_id_problems(self, workspace_id: str, campaign_id: str) -> Sequence[ErrorDetail]:
+    async def _caller_id_problems(self, workspace_id: str, campaign_id: str) -> Sequence[Problem]:
         return await find_caller_id_problems(self._context, self._vault, workspace_id, campaign_id)
 
     async def _move(
@@ -371,10 +371,10 @@ class CampaignMoves:
         )
 
 
-def _reason(found: StartCheck | None) -> ErrorDetail | None:
+def _reason(found: StartCheck | None) -> Problem | None:
     if found is None:
         return None
     if found.failures_by_reason.get("over_segment_cap"):
         message = "Its text, with the footer, is over the segment cap (max_segments) for every contact."
-        return ErrorDetail("max_segments", message)
-    return ErrorDetail("body", "Its text is empty for every contact: its placeholders have no values.")
+        return Problem(path="max_segments", message=message)
+    return Problem(path="body", message="Its text is empty for every contact: its placeholders have no values.")

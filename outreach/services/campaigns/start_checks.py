@@ -9,7 +9,7 @@ from typing import Final
 import anyio.lowlevel
 import attrs
 
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.ledger.campaigns.setup import caller_of, find_text_warnings, start_warnings, templates_of
 from outreach.ledger.common import campaign_of, settings_of
 from outreach.models.campaign import Campaign
@@ -96,7 +96,7 @@ async def check_contacts(
 
 async def find_start_warnings(
     context: ServiceContext, workspace_id: str, campaign_id: str, *, limit: int = MAX_LOOKED_AT
-) -> Sequence[ErrorDetail]:
+) -> Sequence[Problem]:
     """Return what does not prevent a start or a resume, but is most likely a mistake.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import anyio
 
-from outreach.errors import ErrorDetail, InvalidRequest, NotFound, StorageError
+from outreach.errors import InvalidRequest, NotFound, Problem, StorageError
 from outreach.ledger.campaigns.setup import require_account
 from outreach.ledger.common import campaign_of, require_available, workspace_of
 from outreach.ledger.sending import singles
@@ -203,7 +203,7 @@ def _texts_of(new: NewCall, placeholders: tuple[str, ...] | None) -> Mapping[str
         expected = ", ".join(placeholders or ()) or "none"
         raise InvalidRequest(
             details=[
-                ErrorDetail(f"variables.{key}", f"is unknown to the agent, which expects: {expected}")
+                Problem(path=f"variables.{key}", message=f"is unknown to the agent, which expects: {expected}")
                 for key in unknown[:20]
             ]
         )

@@ -211,7 +211,7 @@ class Messages:
         """Record an inbound message once; return None for one that is known.
 
         It ends flows at their `stop_if_replied` step. STOP, START and HELP take effect at once and are answered from
-        the number that was written to; the rules are in `operations.register.inbound.receive`.
+        the number that was written to; the rules are in `ledger.opt_out.inbound.receive`.
 
         Args:
             workspace_id: The workspace that owns the number.

@@ -8,7 +8,7 @@ from typing import get_args
 
 import attrs
 
-from outreach.errors import Conflict, ErrorDetail, InvalidRequest, NotFound
+from outreach.errors import Conflict, InvalidRequest, NotFound, Problem
 from outreach.ledger.common import record_audit, workspace_of
 from outreach.ledger.opt_out.entries import (
     put_on_register,
@@ -307,7 +307,7 @@ def _normalise(phone: str, region: str | None) -> str | None:
 def _refuse_own(tx: Transaction, workspace_id: str, phones: Sequence[str]) -> None:
     tx.numbers.prefetch_by_phone((workspace_id, each) for phone in phones for each in spellings(phone))
     details = [
-        ErrorDetail(f"phone_numbers[{index}]", f"{phone} {OWN_NUMBER}")
+        Problem(path=f"phone_numbers[{index}]", message=f"{phone} {OWN_NUMBER}")
         for index, phone in enumerate(phones)
         if tx.numbers.of_line(workspace_id, phone) is not None
     ]
@@ -321,7 +321,7 @@ def _normalise_all(phone_numbers: Sequence[str], region: str | None) -> Sequence
         path = f"phone_numbers[{index}]"
         phone = _normalise(require_text(path, raw), region)
         if phone is None:
-            details.append(ErrorDetail(path, phone_problem(raw, region)))
+            details.append(Problem(path=path, message=phone_problem(raw, region)))
         else:
             normalised.append(phone)
     if details:

@@ -14,10 +14,10 @@ import attrs
 from outreach.core.config import PUBLIC_URL_VARIABLE
 from outreach.core.extras import require
 from outreach.core.vault import PreviousCredentials, Vault
-from outreach.errors import ConfigError, ErrorDetail, InvalidRequest, NotFound
+from outreach.errors import ConfigError, InvalidRequest, NotFound, Problem
 from outreach.ledger import provider_throttles
 from outreach.ledger.common import record_audit, workspace_of
-from outreach.models.account import Account, AdapterProblem, Provider, ProviderThrottle, StoredAccount
+from outreach.models.account import Account, Provider, ProviderThrottle, StoredAccount
 from outreach.models.base import Page
 from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
 from outreach.providers.connections import AccountConnections
@@ -53,7 +53,7 @@ class Accounts(AccountRekeying):
         """Return what an account can be at: what the engine brings, then adapters of one's own and of packages."""
         return self._context.adapters.providers()
 
-    def adapter_problems(self) -> Sequence[AdapterProblem]:
+    def adapter_problems(self) -> Sequence[Problem]:
         """Return which adapters of installed packages cannot be used, and why."""
         return self._context.adapters.problems
 
@@ -109,8 +109,8 @@ class Accounts(AccountRekeying):
             nonlocal second_key
             workspace_of(tx, workspace_id)
             missing = self._vault.problem()
-            if missing is not None and missing.made and tx.accounts.any_workspace(None, limit=1):
-                second_key = missing.where
+            if missing is not None and self._vault.makes_key() and tx.accounts.any_workspace(None, limit=1):
+                second_key = missing.path
             # The time of the commit: what was committed before it has the credentials before.
             now = context.now()
             before = tx.accounts.of_provider(workspace_id, provider)
@@ -341,12 +341,14 @@ def _account_of(tx: Transaction, workspace_id: str, account_id: str) -> StoredAc
 def _check_credentials(known: Adapter, given: Mapping[str, str]) -> None:
     names = {field.name for field in known.fields}
     details = [
-        ErrorDetail(f"credentials.{name}", f"is unknown to {known.name}, which has: {', '.join(sorted(names))}")
+        Problem(
+            path=f"credentials.{name}", message=f"is unknown to {known.name}, which has: {', '.join(sorted(names))}"
+        )
         for name in given
         if name not in names
     ]
     details += [
-        ErrorDetail(f"credentials.{field.name}", f"is missing. {field.description}")
+        Problem(path=f"credentials.{field.name}", message=f"is missing. {field.description}")
         for field in known.fields
         if field.required and field.name not in given
     ]
@@ -355,8 +357,8 @@ def _check_credentials(known: Adapter, given: Mapping[str, str]) -> None:
         if problem is None and len(value) > _MAX_VALUE_LENGTH:
             problem = f"must have at most {_MAX_VALUE_LENGTH} characters"
         if problem is not None:
-            details.append(ErrorDetail(f"credentials.{name}", problem))
+            details.append(Problem(path=f"credentials.{name}", message=problem))
     if not details:
-        details = [ErrorDetail("credentials", sentence) for sentence in known.problems(given)]
+        details = [Problem(path="credentials", message=sentence) for sentence in known.problems(given)]
     if details:
         raise InvalidRequest(details=details)

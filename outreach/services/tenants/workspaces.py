@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+import attrs
+
 from outreach.core.meant import did_you_mean, regions_like
 from outreach.errors import InvalidRequest
 from outreach.ledger.access import workspaces as operations
@@ -38,20 +40,15 @@ class Workspaces:
         check_kind("new", new, NewWorkspace)
         _check_region(new.default_region)
         now = self._context.now()
+        if new.contact_hours is None:
+            new = attrs.evolve(new, contact_hours=new.mode is WorkspaceMode.LIVE)
         workspace = Workspace(
             id=self._context.ids(),
-            name=new.name,
-            mode=new.mode,
             status=WorkspaceStatus.ACTIVE,
-            sms_campaigns_enabled=new.sms_campaigns_enabled,
-            request_limit=new.request_limit,
-            default_region=new.default_region,
             revision=0,
             created_at=now,
             updated_at=now,
-            contact_hours=new.mode is WorkspaceMode.LIVE if new.contact_hours is None else new.contact_hours,
-            frequency_cap=new.frequency_cap,
-            retention_days=new.retention_days,
+            **attrs.asdict(new, recurse=False),
         )
         return await self._context.storage.write(lambda tx: operations.create(tx, workspace, actor=actor))
 

@@ -10,8 +10,8 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from outreach.core.command_lines import pip_commands
-from outreach.errors import OutreachError
-from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
+from outreach.errors import OutreachError, Problem
+from outreach.models.diagnosis import database_problem
 from outreach.storage.base.schema import named
 from outreach.storage.postgres.connect import SCHEMA, PostgresConnection, connect, name_of
 from outreach.storage.postgres.errors import first_line
@@ -31,7 +31,7 @@ _CONNECTIONS: Final = """
 """
 
 
-def diagnose_server(conninfo: str) -> Sequence[DiagnosisFinding]:
+def diagnose_server(conninfo: str) -> Sequence[Problem]:
     """Return what is wrong with a database, which may be in use; changes nothing, and never raises for a fault."""
     name = name_of(conninfo)
     try:
@@ -42,19 +42,10 @@ def diagnose_server(conninfo: str) -> Sequence[DiagnosisFinding]:
     except OutreachError as error:
         words = error.message
     return [
-        _finding("database_not_usable", words, name, looks=["outreach-server db check", _psql(conninfo, "SELECT 1")])
+        database_problem(
+            "database_not_usable", words, name, looks=["outreach-server db check", _psql(conninfo, "SELECT 1")]
+        )
     ]
-
-
-def _finding(
-    code: DatabaseCode,
-    why: str,
-    where: str,
-    *commands: str,
-    looks: Sequence[str] = (),
-    severity: DiagnosisSeverity = "critical",
-) -> DiagnosisFinding:
-    return DiagnosisFinding(code=code, severity=severity, why=why, where=where, commands=commands, looks=looks)
 
 
 def _psql(conninfo: str, statement: str) -> str:
@@ -64,9 +55,9 @@ def _psql(conninfo: str, statement: str) -> str:
     return f"psql -U NAME -d {shlex.quote(make_conninfo(**known))} -c {shlex.quote(statement)}"  # type: ignore[arg-type]
 
 
-def _server(connection: PostgresConnection, name: str, conninfo: str) -> Iterator[DiagnosisFinding]:
+def _server(connection: PostgresConnection, name: str, conninfo: str) -> Iterator[Problem]:
     if connection.info.server_version < OLDEST_SERVER:
-        yield _finding(
+        yield database_problem(
             "server_old",
             f"The server has version {connection.info.server_version // 10_000}: this package needs "
             f"{OLDEST_SERVER // 10_000} or newer.",
@@ -77,9 +68,9 @@ def _server(connection: PostgresConnection, name: str, conninfo: str) -> Iterato
     [(standby,)] = connection.execute("SELECT pg_is_in_recovery()").fetchall()
     if standby:
         words = "The server is a standby, which cannot be written: name the primary in the database's URL."
-        yield _finding("database_not_writable", words, name, looks=["outreach-server config"])
+        yield database_problem("database_not_writable", words, name, looks=["outreach-server config"])
     for setting in unsafe_settings(connection):
-        yield _finding(
+        yield database_problem(
             "server_setting_unsafe",
             f"The server runs with {setting} = off: a power cut may lose or damage what was committed.",
             name,
@@ -89,7 +80,7 @@ def _server(connection: PostgresConnection, name: str, conninfo: str) -> Iterato
         )
     [(allowed, used)] = connection.execute(_CONNECTIONS).fetchall()
     if allowed - used < FEW_CONNECTIONS:
-        yield _finding(
+        yield database_problem(
             "connections_low",
             f"{used} of the server's {allowed} connections are taken. Each process of this package takes up to eight: "
             "raise max_connections, and start the server anew.",
@@ -99,13 +90,13 @@ def _server(connection: PostgresConnection, name: str, conninfo: str) -> Iterato
         )
 
 
-def _schema(connection: PostgresConnection, name: str, conninfo: str) -> Iterator[DiagnosisFinding]:
+def _schema(connection: PostgresConnection, name: str, conninfo: str) -> Iterator[Problem]:
     version = version_of(connection)
     if version.is_foreign:
         words = f"The schema `{SCHEMA}` of the database {name} holds the tables of something else."
-        yield _finding("database_foreign", words, name, looks=["outreach-server config"])
+        yield database_problem("database_foreign", words, name, looks=["outreach-server config"])
     elif version.newer:
-        yield _finding(
+        yield database_problem(
             "database_newer",
             f"The database was written by a newer version of this package: it has {', '.join(version.newer)}.",
             name,
@@ -114,9 +105,9 @@ def _schema(connection: PostgresConnection, name: str, conninfo: str) -> Iterato
         )
     elif not version.applied:
         words = f"The database {name} has no schema `{SCHEMA}`: nothing has been stored in it yet."
-        yield _finding("database_missing", words, name, "outreach-server workspaces create NAME")
+        yield database_problem("database_missing", words, name, "outreach-server workspaces create NAME")
     elif version.pending_migrations:
-        yield _finding(
+        yield database_problem(
             "database_older",
             "The database was written by an older version of this package: its migrations "
             f"{named(version.pending_migrations)} are pending. Stop every server that uses it, and migrate it.",
@@ -125,7 +116,7 @@ def _schema(connection: PostgresConnection, name: str, conninfo: str) -> Iterato
         )
     else:
         for index in invalid_indexes(connection):
-            yield _finding(
+            yield database_problem(
                 "index_not_valid",
                 f"The index {index} is not valid: queries that need it read whole tables.",
                 name,

@@ -14,8 +14,7 @@ import anyio
 import psycopg
 
 from outreach.core.clock import Clock
-from outreach.errors import StorageError, StorageUnreachable
-from outreach.models.diagnosis import DiagnosisFinding
+from outreach.errors import Problem, StorageError, StorageUnreachable
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery, Operation
 from outreach.storage.base.threads import Worker
@@ -172,7 +171,7 @@ class PostgresStorage:
         """The dispatch lock."""
         return self._lock
 
-    async def diagnose(self) -> Sequence[DiagnosisFinding]:
+    async def diagnose(self) -> Sequence[Problem]:
         """Return what is wrong with the database, also while this is not open."""
         return await asyncio.to_thread(diagnose_server, self._conninfo)
 

@@ -16,8 +16,8 @@ from typing import Final
 
 from outreach.core.clock import SystemClock
 from outreach.core.command_lines import pip_commands
-from outreach.errors import DatabaseLogDeleted, DatabaseReplaced, StorageError
-from outreach.models.diagnosis import DatabaseCode, DiagnosisFinding, DiagnosisSeverity
+from outreach.errors import DatabaseLogDeleted, DatabaseReplaced, Problem, StorageError
+from outreach.models.diagnosis import DatabaseCode, database_problem
 from outreach.rules.status_findings import FULL_BYTES, LOW_BYTES
 from outreach.storage.base.schema import named
 from outreach.storage.sqlite.archive_mark import is_archive
@@ -43,7 +43,7 @@ _CHECK: Final = "outreach-server db check"
 _SETTINGS: Final = "outreach-server config"
 
 
-def diagnose_file(path: Path) -> Sequence[DiagnosisFinding]:
+def diagnose_file(path: Path) -> Sequence[Problem]:
     """Return what is wrong with a database file, which may be in use; changes nothing, and never raises for a fault."""
     path = Path(os.path.realpath(path))
     if not path.is_file() or is_empty(path):
@@ -54,16 +54,18 @@ def diagnose_file(path: Path) -> Sequence[DiagnosisFinding]:
     return [*found, *_content(path)]
 
 
-def _missing(path: Path) -> DiagnosisFinding:
+def _missing(path: Path) -> Problem:
     try:
         _check_log(path)
     except DatabaseReplaced as error:
-        return _finding("database_replaced", error.message, path, _RESTORE)
+        return database_problem("database_replaced", error.message, path, _RESTORE)
     create = "outreach-server workspaces create NAME"
     if not path.is_file():
-        return _finding("database_missing", f"There is no database at {str(path)!r}.", path, create, looks=[_SETTINGS])
+        return database_problem(
+            "database_missing", f"There is no database at {str(path)!r}.", path, create, looks=[_SETTINGS]
+        )
     words = f"The file {str(path)!r} is empty: there is no database in it. Restore a backup, or make a new one."
-    return _finding("database_missing", words, path, _RESTORE, create, looks=[_SETTINGS])
+    return database_problem("database_missing", words, path, _RESTORE, create, looks=[_SETTINGS])
 
 
 def _check_log(path: Path) -> None:
@@ -71,18 +73,7 @@ def _check_log(path: Path) -> None:
     SqliteDispatchLock(path, watch=FileWatch(path, clock=SystemClock())).check_before_opening()
 
 
-def _finding(
-    code: DatabaseCode,
-    why: str,
-    where: Path,
-    *commands: str,
-    looks: Sequence[str] = (),
-    severity: DiagnosisSeverity = "critical",
-) -> DiagnosisFinding:
-    return DiagnosisFinding(code=code, severity=severity, why=why, where=str(where), commands=commands, looks=looks)
-
-
-def _place(path: Path) -> Iterator[DiagnosisFinding]:
+def _place(path: Path) -> Iterator[Problem]:
     user = "$(id -un)"
     access = [(path, os.R_OK | os.W_OK, "u+rw"), (path.parent, os.W_OK | os.X_OK, "u+rwx")]
     # A command of another user, such as root, may have left them, and a server that may not write one sends nothing.
@@ -91,7 +82,7 @@ def _place(path: Path) -> Iterator[DiagnosisFinding]:
         # A server that ends meanwhile deletes its log.
         if not os.access(needed, mode) and os.path.lexists(needed):
             quoted = shlex.quote(str(needed))
-            yield _finding(
+            yield database_problem(
                 "database_not_writable",
                 f"This user may not write {str(needed)!r}. A server writes the database, and the files beside it.",
                 needed,
@@ -100,7 +91,7 @@ def _place(path: Path) -> Iterator[DiagnosisFinding]:
             )
     kind = file_system_of(path, system_mounts())
     if kind in NETWORK_FILE_SYSTEMS:
-        yield _finding(
+        yield database_problem(
             "network_file_system",
             f"The database is on a network file system ({kind}), where two machines could dispatch at once: nothing is "
             "sent from it.",
@@ -111,7 +102,7 @@ def _place(path: Path) -> Iterator[DiagnosisFinding]:
     if free < LOW_BYTES:
         replaced = [file for file in path.parent.iterdir() if _REPLACED.fullmatch(file.name.removeprefix(path.name))]
         size = sum(file.stat().st_size for file in replaced) / 1024**2
-        yield _finding(
+        yield database_problem(
             "disk_low",
             f"Only {free / 1024**2:,.0f} MB are free on the disk of {str(path)!r}: on a full disk nothing is sent. "
             f"{f'Databases that were replaced take {size:,.0f} MB, and can be deleted. ' if replaced else ''}"
@@ -128,7 +119,7 @@ def _place(path: Path) -> Iterator[DiagnosisFinding]:
     log = sibling_path(path, "-wal")
     size = log.stat().st_size if log.exists() else 0
     if size > LARGE_LOG_BYTES:
-        yield _finding(
+        yield database_problem(
             "log_large",
             f"The log beside the database has {size / 1024**2:,.0f} MB: some process reads from an old snapshot, and "
             "the log cannot be cut until that one ends.",
@@ -144,11 +135,11 @@ def _files_beside(path: Path) -> Sequence[Path]:
     return [file for ending in endings for file in sorted(path.parent.glob(glob.escape(path.name) + ending))]
 
 
-def _exposure(path: Path) -> Iterator[DiagnosisFinding]:
+def _exposure(path: Path) -> Iterator[Problem]:
     directory = path.parent.stat().st_mode
     quoted = shlex.quote(str(path.parent))
     if directory & (stat.S_IWGRP | stat.S_IWOTH) and not directory & stat.S_ISVTX:
-        yield _finding(
+        yield database_problem(
             "directory_exposed",
             f"Others may write the directory {str(path.parent)!r}, and so put another file in the database's place.",
             path.parent,
@@ -157,7 +148,7 @@ def _exposure(path: Path) -> Iterator[DiagnosisFinding]:
         )
     others = stat.S_IROTH | stat.S_IWOTH
     if path.stat().st_mode & others and directory & stat.S_IXOTH:
-        yield _finding(
+        yield database_problem(
             "database_exposed",
             f"Everybody on this machine may read the database {str(path)!r}: numbers, names and texts.",
             path,
@@ -166,25 +157,27 @@ def _exposure(path: Path) -> Iterator[DiagnosisFinding]:
         )
 
 
-def _content(path: Path) -> Iterator[DiagnosisFinding]:
+def _content(path: Path) -> Iterator[Problem]:
     """Look into the file; what cannot be looked into is a finding."""
     try:
         _check_log(path)
     except DatabaseLogDeleted as error:
-        yield _finding("database_log_deleted", error.message, path, looks=[f"fuser -v {shlex.quote(str(path))}"])
+        yield database_problem(
+            "database_log_deleted", error.message, path, looks=[f"fuser -v {shlex.quote(str(path))}"]
+        )
         return
     except DatabaseReplaced as error:
-        yield _finding("database_replaced", error.message, path, _RESTORE)
+        yield database_problem("database_replaced", error.message, path, _RESTORE)
         return
     try:
         with open_read_only(path) as raw:
             problems, complete = _integrity(raw)
             if problems:
                 words = f"The database is damaged: {problems[0]}. Stop the server, and restore a backup."
-                yield _finding("database_damaged", words, path, _RESTORE, looks=[_CHECK])
+                yield database_problem("database_damaged", words, path, _RESTORE, looks=[_CHECK])
                 return
             if not complete:
-                yield _finding(
+                yield database_problem(
                     "integrity_not_checked",
                     f"The database is too large to be read within {INTEGRITY_SECONDS:g} s, so that its integrity was "
                     "not checked to the end.",
@@ -196,13 +189,13 @@ def _content(path: Path) -> Iterator[DiagnosisFinding]:
     except StorageError as error:
         damaged = isinstance(error.__cause__, sqlite3.DatabaseError) and _is_damage(error.__cause__)
         code: DatabaseCode = "database_damaged" if damaged else "database_not_usable"
-        yield _finding(code, error.message, path, _RESTORE, looks=[_CHECK])
+        yield database_problem(code, error.message, path, _RESTORE, looks=[_CHECK])
 
 
-def _version(raw: sqlite3.Connection, path: Path) -> Iterator[DiagnosisFinding]:
+def _version(raw: sqlite3.Connection, path: Path) -> Iterator[Problem]:
     version = version_of(raw)
     if is_archive(raw):
-        yield _finding(
+        yield database_problem(
             "database_foreign",
             f"The file {str(path)!r} is an archive of ended campaigns, and no database to work with. Name the database "
             "that it was made from.",
@@ -210,14 +203,14 @@ def _version(raw: sqlite3.Connection, path: Path) -> Iterator[DiagnosisFinding]:
             looks=[_SETTINGS],
         )
     elif version.is_foreign:
-        yield _finding(
+        yield database_problem(
             "database_foreign",
             f"The file {str(path)!r} holds the tables of something else.",
             path,
             looks=[_SETTINGS],
         )
     elif version.newer:
-        yield _finding(
+        yield database_problem(
             "database_newer",
             f"The database was written by a newer version of this package: it has {', '.join(version.newer)}.",
             path,
@@ -225,7 +218,7 @@ def _version(raw: sqlite3.Connection, path: Path) -> Iterator[DiagnosisFinding]:
             looks=["outreach-server --version"],
         )
     elif version.pending_migrations:
-        yield _finding(
+        yield database_problem(
             "database_older",
             "The database was written by an older version of this package: its migrations "
             f"{named(version.pending_migrations)} are pending. Stop every server that uses it, and migrate it.",

@@ -12,8 +12,7 @@ from types import TracebackType
 from typing import Final, Self, TypeVar, cast
 
 from outreach.core.clock import Clock
-from outreach.errors import ConfigError, StorageError
-from outreach.models.diagnosis import DiagnosisFinding
+from outreach.errors import ConfigError, Problem, StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.connect import open_quick_reader, open_reader, open_writer
@@ -154,7 +153,7 @@ class SqliteStorage:
             return None
         return None if row is None else int(row[1])
 
-    async def diagnose(self) -> Sequence[DiagnosisFinding]:
+    async def diagnose(self) -> Sequence[Problem]:
         """Return what is wrong with the file, also while this is not open."""
         return await asyncio.to_thread(diagnose_file, self._path)
 

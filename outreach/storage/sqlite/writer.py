@@ -1,6 +1,8 @@
 """The writer of a SQLite file: groups of operations, each one function in the connection's thread.
 
-So no cancelled caller or busy event loop can leave a transaction open.
+So no cancelled caller or busy event loop can leave a transaction open. With a thousand active campaigns three
+operations hold the writer for long: taking over (0.1 s; 0.6 s after a move), a change of the workspace (0.13 s), a stop
+of everything (0.35 s).
 """
 
 from __future__ import annotations

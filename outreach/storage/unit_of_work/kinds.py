@@ -1,7 +1,7 @@
 """The kinds of rows: table, columns and key of each.
 
-The columns of a row are the fields of its model (`convert.columns`). Rows name their campaign by an internal integer,
-which keeps millions of rows and their indexes small.
+The columns of a row are the fields of its model (`serialization.columns`). Rows name their campaign by an internal
+integer, which keeps millions of rows and their indexes small.
 """
 
 from __future__ import annotations

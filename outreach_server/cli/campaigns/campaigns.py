@@ -4,40 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Final
 
 import click
 
 from outreach import Campaign, CampaignStatus, Outreach
-from outreach.errors import CannotStart, ErrorDetail
+from outreach.errors import CannotStart, Problem
 from outreach.http import to_json
 from outreach.models import StartCheck
 from outreach.protocols import SystemClock
 from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
-from outreach_server.cli.base import Command, Group, actor, state, with_engine
-from outreach_server.cli.campaigns.campaign_test_send import test_send_
-from outreach_server.cli.campaigns.copies import archive_, clone_, follow_up_, unarchive_
+from outreach_server.cli.base import Command, Group, actor, state, with_campaign, with_engine
+from outreach_server.cli.campaigns.copies import clone_, follow_up_
 from outreach_server.cli.campaigns.forecast import forecast_
 from outreach_server.cli.campaigns.importing import import_
-from outreach_server.cli.campaigns.obstacles import (
-    contacts_checked,
-    explain_failing,
-    explain_start,
-    explain_values,
-    started_late,
-)
 from outreach_server.cli.campaigns.picture import waiting_text
 from outreach_server.cli.campaigns.preflight import preflight_
 from outreach_server.cli.campaigns.report import export_, report_
 from outreach_server.cli.campaigns.show import in_words, recipients_, show_
+from outreach_server.cli.campaigns.test_send import campaign_test_send
 from outreach_server.cli.campaigns.update import update_
 from outreach_server.cli.campaigns.watch import watch_
 from outreach_server.cli.campaigns.why import why_
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.output import amount, echo_json, note, show_list
-from outreach_server.cli.serving.no_dispatcher import no_dispatcher_text
+from outreach_server.cli.problems import (
+    contacts_checked,
+    explain_failing,
+    explain_start,
+    explain_values,
+    problem_text,
+    started_late,
+)
 from outreach_server.cli.upkeep.erasing import delete_
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE, OneOf
 
@@ -49,15 +49,6 @@ def campaigns() -> None:
     """Create, show and control campaigns."""
 
 
-campaigns.add_command(import_)
-campaigns.add_command(watch_)
-campaigns.add_command(update_)
-campaigns.add_command(why_)
-campaigns.add_command(preflight_)
-campaigns.add_command(forecast_)
-campaigns.add_command(test_send_)
-
-
 @campaigns.command("list")
 @click.argument("workspace_id", type=WORKSPACE)
 @click.option("--channel", type=OneOf(["sms", "call"]), help="Only this channel.")
@@ -65,22 +56,12 @@ campaigns.add_command(test_send_)
 @click.option("--search", metavar="TEXT", help="Part of the name, in any case.")
 @click.option("--archived", is_flag=True, help="Only archived campaigns, which are hidden otherwise.")
 @click.option("--limit", type=click.IntRange(1), help="Only the newest so many.")
-def list_(
-    workspace_id: str,
-    channel: Literal["sms", "call"] | None,
-    status: CampaignStatus | None,
-    search: str | None,
-    archived: bool,
-    limit: int | None,
-) -> None:
+def list_(workspace_id: str, limit: int | None, **wanted: Any) -> None:
     """List a workspace's campaigns, newest first."""
 
     async def work(engine: Outreach) -> list[Campaign]:
         await engine.workspaces.get(workspace_id)
-        found = engine.campaigns.iter_all(
-            workspace_id, channel=channel, status=status, search=search, archived=archived
-        )
-        return await collect(found, limit)
+        return await collect(engine.campaigns.iter_all(workspace_id, **wanted), limit)
 
     found = [documents.campaign(item) for item in with_engine(work)]
     show_list(
@@ -100,8 +81,7 @@ def list_(
 def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
     """Start a ready campaign; one with a future start becomes scheduled."""
 
-    async def work(engine: Outreach) -> tuple[Campaign, StartCheck, str | None]:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, StartCheck, str | None]:
         try:
             # Checked before the start, so that it counts recipients that still wait.
             checked = await engine.campaigns.check_start(campaign.workspace_id, campaign_id)
@@ -112,10 +92,10 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
                 actor=actor(),
             )
         except CannotStart as error:
-            raise click.ClickException(explain_start(error, campaign)) from None
+            raise click.ClickException(explain_start(error.details, campaign)) from None
         return started, checked, await _hint(engine, started, _follow)
 
-    started, checked, hint = with_engine(work)
+    started, checked, hint = with_campaign(campaign_id, work)
     check = {
         "looked_at": checked.checked,
         "will_fail": dict(checked.failures_by_reason),
@@ -135,7 +115,7 @@ def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
         note(f"Its start, {_start_text(started)}, has passed: it starts at once.")
 
 
-def _warn(warnings: Sequence[ErrorDetail]) -> None:
+def _warn(warnings: Sequence[Problem]) -> None:
     for warning in warnings:
         note(f"Warning: {warning.message}")
 
@@ -147,15 +127,23 @@ def _start_text(campaign: Campaign) -> str:
 Hint = Callable[[Outreach, Campaign], Awaitable[str]]
 """A hint for people after a campaign was moved."""
 
+_MOVED: Final = "Campaign {name!r} is {status}."
 
-def _move(name: str, description: str, hint: Hint | None) -> click.Command:
-    """Return the command that moves a campaign."""
+
+def _move(name: str, description: str, hint: Hint | None = None, *, sentence: str = _MOVED) -> click.Command:
+    """Return the command that moves a campaign by the service's method of the same name.
+
+    Args:
+        name: The command's name.
+        description: Its help.
+        hint: What people do next, if anything.
+        sentence: What has happened, with `{name}` and `{status}`.
+    """
 
     @click.argument("campaign_id", type=CAMPAIGN)
     def command(campaign_id: str) -> None:
-        async def work(engine: Outreach) -> tuple[Campaign, str | None, Sequence[ErrorDetail]]:
-            campaign = await engine.campaigns.get_anywhere(campaign_id)
-            warnings: Sequence[ErrorDetail] = ()
+        async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, str | None, Sequence[Problem]]:
+            warnings: Sequence[Problem] = ()
             if name == "resume":
                 warnings = await engine.campaigns.start_warnings(campaign.workspace_id, campaign_id)
             try:
@@ -163,11 +151,12 @@ def _move(name: str, description: str, hint: Hint | None) -> click.Command:
                     campaign.workspace_id, campaign_id, actor=actor()
                 )
             except CannotStart as error:
-                raise click.ClickException(explain_start(error, campaign)) from None
+                raise click.ClickException(explain_start(error.details, campaign)) from None
             return moved, await _hint(engine, moved, hint), warnings
 
-        moved, told, warnings = with_engine(work)
-        _show_moved(moved, told, {"warnings": [one.message for one in warnings]} if name == "resume" else {})
+        moved, told, warnings = with_campaign(campaign_id, work)
+        more = {"warnings": [one.message for one in warnings]} if name == "resume" else {}
+        _show_moved(moved, told, more, sentence=sentence)
         _warn(warnings)
 
     return click.command(name, cls=Command, help=description)(command)
@@ -178,11 +167,13 @@ async def _hint(engine: Outreach, moved: Campaign, hint: Hint | None) -> str | N
     return None if hint is None or state().as_json else await hint(engine, moved)
 
 
-def _show_moved(moved: Campaign, hint: str | None, more: Mapping[str, object] = MappingProxyType({})) -> None:
+def _show_moved(
+    moved: Campaign, hint: str | None, more: Mapping[str, object] = MappingProxyType({}), *, sentence: str = _MOVED
+) -> None:
     if state().as_json:
         echo_json({**documents.campaign(moved), **more})
         return
-    click.echo(f"Campaign {moved.name!r} is {moved.status}.")
+    click.echo(sentence.format(name=moved.name, status=moved.status))
     if hint is not None:
         note(hint)
 
@@ -192,11 +183,8 @@ async def _follow(engine: Outreach, campaign: Campaign) -> str:
         sentence = waiting_text(campaign, SystemClock().now()) or ""
     else:
         sentence = f"Follow it with: outreach-server campaigns watch {campaign.id}"
-    dispatching = (await engine.status(campaign.workspace_id)).dispatching
-    if dispatching.problem is None:
-        return sentence
-    why = dispatching.problem if dispatching.copied_to is not None else no_dispatcher_text(dispatching.problem)
-    return f"{sentence}\n{why}"
+    problem = (await engine.status(campaign.workspace_id)).dispatching.problem
+    return sentence if problem is None else f"{sentence}\n{problem_text(problem, engine.now())}"
 
 
 async def _resumable(_: Outreach, campaign: Campaign) -> str:
@@ -225,25 +213,30 @@ def cancel(campaign_id: str, yes: bool) -> None:
                 yes,
             )
 
-    async def work(engine: Outreach) -> Campaign:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> Campaign:
         return await engine.campaigns.cancel(campaign.workspace_id, campaign_id, actor=actor())
 
-    moved = with_engine(work)
+    moved = with_campaign(campaign_id, work)
     rescue = f"outreach-server campaigns follow-up {moved.id} --results canceled"
     hint = f"Once a server has closed its open contacts, contact them by another campaign with: {rescue}"
     _show_moved(moved, hint if moved.counters.open else None)
 
 
-for name, description, hint in (
-    ("pause", "Pause a campaign; no new message of it is sent.", _resumable),
-    ("resume", "Resume a paused campaign.", _follow),
-    ("unschedule", "Take a scheduled campaign back to ready.", None),
+for command in (
+    _move("pause", "Pause a campaign; no new message of it is sent.", _resumable),
+    _move("resume", "Resume a paused campaign.", _follow),
+    _move("unschedule", "Take a scheduled campaign back to ready."),
+    _move(
+        "archive",
+        "Hide a campaign from lists; it is not changed otherwise.",
+        sentence="Campaign {name!r} is archived.",
+    ),
+    _move(
+        "unarchive",
+        "Bring an archived campaign back into the lists.",
+        sentence="Campaign {name!r} is in the lists again.",
+    ),
+    *(import_, watch_, update_, why_, preflight_, forecast_, campaign_test_send),
+    *(show_, recipients_, report_, export_, clone_, follow_up_, delete_),
 ):
-    campaigns.add_command(_move(name, description, hint))
-campaigns.add_command(show_)
-campaigns.add_command(recipients_)
-campaigns.add_command(report_)
-campaigns.add_command(export_)
-for command in (clone_, follow_up_, archive_, unarchive_, delete_):
     campaigns.add_command(command)

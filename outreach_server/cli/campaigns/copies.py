@@ -1,4 +1,4 @@
-"""`campaigns clone`, `follow-up`, `archive` and `unarchive`."""
+"""`campaigns clone` and `follow-up`: campaigns made of another one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from outreach import Campaign, Outreach
 from outreach.http import to_json
 from outreach.models import CampaignCreated, FollowUpCreated, NewFollowUp
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, actor, state, with_engine
+from outreach_server.cli.base import Command, actor, state, with_campaign
 from outreach_server.cli.output import amount, echo_json, note
 from outreach_server.cli.values import CAMPAIGN, OneOf, text_of
 
@@ -35,11 +35,10 @@ class Results(click.ParamType[Sequence[str]]):
 def clone_(campaign_id: str, name: str | None) -> None:
     """Create a campaign like another one, with its contacts; start and expiry are not copied. Nothing is sent."""
 
-    async def work(engine: Outreach) -> CampaignCreated:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> CampaignCreated:
         return await engine.campaigns.clone(campaign.workspace_id, campaign_id, name=name, actor=actor())
 
-    _show_created(with_engine(work), {})
+    _show_created(with_campaign(campaign_id, work), {})
 
 
 @click.command("follow-up", cls=Command)
@@ -68,8 +67,7 @@ def follow_up_(
     Who opted out, replied or was reached is left out.
     """
 
-    async def work(engine: Outreach) -> FollowUpCreated:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> FollowUpCreated:
         return await engine.campaigns.follow_up(
             campaign.workspace_id,
             campaign_id,
@@ -77,7 +75,7 @@ def follow_up_(
             actor=actor(),
         )
 
-    made = with_engine(work)
+    made = with_campaign(campaign_id, work)
     _show_created(made.created, {"selected": made.selected, "left_out": dict(made.left_out)})
     if made.left_out and not state().as_json:
         parts = ", ".join(f"{count} {cause.replace('_', ' ')}" for cause, count in made.left_out.items())
@@ -96,28 +94,3 @@ def _show_created(created: CampaignCreated, more: documents.Document) -> None:
     if created.opted_out_excluded:
         note(f"{created.opted_out_excluded:,} are on the unsubscribe register and were left out.")
     note(f"Start it with: outreach-server campaigns start {campaign.id}")
-
-
-def _archive_command(name: str, description: str, sentence: str) -> click.Command:
-    @click.argument("campaign_id", type=CAMPAIGN)
-    def command(campaign_id: str) -> None:
-        async def work(engine: Outreach) -> Campaign:
-            campaign = await engine.campaigns.get_anywhere(campaign_id)
-            changed: Campaign = await getattr(engine.campaigns, name)(campaign.workspace_id, campaign_id, actor=actor())
-            return changed
-
-        changed = with_engine(work)
-        if state().as_json:
-            echo_json(documents.campaign(changed))
-        else:
-            click.echo(sentence.format(name=changed.name))
-
-    return click.command(name, cls=Command, help=description)(command)
-
-
-archive_ = _archive_command(
-    "archive", "Hide a campaign from lists; it is not changed otherwise.", "Campaign {name!r} is archived."
-)
-unarchive_ = _archive_command(
-    "unarchive", "Bring an archived campaign back into the lists.", "Campaign {name!r} is in the lists again."
-)

@@ -7,27 +7,16 @@ from typing import Final
 
 import click
 
-from outreach import Outreach
+from outreach import Campaign, Outreach
 from outreach.http import write_forecast
 from outreach.models import BindingRule, Forecast, ForecastAssumptions, ForecastHour
+from outreach.reasons import LIMITS
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.output import amount, console, echo_json, listing
 from outreach_server.cli.values import CAMPAIGN
 
-_RULES: Final[dict[BindingRule, str]] = {
-    "pace": "its rate",
-    "sender_rate": "the rate of the sending number",
-    "business_hours": "business hours",
-    "holidays": "holidays",
-    "contact_hours": "contact hours",
-    "frequency_cap": "the frequency cap",
-    "unclear_reply": "a decision about a reply",
-    "batch_concurrency": "how many calls are made at a time",
-    "retry": "the delay between attempts",
-    "flow": "the waits of the flow",
-}
 _ASSUMED: Final = {
     "answer_rate": "{:.0%} of calls are answered",
     "call_seconds": "an answered call takes {:.0f} s",
@@ -56,12 +45,11 @@ def forecast_(campaign_id: str, **given: float | None) -> None:
     """
     assumed = ForecastAssumptions(**{name: value for name, value in given.items() if value is not None})
 
-    async def work(engine: Outreach) -> tuple[Forecast, str]:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> tuple[Forecast, str]:
         made = await engine.campaigns.forecast(campaign.workspace_id, campaign_id, assumptions=assumed)
         return made, campaign.timezone
 
-    found, zone = with_engine(work)
+    found, zone = with_campaign(campaign_id, work)
     if state().as_json:
         echo_json(write_forecast(found))
         return
@@ -118,7 +106,7 @@ def _limit(forecast: Forecast) -> str:
     spent: dict[BindingRule, int] = {}
     for hour in forecast.hours:
         spent[hour.bound_by] = spent.get(hour.bound_by, 0) + 1
-    return _RULES[max(spent, key=lambda rule: spent[rule])]
+    return LIMITS[max(spent, key=lambda rule: spent[rule])]
 
 
 def _assumptions(forecast: Forecast) -> str:
@@ -150,7 +138,7 @@ def _rows(forecast: Forecast, zone: str, bar: int) -> list[documents.Document]:
             "to": time_text(ends, zone, seconds=False),
             "requests": requests,
             "": "#" * -(-bar * requests // most) or " ",
-            "limited by": _RULES[rule],
+            "limited by": LIMITS[rule],
         }
         for begins, ends, requests, rule in stretches
     ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, BinaryIO, Final, TextIO
 
-import anyio.lowlevel
 import attrs
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -18,14 +18,11 @@ from outreach.models import Preflight, PreparedRecipient
 from outreach.server_support import Field, expected_names, holiday_parts, is_blank
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
-from outreach_server.cli.campaigns.obstacles import explain_obstacles, explain_placeholders, explain_values
-from outreach_server.cli.campaigns.options import CampaignOptions, campaign_options
+from outreach_server.cli.campaigns.options import OPTIONS, CampaignOptions
 from outreach_server.cli.campaigns.preflight import show_preflight
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.lists.contact_columns import ColumnMapping
 from outreach_server.cli.lists.contacts import ContactFile
-from outreach_server.cli.lists.csv_lines import Encoding
-from outreach_server.cli.lists.csv_records import Delimiter
 from outreach_server.cli.lists.import_report import (
     corrected,
     mapping,
@@ -38,8 +35,9 @@ from outreach_server.cli.lists.import_report import (
 )
 from outreach_server.cli.lists.rejects import Rejects
 from outreach_server.cli.output import amount, console, echo_json_with, fields, note
-from outreach_server.cli.tables import open_table
-from outreach_server.cli.values import WORKSPACE, name_of, region_option
+from outreach_server.cli.problems import explain_placeholders, explain_start, explain_values
+from outreach_server.cli.tables import LIST_OPTIONS, open_table
+from outreach_server.cli.values import WORKSPACE, name_of, options
 
 _MAX_PARTS: Final = 5
 
@@ -57,7 +55,7 @@ Chunk = list[PreparedRecipient]
 @click.command("import", cls=Command)
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("file", metavar="FILE", type=click.File("rb"))
-@campaign_options
+@options(*OPTIONS)
 @click.option(
     "--map",
     "mapped",
@@ -65,10 +63,7 @@ Chunk = list[PreparedRecipient]
     multiple=True,
     help="The column of phone, first_name, last_name, email, company, external_id or country: its name or number.",
 )
-@region_option
-@click.option("--sheet", metavar="NAME", help="The sheet of an XLSX file; by default the first visible one.")
-@click.option("--encoding", type=Encoding(), help="The encoding of a text file; by default it is detected.")
-@click.option("--delimiter", type=Delimiter(), default="auto", show_default=True, help="What separates the cells.")
+@options(*LIST_OPTIONS)
 @click.option(
     "--rejects", "rejects_file", type=click.File("w", encoding="utf-8", lazy=False), help="A CSV file for bad rows."
 )
@@ -88,7 +83,7 @@ def import_(
     rejects_file: TextIO | None,
     dry_run: bool,
     contact: str | None,
-    **options: Any,
+    **given: Any,
 ) -> None:
     """Load a campaign from an XLSX or CSV file; nothing is sent before it is started.
 
@@ -102,7 +97,7 @@ def import_(
     unsubscribe register are excluded; a number that occurs twice is contacted once. Local numbers are read in the
     country of their row, else in --region, else in the workspace's default region.
     """
-    wanted = CampaignOptions(**options)
+    wanted = CampaignOptions(**given)
     wanted.check(ctx)
     if contact is not None and not dry_run:
         raise click.UsageError("--contact is for a --dry-run.")
@@ -115,96 +110,169 @@ def import_(
     ):
         contacts = ContactFile.open(table, mapped=dict(mapped))
         contacts.numbers.region = region
-
-        def advance() -> None:
-            progress(table.position())
-
-        if dry_run:
-            with _progress(size) as progress:
-                found = with_engine(
-                    lambda engine: _preview(engine, workspace_id, wanted, contacts, rejects, advance, contact)
-                )
-            _show_preview(*found, wanted.zone, contacts, rejects, rejects_file, contact)
-            return
         with _progress(size) as progress:
-            loaded = with_engine(lambda engine: _load(engine, workspace_id, wanted, contacts, rejects, advance))
-        _answer(loaded, contacts, rejects, rejects_file)
+            one = _Import(
+                workspace_id=workspace_id,
+                wanted=wanted,
+                contacts=contacts,
+                rejects=rejects,
+                rejects_file=rejects_file,
+                advance=lambda: progress(table.position()),
+            )
+            show = with_engine((lambda engine: one.preview(engine, contact)) if dry_run else one.load)
+        show()
 
 
 @attrs.frozen(kw_only=True)
-class Loaded:
-    """The result of an import.
+class _Import:
+    """An import of a file.
 
     Attributes:
-        duplicates: Contacts whose number occurs earlier in the file.
+        advance: Called when more of the file has been read.
     """
 
-    made: CampaignCreated
-    duplicates: int
+    workspace_id: str
+    wanted: CampaignOptions
+    contacts: ContactFile
+    rejects: Rejects
+    rejects_file: TextIO | None
+    advance: Callable[[], None]
 
+    async def load(self, engine: Outreach) -> Callable[[], None]:
+        """Create the campaign, and return what shows it."""
+        new, stream = await self._read(engine)
+        _show_columns(self.contacts)
+        stream, unsendable = await _check_text(engine, self.workspace_id, new, stream)
+        if unsendable is not None:
+            raise unsendable
+        if isinstance(new, NewSmsCampaign):
+            made = await engine.campaigns.create_sms(self.workspace_id, new, stream, actor=actor())
+        else:
+            made = await engine.campaigns.create_call(self.workspace_id, new, stream, actor=actor())
+        groups = await engine.campaigns.count_recipients(self.workspace_id, made.campaign.id)
+        return partial(self._show_made, made, sum(group.count for group in groups if group.reason == "duplicate"))
 
-async def _load(
-    engine: Outreach,
-    workspace_id: str,
-    wanted: CampaignOptions,
-    contacts: ContactFile,
-    rejects: Rejects,
-    advance: Callable[[], None],
-) -> Loaded:
-    new, stream = await _read(engine, workspace_id, wanted, contacts, rejects, advance)
-    _show_columns(contacts)
-    stream, unsendable = await _check_text(engine, workspace_id, new, stream)
-    if unsendable is not None:
-        raise unsendable
-    if isinstance(new, NewSmsCampaign):
-        made = await engine.campaigns.create_sms(workspace_id, new, stream, actor=actor())
-    else:
-        made = await engine.campaigns.create_call(workspace_id, new, stream, actor=actor())
-    groups = await engine.campaigns.count_recipients(workspace_id, made.campaign.id)
-    return Loaded(
-        made=made,
-        duplicates=sum(group.count for group in groups if group.reason == "duplicate"),
-    )
+    async def preview(self, engine: Outreach, contact: str | None) -> Callable[[], None]:
+        """Return what shows what the import would do, and raises the error that it would end with."""
+        new, stream = await self._read(engine)
+        stream, unsendable = await _check_text(engine, self.workspace_id, new, stream)
+        found = await engine.campaigns.preflight_new(self.workspace_id, new, stream, contact=contact)
+        return partial(self._show_preview, found, contact, unsendable)
 
+    async def _read(self, engine: Outreach) -> tuple[NewSmsCampaign | NewCallCampaign, AsyncIterator[Chunk]]:
+        """Return the campaign that is wanted, and its contacts as they are read."""
+        contacts = self.contacts
+        workspace = await engine.workspaces.get(self.workspace_id)
+        contacts.numbers.region = contacts.numbers.region or workspace.default_region
+        new = attrs.evolve(await self.wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
+        contacts.use_texts(*await _texts(engine, self.workspace_id, new))
+        chunks = contacts.chunks(self.rejects)
+        with interruptions.reading():
+            first = next(chunks, None)
+        if first is None:
+            # Checked before anything is created, so that nothing has to be undone.
+            _show_columns(contacts)
+            self.rejects.report(hint="--rejects FILE.csv writes all of them")
+            none = "The only row cannot" if contacts.rows == 1 else f"None of the {contacts.rows:,} rows can"
+            raise click.ClickException(f"{none} be loaded. Nothing was created.")
+        return new, self._stream(first, chunks)
 
-async def _preview(
-    engine: Outreach,
-    workspace_id: str,
-    wanted: CampaignOptions,
-    contacts: ContactFile,
-    rejects: Rejects,
-    advance: Callable[[], None],
-    contact: str | None,
-) -> tuple[Preflight, click.ClickException | None]:
-    """Return what the import would do, and the error that it would end with, if any."""
-    new, stream = await _read(engine, workspace_id, wanted, contacts, rejects, advance)
-    stream, unsendable = await _check_text(engine, workspace_id, new, stream)
-    return await engine.campaigns.preflight_new(workspace_id, new, stream, contact=contact), unsendable
+    async def _stream(self, first: Chunk, rest: Iterator[Chunk]) -> AsyncIterator[Chunk]:
+        yield first
+        async for chunk in interruptions.iterate(rest):
+            self.advance()
+            yield chunk
 
-
-async def _read(
-    engine: Outreach,
-    workspace_id: str,
-    wanted: CampaignOptions,
-    contacts: ContactFile,
-    rejects: Rejects,
-    advance: Callable[[], None],
-) -> tuple[NewSmsCampaign | NewCallCampaign, AsyncIterator[Chunk]]:
-    """Return the campaign that is wanted, and its contacts as they are read."""
-    workspace = await engine.workspaces.get(workspace_id)
-    contacts.numbers.region = contacts.numbers.region or workspace.default_region
-    new = attrs.evolve(await wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
-    contacts.use_texts(*await _texts(engine, workspace_id, new))
-    chunks = contacts.chunks(rejects)
-    with interruptions.reading():
-        first = next(chunks, None)
-    if first is None:
-        # Checked before anything is created, so that nothing has to be undone.
+    def _show_preview(self, found: Preflight, contact: str | None, unsendable: click.ClickException | None) -> None:
+        """Show what the import would do; raise the error that it would end with."""
+        contacts, rejects = self.contacts, self.rejects
+        if state().as_json:
+            counts = {"rows": contacts.rows, "rejected_count": rejects.count}
+            document = {
+                "number_warnings": contacts.numbers.warnings(sms=found.channel == "sms"),
+                "dry_run": True,
+                **write_preflight(found),
+                **_file_document(contacts),
+                **counts,
+            }
+            echo_json_with(document, "rejected", rejects.items())
+            if unsendable is not None:
+                raise unsendable
+            return
+        show_warnings(contacts.warnings(sms=found.channel == "sms"))
         _show_columns(contacts)
-        rejects.report(hint="--rejects FILE.csv writes all of them")
-        none = "The only row cannot" if contacts.rows == 1 else f"None of the {contacts.rows:,} rows can"
-        raise click.ClickException(f"{none} be loaded. Nothing was created.")
-    return new, _stream(first, chunks, advance)
+        show_preflight(found, self.wanted.zone, contact)
+        self._show_rows()
+        if unsendable is not None:
+            raise unsendable
+        left_out = {one.rule: one.count for one in found.left_out}
+        opted_out, duplicates = left_out.get("opted_out", 0), left_out.get("duplicate", 0)
+        said = f"Of {amount(contacts.rows, 'row')} {contacts.rows - rejects.count - opted_out:,} would be loaded"
+        if duplicates:
+            said += f", {duplicates:,} of them {'a duplicate' if duplicates == 1 else 'duplicates'}"
+        if opted_out:
+            said += f"; {opted_out:,} {'has' if opted_out == 1 else 'have'} opted out"
+        note(f"\n{said}. Nothing was created.")
+
+    def _show_made(self, made: CampaignCreated, duplicates: int) -> None:
+        """Show the campaign; `duplicates` are contacts whose number occurs earlier in the file."""
+        contacts, rejects, campaign = self.contacts, self.rejects, made.campaign
+        counts = {
+            "missing": to_json(made.missing),
+            "unknown_placeholders": list(made.unknown_placeholders),
+            "placeholder_problems": to_json(contacts.tally.problems()),
+            "text_warnings": to_json(made.text_warnings),
+            "sms_opted_out_excluded": made.opted_out_excluded,
+            "duplicates": duplicates,
+            "rows": contacts.rows,
+            **_file_document(contacts),
+            "rejected_count": rejects.count,
+        }
+        if state().as_json:
+            warnings = contacts.numbers.warnings(sms=campaign.channel == "sms")
+            echo_json_with(
+                {"number_warnings": warnings, **documents.campaign(campaign), **counts}, "rejected", rejects.items()
+            )
+            return
+        show_warnings(contacts.warnings(sms=campaign.channel == "sms"))
+        document = {
+            "id": campaign.id,
+            "name": campaign.name,
+            "status": campaign.status,
+            "rows": contacts.rows,
+            "loaded": campaign.counters.total,
+            "of them duplicates": duplicates,
+            "left out, opted out": made.opted_out_excluded,
+            "rejected": rejects.count,
+        }
+        times = {"starts": campaign.scheduled_start_at, "expires": campaign.scheduled_expires_at}
+        document |= {name: time_text(at, campaign.timezone) for name, at in times.items() if at is not None}
+        console().print(fields(document))
+        self._show_rows()
+        if made.unknown_placeholders:
+            note(explain_placeholders(made.unknown_placeholders, campaign))
+        counted = amount(contacts.loaded, "row")
+        for line in explain_values(contacts.tally.problems(), counted, unknown=made.unknown_placeholders):
+            note(line)
+        for warning in made.text_warnings:
+            note(warning.message)
+        if (parts := _parts_left_out(campaign)) is not None:
+            note(parts)
+        if made.missing:
+            note(explain_start(made.missing, campaign))
+        else:
+            note(f"Start it with: outreach-server campaigns start {campaign.id}")
+
+    def _show_rows(self) -> None:
+        contacts, rejects, rejects_file = self.contacts, self.rejects, self.rejects_file
+        for text in contacts.table.unread():
+            note(text)
+        show_numbers(contacts.numbers)
+        show_other_columns(contacts)
+        if rejects.count:
+            note("These rows are not loaded:")
+            where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
+            rejects.report(hint=where)
 
 
 async def _texts(
@@ -266,45 +334,6 @@ def _show_columns(contacts: ContactFile) -> None:
         console(stderr=True).print(mapping_table(contacts))
 
 
-def _show_preview(
-    found: Preflight,
-    unsendable: click.ClickException | None,
-    zone: str,
-    contacts: ContactFile,
-    rejects: Rejects,
-    rejects_file: TextIO | None,
-    contact: str | None,
-) -> None:
-    """Show what an import would do; raise the error that it would end with."""
-    if state().as_json:
-        counts = {"rows": contacts.rows, "rejected_count": rejects.count}
-        document = {
-            "number_warnings": contacts.numbers.warnings(sms=found.channel == "sms"),
-            "dry_run": True,
-            **write_preflight(found),
-            **_file_document(contacts),
-            **counts,
-        }
-        echo_json_with(document, "rejected", rejects.items())
-        if unsendable is not None:
-            raise unsendable
-        return
-    show_warnings(contacts.warnings(sms=found.channel == "sms"))
-    _show_columns(contacts)
-    show_preflight(found, zone, contact)
-    _show_rows(contacts, rejects, rejects_file)
-    if unsendable is not None:
-        raise unsendable
-    left_out = {one.rule: one.count for one in found.left_out}
-    opted_out, duplicates = left_out.get("opted_out", 0), left_out.get("duplicate", 0)
-    said = f"Of {amount(contacts.rows, 'row')} {contacts.rows - rejects.count - opted_out:,} would be loaded"
-    if duplicates:
-        said += f", {duplicates:,} of them {'a duplicate' if duplicates == 1 else 'duplicates'}"
-    if opted_out:
-        said += f"; {opted_out:,} {'has' if opted_out == 1 else 'have'} opted out"
-    note(f"\n{said}. Nothing was created.")
-
-
 def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
     return {
         "read_as": contacts.table.described,
@@ -315,80 +344,6 @@ def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
         "corrected": corrected(contacts.numbers),
         "damaged": contacts.damaged.document(),
     }
-
-
-def _show_rows(contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None) -> None:
-    for text in contacts.table.unread():
-        note(text)
-    show_numbers(contacts.numbers)
-    show_other_columns(contacts)
-    if rejects.count:
-        note("These rows are not loaded:")
-        where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
-        rejects.report(hint=where)
-
-
-async def _stream(first: Chunk, rest: Iterator[Chunk], advance: Callable[[], None]) -> AsyncIterator[Chunk]:
-    yield first
-    while True:
-        with interruptions.reading():
-            chunk = next(rest, None)
-        if chunk is None:
-            return
-        advance()
-        yield chunk
-        # Lets an interruption in between chunks, also while the file has only bad rows.
-        await anyio.lowlevel.checkpoint()
-
-
-def _answer(loaded: Loaded, contacts: ContactFile, rejects: Rejects, rejects_file: TextIO | None) -> None:
-    made = loaded.made
-    campaign = made.campaign
-    counts = {
-        "missing": to_json(made.missing),
-        "unknown_placeholders": list(made.unknown_placeholders),
-        "placeholder_problems": to_json(contacts.tally.problems()),
-        "text_warnings": to_json(made.text_warnings),
-        "sms_opted_out_excluded": made.opted_out_excluded,
-        "duplicates": loaded.duplicates,
-        "rows": contacts.rows,
-        **_file_document(contacts),
-        "rejected_count": rejects.count,
-    }
-    if state().as_json:
-        warnings = contacts.numbers.warnings(sms=campaign.channel == "sms")
-        echo_json_with(
-            {"number_warnings": warnings, **documents.campaign(campaign), **counts}, "rejected", rejects.items()
-        )
-        return
-    show_warnings(contacts.warnings(sms=campaign.channel == "sms"))
-    document = {
-        "id": campaign.id,
-        "name": campaign.name,
-        "status": campaign.status,
-        "rows": contacts.rows,
-        "loaded": campaign.counters.total,
-        "of them duplicates": loaded.duplicates,
-        "left out, opted out": made.opted_out_excluded,
-        "rejected": rejects.count,
-    }
-    times = {"starts": campaign.scheduled_start_at, "expires": campaign.scheduled_expires_at}
-    document |= {name: time_text(at, campaign.timezone) for name, at in times.items() if at is not None}
-    console().print(fields(document))
-    _show_rows(contacts, rejects, rejects_file)
-    if made.unknown_placeholders:
-        note(explain_placeholders(made.unknown_placeholders, campaign))
-    counted = amount(contacts.loaded, "row")
-    for line in explain_values(contacts.tally.problems(), counted, unknown=made.unknown_placeholders):
-        note(line)
-    for warning in made.text_warnings:
-        note(warning.message)
-    if (parts := _parts_left_out(campaign)) is not None:
-        note(parts)
-    if made.missing:
-        note(explain_obstacles(made.missing, campaign))
-    else:
-        note(f"Start it with: outreach-server campaigns start {campaign.id}")
 
 
 def _size(file: BinaryIO) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ _CALLS_ONLY: Final = {
     "batch_concurrency",
 }
 
-_OPTIONS: Final = (
+OPTIONS: Final = (
     click.option("--name", type=text_of(NewSmsCampaign, "name"), required=True, help="The campaign's name."),
     click.option(
         "--channel", type=OneOf(["sms", "call"]), default="sms", show_default=True, help="Messages, or calls."
@@ -64,13 +64,7 @@ _OPTIONS: Final = (
     click.option("--description", type=text_of(NewSmsCampaign, "description"), help="For people."),
     *TIMES,
 )
-
-
-def campaign_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a new campaign to a command."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+"""Those of `campaigns import`."""
 
 
 @attrs.frozen(kw_only=True)

@@ -59,7 +59,7 @@ class Panel:
 
 def state_text(snapshot: Snapshot) -> str:
     """Return a campaign's status, with why it does not go on."""
-    why = snapshot.campaign.pause_reason or (snapshot.blockers[0].by if snapshot.blockers else None)
+    why = snapshot.campaign.pause_reason or (snapshot.blockers[0].code if snapshot.blockers else None)
     return f"{snapshot.campaign.status} ({why})" if why else str(snapshot.campaign.status)
 
 

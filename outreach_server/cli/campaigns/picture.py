@@ -10,14 +10,13 @@ from typing import Final
 import attrs
 
 from outreach import Campaign, CampaignStatus, Outreach, RecipientStatus
-from outreach.errors import ErrorDetail
-from outreach.models import CampaignBlocker, DispatchCount, Forecast, RecipientCount
+from outreach.errors import Problem
+from outreach.models import DispatchCount, Forecast, RecipientCount
 from outreach.protocols import Clock, SystemClock
 from outreach.reasons import PAUSE_REASONS
 from outreach_server.cli import documents
-from outreach_server.cli.campaigns.obstacles import explain_obstacles
 from outreach_server.cli.durations import until_text
-from outreach_server.cli.serving.no_dispatcher import no_dispatcher_text
+from outreach_server.cli.problems import explain_start, problem_text
 
 _SHARE: Final = 20.0
 """Slow queries may take at most a twentieth of the time."""
@@ -27,7 +26,6 @@ FORECAST_SECONDS: Final = 10.0
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 _IN_FLIGHT: Final = frozenset({RecipientStatus.DISPATCHING, RecipientStatus.IN_PROGRESS, RecipientStatus.UNKNOWN})
-_NO_DISPATCHER: Final = "no_dispatcher"
 
 
 @attrs.frozen(kw_only=True)
@@ -48,10 +46,10 @@ class Snapshot:
 
     campaign: Campaign
     groups: Sequence[RecipientCount]
-    blockers: Sequence[CampaignBlocker] = ()
+    blockers: Sequence[Problem] = ()
     waits: Mapping[tuple[str, str | None], datetime] = attrs.field(factory=dict)
     sent: Sequence[DispatchCount] = ()
-    missing: Sequence[ErrorDetail] = ()
+    missing: Sequence[Problem] = ()
     forecast: Forecast | None = None
     at: datetime
     pace_per_minute: float | None = None
@@ -61,7 +59,7 @@ class Snapshot:
     @property
     def state(self) -> object:
         """What a person has to know at once when it changes."""
-        return self.campaign.status, self.campaign.pause_reason, tuple(blocker.by for blocker in self.blockers)
+        return self.campaign.status, self.campaign.pause_reason, tuple(blocker.code for blocker in self.blockers)
 
     @property
     def ended(self) -> int:
@@ -141,22 +139,12 @@ def hints(snapshot: Snapshot) -> list[str]:
     """Return a line for each thing that a person has to know or do before a campaign continues."""
     campaign = snapshot.campaign
     paused = PAUSE_REASONS.get(campaign.pause_reason or "")
-    waits_for = (
-        explain_obstacles(snapshot.missing, campaign) if snapshot.missing else waiting_text(campaign, snapshot.at)
-    )
+    waits_for = explain_start(snapshot.missing, campaign) if snapshot.missing else waiting_text(campaign, snapshot.at)
     return [
         *([f"It is paused: {paused}."] if paused else []),
         *([waits_for] if waits_for is not None else []),
-        *(blocker_text(blocker, snapshot.at, campaign.timezone) for blocker in snapshot.blockers),
+        *(problem_text(blocker, snapshot.at, campaign.timezone) for blocker in snapshot.blockers),
     ]
-
-
-def blocker_text(blocker: CampaignBlocker, now: datetime, zone: str) -> str:
-    """Return what blocks a campaign, until when, and what to do."""
-    if blocker.by == _NO_DISPATCHER:
-        return no_dispatcher_text(blocker.why)
-    until = f" It goes on at {until_text(blocker.until, now, zone)}." if blocker.until is not None else ""
-    return f"{blocker.why}{until}"
 
 
 def message_counts(campaign: Campaign, sent: Sequence[DispatchCount]) -> dict[str, int] | None:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import click
 
-from outreach import Outreach
+from outreach import Campaign, Outreach
 from outreach.http import to_json, write_preflight
 from outreach.models import ContactExample, ContactPreview, Preflight
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, state, with_engine
-from outreach_server.cli.campaigns.obstacles import explain_values
+from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.output import amount, cell, console, echo_json, fields, listing, note
+from outreach_server.cli.problems import explain_values
 from outreach_server.cli.setup.prices import cost_text
 from outreach_server.cli.values import CAMPAIGN
 
@@ -27,12 +27,11 @@ def preflight_(campaign_id: str, contact: str | None) -> None:
     Nothing is sent or changed. The rules are those that the running campaign follows.
     """
 
-    async def work(engine: Outreach) -> tuple[Preflight, str]:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> tuple[Preflight, str]:
         found = await engine.campaigns.preflight(campaign.workspace_id, campaign_id, contact=contact)
         return found, campaign.timezone
 
-    show_preflight(*with_engine(work), contact)
+    show_preflight(*with_campaign(campaign_id, work), contact)
 
 
 def show_preflight(found: Preflight, zone: str, contact: str | None = None) -> None:

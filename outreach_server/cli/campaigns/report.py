@@ -11,11 +11,11 @@ import click
 import orjson
 from rich.console import Console
 
-from outreach import Outreach
+from outreach import Campaign, Outreach
 from outreach.http import write_campaign_report, write_exported_contact
 from outreach.integrations.report_page import render_report_page
 from outreach.models import CampaignReport, ExportFormat
-from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.files import write_parts, write_text
 from outreach_server.cli.output import Listing, console, echo_json, fields, listing, note, rendered, stream_array
@@ -42,8 +42,7 @@ _REPORTS = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
 def report_(campaign_id: str, kind: Literal["text", "json", "html"] | None, output: Path | None) -> None:
     """Show what became of a campaign: contacted, delivered, failed and why, replies, opt-outs, over time."""
 
-    async def work(engine: Outreach) -> CampaignReport:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> CampaignReport:
         return await engine.campaigns.report(campaign.workspace_id, campaign_id)
 
     if state().as_json and output is None:
@@ -53,7 +52,7 @@ def report_(campaign_id: str, kind: Literal["text", "json", "html"] | None, outp
             )
         kind = "json"
     wanted = kind or _format_of(output, _REPORTS, default="text")
-    made = with_engine(work)
+    made = with_campaign(campaign_id, work)
     if wanted == "html":
         _give(render_report_page(made), output)
     elif wanted == "json":
@@ -146,9 +145,8 @@ def _table(names: tuple[str, ...], rows: Sequence[tuple[object, ...]], zone: str
     return listing([_grouped(dict(zip(names, row, strict=True))) for row in rows], names, zone)
 
 
-async def _print_array(engine: Outreach, campaign_id: str) -> None:
-    campaign = await engine.campaigns.get_anywhere(campaign_id)
-    contacts = engine.campaigns.iter_export(campaign.workspace_id, campaign_id)
+async def _print_array(engine: Outreach, campaign: Campaign) -> None:
+    contacts = engine.campaigns.iter_export(campaign.workspace_id, campaign.id)
     await stream_array(write_exported_contact(contact) async for contact in contacts)
 
 
@@ -169,17 +167,16 @@ def export_(campaign_id: str, kind: ExportFormat | None, output: Path | None) ->
     if state().as_json and output is None:
         if kind is not None:
             raise click.UsageError("With --json the contacts are a JSON array: name a file with --output for a format.")
-        with_engine(lambda engine: _print_array(engine, campaign_id))
+        with_campaign(campaign_id, _print_array)
         return
     chosen: Any = kind or _format_of(output, _EXPORTS, default="csv")
     if chosen == "xlsx" and output is None and sys.stdout.isatty():
         raise click.UsageError("An XLSX file is not for a terminal: name a file with --output.")
 
-    async def work(engine: Outreach) -> int:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> int:
         return await write_parts(engine.campaigns.export(campaign.workspace_id, campaign_id, chosen), output)
 
-    size = with_engine(work)
+    size = with_campaign(campaign_id, work)
     if output is None:
         return
     if state().as_json:

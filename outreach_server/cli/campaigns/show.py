@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import click
 
@@ -10,7 +11,7 @@ from outreach import Campaign, Outreach, RecipientStatus
 from outreach.http import to_json
 from outreach.models import Forecast
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.campaigns import explained
 from outreach_server.cli.campaigns.forecast import forecast_lines
 from outreach_server.cli.campaigns.panel import groups_table
@@ -72,14 +73,13 @@ _BRIEF = (
 def show_(campaign_id: str) -> None:
     """Show a campaign, and how many of its recipients are in which state and why."""
 
-    async def work(engine: Outreach) -> tuple[Snapshot, list[documents.Document], Forecast]:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> tuple[Snapshot, list[documents.Document], Forecast]:
         picture = await SnapshotReader(engine, campaign.workspace_id, campaign_id).now()
         failures = await engine.campaigns.provider_failures(campaign.workspace_id, campaign_id)
         forecast = await engine.campaigns.forecast(campaign.workspace_id, campaign_id)
         return picture, explained.counted(failures), forecast
 
-    picture, failures, forecast = with_engine(work)
+    picture, failures, forecast = with_campaign(campaign_id, work)
     document = {**documents.campaign(picture.campaign), **documents.blockers(picture.blockers)}
     if state().as_json:
         counts = {"groups": picture.documents, "messages": message_counts(picture.campaign, picture.sent)}
@@ -107,17 +107,14 @@ def show_(campaign_id: str) -> None:
 @click.option("--status", type=OneOf(list(RecipientStatus), case_sensitive=False), help="In this state only.")
 @click.option("--external-id", metavar="ID", help="Only those that your application knows by this id.")
 @click.option("--limit", type=click.IntRange(1), help="The first so many; by default all.")
-def recipients_(campaign_id: str, status: RecipientStatus | None, external_id: str | None, limit: int | None) -> None:
+def recipients_(campaign_id: str, limit: int | None, **wanted: Any) -> None:
     """List a campaign's recipients with their status and its reason."""
     as_json = state().as_json
     legend = explained.Legend()
 
     async def found(engine: Outreach, campaign: Campaign) -> AsyncIterator[documents.Document]:
         count = 0
-        outcomes = engine.campaigns.iter_outcomes(
-            campaign.workspace_id, campaign_id, status=status, external_id=external_id
-        )
-        async for one in outcomes:
+        async for one in engine.campaigns.iter_outcomes(campaign.workspace_id, campaign_id, **wanted):
             shown = {
                 **documents.recipient(one.recipient, campaign, one.report),
                 **explained.failure(one.failure),
@@ -129,15 +126,14 @@ def recipients_(campaign_id: str, status: RecipientStatus | None, external_id: s
             if count == limit:
                 return
 
-    async def work(engine: Outreach) -> None:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> None:
         rows = found(engine, campaign)
         if as_json:
             await stream_array(rows)
         elif await stream_lines(rows, _WIDTHS, campaign.timezone) == 0:
             note("No recipients match.")
 
-    with_engine(work)
+    with_campaign(campaign_id, work)
     table = legend.table()
     if table is not None and not as_json:
         click.echo("\nWhat went wrong at the provider:")

@@ -1,33 +1,41 @@
-"""`test-send`: one real message or call to oneself, through the running server."""
+"""`test-send` and `campaigns test-send`: one message or call to oneself, through the running server."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 import anyio
 import click
 
-from outreach import Call, CallStatus, Message, NewCall, NewMessage, Outreach
+from outreach import Call, CallStatus, Campaign, Message, NewCall, NewMessage, NotFound, Outreach
 from outreach.http import to_json, write_call
-from outreach.models import CarrierName, ProviderFailure
+from outreach.models import CarrierName, NewTestMessage, ProviderFailure
+from outreach.server_support import SERVE
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, with_engine
+from outreach_server.cli.base import Command, actor, with_campaign, with_engine
 from outreach_server.cli.campaigns import explained
 from outreach_server.cli.campaigns.verdicts import ENDED, pending_text, succeeded
 from outreach_server.cli.output import note
-from outreach_server.cli.serving.no_dispatcher import SERVE
 from outreach_server.cli.serving.sandboxed import note_sandbox
 from outreach_server.cli.upkeep.throttles import QUEUED, throttled_until, why_queued
-from outreach_server.cli.values import AGENT, CARRIER, WORKSPACE
+from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, WORKSPACE, integer_of
 
 _LOOK_SECONDS: Final = 0.3
 _HINT_SECONDS: Final = 10.0
 _REPORT_SECONDS: Final = 10.0
 """How long to wait after a call's end for the provider's analysis, which reports voicemail."""
+
+_WAIT: Final = click.option(
+    "--wait",
+    type=click.FloatRange(0, 3600),
+    default=60.0,
+    show_default=True,
+    help="Seconds to watch it; 0 only queues it.",
+)
 
 _NOT_SENT: Final = f"It has not been sent yet. Is a server running on this database ({SERVE})?"
 
@@ -40,13 +48,7 @@ _NOT_SENT: Final = f"It has not been sent yet. Is a server running on this datab
 @click.option("--carrier", type=CARRIER, help="The carrier; by default that of the sending number.")
 @click.option("--agent", "agent_id", type=AGENT, help="Call instead, with this agent.")
 @click.option("--variable", "variables", multiple=True, metavar="NAME=VALUE", help="A variable of the call.")
-@click.option(
-    "--wait",
-    type=click.FloatRange(0, 3600),
-    default=60.0,
-    show_default=True,
-    help="Seconds to watch it; 0 only queues it.",
-)
+@_WAIT
 def test_send(
     workspace_id: str,
     to: str,
@@ -75,7 +77,7 @@ def test_send(
             new = NewMessage(to=to, body=body, from_number=sender, carrier=carrier)
             item = await engine.messages.send(workspace_id, new)
         note_sandbox(await engine.workspaces.get(workspace_id))
-        item = await watch(engine, item, wait)
+        item = await _watch(engine, item, wait)
         failed = await (engine.calls.failure(item) if isinstance(item, Call) else engine.messages.failure(item))
         return item, await throttled_until(engine, item), failed
 
@@ -85,14 +87,66 @@ def test_send(
         missing = pending_text(done)
         if missing is not None:
             note(missing)
+    _report(done, _document(done), until, failed, wait)
+
+
+@click.command("test-send", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option("--contact", required=True, metavar="PHONE", help="The contact whose text to send.")
+@click.option("--to", required=True, metavar="PHONE", help="The number to reach: your own.")
+@click.option(
+    "--message",
+    type=integer_of(NewTestMessage, "message"),
+    default=1,
+    show_default=True,
+    help="Which message of a flow.",
+)
+@click.option("--at-any-hour", is_flag=True, help="Send it outside the campaign's hours and contact hours too.")
+@_WAIT
+def campaign_test_send(campaign_id: str, contact: str, to: str, message: int, at_any_hour: bool, wait: float) -> None:
+    """Send a contact's text to a number of your own, as a test that counts nowhere.
+
+    The running server sends it, from the campaign's number. Exits with 0 for a message that was accepted or delivered.
+    """
+
+    async def work(engine: Outreach, campaign: Campaign) -> tuple[Message, datetime | None, ProviderFailure | None]:
+        try:
+            item = await engine.messages.send_test(
+                campaign.workspace_id,
+                campaign_id,
+                NewTestMessage(contact=contact, to=to, message=message, at_any_hour=at_any_hour),
+                actor=actor(),
+            )
+        except NotFound as error:
+            if error.kind != "recipient":
+                raise
+            raise click.ClickException(f"{contact!r} is not among the campaign's contacts.") from None
+        note_sandbox(await engine.workspaces.get(campaign.workspace_id))
+        await _watch(engine, item, wait)
+        done = await engine.messages.get(item.workspace_id, item.id)
+        return done, await throttled_until(engine, done), await engine.messages.failure(done)
+
+    done, until, failed = with_campaign(campaign_id, work)
+    document = {**_message_document(done), "body": done.body, "purpose": done.purpose}
+    _report(done, document, until, failed, wait)
+
+
+def _report(
+    done: Message | Call,
+    document: documents.Document,
+    until: datetime | None,
+    failed: ProviderFailure | None,
+    wait: float,
+) -> None:
+    """Print what became of it, and end with 1 if it did not succeed; `until` is when its provider takes it again."""
     held = {"throttled_by": documents.provider_throttle(until), "throttled_until": to_json(until)}
-    explained.show_with({**_document(done), **held}, failed)
+    explained.show_with({**document, **held}, failed)
     # Without waiting, queued is success.
     if not succeeded(done) and not (wait == 0 and done.status in QUEUED):
         sys.exit(1)
 
 
-async def watch(engine: Outreach, item: Message | Call, wait: float) -> Message | Call:
+async def _watch(engine: Outreach, item: Message | Call, wait: float) -> Message | Call:
     """Print each change of status, and why it waits, until it has ended or the time is over."""
     began = time.monotonic()
     ended_at: float | None = None
@@ -126,13 +180,13 @@ def _awaits_report(item: Message | Call) -> bool:
     return isinstance(item, Call) and item.status is CallStatus.COMPLETED and item.outcome is None
 
 
-def _document(item: Message | Call) -> Mapping[str, object]:
+def _document(item: Message | Call) -> documents.Document:
     if isinstance(item, Call):
         return write_call(item)
-    return message_document(item)
+    return _message_document(item)
 
 
-def message_document(item: Message) -> Mapping[str, object]:
+def _message_document(item: Message) -> documents.Document:
     """Return the document of a single message, without its text."""
     shown = to_json(item)
     return {name: shown[name] for name in ("id", "to", "from_number", "carrier", "segments", "status", "reason")}

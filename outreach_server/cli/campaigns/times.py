@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from typing import Any, Final
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import attrs
@@ -55,13 +55,6 @@ TIMES: Final = (
         help="Contact nobody on this date, such as 2026-12-24; repeat for more.",
     ),
 )
-
-
-def time_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of times to a command."""
-    for option in reversed(TIMES):
-        command = option(command)
-    return command
 
 
 @attrs.frozen

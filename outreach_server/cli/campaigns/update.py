@@ -9,23 +9,17 @@ from typing import Any
 import click
 
 from outreach import Campaign, CampaignStatus, CampaignUpdate, Outreach
-from outreach.errors import ErrorDetail
+from outreach.errors import Problem
 from outreach.http import to_json
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, actor, with_engine
-from outreach_server.cli.campaigns.obstacles import explain_obstacles
+from outreach_server.cli.base import Command, actor, with_campaign
 from outreach_server.cli.campaigns.options import carrier_of
 from outreach_server.cli.campaigns.show import show_campaign
-from outreach_server.cli.campaigns.times import (
-    business_hours,
-    check_zone,
-    holiday_calendar,
-    read_schedule,
-    time_options,
-)
+from outreach_server.cli.campaigns.times import TIMES, business_hours, check_zone, holiday_calendar, read_schedule
 from outreach_server.cli.output import note
+from outreach_server.cli.problems import explain_start
 from outreach_server.cli.setup.hours import Opening
-from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, changed, clear, integer_of, text_of
+from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, changed, clear, integer_of, options, text_of
 
 
 @click.command("update", cls=Command)
@@ -43,7 +37,7 @@ from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, changed, 
 @click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
 @click.option("--batch-concurrency", type=integer_of(CampaignUpdate, "batch_concurrency"), help="Calls at a time.")
 @click.option("--description", type=text_of(CampaignUpdate, "description"), help="For people.")
-@time_options
+@options(*TIMES)
 @click.option("--no-schedule-at", is_flag=True, help="Begin at once after the start.")
 @click.option("--no-expires-at", is_flag=True, help="Never expire.")
 @click.option("--no-hours", is_flag=True, help="Contact people at any hour of the day.")
@@ -60,7 +54,7 @@ def update_(
     no_expires_at: bool,
     no_hours: bool,
     no_holidays: bool,
-    **options: Any,
+    **given: Any,
 ) -> None:
     """Change a campaign; one that has not started becomes ready once nothing is missing.
 
@@ -68,7 +62,7 @@ def update_(
     replace all previous ones.
     """
     check_zone(timezone, hours, (schedule_at, expires_at), bool(country or dates))
-    changes = changed(**options, scheduled_start_at=schedule_at, scheduled_expires_at=expires_at)
+    changes = changed(**given, scheduled_start_at=schedule_at, scheduled_expires_at=expires_at)
     clear(changes, "scheduled_start_at", no_schedule_at, option="schedule-at")
     clear(changes, "scheduled_expires_at", no_expires_at, option="expires-at")
     _exclude("hours", bool(hours), no_hours)
@@ -77,8 +71,7 @@ def update_(
     if not changes and not times:
         raise click.UsageError("Name something to change; see --help.")
 
-    async def work(engine: Outreach) -> tuple[Campaign, Sequence[ErrorDetail]]:
-        before = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, before: Campaign) -> tuple[Campaign, Sequence[Problem]]:
         workspace_id = before.workspace_id
         wanted = await _with_carrier(engine, workspace_id, changes)
         schedule = read_schedule(schedule_at, expires_at, timezone or before.timezone)
@@ -93,10 +86,10 @@ def update_(
             return updated, ()
         return updated, await engine.campaigns.start_problems(workspace_id, campaign_id)
 
-    updated, missing = with_engine(work)
+    updated, missing = with_campaign(campaign_id, work)
     show_campaign({**documents.campaign(updated), "missing": to_json(missing)}, updated.timezone)
     if missing:
-        note(explain_obstacles(missing, updated))
+        note(explain_start(missing, updated))
 
 
 async def _with_carrier(engine: Outreach, workspace_id: str, changes: dict[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from outreach import Outreach
+from outreach import Campaign, Outreach
 from outreach.protocols import SystemClock
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.campaigns.panel import groups_table
 from outreach_server.cli.campaigns.picture import Snapshot, message_counts, waiting_text
 from outreach_server.cli.output import console, echo_json, note
@@ -23,15 +23,14 @@ def watch_(campaign_id: str) -> None:
     out = console()
     view, screen = view_for(out, silent=as_json)
 
-    async def work(engine: Outreach) -> Snapshot:
-        campaign = await engine.campaigns.get_anywhere(campaign_id)
+    async def work(engine: Outreach, campaign: Campaign) -> Snapshot:
         waits_for = waiting_text(campaign, SystemClock().now())
         if as_json and waits_for is not None:
             note(waits_for)
         with screen:
             return await follow(engine, campaign.workspace_id, campaign_id, view)
 
-    end = with_engine(work)
+    end = with_campaign(campaign_id, work)
     if as_json:
         messages = message_counts(end.campaign, end.sent)
         shown = {**documents.campaign(end.campaign), **documents.blockers(end.blockers)}

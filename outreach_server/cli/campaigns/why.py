@@ -10,7 +10,7 @@ import click
 from outreach import Campaign, NotFound, Outreach, RecipientStatus
 from outreach.http import to_json
 from outreach.models import ContactHistory
-from outreach.reasons import TRAIL_RULES, describe_reason
+from outreach.reasons import describe_reason
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.campaigns import explained
@@ -62,7 +62,7 @@ def why_(campaign_id: str, phone: str | None, external_id: str | None) -> None:
         said = explained.steps_table(document, campaign.timezone)
         if said is not None:
             out.print(said)
-    rules = {str(step.rule): TRAIL_RULES[step.rule] for one in found for step in one.steps}
+    rules = {str(step.rule): step.rule.text for one in found for step in one.steps}
     out.print(fields(rules))
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import httpx
 
-from outreach.models import DiagnosisFinding
+from outreach.errors import Problem
 from outreach_server.cli.doctor.findings import finding
 from outreach_server.contract import CONTRACT_NAME, contract_bytes
 
@@ -18,9 +18,7 @@ SECONDS: Final = 8.0
 _TITLE: Final = re.compile(rb"(?m)^  title: .+$")
 
 
-async def of_answer(
-    url: str | None, *, transport: httpx.AsyncBaseTransport | None = None
-) -> Sequence[DiagnosisFinding]:
+async def of_answer(url: str | None, *, transport: httpx.AsyncBaseTransport | None = None) -> Sequence[Problem]:
     """Return whether something else than a server of this package answers at a public address, or nothing.
 
     Args:
@@ -42,7 +40,7 @@ async def of_answer(
     return [_unanswered(url, document_url, f"something else answers, with {answer.status_code}")]
 
 
-def _unanswered(url: str, document_url: str, what: str) -> DiagnosisFinding:
+def _unanswered(url: str, document_url: str, what: str) -> Problem:
     return finding(
         "public_url_unanswered",
         f"No server of this package answers at {document_url}: {what}. Look at the name, the proxy and the firewall; "

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from outreach.models import DiagnosisFinding
+from outreach.errors import Problem
 from outreach_server.cli.doctor.findings import finding
 from outreach_server.config import ServerConfig
 
@@ -26,7 +26,7 @@ SHARE: Final = 5
 _RENEW: Final = "sudo certbot renew"
 
 
-def of_certificate(config: ServerConfig, *, now: datetime) -> Iterator[DiagnosisFinding]:
+def of_certificate(config: ServerConfig, *, now: datetime) -> Iterator[Problem]:
     """Yield what is wrong with a server's certificate and key."""
     file = config.tls_certificate
     if file is None:
@@ -57,7 +57,7 @@ def expiry_unknown(config: ServerConfig) -> Sequence[str]:
     return ["Until when the certificate is valid was not looked at: that takes the package cryptography."]
 
 
-def _unusable(file: Path, key: Path, error: OSError) -> DiagnosisFinding:
+def _unusable(file: Path, key: Path, error: OSError) -> Problem:
     if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
         return finding(
             "certificate_key_mismatch",
@@ -80,7 +80,7 @@ def _unusable(file: Path, key: Path, error: OSError) -> DiagnosisFinding:
     )
 
 
-def _of_time(certificate: Certificate, file: Path, now: datetime) -> Iterator[DiagnosisFinding]:
+def _of_time(certificate: Certificate, file: Path, now: datetime) -> Iterator[Problem]:
     since, until = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now >= until:
         yield finding(
@@ -107,7 +107,7 @@ def _of_time(certificate: Certificate, file: Path, now: datetime) -> Iterator[Di
         )
 
 
-def _of_name(certificate: Certificate, file: Path, public_url: str | None) -> Iterator[DiagnosisFinding]:
+def _of_name(certificate: Certificate, file: Path, public_url: str | None) -> Iterator[Problem]:
     host = urlsplit(public_url).hostname if public_url is not None else None
     names = _names(certificate)
     if host is None or not names or any(_covers(name, host) for name in names):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -13,20 +12,17 @@ import httpx
 
 from outreach import ConfigError, Outreach, OutreachError, SimulatorConfig
 from outreach.database import diagnose_database
-from outreach.models import Diagnosis, DiagnosisFinding
+from outreach.errors import Problem
+from outreach.models import Diagnosis
 from outreach.protocols import SystemClock
-from outreach.server_support import log_error
+from outreach.server_support import Check, run_checks
 from outreach_server.cli.doctor import answering, certificates, exposure
 from outreach_server.cli.doctor.findings import config_invalid, finding
 from outreach_server.cli.doctor.invocation import Invocation
 from outreach_server.config import ServerConfig
 
-_log = logging.getLogger("outreach_server")
-
 CHECK_SECONDS: Final = 120.0
 """How long one check may take, that of the engine included; all run at the same time."""
-
-Check = Callable[[], Awaitable[Diagnosis]]
 
 
 async def examine(
@@ -50,30 +46,26 @@ async def examine(
     """
     invocation = invocation or Invocation(config_file=config_file)
     now = SystemClock().now()
+    skipped = [*certificates.expiry_unknown(config)]
 
-    def of_files(*checks: Callable[[], Iterable[DiagnosisFinding]]) -> Check:
-        async def run() -> Diagnosis:
-            found = await anyio.to_thread.run_sync(lambda: [one for check in checks for one in check()])
-            return Diagnosis(at=now).plus(found)
+    def of_files(*checks: Callable[[], Iterable[Problem]]) -> Check:
+        return lambda: anyio.to_thread.run_sync(lambda: [one for check in checks for one in check()])
 
-        return run
-
-    async def of_answer() -> Diagnosis:
-        return Diagnosis(at=now).plus(await answering.of_answer(config.public_url, transport=transport))
+    async def of_engine() -> Sequence[Problem]:
+        found = await _of_engine(config, simulator, network=network)
+        skipped.extend(found.skipped)
+        return found.findings
 
     checks: dict[str, Check] = {
-        "the engine": lambda: _of_engine(config, simulator, network=network),
+        "the engine": of_engine,
         "the certificate": of_files(partial(certificates.of_certificate, config, now=now)),
         "listening": of_files(partial(exposure.of_listening, config), partial(exposure.of_paths, config)),
         "files": of_files(partial(exposure.of_files, config, config_file)),
     }
     if network:
-        checks["the public address"] = of_answer
-    whole = Diagnosis(at=now, skipped=certificates.expiry_unknown(config))
-    for part in await _run(checks, Diagnosis(at=now)):
-        found = [invocation.fitted(one, config.database_url) for one in part.findings]
-        whole = whole.plus(found, skipped=part.skipped)
-    return whole
+        checks["the public address"] = lambda: answering.of_answer(config.public_url, transport=transport)
+    found = [invocation.fitted(one, config.database_url) for one in await run_checks(checks, CHECK_SECONDS)]
+    return Diagnosis(at=now).plus(found, skipped=skipped)
 
 
 async def _of_engine(config: ServerConfig, simulator: SimulatorConfig, *, network: bool) -> Diagnosis:
@@ -96,31 +88,10 @@ async def _of_engine(config: ServerConfig, simulator: SimulatorConfig, *, networ
         return _not_opened(found)
 
 
-def _not_opened(found: Sequence[DiagnosisFinding]) -> Diagnosis:
+def _not_opened(found: Sequence[Problem]) -> Diagnosis:
     skipped = "The database cannot be opened: accounts, the key and the work were not looked at."
     return Diagnosis(at=SystemClock().now()).plus(found, skipped=[skipped])
 
 
-async def _of_database(url: str) -> Sequence[DiagnosisFinding]:
+async def _of_database(url: str) -> Sequence[Problem]:
     return await anyio.to_thread.run_sync(diagnose_database, url)
-
-
-async def _run(checks: Mapping[str, Check], empty: Diagnosis) -> Sequence[Diagnosis]:
-    """Run checks side by side; one that fails or takes too long is a finding."""
-    done: dict[str, Diagnosis] = {}
-
-    async def one(name: str, check: Check) -> None:
-        why = f"The check of {name} was not done within {CHECK_SECONDS:g} s."
-        try:
-            with anyio.move_on_after(CHECK_SECONDS):
-                done[name] = await check()
-                return
-        except Exception as error:  # whatever is broken, the other checks go on
-            log_error(_log, logging.ERROR, "check failed: %s", name, error=error, extra={"action": "check_failed"})
-            why = f"The check of {name} failed: {type(error).__name__}. The log has the traceback."
-        done[name] = empty.plus([finding("check_failed", why, name, looks=["outreach-server doctor"])])
-
-    async with anyio.create_task_group() as tasks:
-        for name, check in checks.items():
-            tasks.start_soon(one, name, check)
-    return [done[name] for name in checks]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from outreach.models import DiagnosisFinding
+from outreach.errors import Problem
 from outreach_server.cli.doctor.findings import finding
 from outreach_server.config import ServerConfig
 from outreach_server.listening.proxies import UNIX, TrustedProxies
@@ -21,7 +21,7 @@ _SHOW: Final = "outreach-server config"
 _KEY_FILE_VARIABLE: Final = "OUTREACH_SECRET_KEY_FILE"
 
 
-def of_listening(config: ServerConfig) -> Iterator[DiagnosisFinding]:
+def of_listening(config: ServerConfig) -> Iterator[Problem]:
     """Yield that requests come in plain from elsewhere, or that everybody is taken for a proxy."""
     open_to_all = config.listen_uds is None and not _is_loopback(config.listen_host)
     if open_to_all and config.tls_certificate is None and config.proxy_headers is None:
@@ -44,7 +44,7 @@ def of_listening(config: ServerConfig) -> Iterator[DiagnosisFinding]:
         )
 
 
-def of_paths(config: ServerConfig) -> Iterator[DiagnosisFinding]:
+def of_paths(config: ServerConfig) -> Iterator[Problem]:
     """Yield that the public address and the path behind the proxy do not fit."""
     if config.public_url is None:
         return
@@ -60,7 +60,7 @@ def of_paths(config: ServerConfig) -> Iterator[DiagnosisFinding]:
         )
 
 
-def of_files(config: ServerConfig, config_file: Path | None) -> Iterator[DiagnosisFinding]:
+def of_files(config: ServerConfig, config_file: Path | None) -> Iterator[Problem]:
     """Yield that a file with a secret can be read, or a directory that is needed cannot be written."""
     if config_file is not None and config_file.exists():
         others = config_file.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from outreach import ConfigError
-from outreach.models import DiagnosisFinding, DiagnosisSeverity
+from outreach.errors import Problem, Severity
 
 ServerCode = Literal[
     "certificate_expired",
@@ -53,17 +53,17 @@ ServerCode = Literal[
 
 def finding(
     code: ServerCode,
-    why: str,
-    where: str,
+    message: str,
+    path: str,
     *commands: str,
     looks: Sequence[str] = (),
-    severity: DiagnosisSeverity = "warning",
-) -> DiagnosisFinding:
+    severity: Severity = "warning",
+) -> Problem:
     """Return a finding about the whole system."""
-    return DiagnosisFinding(code=code, severity=severity, why=why, where=where, commands=commands, looks=looks)
+    return Problem(code=code, severity=severity, message=message, path=path, commands=commands, looks=looks)
 
 
-def config_invalid(error: ConfigError) -> DiagnosisFinding:
+def config_invalid(error: ConfigError) -> Problem:
     """Return the finding of a configuration that is not valid."""
     place = "the configuration"
     return finding("config_invalid", error.message, place, looks=["outreach-server config"], severity="critical")

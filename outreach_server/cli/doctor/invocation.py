@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-from outreach.models import DiagnosisFinding
+from outreach.errors import Problem
 from outreach.server_support import PROGRAM, database_option
 from outreach_server.config import ServerConfig
 
@@ -47,16 +47,14 @@ class Invocation:
     environment: Mapping[str, str] = attrs.Factory(dict)
     service: str | None = None
 
-    def fitted(self, finding: DiagnosisFinding, url: str) -> DiagnosisFinding:
+    def fitted(self, finding: Problem, url: str) -> Problem:
         """Return a finding with commands that work for this call.
 
         Args:
             finding: The finding, as an engine or this package writes it.
             url: The database's URL.
         """
-        commands = [one for command in finding.commands for one in self._fitted(command, url)]
-        looks = [one for command in finding.looks for one in self._fitted(command, url)]
-        return attrs.evolve(finding, commands=commands, looks=looks)
+        return finding.with_commands(lambda command: self._fitted(command, url))
 
     def _fitted(self, command: str, url: str) -> Iterator[str]:
         name, _, rest = command.partition(" ")

@@ -141,7 +141,9 @@ def rows_in_a_cell(cells: Sequence[str], delimiter: str, width: int) -> str | No
         joined = starts_with_a_phone or any(len(one) > 1 for one in parts)
         for line, one in zip(lines, parts, strict=True):
             wide = len(one) >= width and width > _FEW_CELLS
-            if wide or (joined and any(map(looks_like_a_phone, one))):
+            # The cell behind the number may be blank, so that a space follows the delimiter.
+            first = line.partition(delimiter)[0]
+            if wide or (joined and any(map(looks_like_a_phone, (first, *one)))):
                 return line
     return None
 

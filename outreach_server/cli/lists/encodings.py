@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Mapping
 from typing import IO, Final
 
 UTF_8: Final = "utf-8"
 WINDOWS: Final = "cp1252"
 """What a spreadsheet writes in western Europe and America where it is not told to write UTF-8."""
 
-_BYTE_ORDER_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is a prefix
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-ENCODING_MARKS: Final = tuple(mark for mark, _ in _BYTE_ORDER_MARKS)
+BYTE_ORDER_MARKS: Final[Mapping[bytes, str]] = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is a prefix
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""What a file may begin with, and the encoding that it names."""
+
 _BLOCK: Final = 1 << 20
 _INVALID: Final = re.compile("[\udc80-\udcff]")
 _VALID: Final = re.compile("[^\x00-\x7f\udc80-\udcff]")
@@ -36,7 +38,7 @@ def detect_encoding(head: bytes, rest: IO[bytes]) -> str:
 
 
 def _by_mark(head: bytes) -> str | None:
-    return next((encoding for mark, encoding in _BYTE_ORDER_MARKS if head.startswith(mark)), None)
+    return next((encoding for mark, encoding in BYTE_ORDER_MARKS.items() if head.startswith(mark)), None)
 
 
 def _by_zeros(head: bytes) -> str | None:

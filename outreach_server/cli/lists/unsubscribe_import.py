@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import IO, Any, BinaryIO, Final
 
-import anyio.lowlevel
 import click
 
 from outreach import Outreach
@@ -17,14 +16,12 @@ from outreach_server.cli import interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.documents import Document
 from outreach_server.cli.lists.contact_columns import ColumnMapping
-from outreach_server.cli.lists.csv_lines import Encoding
-from outreach_server.cli.lists.csv_records import Delimiter
 from outreach_server.cli.lists.import_report import corrected, numbers_document, show_numbers, show_warnings
 from outreach_server.cli.lists.opt_out_file import OptOutFile
 from outreach_server.cli.lists.rejects import Rejects
 from outreach_server.cli.output import amount, echo_json_with, note
-from outreach_server.cli.tables import open_table
-from outreach_server.cli.values import SCOPE, WORKSPACE, name_of, region_option
+from outreach_server.cli.tables import LIST_OPTIONS, open_table
+from outreach_server.cli.values import SCOPE, WORKSPACE, name_of, options
 
 _IN_MEMORY: Final = 1_000_000
 
@@ -40,10 +37,7 @@ _IN_MEMORY: Final = 1_000_000
     multiple=True,
     help="The column of the phone number, or of the country, by its name or number: phone=COLUMN; repeat.",
 )
-@region_option
-@click.option("--sheet", metavar="NAME", help="The sheet of an XLSX file; by default the first visible one.")
-@click.option("--encoding", type=Encoding(), help="The encoding of a text file; by default it is detected.")
-@click.option("--delimiter", type=Delimiter(), default="auto", show_default=True, help="What separates the cells.")
+@options(*LIST_OPTIONS)
 @click.option("--dry-run", is_flag=True, help="Write nothing; show which numbers would be written.")
 def import_(
     workspace_id: str,
@@ -51,10 +45,8 @@ def import_(
     scope: UnsubscribeScope,
     mapped: Sequence[tuple[Field, str]],
     region: str | None,
-    sheet: str | None,
-    encoding: str | None,
-    delimiter: str,
     dry_run: bool,
+    **reading: Any,
 ) -> None:
     """Unsubscribe the numbers of a file; - is stdin.
 
@@ -69,7 +61,7 @@ def import_(
         raise click.UsageError("--map names a field twice.")
     with (
         Rejects() as rejects,
-        open_table(file, name=name_of(file), encoding=encoding, delimiter=delimiter, sheet=sheet) as table,
+        open_table(file, name=name_of(file), **reading) as table,
         # Written after the whole file was read, so that a file that breaks off changes nothing.
         tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY, mode="w+", encoding="utf-8") as found,
     ):
@@ -84,13 +76,17 @@ def import_(
             numbers.own = frozenset(
                 [person_key(number.phone) async for number in engine.numbers.iter_all(workspace_id)]
             )
-            async for row, phone in _async(numbers.read(rejects)):
+            async for row, phone in interruptions.iterate(numbers.read(rejects)):
                 found.write(f"{row} {phone}\n")
             if dry_run or numbers.numbers.total == 0:
                 return None
             found.seek(0)
             return await engine.unsubscribes.import_numbers(
-                workspace_id, _async(_rows(found)), scope=scope, file_name=_file_name(file), actor=actor()
+                workspace_id,
+                interruptions.iterate(_rows(found)),
+                scope=scope,
+                file_name=_file_name(file),
+                actor=actor(),
             )
 
         done = with_engine(work)
@@ -147,13 +143,3 @@ def _rows(spool: IO[str]) -> Iterator[tuple[int, str]]:
     for line in spool:
         row, phone = line.split()
         yield int(row), phone
-
-
-async def _async(items: Iterator[Any]) -> AsyncIterator[Any]:
-    while True:
-        with interruptions.reading():
-            item = next(items, None)
-        if item is None:
-            return
-        yield item
-        await anyio.lowlevel.checkpoint()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 from xml.etree.ElementTree import Element
 from zipfile import ZipFile
@@ -12,6 +12,9 @@ import click
 
 _LITERAL: Final = re.compile(r'"((?:[^"]|"")*)"')
 _CHUNK: Final = 1 << 20
+_LONGEST: Final = 200
+"""The longest piece of a sheet that is looked for, in bytes."""
+
 _ANY: Final = re.compile(rb"<(?:\w+:)?f[\s>/]")
 
 Formulas = Mapping[int, Mapping[int, str]]
@@ -27,7 +30,7 @@ def formulas_without_values(file: IO[bytes], path: str) -> Formulas:
     """
     with ZipFile(file) as archive:
         with archive.open(path) as sheet:
-            if not _has_formulas(sheet):
+            if next(occurrences(_ANY, sheet), None) is None:
                 return {}
         with archive.open(path) as sheet:
             return _found(sheet)
@@ -53,13 +56,13 @@ def fill_in(cells: Sequence[str], formulas: Mapping[int, str], *, name: str, row
     return filled
 
 
-def _has_formulas(sheet: IO[bytes]) -> bool:
+def occurrences(pattern: re.Pattern[bytes], sheet: IO[bytes]) -> Iterator[re.Match[bytes]]:
+    """Yield where a pattern occurs in a sheet, which is read in chunks; one at the edge of a chunk comes twice."""
     tail = b""
     while part := sheet.read(_CHUNK):
-        if _ANY.search(tail + part):
-            return True
-        tail = part[-64:]
-    return False
+        text = tail + part
+        yield from pattern.finditer(text)
+        tail = text[-_LONGEST:]
 
 
 def _found(sheet: IO[bytes]) -> Formulas:

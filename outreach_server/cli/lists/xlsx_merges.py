@@ -9,8 +9,8 @@ from zipfile import ZipFile
 
 import click
 
-_CHUNK: Final = 1 << 20
-_LONGEST: Final = 200
+from outreach_server.cli.lists.xlsx_formulas import occurrences
+
 _PLACE: Final = rb"[A-Z]{1,3}[0-9]{1,7}"
 _MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell\b[^>]*?\bref\s*=\s*[\"'](" + _PLACE + rb"):(" + _PLACE + rb")[\"']")
 _MOST: Final = 50_000
@@ -44,21 +44,12 @@ def merged_cells(file: IO[bytes], path: str) -> Sequence[Merged]:
     """
     found: set[Merged] = set()
     with ZipFile(file) as archive, archive.open(path) as sheet:
-        for first, last in _addresses(sheet):
-            found.add(_merged(first, last))
+        for one in occurrences(_MERGED, sheet):
+            found.add(_merged(one[1].decode(), one[2].decode()))
             if len(found) > _MOST:
                 message = f"The sheet has more than {_MOST:,} merged cells. Unmerge them, or save it as CSV."
                 raise click.ClickException(message)
     return sorted(found, key=lambda one: (one.first_row, one.first_column))
-
-
-def _addresses(sheet: IO[bytes]) -> Iterator[tuple[str, str]]:
-    tail = b""
-    while part := sheet.read(_CHUNK):
-        text = tail + part
-        for one in _MERGED.finditer(text):
-            yield one[1].decode(), one[2].decode()
-        tail = text[-_LONGEST:]
 
 
 def _merged(first: str, last: str) -> Merged:

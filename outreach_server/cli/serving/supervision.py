@@ -1,4 +1,7 @@
-"""Notifications to a service manager: ready, alive, stopping; see sd_notify(3)."""
+"""Notifications to a service manager: ready, alive, stopping; see sd_notify(3).
+
+Of the packages for it, `sdnotify` has not changed since 2017, and `cysystemd` wraps libsystemd.
+"""
 
 from __future__ import annotations
 

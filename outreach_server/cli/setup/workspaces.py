@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from outreach import NewWorkspace, Outreach, Workspace, WorkspaceMode, WorkspaceStatus, WorkspaceUpdate
@@ -32,7 +34,12 @@ def workspaces() -> None:
     default=True,
     help="A sandbox (the default) sends everything to the simulators; a live workspace sends to real providers.",
 )
-@click.option("--sms-campaigns/--no-sms-campaigns", default=True, help="Whether it may create SMS campaigns.")
+@click.option(
+    "--sms-campaigns/--no-sms-campaigns",
+    "sms_campaigns_enabled",
+    default=True,
+    help="Whether it may create SMS campaigns.",
+)
 @click.option("--request-limit", type=_LIMIT, default=600, show_default=True, help="Requests a minute over all keys.")
 @click.option("--no-request-limit", is_flag=True, help="No request limit.")
 @click.option(
@@ -50,13 +57,10 @@ def workspaces() -> None:
 def create(
     name: str,
     sandbox: bool,
-    sms_campaigns: bool,
     request_limit: int,
     no_request_limit: bool,
-    default_region: str | None,
-    contact_hours: bool | None,
-    frequency_cap: int | None,
     same_name: bool,
+    **fields: Any,
 ) -> None:
     """Create a workspace called NAME."""
     place = place_of(state().database)
@@ -68,11 +72,8 @@ def create(
             NewWorkspace(
                 name=name,
                 mode=WorkspaceMode.SANDBOX if sandbox else WorkspaceMode.LIVE,
-                sms_campaigns_enabled=sms_campaigns,
                 request_limit=None if no_request_limit else request_limit,
-                default_region=default_region,
-                contact_hours=contact_hours,
-                frequency_cap=frequency_cap,
+                **fields,
             ),
             actor=actor(),
         )
@@ -87,7 +88,12 @@ def create(
 @click.argument("workspace_id", type=WORKSPACE)
 @click.option("--name", type=NAME, help="A new name.")
 @click.option("--status", type=OneOf(list(WorkspaceStatus), case_sensitive=False), help="Only an active one sends.")
-@click.option("--sms-campaigns/--no-sms-campaigns", default=None, help="Whether it may create SMS campaigns.")
+@click.option(
+    "--sms-campaigns/--no-sms-campaigns",
+    "sms_campaigns_enabled",
+    default=None,
+    help="Whether it may create SMS campaigns.",
+)
 @click.option("--request-limit", type=_LIMIT, help="Requests a minute over all keys.")
 @click.option("--no-request-limit", is_flag=True, help="Remove the request limit.")
 @click.option(
@@ -114,37 +120,14 @@ def create(
 def update(
     workspace_id: str,
     name: str | None,
-    status: WorkspaceStatus | None,
-    sms_campaigns: bool | None,
-    request_limit: int | None,
-    no_request_limit: bool,
-    default_region: str | None,
-    no_default_region: bool,
-    contact_hours: bool | None,
-    frequency_cap: int | None,
-    no_frequency_cap: bool,
-    retention_days: int | None,
-    no_retention_days: bool,
     same_name: bool,
+    **fields: Any,
 ) -> None:
     """Change a workspace; a running server applies it within a second."""
-    changes = changed(
-        name=name,
-        status=status,
-        sms_campaigns_enabled=sms_campaigns,
-        request_limit=request_limit,
-        default_region=default_region,
-        contact_hours=contact_hours,
-        frequency_cap=frequency_cap,
-        retention_days=retention_days,
-    )
-    for field, is_cleared in (
-        ("request_limit", no_request_limit),
-        ("default_region", no_default_region),
-        ("frequency_cap", no_frequency_cap),
-        ("retention_days", no_retention_days),
-    ):
-        clear(changes, field, is_cleared)
+    cleared = [field for field in fields if field.startswith("no_")]
+    changes = changed(name=name, **{field: value for field, value in fields.items() if field not in cleared})
+    for field in cleared:
+        clear(changes, field.removeprefix("no_"), fields[field])
     if not changes:
         raise click.UsageError("Name something to change; see --help.")
     change = WorkspaceUpdate(**changes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Final
 
 import click
 
@@ -18,12 +17,8 @@ from outreach_server.cli.doctor.examination import examine
 from outreach_server.cli.doctor.findings import config_invalid
 from outreach_server.cli.doctor.invocation import Invocation, options_of, program, service_here
 from outreach_server.cli.output import cell, echo_json
+from outreach_server.cli.problems import EXIT_STATUS, MARKS
 from outreach_server.config import config_file
-
-EXIT_STATUS: Final = {None: 0, "info": 0, "warning": 3, "critical": 4}
-"""The exit status for the most urgent finding, as that of `status`."""
-
-_MARKS: Final = {"critical": "!", "warning": "-", "info": "i"}
 
 
 @click.command(cls=Command)
@@ -67,8 +62,8 @@ def lines(found: Diagnosis) -> Iterator[str]:
     if not found.findings:
         yield "Nothing is wrong."
     for one in found.findings:
-        yield f"{_MARKS[one.severity]} {one.code}: {cell(one.why)}"
-        yield f"    at {cell(one.where)}"
+        yield f"{MARKS[one.severity]} {one.code}: {cell(one.message)}"
+        yield f"    at {cell(one.path)}"
         for command in one.commands:
             yield f"    fix: {command}"
         for command in one.looks:

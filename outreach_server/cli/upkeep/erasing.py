@@ -13,7 +13,7 @@ from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import EXIT_FAILED, Command, Group, actor, state, with_engine
 from outreach_server.cli.output import amount, echo_json, note
-from outreach_server.cli.serving.no_dispatcher import no_dispatcher_text
+from outreach_server.cli.problems import problem_text
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE
 
 
@@ -36,7 +36,7 @@ def delete_(campaign_id: str, yes: bool) -> None:
             if not campaign.is_terminal or problem is None:
                 raise
             raise click.ClickException(
-                f"{error.message} They are not closed until a server runs. {no_dispatcher_text(problem)}"
+                f"{error.message} They are not closed until a server runs. {problem_text(problem, engine.now())}"
             ) from None
 
     before, erased = with_engine(work)

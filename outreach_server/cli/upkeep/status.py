@@ -13,10 +13,8 @@ from outreach.models import DispatchOverview
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.durations import duration, until_text
 from outreach_server.cli.output import cell, echo_json
+from outreach_server.cli.problems import EXIT_STATUS, MARKS
 from outreach_server.cli.values import WORKSPACE
-
-EXIT_STATUS: Final = {None: 0, "warning": 3, "critical": 4}
-"""The exit status for the most urgent finding; 1 and 2 are those of every command."""
 
 _PROCESSES: Final = {
     "this_process": "this process dispatches",
@@ -37,7 +35,6 @@ _LONGER: Final = {
 _MAX_RUNNING: Final = 10
 _MAX_NAME: Final = 40
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
-_MARKS: Final = {"critical": "!", "warning": "-"}
 
 
 @click.command(cls=Command)
@@ -77,7 +74,7 @@ def lines(found: EngineStatus) -> Iterator[str]:
     yield ""
     yield "What needs a person:" if found.findings else "Nothing needs a person."
     for finding in found.findings:
-        yield f"{_MARKS[finding.severity]} {cell(finding.why)}"
+        yield f"{MARKS[finding.severity]} {cell(finding.message)}"
         for command in finding.commands:
             yield f"    {command}"
     for name in found.truncated:

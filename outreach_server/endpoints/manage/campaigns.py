@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import Campaign, InvalidRequest
+from outreach.errors import Problem
 from outreach.http import in_update_names, read_campaign_update, write_managed_campaign, write_recipient_count
-from outreach.models import CampaignBlocker
 from outreach_server.context import Server, server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_body, refuse_body
 from outreach_server.replies import json_response
@@ -73,5 +73,5 @@ class RecipientCounts(HTTPEndpoint):
 
 async def _shown(server: Server, campaign: Campaign) -> Response:
     engine = server.engine
-    blockers: Sequence[CampaignBlocker] = await engine.campaigns.blockers(campaign.workspace_id, campaign.id)
+    blockers: Sequence[Problem] = await engine.campaigns.blockers(campaign.workspace_id, campaign.id)
     return json_response(write_managed_campaign(campaign, now=engine.now(), blockers=blockers))

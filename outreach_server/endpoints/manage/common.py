@@ -12,8 +12,7 @@ from starlette.responses import Response
 
 from outreach import InvalidRequest, NotFound, Page, Workspace
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.body import Body, read_small_body
-from outreach_server.bodies.parsing import read_model
+from outreach_server.bodies.body import Body, read_model, read_small_body
 from outreach_server.bodies.strict_query import DEFAULT_LIMIT, Rule, limit, read_query
 from outreach_server.replies import json_response
 
@@ -85,14 +84,13 @@ async def _read_body(request: Request) -> Body:
     return attrs.evolve(body, digest=content)
 
 
-def read_page(request: Request, **rules: Rule) -> tuple[Mapping[str, Any], int]:
-    """Return the parameters of a list by name, and how many items it may have.
+def read_page(request: Request, **rules: Rule) -> Mapping[str, Any]:
+    """Return the parameters of a list by name, with how many items it may have as `limit`.
 
     Raises:
         InvalidRequest: A parameter is unknown, repeated or invalid.
     """
-    values = read_query(request, limit=limit, **rules)
-    return values, values.get("limit", DEFAULT_LIMIT)
+    return {"limit": DEFAULT_LIMIT, **read_query(request, limit=limit, **rules)}
 
 
 def page_response(page: Page[T], write: Callable[[T], Any]) -> Response:

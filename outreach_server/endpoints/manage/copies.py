@@ -1,8 +1,6 @@
-"""/manage/campaigns/{id}/clone, follow-up, archive and unarchive."""
+"""/manage/campaigns/{id}/clone and follow-up: campaigns made of another one."""
 
 from __future__ import annotations
-
-from typing import ClassVar
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
@@ -15,17 +13,9 @@ from outreach.http import (
     read_new_follow_up,
     write_campaign_copy,
     write_follow_up,
-    write_managed_campaign,
 )
 from outreach_server.context import server_of
-from outreach_server.endpoints.manage.common import (
-    ACTOR,
-    admit,
-    path_id,
-    read_body,
-    read_optional_body,
-    refuse_body,
-)
+from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_body, read_optional_body
 from outreach_server.replies import answer_once
 
 
@@ -71,35 +61,3 @@ class FollowUpCampaign(HTTPEndpoint):
             )
         except InvalidRequest as error:
             raise InvalidRequest(details=in_update_names(error.details)) from None
-
-
-class _Placing(HTTPEndpoint):
-    operation: ClassVar[str]
-    archived: ClassVar[bool]
-
-    async def post(self, request: Request) -> Response:
-        """Hide the campaign from lists or bring it back, and return it."""
-        workspace = await admit(request, self.operation)
-        engine = server_of(request).engine
-        campaign_id = path_id(request, "campaign")
-        body = await refuse_body(request)
-        place = engine.campaigns.archive if self.archived else engine.campaigns.unarchive
-        return await answer_once(
-            body,
-            self.operation,
-            lambda key: place(workspace.id, campaign_id, idempotency_key=key, actor=ACTOR),
-            lambda campaign: write_managed_campaign(campaign, now=engine.now()),
-            status=200,
-        )
-
-
-class ArchiveCampaign(_Placing):
-    """Put a campaign away."""
-
-    operation, archived = "archiveCampaign", True
-
-
-class UnarchiveCampaign(_Placing):
-    """Bring an archived campaign back."""
-
-    operation, archived = "unarchiveCampaign", False

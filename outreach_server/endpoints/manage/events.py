@@ -28,7 +28,7 @@ class Events(HTTPEndpoint):
     async def get(self, request: Request) -> Response:
         """Return the events after a number: a page, or a stream that goes on for as long as the client reads."""
         workspace = await authenticate_request(request, "listEvents")
-        query, size = read_page(request, since=_number, type=one_of(*EVENT_TYPES))
+        query = read_page(request, since=_number, type=one_of(*EVENT_TYPES))
         kinds = (EVENT_TYPES[query["type"]],) if "type" in query else ()
         engine = server_of(request).engine
         # A HEAD has an end.
@@ -38,7 +38,9 @@ class Events(HTTPEndpoint):
             # Checked by this page; the stream reads it again.
             position = begin.position if since is None else since
             return EventStreamResponse(request, "listEvents", workspace.id, kinds, position)
-        page = await engine.events.page(*kinds, workspace_id=workspace.id, since=query.get("since", 0), limit=size)
+        page = await engine.events.page(
+            *kinds, workspace_id=workspace.id, since=query.get("since", 0), limit=query["limit"]
+        )
         return json_response(
             {"data": [write_event(event) for event in page.events], "position": page.position, "more": page.more}
         )

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from outreach.http import write_call, write_inbound_message, write_sms
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.strict_query import flag, words
+from outreach_server.bodies.strict_query import flag, identifier, words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import admit, page_response, path_id, read_page
 from outreach_server.replies import json_response
@@ -31,14 +31,8 @@ class ManagedCalls(HTTPEndpoint):
     async def get(self, request: Request) -> Response:
         """Return a page of calls, newest first, of one campaign or of all."""
         workspace = await authenticate_request(request, "listCalls")
-        query, size = read_page(request, campaign_id=words, after=words)
-        campaign_id = query.get("campaign_id")
-        found = await server_of(request).engine.calls.list(
-            workspace.id,
-            campaign_id=None if campaign_id is None else campaign_id.lower(),
-            after=query.get("after"),
-            limit=size,
-        )
+        query = read_page(request, campaign_id=identifier, after=words)
+        found = await server_of(request).engine.calls.list(workspace.id, **query)
         return page_response(found, write_call)
 
 
@@ -48,10 +42,8 @@ class InboundMessages(HTTPEndpoint):
     async def get(self, request: Request) -> Response:
         """Return a page of inbound messages, newest first."""
         workspace = await authenticate_request(request, "listInbound")
-        query, size = read_page(request, unclear=flag, after=words)
-        found = await server_of(request).engine.messages.list_inbound(
-            workspace.id, unclear=query.get("unclear", False), after=query.get("after"), limit=size
-        )
+        query = read_page(request, unclear=flag, after=words)
+        found = await server_of(request).engine.messages.list_inbound(workspace.id, **query)
         return page_response(found, write_inbound_message)
 
 

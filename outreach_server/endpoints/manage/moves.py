@@ -1,4 +1,4 @@
-"""/manage/campaigns/{id}/start and the other moves of a campaign."""
+"""/manage/campaigns/{id}/start and the other moves of a campaign, archiving among them."""
 
 from __future__ import annotations
 
@@ -11,38 +11,37 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import NotFound
-from outreach.errors import CannotStart, ErrorDetail
+from outreach.errors import CannotStart, Problem
 from outreach.http import in_update_names, read_campaign_start, write_managed_campaign
-from outreach.models import CampaignAction
 from outreach_server.bodies.body import Body
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_optional_body, refuse_body
 from outreach_server.replies import answer_once
 
-_WARNED_OF: Final = frozenset({CampaignAction.START, CampaignAction.RESUME})
+_WARNED_OF: Final = frozenset({"start", "resume"})
 
 
 class _Move(HTTPEndpoint):
-    operation: ClassVar[str]
-    action: ClassVar[CampaignAction]
+    method: ClassVar[str]
+    """The name of the service's method; the operation is called `startCampaign`, and so on."""
 
     async def post(self, request: Request) -> Response:
         """Move the campaign, and return it as it is then."""
-        workspace = await admit(request, self.operation)
+        operation = f"{self.method}Campaign"
+        workspace = await admit(request, operation)
         engine = server_of(request).engine
         campaign_id = path_id(request, "campaign")
         options, body = await self.read(request)
-        # Its method has the action's name.
-        move = getattr(engine.campaigns, self.action.value)
-        warnings: Sequence[ErrorDetail] = ()
-        if self.action in _WARNED_OF:
+        move = getattr(engine.campaigns, self.method)
+        warnings: Sequence[Problem] = ()
+        if self.method in _WARNED_OF:
             # Where the campaign is gone, a used key still replays its answer.
             with suppress(NotFound):
                 warnings = await engine.campaigns.start_warnings(workspace.id, campaign_id)
         try:
             return await answer_once(
                 body,
-                self.operation,
+                operation,
                 lambda key: move(workspace.id, campaign_id, idempotency_key=key, actor=ACTOR, **options),
                 lambda campaign: write_managed_campaign(campaign, now=engine.now(), warnings=warnings),
                 status=200,
@@ -58,7 +57,7 @@ class _Move(HTTPEndpoint):
 class StartCampaign(_Move):
     """Start a campaign."""
 
-    operation, action = "startCampaign", CampaignAction.START
+    method = "start"
 
     async def read(self, request: Request) -> tuple[Mapping[str, bool], Body]:
         """Return whether placeholders without a value are allowed, and the body."""
@@ -69,22 +68,34 @@ class StartCampaign(_Move):
 class UnscheduleCampaign(_Move):
     """Take a scheduled campaign back."""
 
-    operation, action = "unscheduleCampaign", CampaignAction.UNSCHEDULE
+    method = "unschedule"
 
 
 class PauseCampaign(_Move):
     """Pause a campaign."""
 
-    operation, action = "pauseCampaign", CampaignAction.PAUSE
+    method = "pause"
 
 
 class ResumeCampaign(_Move):
     """Resume a campaign."""
 
-    operation, action = "resumeCampaign", CampaignAction.RESUME
+    method = "resume"
 
 
 class CancelCampaign(_Move):
     """Cancel a campaign."""
 
-    operation, action = "cancelCampaign", CampaignAction.CANCEL
+    method = "cancel"
+
+
+class ArchiveCampaign(_Move):
+    """Hide a campaign from lists."""
+
+    method = "archive"
+
+
+class UnarchiveCampaign(_Move):
+    """Bring an archived campaign back into the lists."""
+
+    method = "unarchive"

@@ -26,7 +26,7 @@ class Recipients(HTTPEndpoint):
     async def get(self, request: Request) -> Response:
         """Return a page, by position, of one state, reason, number and id of the application's, or of all."""
         workspace = await authenticate_request(request, "listRecipients")
-        query, size = read_page(
+        query = read_page(
             request,
             status=one_of(*RecipientStatus),
             reason=words,
@@ -36,16 +36,7 @@ class Recipients(HTTPEndpoint):
         )
         campaigns = server_of(request).engine.campaigns
         campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
-        found = await campaigns.list_recipients(
-            workspace.id,
-            campaign.id,
-            status=RecipientStatus(query["status"]) if "status" in query else None,
-            reason=query.get("reason"),
-            phone=query.get("phone"),
-            external_id=query.get("external_id"),
-            after=query.get("after"),
-            limit=size,
-        )
+        found = await campaigns.list_recipients(workspace.id, campaign.id, **query)
         return page_response(found, lambda one: write_recipient(one, campaign.channel, campaign_status=campaign.status))
 
 

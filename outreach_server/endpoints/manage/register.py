@@ -29,8 +29,7 @@ class Unsubscribes(HTTPEndpoint):
     async def get(self, request: Request) -> Response:
         """Return a page of the register, by number."""
         workspace = await authenticate_request(request, "listUnsubscribes")
-        query, size = read_page(request, after=words)
-        found = await server_of(request).engine.unsubscribes.list(workspace.id, after=query.get("after"), limit=size)
+        found = await server_of(request).engine.unsubscribes.list(workspace.id, **read_page(request, after=words))
         return page_response(found, write_unsubscribe)
 
     async def post(self, request: Request) -> Response:

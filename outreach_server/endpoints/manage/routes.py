@@ -7,19 +7,16 @@ from typing import Final
 from starlette.routing import Route
 
 from outreach_server.endpoints.manage.campaigns import ManagedCampaign, RecipientCounts
-from outreach_server.endpoints.manage.copies import (
-    ArchiveCampaign,
-    CloneCampaign,
-    FollowUpCampaign,
-    UnarchiveCampaign,
-)
+from outreach_server.endpoints.manage.copies import CloneCampaign, FollowUpCampaign
 from outreach_server.endpoints.manage.events import Events
 from outreach_server.endpoints.manage.messages import InboundMessages, ManagedCalls, OneInboundMessage, OneSms
 from outreach_server.endpoints.manage.moves import (
+    ArchiveCampaign,
     CancelCampaign,
     PauseCampaign,
     ResumeCampaign,
     StartCampaign,
+    UnarchiveCampaign,
     UnscheduleCampaign,
 )
 from outreach_server.endpoints.manage.planning import ForecastCampaign, PreflightCampaign, TestMessages

@@ -299,4 +299,3 @@ def test_a_code_of_any_class_is_ranked_among_other_errors(
     """A class that a code gets one day must not break the reading of every such answer."""
     monkeypatch.setattr(errors, "FAILURES", {"1": reason})
     assert deciding_error({"errors": [{"code": "unknown"}, {"code": "1"}]}) == {"code": "1"}
-    assert reason in errors._STRENGTH

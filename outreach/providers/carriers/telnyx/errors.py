@@ -6,11 +6,11 @@ https://developers.telnyx.com/development/api-fundamentals/api-errors
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from outreach.models.dispatch import FailureClass
+from outreach.models.dispatch import FAILURE_CLASSES, FailureClass
 from outreach.providers.carriers.base import LimitReset
 from outreach.providers.http.callbacks import text_in
 
@@ -84,25 +84,7 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
 AMBIGUOUS: Final = frozenset({"10007", "10008"})
 """An error or timeout at Telnyx: whatever the status, the outcome is unknown."""
 
-_STRENGTH: Final[Sequence[FailureClass | None]] = (
-    "opted_out",
-    "provider_auth",
-    "provider_funds",
-    "bad_sender",
-    "invalid_number",
-    "bad_body",
-    "filtered",
-    "rejected",
-    "provider_error",
-    "unreachable",
-    "temporary",
-    "rate_limited",
-    None,
-)
-"""Which of several errors decides: a STOP, then what is wrong for everybody (the contact keeps its turn), then what is
-final for this message, then what passes, then unknown codes."""
-
-_RANKS: Final = {reason: rank for rank, reason in enumerate(_STRENGTH)}
+_RANKS: Final = {reason: rank for rank, reason in enumerate(FAILURE_CLASSES)}
 
 _OF_A_NUMBER: Final = frozenset({"10001", "10002", "10016"})
 _BY_POINTER: Final[Mapping[str, FailureClass]] = {"/from": "bad_sender", "/to": "invalid_number"}
@@ -139,7 +121,10 @@ def deciding_error(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _rank(error: Mapping[str, Any]) -> int:
-    return -1 if text_in(error, "code") in AMBIGUOUS else _RANKS.get(failure_class(error), _RANKS["rejected"])
+    if text_in(error, "code") in AMBIGUOUS:
+        return -1
+    reason = failure_class(error)
+    return len(_RANKS) if reason is None else _RANKS[reason]
 
 
 LIMIT_RESETS: Final[Mapping[str, LimitReset]] = MappingProxyType(

@@ -1,4 +1,8 @@
-"""Pages of campaigns, read without touching more than is shown."""
+"""Pages of campaigns, read without touching more than is shown.
+
+Triggers of the schema keep the counts by status, the trigrams of names and the revision of each workspace's list, in
+the transaction that writes a campaign.
+"""
 
 from __future__ import annotations
 

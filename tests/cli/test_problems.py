@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from outreach.errors import CannotStart, ErrorDetail
+from outreach.errors import CannotStart, Problem
 from outreach.testing.builders import make_call_campaign, make_campaign, new_id
-from outreach_server.cli.campaigns.obstacles import explain_obstacles, explain_placeholders, explain_start
+from outreach_server.cli.problems import explain_placeholders, explain_start
 
 AGENT = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 
@@ -27,8 +27,8 @@ AGENT = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 def test_each_obstacle_that_a_command_mends_comes_with_it(paths: list[str], commands: list[str]) -> None:
     """The library names the field, and the command line what to type; what no command fixes stands by itself."""
     campaign = make_call_campaign(agent_id=AGENT)
-    error = CannotStart([ErrorDetail(path, f"Sentence about {path}.") for path in paths])
-    told = explain_start(error, campaign).splitlines()
+    error = CannotStart([Problem(path=path, message=f"Sentence about {path}.") for path in paths])
+    told = explain_start(error.details, campaign).splitlines()
     wanted = [
         f"  outreach-server {command.format(id=campaign.id, workspace=campaign.workspace_id)}" for command in commands
     ]
@@ -44,6 +44,6 @@ def test_what_a_flow_says_is_changed_in_the_flow() -> None:
     campaign = make_campaign(message_source="flow", flow_id=new_id())
     change = f"outreach-server flows update {campaign.workspace_id} {campaign.flow_id} --file FILENAME"
     for path in ("max_segments", "body"):
-        told = explain_obstacles([ErrorDetail(path, "Too long, or empty.")], campaign)
-        assert told.splitlines()[1:] == [f"  {change}"]
+        told = explain_start([Problem(path=path, message="Too long, or empty.")], campaign)
+        assert told.splitlines()[2:] == [f"  {change}"]
     assert "Correct the text (flows update)" in explain_placeholders(["plan"], campaign)

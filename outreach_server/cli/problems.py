@@ -1,16 +1,24 @@
-"""What prevents a campaign's start, each with the command that fixes it."""
+"""Problems for people: what is wrong, until when, and the command that fixes it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from outreach_server.cli.durations import UTC_NAME, until_text
 from outreach_server.cli.output import amount, cell
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from outreach import Campaign
-    from outreach.errors import CannotStart, ErrorDetail
+    from outreach.errors import Problem
     from outreach.models import PlaceholderProblem, StartCheck
+
+EXIT_STATUS: Final = {None: 0, "info": 0, "warning": 3, "critical": 4}
+"""The exit status of `status` and `doctor`, by the most urgent problem; 1 and 2 are those of every command."""
+
+MARKS: Final = {None: "", "info": "i", "warning": "-", "critical": "!"}
 
 _MAX_NAME_LENGTH: Final = 40
 _MAX_NAMES: Final = 20
@@ -30,32 +38,32 @@ _OF_AGENTS: Final = {"agent.is_active": "--active", "agent.allow_outbound": "--a
 """The options of `agents update`."""
 
 
-def explain_start(error: CannotStart, campaign: Campaign) -> str:
+def problem_text(problem: Problem, now: datetime, zone: str = UTC_NAME) -> str:
+    """Return a problem in a line: what is wrong, until when, and what to run."""
+    until = "" if problem.until is None else f" It goes on at {until_text(problem.until, now, zone)}."
+    fix = f" Fix it with: {problem.commands[0]}" if problem.commands else ""
+    return f"{problem.message}{until}{fix}"
+
+
+def explain_start(problems: Sequence[Problem], campaign: Campaign) -> str:
     """Return why a campaign cannot start, and what to run."""
-    lines = [f"Campaign {campaign.name!r} cannot start:", *(f"  {detail.message}" for detail in error.details)]
-    return "\n".join([*lines, *_commands(error.details, campaign)])
+    lines = [f"Campaign {campaign.name!r} cannot start:", *(f"  {one.message}" for one in problems)]
+    return "\n".join([*lines, *_commands(problems, campaign)])
 
 
-def explain_obstacles(missing: Sequence[ErrorDetail], campaign: Campaign) -> str:
-    """Return what prevents the start of a campaign, and what to run."""
-    head = "It is a draft: " if campaign.status == "draft" else "It cannot be started yet: "
-    lines = [head + " ".join(detail.message for detail in missing)]
-    return "\n".join([*lines, *_commands(missing, campaign)])
-
-
-def _commands(details: Sequence[ErrorDetail], campaign: Campaign) -> list[str]:
+def _commands(problems: Sequence[Problem], campaign: Campaign) -> list[str]:
     """Return the commands that fix the problems."""
     commands = []
     # With a flow, `--message` would remove the flow, so the flow's text has to change.
     of_flow = {"body"} if campaign.message_source == "flow" else set()
-    paths = [detail.path for detail in details if detail.path not in of_flow]
+    paths = [one.path for one in problems if one.path not in of_flow]
     for what, known in (
         (f"campaigns update {campaign.id}", _UPDATES),
         (f"agents update {campaign.agent_id}", _OF_AGENTS),
     ):
         options = [known[path] for path in paths if path in known]
         commands += [f"{what} {' '.join(options)}"] if options else []
-    others = [_command_for(detail, campaign) for detail in details]
+    others = [_command_for(one, campaign) for one in problems]
     return [f"  outreach-server {command}" for command in [*commands, *(one for one in others if one is not None)]]
 
 
@@ -132,9 +140,9 @@ def started_late(campaign: Campaign) -> bool:
     return campaign.schedule_type == "scheduled" and campaign.status == "active"
 
 
-def _command_for(detail: ErrorDetail, campaign: Campaign) -> str | None:
+def _command_for(problem: Problem, campaign: Campaign) -> str | None:
     """Return the command that fixes a problem; None if there is no single one."""
-    kind, _, rest = detail.path.partition(".")
+    kind, _, rest = problem.path.partition(".")
     match kind:
         case "account":
             return f"accounts connect {campaign.workspace_id} {rest}"

@@ -1,0 +1,117 @@
+"""`messages`, `calls` and `dispatches`: single requests, and decisions about those with an unknown outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from outreach import Call, Dispatch, Outreach
+from outreach.http import to_json, write_call
+from outreach.models import ProviderFailure
+from outreach_server.cli import documents
+from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.campaigns import explained
+from outreach_server.cli.collecting import collect
+from outreach_server.cli.output import show, show_list
+from outreach_server.cli.values import CALL, DISPATCH, WORKSPACE
+
+_LIMIT = click.option(
+    "--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The most to list."
+)
+
+
+@click.group(cls=Group)
+def messages() -> None:
+    """List single messages and inbound ones."""
+
+
+@messages.command("list")
+@click.argument("workspace_id", type=WORKSPACE)
+@_LIMIT
+def list_messages(workspace_id: str, limit: int) -> None:
+    """List a workspace's single messages, newest first; those of campaigns are not among them."""
+    found = with_engine(lambda engine: collect(engine.messages.iter_all(workspace_id), limit))
+    show_list(
+        [documents.message(item) for item in found],
+        ("id", "to", "from_number", "carrier", "status", "reason", "purpose", "created_at"),
+        empty="There are no messages.",
+    )
+
+
+@messages.command("inbound")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.option("--unclear", is_flag=True, help="Only those that may be an unrecognised opt-out.")
+@_LIMIT
+def list_inbound(workspace_id: str, unclear: bool, limit: int) -> None:
+    """List the messages to a workspace's numbers, newest first."""
+    found = with_engine(lambda engine: collect(engine.messages.iter_inbound(workspace_id, unclear=unclear), limit))
+    show_list(
+        [to_json(item) for item in found],
+        ("id", "provider", "from_number", "to", "keyword", "unclear", "body", "media", "received_at"),
+        empty="There are no messages.",
+    )
+
+
+@click.group(cls=Group)
+def calls() -> None:
+    """Show calls."""
+
+
+@calls.command("show")
+@click.argument("call_id", type=CALL)
+def show_call(call_id: str) -> None:
+    """Show a call; for a failed one, what the provider said, what it means and what to do."""
+
+    async def work(engine: Outreach) -> tuple[Call, ProviderFailure | None]:
+        call = await engine.calls.get_anywhere(call_id)
+        return call, await engine.calls.failure(call)
+
+    call, failed = with_engine(work)
+    explained.show_with(write_call(call), failed)
+
+
+@click.group(cls=Group)
+def dispatches() -> None:
+    """List requests with an unknown outcome, and resolve them."""
+
+
+@dispatches.command("unknown")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="How many.")
+def unknown(workspace_id: str, limit: int) -> None:
+    """List the unknown requests, oldest first. They are looked up at the provider until their deadline."""
+
+    async def work(engine: Outreach) -> Sequence[Dispatch]:
+        return await collect(engine.dispatches.iter_unknown(workspace_id), limit + 1)
+
+    found = with_engine(work)
+    show_list(
+        [documents.dispatch(item) for item in found[:limit]],
+        ("id", "created_at", "channel", "to", "provider", "reason", "campaign_id"),
+        empty="No request is unknown.",
+    )
+    if len(found) > limit:
+        # For programs too, which would take the list as complete.
+        click.echo(f"There are more than these {limit}. See more of them with --limit.", err=True)
+
+
+@dispatches.command("resolve")
+@click.argument("dispatch_id", type=DISPATCH)
+@click.option("--assume-sent", is_flag=True, help="Treat it as accepted.")
+@click.option("--retry", is_flag=True, help="Send it again: the contact may get it twice.")
+def resolve(dispatch_id: str, assume_sent: bool, retry: bool) -> None:
+    """Resolve an unknown request by either --assume-sent or --retry.
+
+    A retry is refused while the first request may still be running.
+    """
+    if assume_sent == retry:
+        raise click.UsageError("Give either --assume-sent or --retry.")
+
+    async def work(engine: Outreach) -> Dispatch:
+        workspace_id = (await engine.dispatches.get_anywhere(dispatch_id)).workspace_id
+        if retry:
+            return await engine.dispatches.resolve(workspace_id, dispatch_id, "retry", actor=actor())
+        return await engine.dispatches.resolve(workspace_id, dispatch_id, "assume_sent", actor=actor())
+
+    show(documents.dispatch(with_engine(work)))
