@@ -85,7 +85,7 @@ async def test_hours_hold_for_it_unless_it_is_asked_otherwise(contact_hours: boo
         await engine.workspaces.update(workspace.id, WorkspaceUpdate(contact_hours=contact_hours))
         changes: dict[str, Any] = {} if contact_hours else {"business_hours": hours}
         campaign = await given_campaign(engine, workspace, [ANA], **changes)
-        told = "begin at 2026-07-01 12:00 UTC" if contact_hours else "closed until 2026-07-01 09:00 America/New_York"
+        told = "from 2026-07-01 12:00 UTC" if contact_hours else "closed until 2026-07-01 09:00 America/New_York"
         with pytest.raises(Conflict, match=told):
             await engine.messages.send_test(
                 workspace.id, campaign.id, NewTestMessage(contact=ANA.phone_number, to="+12125550100")
