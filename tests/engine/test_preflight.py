@@ -244,8 +244,8 @@ async def test_each_message_of_a_flow_has_its_replaced_characters(engine: Outrea
     """A contact counts once; at most five texts are shown, and the switch lets a text fit under the segment cap."""
     workspace = await given_workspace(engine)
     await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=1))
-    steps = (FlowStep(kind="send", body="Plain"), FlowStep(kind="wait", wait_minutes=5))
-    steps += (FlowStep(kind="send", body="It\u2019s " + "b" * 80), FlowStep(kind="send", body="\u2026"))
+    sent = [FlowStep(kind="send", body=body) for body in ("Plain", "It\u2019s " + "b" * 80, "\u2026")]
+    steps = (sent[0], FlowStep(kind="wait", wait_minutes=5), *sent[1:])
     flow = await engine.flows.create(workspace.id, NewFlow(name="Flow", steps=steps))
     fields: dict[str, Any] = {"body": None, "message_source": "flow", "flow_id": flow.id}
     campaign = await given_campaign(engine, workspace, 3, **fields, replace_characters=True)
