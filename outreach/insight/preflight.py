@@ -361,6 +361,7 @@ def _result(
         segments=tally.segments,
         segment_shares=tally.shares(),
         encodings=tally.encodings(),
+        replacement=tally.replacement(),
         samples=tally.samples(),
         asked=tuple(tally.asked),
         cost=cost,

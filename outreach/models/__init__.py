@@ -65,6 +65,7 @@ from outreach.models.forecast import (
 from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, NewTestMessage, ReplyPurpose
 from outreach.models.preflight import (
+    CharacterReplacement,
     ContactExample,
     ContactPreview,
     CostlyCharacter,
@@ -75,6 +76,7 @@ from outreach.models.preflight import (
     PlaceholderProblem,
     Preflight,
     RenderedMessage,
+    ReplacedText,
     SegmentShare,
     TextWarning,
 )
@@ -170,6 +172,7 @@ __all__ = [
     "CampaignUpdate",
     "CarrierName",
     "Channel",
+    "CharacterReplacement",
     "CliMode",
     "ContactExample",
     "ContactHistory",
@@ -248,6 +251,7 @@ __all__ = [
     "RecipientStatus",
     "RekeyResult",
     "RenderedMessage",
+    "ReplacedText",
     "ReplyPurpose",
     "ReplySettings",
     "ReplySettingsUpdate",

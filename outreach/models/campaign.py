@@ -138,6 +138,7 @@ class Campaign:
     Attributes:
         pause_reason: Why it is paused; None while it is not.
         retry_voicemail: Whether a voicemail that got the agent's message is called again; None for messages.
+        replace_characters: Whether typographic characters are sent in their plain forms; None for calls.
         revision: Increases with each change of state or content, not of counters.
         agent: Snapshot of the assigned agent, if any.
         variable_names: The names of its contacts' custom variables; None if there are too many, or if an earlier
@@ -175,6 +176,7 @@ class Campaign:
     carrier: CarrierName | None = None
     from_number: str | None = None
     rate_per_minute: int | None = None
+    replace_characters: bool | None = None
     variable_names: tuple[str, ...] | None = None
     counters: Counters = Counters()
     revision: int = 0
@@ -206,7 +208,10 @@ class Campaign:
 
 @attrs.frozen(kw_only=True)
 class NewSmsCampaign(Checked):
-    """An SMS campaign to create, without its contacts (docs/interface.md#4.3)."""
+    """An SMS campaign to create, without its contacts (docs/interface.md#4.3).
+
+    `replace_characters`: whether typographic characters are sent in their plain forms (docs/preflight.md#characters).
+    """
 
     name: str = sized(1, 100)
     description: str | None = sized(0, 500, default=None)
@@ -217,6 +222,7 @@ class NewSmsCampaign(Checked):
     carrier: CarrierName | None = None
     from_number: str | None = None
     rate_per_minute: int = bounded(1, 600, default=60)
+    replace_characters: bool = False
     csv_column_headers: Sequence[str] = ()
     schedule_type: ScheduleType = "immediate"
     scheduled_start_at: datetime | None = None
@@ -323,6 +329,7 @@ class CampaignUpdate(Checked):
     carrier: CarrierName | Unset | None = UNSET
     from_number: str | Unset | None = sized(0, 255, default=UNSET)
     rate_per_minute: int | Unset = UNSET
+    replace_characters: bool | Unset = UNSET
     flow_id: str | Unset | None = UNSET
     agent_id: str | Unset | None = UNSET
     scheduled_start_at: datetime | Unset | None = UNSET

@@ -122,6 +122,44 @@ class Encodings:
 
 
 @attrs.frozen(kw_only=True)
+class ReplacedText:
+    """A text before and after its typographic characters are replaced.
+
+    Attributes:
+        position: The contact's place in the campaign's list, or among the supplied contacts, from 0.
+        phone_number: As supplied.
+        step: Index of the flow's step; 0 outside flows.
+        saves: Segments saved.
+    """
+
+    position: int
+    phone_number: str
+    step: int
+    before: str
+    after: str
+    saves: int
+
+
+@attrs.frozen(kw_only=True)
+class CharacterReplacement:
+    """What the campaign's switch `replace_characters` does to its texts, or would do if it were on.
+
+    Attributes:
+        enabled: Whether the switch is on, so that the texts are sent as replaced.
+        contacts: Contacts with a text that has characters to replace.
+        messages: These texts.
+        saves: Segments saved.
+        examples: The first few.
+    """
+
+    enabled: bool
+    contacts: int
+    messages: int
+    saves: int
+    examples: tuple[ReplacedText, ...]
+
+
+@attrs.frozen(kw_only=True)
 class PlaceholderProblem:
     """The contacts to whom a placeholder shows nothing, or not what it should.
 
@@ -219,6 +257,7 @@ class Preflight:
         segments: Their segments.
         segment_shares: How many messages take how many segments.
         encodings: Which need UCS-2, and why.
+        replacement: Which have characters that the campaign's switch replaces, and what that saves.
         samples: Up to five contacts with their texts, the longest text among them.
         asked: The contacts with the number that was asked for.
         cost: What it will cost by the workspace's prices; None without a price table.
@@ -243,6 +282,7 @@ class Preflight:
     segments: int
     segment_shares: tuple[SegmentShare, ...]
     encodings: Encodings
+    replacement: CharacterReplacement
     samples: tuple[ContactPreview, ...]
     asked: tuple[ContactPreview, ...]
     cost: Cost | None
