@@ -120,8 +120,8 @@ def content(database: Path) -> Content:
         return Content(steps, entries, raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)])
 
 
-OLD = Content(1, ENTRIES, is_whole=True)
-NEW = Content(1 + len(CHANGES), ENTRIES, is_whole=True)
+OLD = Content(len(schema.migrations()), ENTRIES, is_whole=True)
+NEW = Content(OLD.steps + len(CHANGES), ENTRIES, is_whole=True)
 
 
 def killed_at(database: Path, where: str) -> None:
