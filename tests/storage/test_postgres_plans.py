@@ -311,6 +311,7 @@ OF_TWO_INDEXES: Final = {
     "campaigns.archived",
     "dispatches.judged",
     "dispatches.recent",
+    "inbound.from_person",
     "inbound.replied_since",
     "inbound.senders_among",
     "messages.last_reply",

@@ -163,17 +163,6 @@ WHERE campaign_number = :number
     AND {same:phone_number|:phone_number}
 ORDER BY position
 
--- of_person --
--- From a number to its places in all campaigns of the workspace, the newest campaign first.
-SELECT {recipients} FROM recipients INDEXED BY recipients_by_phone
-{join} campaigns ON campaigns.number = recipients.campaign_number
-WHERE recipients.phone = :phone
-    AND campaigns.workspace_id = :workspace_id
-    AND campaigns.loading_until IS NULL
-    AND (campaigns.created_at, campaigns.id, recipients.position) < (:after_at, :after_id, :after_number)
-ORDER BY campaigns.created_at DESC, campaigns.id DESC, recipients.position DESC
-LIMIT :limit
-
 -- with_external_id_in --
 -- The same within one campaign: one search in the index.
 SELECT {recipients} FROM recipients INDEXED BY recipients_by_external_id
