@@ -87,9 +87,8 @@ def test_a_stop_is_listed_with_what_was_written_and_by_whom(cli: Cli, workspace_
     history = cli.ask("contacts", "history", workspace_id, "+1 (415) 555-0102")
     assert [(one["kind"], one["direction"], one["reason"]) for one in history] == [
         ("message", "inbound", None),
-        ("message", "outbound", "stop"),
-        ("message", "inbound", "stop"),
         ("opted_out", None, "keyword"),
+        ("message", "inbound", "stop"),
         ("message", "outbound", None),
     ]
     assert "please stop" in cli.tell("contacts", "history", workspace_id, "+14155550102")
