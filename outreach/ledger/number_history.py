@@ -11,7 +11,6 @@ from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch
 from outreach.models.history import HistoryItem
 from outreach.models.message import InboundMessage, Message
-from outreach.models.recipient import Recipient
 from outreach.models.trail import TrailEntry, TrailStepKind
 from outreach.storage.unit_of_work import Transaction
 
@@ -91,9 +90,7 @@ def _register(
     if not (shown and shown[0].what is TrailStepKind.OPTED_OUT) and (after is None or place < after):
         yield (
             place,
-            HistoryItem(
-                at=entry.created_at, kind="opted_out", phone=phone, status=entry.scope, reason=entry.source
-            ),
+            HistoryItem(at=entry.created_at, kind="opted_out", phone=phone, status=entry.scope, reason=entry.source),
         )
 
 

@@ -65,13 +65,12 @@ def fill(tx: Transaction, workspace_id: str, phone: str, *, spelling: str) -> No
     publish(tx, campaign, rows)
     sent = {"campaign_id": campaign.id, "position": 0, "state": DispatchState.ACCEPTED, **of}
     tx.dispatches.insert(make_dispatch(to=phone, report=MessageStatus.DELIVERED, created_at=at(1), **sent))
-    single = make_message(
-        to=spelling, status=MessageStatus.FAILED, reason="unreachable", created_at=at(2), ended_at=at(2), body="Hi", **of
-    )
+    failed = {"status": MessageStatus.FAILED, "reason": "unreachable", "created_at": at(2), "ended_at": at(2)}
+    single = make_message(to=spelling, body="Hi", **failed, **of)
     tx.messages.insert(single)
     tx.dispatches.insert(make_dispatch(to=spelling, message_id=single.id, created_at=at(2), **of))
-    answered = {"status": CallStatus.COMPLETED, "outcome": "positive", "created_at": at(3)}
-    call = make_call(agent_id=agent.id, to=phone, **answered, **of)
+    positive = {"status": CallStatus.COMPLETED, "outcome": "positive", "created_at": at(3)}
+    call = make_call(agent_id=agent.id, to=phone, **positive, **of)
     tx.calls.insert(call)
     tx.dispatches.insert(
         make_dispatch(to=phone, channel="call", call_id=call.id, provider="simulator", created_at=at(3), **of)
@@ -81,9 +80,8 @@ def fill(tx: Transaction, workspace_id: str, phone: str, *, spelling: str) -> No
         make_trail_entry(at=at(5), what=TrailStepKind.OPTED_OUT, state="all", reason="keyword", phone=phone, **of)
     )
     tx.trail.append(make_trail_entry(at=at(4), what=TrailStepKind.REPLIED, phone=phone, **of))
-    answer = make_message(
-        to=phone, purpose="stop", body="You will get no more.", status=MessageStatus.SENT, created_at=at(6), ended_at=at(6), **of
-    )
+    answered = {"status": MessageStatus.SENT, "created_at": at(6), "ended_at": at(6)}
+    answer = make_message(to=phone, purpose="stop", body="You will get no more.", **answered, **of)
     tx.messages.insert(answer)
     tx.trail.append(make_trail_entry(at=at(7), what=TrailStepKind.OPTED_IN, phone=spelling, **of))
 
@@ -160,9 +158,7 @@ async def test_pages_of_any_size_have_every_item_once(opened: tuple[Outreach, St
         assert found == whole
 
 
-async def test_what_the_register_alone_knows_is_shown(
-    opened: tuple[Outreach, Storage], clock: ManualClock
-) -> None:
+async def test_what_the_register_alone_knows_is_shown(opened: tuple[Outreach, Storage], clock: ManualClock) -> None:
     """A held number, and the hash of an erased one; nothing else of an erased person is found."""
     engine, storage = opened
     await storage.write(lambda tx: fill(tx, THIS_WORKSPACE, ANN, spelling=ANN))

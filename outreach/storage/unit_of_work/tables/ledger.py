@@ -176,9 +176,7 @@ class Dispatches(Table):
         found = [RecentRequest(parse_timestamp(created_at), bool(in_flight)) for created_at, in_flight in rows]
         return sorted(found, key=lambda one: one.at)
 
-    def to_person(
-        self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int
-    ) -> Sequence[Dispatch]:
+    def to_person(self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int) -> Sequence[Dispatch]:
         """Return the newest messages of campaigns to the person at a number, by (created_at, id), descending."""
         rows = self._rows_of_person("dispatches.to_person", DISPATCHES, workspace_id, phone, after=after, limit=limit)
         return _newest(self._rows.cache_rows(DISPATCHES, rows), limit)

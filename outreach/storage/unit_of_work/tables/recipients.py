@@ -308,9 +308,7 @@ class Recipients(Table):
         The order is that of the campaign's (created_at, id) and of the position, all descending; `limit` is for each
         form of the number, one form after the other.
         """
-        rows = self._rows_of_person(
-            "recipients.of_person", RECIPIENTS, workspace_id, phone, after=after, limit=limit
-        )
+        rows = self._rows_of_person("recipients.of_person", RECIPIENTS, workspace_id, phone, after=after, limit=limit)
         return self._rows.cache_rows(RECIPIENTS, rows)
 
     def external_ids(self, recipients: Collection[tuple[str, str, int]]) -> Mapping[tuple[str, int], str]:
