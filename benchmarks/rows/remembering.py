@@ -76,8 +76,11 @@ def measure(settings: Settings) -> Results:
 
 def _sent(settings: Settings, contacts: int) -> Tenant:
     """Return a database in which each contact got a message of each campaign."""
-    made = {"campaigns": _CAMPAIGNS, "contacts": contacts}
-    of = kept_tenant(settings, **made) if contacts >= _LARGE else tenant(settings.place("history"), **made)
+    of = (
+        kept_tenant(settings, campaigns=_CAMPAIGNS, contacts=contacts)
+        if contacts >= _LARGE
+        else tenant(settings.place("history"), campaigns=_CAMPAIGNS, contacts=contacts)
+    )
     with closing(sqlite3.connect(of.database)) as connection, connection:
         [everybody] = connection.execute("SELECT number FROM campaigns WHERE name = 'Everybody'").fetchone()
         given = {"at": "2026-11-01T12:00:00.000000Z", "workspace_id": of.workspace_id, "everybody": everybody}

@@ -7,9 +7,6 @@ from typing import Literal
 
 import attrs
 
-from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.models.unsubscribe import RegisterScope
-
 HistoryKind = Literal["campaign", "message", "call", "opted_out", "opted_in"]
 """What an item of a number's history is; `opted_out` and `opted_in` are its moves onto the register and off it."""
 
@@ -43,7 +40,7 @@ class HistoryItem:
     direction: Literal["outbound", "inbound"] | None = None
     phone: str
     own_number: str | None = None
-    status: RecipientStatus | MessageStatus | DispatchState | CallStatus | RegisterScope | None = None
+    status: str | None = None
     reason: str | None = None
     text: str | None = None
     campaign_id: str | None = None
