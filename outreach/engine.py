@@ -59,6 +59,7 @@ from outreach.services.messaging.calls import Calls
 from outreach.services.messaging.dispatches import Dispatches
 from outreach.services.messaging.events import Events
 from outreach.services.messaging.messages import Messages
+from outreach.services.registers.contacts import Contacts
 from outreach.services.registers.erasure import Erasure
 from outreach.services.registers.unsubscribes import Unsubscribes
 from outreach.services.tenants.accounts import Accounts
@@ -127,6 +128,7 @@ class Outreach(ResourceServices):
         reply_settings: What is answered to STOP, START and HELP.
         prices: What messages and calls cost, for the estimates of a preflight.
         unsubscribes: The unsubscribe register.
+        contacts: Everything with one number.
         erasure: Erasing people, and what workspaces keep no longer.
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
@@ -242,6 +244,7 @@ class Outreach(ResourceServices):
         self.reply_settings = Replies(context)
         self.prices = Prices(context)
         self.unsubscribes = Unsubscribes(context)
+        self.contacts = Contacts(context)
         self.erasure = Erasure(context)
         self._creation = CampaignCreation(context)
         self.campaigns = Campaigns(context, vault, self._creation)

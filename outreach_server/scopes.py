@@ -37,6 +37,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "listCalls": _READ,
     "listInbound": _READ,
     "getInbound": _READ,
+    "getContactHistory": _READ,
     "listUnsubscribes": _READ,
     "getUnsubscribe": _READ,
     "getSettings": _READ,

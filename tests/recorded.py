@@ -104,6 +104,7 @@ STEPS: Final = (
     Step("resolveUnsubscribe", "+14155550188", {"opted_out": True}),
     Step("resolveUnsubscribe", "+14155550188", {"opted_out": True}),
     Step("listInbound", keep="inbound"),
+    *_plain("getContactHistory +14155550188"),
     *_plain("getPrices; getSettings; getAccount $account; listUnsubscribes; getUnsubscribe +14155550177"),
     Step("createCall", body={"agent_id": "$agent", "to": "+14155550104", "variables": {"vip": True}}, keep="call"),
     Step("createCall", body={"agent_id": "$agent", "to": "+14155550104"}, wait=0.0),

@@ -62,6 +62,7 @@ from outreach.models.forecast import (
     ForecastHour,
     ForecastPhase,
 )
+from outreach.models.history import HistoryItem, HistoryKind
 from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, NewTestMessage, ReplyPurpose
 from outreach.models.preflight import (
@@ -210,6 +211,8 @@ __all__ = [
     "ForecastPhase",
     "HeldBack",
     "HeldBackRule",
+    "HistoryItem",
+    "HistoryKind",
     "Holiday",
     "HolidayCalendar",
     "InboundMessage",

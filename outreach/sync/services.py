@@ -25,6 +25,7 @@ from outreach.services.messaging.events import Events as AsyncEvents
 from outreach.services.messaging.events import EventStream as AsyncEventStream
 from outreach.services.messaging.messages import Messages as AsyncMessages
 from outreach.services.messaging.named_streams import NamedStream as AsyncNamedStream
+from outreach.services.registers.contacts import Contacts as AsyncContacts
 from outreach.services.registers.erasure import Erasure as AsyncErasure
 from outreach.services.registers.unsubscribes import Unsubscribes as AsyncUnsubscribes
 from outreach.services.tenants.accounts import Accounts as AsyncAccounts
@@ -186,6 +187,13 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
     filter_unsubscribed = awaited(AsyncUnsubscribes.filter_unsubscribed)
     import_numbers = awaited(AsyncUnsubscribes.import_numbers, drawn="rows")
     undo_import = awaited(AsyncUnsubscribes.undo_import)
+
+
+class Contacts(Service[AsyncContacts]):
+    """Everything with one number."""
+
+    list_history = awaited(AsyncContacts.list_history)
+    iter_history = iterated(AsyncContacts.iter_history)
 
 
 class Erasure(Service[AsyncErasure]):
@@ -494,6 +502,7 @@ class Outreach(Service[AsyncOutreach]):
         self.reply_settings = Replies(lifetime, engine.reply_settings)
         self.prices = Prices(lifetime, engine.prices)
         self.unsubscribes = Unsubscribes(lifetime, engine.unsubscribes)
+        self.contacts = Contacts(lifetime, engine.contacts)
         self.erasure = Erasure(lifetime, engine.erasure)
         self.campaigns = Campaigns(lifetime, engine.campaigns)
         self.calls = Calls(lifetime, engine.calls)

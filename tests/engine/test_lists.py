@@ -68,6 +68,7 @@ ARGUMENTS = {
     "campaigns.list_appearances": (THIS_WORKSPACE, "crm-7"),
     "campaigns.list_dispatches": (THIS_WORKSPACE, CAMPAIGN.id, 0),
     "campaigns.list_recipients": (THIS_WORKSPACE, CAMPAIGN.id),
+    "contacts.list_history": (THIS_WORKSPACE, "+14155550400"),
 }
 
 
@@ -103,7 +104,7 @@ def fill(tx: Transaction) -> None:
         of_recipient = {"campaign_id": CAMPAIGN.id, "position": 0, "state": DispatchState.ACCEPTED}
         tx.dispatches.insert(make_dispatch(attempt=number + 1, try_number=number + 1, **of_recipient, **at))
         tx.subscriptions.put(make_subscription(name=f"billing {number}"))
-        tx.inbound.insert(make_inbound(received_at=at["created_at"]))
+        tx.inbound.insert(make_inbound(from_number="+14155550400", received_at=at["created_at"]))
         tx.callbacks.insert(make_callback(event_id=f"a~{number}", received_at=at["created_at"]))
         tx.register.put(make_unsubscribe(phone=f"+1415555020{number}", **at))
         tx.register.put(make_unsubscribe(phone=f"+1415555030{number}", scope="held", source="unclear", **at))

@@ -189,6 +189,25 @@ def test_inbound_messages_are_listed_newest_first(service: Service) -> None:
     check_envelope(tenant.get("/manage/inbound?unclear=1"), 400, "invalid_request")
 
 
+def test_everything_with_a_number_is_listed_newest_first(service: Service) -> None:
+    """In pages; a number of which there is nothing has an empty one, and what is no number is refused."""
+    tenant = service.tenant()
+    for body in ("Hello", "STOP"):
+        receive(service, tenant, body)
+    path = "/manage/contacts/+14155550177/history"
+    whole = tenant.get(path).json()
+    assert whole["next"] is None
+    assert {"opted_out", "message"} == {one["kind"] for one in whole["data"]}
+    assert [one["text"] for one in whole["data"] if one["direction"] == "inbound"] == ["STOP", "Hello"]
+    first = tenant.get(path, params={"limit": 1}).json()
+    rest = tenant.get(path, params={"after": first["next"]}).json()
+    assert first["data"] + rest["data"] == whole["data"]
+    assert tenant.get("/manage/contacts/+14155550178/history").json() == {"data": [], "next": None}
+    assert service.tenant().get(path).json() == {"data": [], "next": None}
+    check_envelope(tenant.get("/manage/contacts/Ann/history"), 400, "invalid_request")
+    check_envelope(tenant.get(path, params={"after": "x"}), 400, "invalid_request")
+
+
 def test_a_list_takes_only_its_own_cursors(service: Service) -> None:
     """A cursor that is broken, or of another list, campaign or workspace, is a 400; none is a phone number."""
     tenants = service.tenant(), service.tenant()

@@ -11,6 +11,7 @@ import attrs
 from outreach.models.account import Account
 from outreach.models.base import CARRIERS
 from outreach.models.fields import FieldRule, OneOf
+from outreach.models.history import HistoryItem
 from outreach.models.message import InboundMessage, Message, ReplyPurpose
 from outreach.models.reports import ProviderFailure
 from outreach.models.resources import (
@@ -117,6 +118,11 @@ def write_sms(message: Message, failure: ProviderFailure | None) -> dict[str, An
 def write_inbound_message(message: InboundMessage) -> dict[str, Any]:
     """Return an inbound message."""
     return document_of(message, "workspace_id")
+
+
+def write_history_item(item: HistoryItem) -> dict[str, Any]:
+    """Return an item of everything with one number."""
+    return document_of(item)
 
 
 def read_call_settings_update(data: Any) -> CallSettingsUpdate:

@@ -38,3 +38,10 @@ WHERE workspace_id = :workspace_id
     AND status NOT IN ('completed', 'busy', 'no-answer', 'failed', 'canceled', 'unconfirmed')
 ORDER BY created_at, id
 LIMIT 1
+
+-- to_person --
+-- A number's calls, newest first.
+SELECT {calls} FROM calls INDEXED BY calls_to_number
+WHERE workspace_id = :workspace_id AND to_number = :phone AND (created_at, id) < (:after_at, :after_id)
+ORDER BY created_at DESC, id DESC
+LIMIT :limit

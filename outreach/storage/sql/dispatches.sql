@@ -56,6 +56,17 @@ SELECT {dispatches} FROM dispatches
 WHERE message_id = :message_id AND workspace_id = :workspace_id
 ORDER BY created_at, id
 
+-- to_person --
+-- A number's messages of campaigns, newest first.
+SELECT {dispatches} FROM dispatches INDEXED BY dispatches_to_number
+WHERE to_number = :phone
+    AND workspace_id = :workspace_id
+    AND channel = 'sms'
+    AND campaign_number IS NOT NULL
+    AND (created_at, id) < (:after_at, :after_id)
+ORDER BY created_at DESC, id DESC
+LIMIT :limit
+
 -- sent_to --
 -- The latest contacts of a number, over all campaigns of a workspace.
 SELECT created_at, state = 'dispatching' FROM dispatches INDEXED BY dispatches_to_number

@@ -204,7 +204,7 @@ WHERE campaigns.workspace_id = :workspace_id AND campaigns.loading_until IS NULL
 LIMIT :limit
 
 -- messages_of_person --
--- Asked once, by an operator: all messages are read.
+-- By the index of numbers, as calls are.
 SELECT id, ended_at IS NULL FROM messages WHERE workspace_id = :workspace_id AND to_number = :phone LIMIT :limit
 
 -- calls_of_person --
@@ -215,7 +215,7 @@ WHERE workspace_id = :workspace_id AND to_number = :phone
 LIMIT :limit
 
 -- answers_of_person --
--- The same for the answers that idempotency keys repeat.
+-- Asked once, by an operator: all answers that idempotency keys repeat are read.
 SELECT operation, key FROM idempotency_keys
 WHERE workspace_id = :workspace_id AND {has_digits:answer}
 LIMIT :limit
