@@ -13,6 +13,7 @@ from outreach.models.account import (
     RekeyResult,
 )
 from outreach.models.archive import PurgeResult, RetentionResult
+from outreach.models.audience import AudienceCounts, CampaignOverlap, LeaveOut
 from outreach.models.base import (
     CARRIERS,
     UNSET,
@@ -149,6 +150,7 @@ __all__ = [
     "ApiAccess",
     "ApiKey",
     "ApiScope",
+    "AudienceCounts",
     "AuditEntry",
     "BindingRule",
     "Bounds",
@@ -165,6 +167,7 @@ __all__ = [
     "CampaignAction",
     "CampaignCreated",
     "CampaignGroup",
+    "CampaignOverlap",
     "CampaignReport",
     "CampaignStatus",
     "CampaignUpdate",
@@ -211,6 +214,7 @@ __all__ = [
     "HolidayCalendar",
     "InboundMessage",
     "Keyword",
+    "LeaveOut",
     "LeftOut",
     "LeftOutRule",
     "Length",

@@ -174,6 +174,20 @@ class Dispatches(Table):
         found = [RecentRequest(parse_timestamp(created_at), bool(in_flight)) for created_at, in_flight in rows]
         return sorted(found, key=lambda one: one.at)
 
+    def contacted(self, workspace_id: str, phones: Collection[str], *, since: datetime) -> frozenset[str]:
+        """Return those of the numbers (at most 1,000) to whose person `sent_to` has a request after a moment."""
+        forms = {phone: self._forms(workspace_id, phone) for phone in phones}
+        rows = self._rows.query(
+            "dispatches.contacted",
+            DISPATCHES,
+            MESSAGES,
+            workspace_id=workspace_id,
+            phones=json_list({form for each in forms.values() for form in each}),
+            since=format_timestamp(since),
+        )
+        found = {row[0] for row in rows}
+        return frozenset(phone for phone, each in forms.items() if not found.isdisjoint(each))
+
     def dialled_spelling(self, workspace_id: str, phone: str) -> str:
         """Return the spelling of a number that was dialled last; the number itself if none was."""
         known = spellings(phone)
