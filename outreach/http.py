@@ -37,6 +37,7 @@ from outreach.serialization.manage.campaigns import (
     write_recipient_count,
 )
 from outreach.serialization.manage.copies import (
+    CampaignClone,
     read_campaign_clone,
     read_new_follow_up,
     read_new_test_message,
@@ -68,6 +69,7 @@ __all__ = [
     "EXPORT_CONTENT_TYPES",
     "FLOW_BODIES",
     "AnswerReplayed",
+    "CampaignClone",
     "IdempotencyKey",
     "IdempotentRequest",
     "JsonPage",

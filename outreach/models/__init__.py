@@ -13,6 +13,7 @@ from outreach.models.account import (
     RekeyResult,
 )
 from outreach.models.archive import PurgeResult, RetentionResult
+from outreach.models.audience import AudienceCounts, CampaignOverlap, LeaveOut
 from outreach.models.base import (
     CARRIERS,
     UNSET,
@@ -152,6 +153,7 @@ __all__ = [
     "ApiAccess",
     "ApiKey",
     "ApiScope",
+    "AudienceCounts",
     "AuditEntry",
     "BindingRule",
     "Bounds",
@@ -168,6 +170,7 @@ __all__ = [
     "CampaignAction",
     "CampaignCreated",
     "CampaignGroup",
+    "CampaignOverlap",
     "CampaignReport",
     "CampaignStatus",
     "CampaignUpdate",
@@ -217,6 +220,7 @@ __all__ = [
     "HolidayCalendar",
     "InboundMessage",
     "Keyword",
+    "LeaveOut",
     "LeftOut",
     "LeftOutRule",
     "Length",

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal, get_args
 import attrs
 
 from outreach.errors import Problem
+from outreach.models.audience import AudienceCounts, LeaveOut
 from outreach.models.base import (
     UNSET,
     CarrierName,
@@ -294,6 +295,8 @@ class CampaignCreated:
         unknown_placeholders: Names in its text without a value: not a field of a contact, a variable of any of these
             contacts, or a variable of the workspace. A blank would be sent for them.
         text_warnings: Parts of its text that may be meant as placeholders, and are sent as they are.
+        audience: How its list overlaps with other campaigns, and how many of it were left out before the register was
+            looked at; None for a creation without `leave_out`.
     """
 
     campaign: Campaign
@@ -301,6 +304,7 @@ class CampaignCreated:
     missing: tuple[Problem, ...] = ()
     unknown_placeholders: tuple[str, ...] = ()
     text_warnings: tuple[TextWarning, ...] = ()
+    audience: AudienceCounts | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -357,6 +361,7 @@ class NewFollowUp(Checked):
         include: Whom not to leave out.
         name: 1 to 100 characters; None for the earlier name with "(follow-up)".
         body: Another text; None for the same text or flow.
+        leave_out: Whom to leave out besides, `include` notwithstanding.
     """
 
     _rules_from: ClassVar = (NewSmsCampaign,)
@@ -365,6 +370,7 @@ class NewFollowUp(Checked):
     include: Collection[FollowUpExclusion] = ruled(ListOf(OneOf(get_args(FollowUpExclusion)), maximum=100), default=())
     name: str | None = None
     body: str | None = None
+    leave_out: LeaveOut | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -9,6 +9,7 @@ from typing import Literal
 import attrs
 
 from outreach.errors import Problem
+from outreach.models.audience import AudienceCounts
 from outreach.models.base import Channel
 from outreach.models.prices import Cost
 from outreach.models.trail import HeldBackRule
@@ -23,12 +24,15 @@ LeftOutRule = Literal[
     "expires_first",
     "empty_message",
     "over_segment_cap",
+    "in_other_campaign",
+    "contacted_recently",
 ]
 """Why a contact is never contacted.
 
 `timezone_unknown`: the number's time zone is unknown. `no_common_hours`: its possible zones are never open together.
 `hours_never_fit`: they are, but never while the campaign is open. These three end as `skipped: timezone_unknown`.
-`expires_first`: the campaign expires before they may be contacted.
+`expires_first`: the campaign expires before they may be contacted. `in_other_campaign` and `contacted_recently`: the
+creation leaves them out (`LeaveOut`).
 """
 
 
@@ -262,6 +266,7 @@ class Preflight:
         asked: The contacts with the number that was asked for.
         cost: What it will cost by the workspace's prices; None without a price table.
         cost_note: What the cost assumes, or why there is none.
+        audience: How the list overlaps with other campaigns, where `preflight_new` was given `leave_out`; else None.
     """
 
     campaign_id: str | None
@@ -287,3 +292,4 @@ class Preflight:
     asked: tuple[ContactPreview, ...]
     cost: Cost | None
     cost_note: str
+    audience: AudienceCounts | None = None

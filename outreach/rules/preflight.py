@@ -51,6 +51,8 @@ WHY_LEFT_OUT: Final[Mapping[LeftOutRule, str]] = {
     "expires_first": "The campaign expires before they may be contacted.",
     "empty_message": "Their text is empty: its placeholders have no values.",
     "over_segment_cap": "Their text, with the footer, is over the segment cap.",
+    "in_other_campaign": "They are in a campaign whose contacts are left out.",
+    "contacted_recently": "They were contacted within the days that are left out.",
 }
 
 _ENDED_BY: Final[Mapping[str, LeftOutRule]] = {

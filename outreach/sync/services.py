@@ -225,6 +225,7 @@ class Campaigns(Service[AsyncCampaigns]):
     follow_up = awaited(AsyncCampaigns.follow_up)
     create_sms = awaited(AsyncCampaigns.create_sms, drawn="recipients")
     create_call = awaited(AsyncCampaigns.create_call, drawn="recipients")
+    count_audience = awaited(AsyncCampaigns.count_audience, drawn="recipients")
     recipient_failures = awaited(AsyncCampaigns.recipient_failures)
     provider_failures = awaited(AsyncCampaigns.provider_failures)
     count_dispatches = awaited(AsyncCampaigns.count_dispatches)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 import pytest
 
-from outreach import InvalidRequest, NotFound, Outreach, WorkspaceUpdate
+from outreach import InvalidRequest, NewRecipient, NotFound, Outreach, WorkspaceUpdate
 from outreach.database import (
     backup_database,
     check_database,
@@ -27,6 +27,7 @@ from outreach.errors import ArchiveUnavailable, ConfigError, DatabaseMissing, Da
 from outreach.integrations.archives import archive_campaigns, files, ledgers, list_archives, move_archive, mover
 from outreach.models import NewFollowUp, TrailStepKind
 from outreach.models.archive import Archive, ArchiveResult
+from outreach.models.audience import LeaveOut
 from outreach.models.campaign import Campaign
 from outreach.models.states import DispatchState
 from outreach.models.trail import TrailEntry, TrailRule
@@ -810,3 +811,16 @@ async def test_a_follow_up_of_an_archived_campaign_reads_the_archive(place: Plac
         place.archive()
         made = await engine.campaigns.follow_up(THIS_WORKSPACE, campaigns[0].id, NewFollowUp(results=["failed"]))
         assert made.created.campaign.counters.total > 0
+
+
+async def test_moved_contacts_are_not_left_out_by_mistake(place: Place) -> None:
+    """A campaign in an archive cannot be named, and is not counted."""
+    async with place.engine() as engine:
+        moved = (await given_campaigns(engine))[0]
+    place.archive()
+    given = [NewRecipient(phone_number="+14155550101")]
+    async with place.engine() as engine:
+        counts = await engine.campaigns.count_audience(THIS_WORKSPACE, given)
+        assert counts.campaigns == ()
+        with pytest.raises(InvalidRequest, match="archive"):
+            await engine.campaigns.count_audience(THIS_WORKSPACE, given, leave_out=LeaveOut(campaigns=[moved.id]))

@@ -242,6 +242,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "dispatches.of_message": {"message_id": "m1", "workspace_id": WORKSPACE},
     "dispatches.to_person": OF_PERSON,
     "dispatches.sent_to": {"workspace_id": WORKSPACE, "phone": PHONE_OF_ONE, "since": EARLY},
+    "dispatches.contacted": {"workspace_id": WORKSPACE, "phones": json.dumps(PHONES), "since": EARLY},
     "dispatches.dialled": {"workspace_id": WORKSPACE, "phones": json.dumps([PHONE_OF_ONE, PHONES[0]])},
     "dispatches.recent": {"number": LARGE, "since": EARLY, "limit": ASKED},
     "dispatches.judged": {"number": LARGE, "since": EARLY, "until": LATE, "limit": ASKED},

@@ -80,6 +80,22 @@ WHERE workspace_id = :workspace_id
     )
 ORDER BY created_at
 
+-- contacted --
+-- For the lists of new campaigns: one search in the index for each number, with the conditions of `sent_to`.
+SELECT wanted.value AS phone FROM {each:phones}
+WHERE EXISTS (
+    SELECT 1 FROM dispatches INDEXED BY dispatches_to_number
+    WHERE workspace_id = :workspace_id
+        AND to_number = wanted.value
+        AND created_at > :since
+        AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        AND coalesce(reason, '') <> 'rate_limited'
+        AND NOT EXISTS (
+            SELECT 1 FROM messages WHERE messages.id = dispatches.message_id AND messages.purpose <> 'message'
+        )
+    {apart}
+)
+
 -- dialled --
 -- The spelling of a number that a workspace used last.
 SELECT to_number FROM dispatches INDEXED BY dispatches_to_number

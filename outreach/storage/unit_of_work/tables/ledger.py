@@ -181,6 +181,20 @@ class Dispatches(Table):
         rows = self._rows_of_person("dispatches.to_person", DISPATCHES, workspace_id, phone, after=after, limit=limit)
         return _newest(self._rows.cache_rows(DISPATCHES, rows), limit)
 
+    def contacted(self, workspace_id: str, phones: Collection[str], *, since: datetime) -> frozenset[str]:
+        """Return those of the numbers (at most 1,000) to whose person `sent_to` has a request after a moment."""
+        forms = {phone: self._forms(workspace_id, phone) for phone in phones}
+        rows = self._rows.query(
+            "dispatches.contacted",
+            DISPATCHES,
+            MESSAGES,
+            workspace_id=workspace_id,
+            phones=json_list({form for each in forms.values() for form in each}),
+            since=format_timestamp(since),
+        )
+        found = {row[0] for row in rows}
+        return frozenset(phone for phone, each in forms.items() if not found.isdisjoint(each))
+
     def dialled_spelling(self, workspace_id: str, phone: str) -> str:
         """Return the spelling of a number that was dialled last; the number itself if none was."""
         known = spellings(phone)
