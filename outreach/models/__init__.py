@@ -6,6 +6,8 @@ from outreach.models import resources
 from outreach.models.account import (
     PROVIDERS,
     Account,
+    CallbackCheck,
+    CallbackFault,
     CallbackRecord,
     Misdirection,
     Provider,
@@ -112,6 +114,7 @@ from outreach.models.status import (
     PausedCampaign,
     Readiness,
     RunningCampaign,
+    SilentAccount,
     StartCheck,
     ThrottledProvider,
 )
@@ -159,6 +162,8 @@ __all__ = [
     "CallSettings",
     "CallSettingsUpdate",
     "CallStatus",
+    "CallbackCheck",
+    "CallbackFault",
     "CallbackRecord",
     "CallerIdAllocation",
     "Campaign",
@@ -258,6 +263,7 @@ __all__ = [
     "ScheduleType",
     "SegmentShare",
     "SmsMessageSource",
+    "SilentAccount",
     "SmsMode",
     "SmsSettings",
     "SmsSettingsUpdate",
