@@ -83,8 +83,8 @@ def _of_accounts(status: EngineStatus) -> Iterator[Problem]:
             severity="warning",
             workspace_id=silent.workspace_id,
             path=silent.id,
-            message=f"{silent.provider} has accepted {silent.accepted:,} messages and sent no receipt for them within an "
-            f"hour, though it did before; the last one came at {format_timestamp(silent.last_report_at)}. Find out "
+            message=f"{silent.provider} has accepted {silent.accepted:,} messages and sent no receipt for them within "
+            f"an hour, though it did before; the last one came at {format_timestamp(silent.last_report_at)}. Find out "
             "whether its callback URL leads here; what people write back, STOP too, may be missing as well.",
             commands=[f"outreach-server accounts check {silent.id} --callback"],
         )

@@ -57,9 +57,7 @@ def signing(connection: Connection, *, url: str, test_id: str) -> Callback:
 
 
 @pytest.fixture
-async def here(
-    open_storage: OpenStorage, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Scene]:
+async def here(open_storage: OpenStorage, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
     """Open an engine with a server over it."""
     monkeypatch.setattr(FakeAdapter, "sign_callback", staticmethod(signing), raising=False)
     clock = clock_of_loop()
@@ -152,9 +150,7 @@ async def test_a_server_that_does_not_answer_is_not_waited_for_longer(here: Scen
         assert (await here.check()).fault == "timeout"
 
 
-async def test_a_server_of_another_database_does_not_know_the_account(
-    here: Scene, open_storage: OpenStorage
-) -> None:
+async def test_a_server_of_another_database_does_not_know_the_account(here: Scene, open_storage: OpenStorage) -> None:
     """Its own answer says so, unlike that of something else."""
     async with Outreach.open("memory://", clock=clock_of_loop()) as other:
         here.serve = httpx.ASGITransport(app=create_app(engine=other)).handle_async_request
@@ -173,9 +169,7 @@ async def test_a_path_that_the_server_does_not_have_is_not_another_database(here
     assert (await here.check()).fault == "not_found"
 
 
-async def test_a_server_that_refuses_the_signature_is_told_apart(
-    here: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_that_refuses_the_signature_is_told_apart(here: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where its public URL is another one."""
 
     def wrongly(connection: Connection, *, url: str, test_id: str) -> Callback:

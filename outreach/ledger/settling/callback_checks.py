@@ -7,19 +7,27 @@ database holds the token's hash, for one account and a short time, until the tes
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
 import attrs
 
 from outreach.models.account import CallbackRecord, CallbackResult, StoredAccount
+from outreach.providers.carriers.base import DISPATCH_PARAMETER
 from outreach.storage.unit_of_work import Transaction
 
-TOKEN_PREFIX: Final = "check_"
+TEST_PREFIX: Final = "check_"
 """How the token of a test callback begins, as no id of a dispatch does."""
 
 VALID: Final = timedelta(minutes=1)
 """How long a token counts: longer than a test callback takes."""
+
+
+def token_of(query: Mapping[str, str]) -> str | None:
+    """Return the token of a test callback's query; None for what a provider sends."""
+    given = query.get(DISPATCH_PARAMETER, "")
+    return given if given.startswith(TEST_PREFIX) else None
 
 
 _SIGNED: Final = b"signed"
@@ -46,8 +54,6 @@ def is_signed(known: CallbackRecord) -> bool:
 
 def awaited_check(tx: Transaction, account: StoredAccount, token: str, *, now: datetime) -> CallbackRecord | None:
     """Return what awaits a test callback with a token, if anything does and it has not come yet."""
-    if not token.startswith(TOKEN_PREFIX):
-        return None
     known = tx.callbacks.get(account.workspace_id, account.id, _event_id(token))
     if known is None or known.result != "awaited" or abs(now - known.received_at) > VALID:
         return None

@@ -21,7 +21,6 @@ from outreach.dispatch.worker import backoff_of, notify_report
 from outreach.errors import CallbackRejected, NotFound
 from outreach.ledger.common import workspace_of
 from outreach.ledger.settling import callback_checks, callbacks, ledger
-from outreach.ledger.settling.callback_checks import TOKEN_PREFIX
 from outreach.ledger.settling.callbacks import MISDIRECTIONS, CallbackContext
 from outreach.models.account import CallbackRecord, CallbackResult, Misdirection, StoredAccount
 from outreach.models.base import Page
@@ -36,7 +35,6 @@ from outreach.protocols.adapter import (
     InboundMessageEvent,
 )
 from outreach.protocols.voice import Analyser
-from outreach.providers.carriers.base import DISPATCH_PARAMETER
 from outreach.providers.connections import AccountConnections
 from outreach.providers.http.call_plugin import call_plugin_function
 from outreach.providers.redaction import Redaction
@@ -132,8 +130,8 @@ class Callbacks:
 
     async def _awaited_check(self, account: StoredAccount, callback: Callback) -> CallbackRecord | None:
         """Return the test that awaits this callback; None for what the provider sends."""
-        token = callback.query.get(DISPATCH_PARAMETER, "")
-        if not token.startswith(TOKEN_PREFIX):
+        token = callback_checks.token_of(callback.query)
+        if token is None:
             return None
         now = self._context.now()
         return await self._context.storage.read(lambda tx: callback_checks.awaited_check(tx, account, token, now=now))

@@ -1,4 +1,4 @@
-"""Tests an account's callback URL: a callback of ours goes the way of the provider's, and the database is asked for it."""
+"""Tests of callback URLs: a callback of ours goes the way of the provider's, and the database is asked for it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import secrets
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode, urlsplit
@@ -36,8 +37,8 @@ _LOOK_SECONDS: Final = 0.5
 _MAX_BODY: Final = 4096
 
 _SERVED: Final = (
-    f"Is the name that of this deployment, and {PUBLIC_URL_VARIABLE} what providers reach, with the path that the proxy "
-    "strips?"
+    f"Is the name that of this deployment, and {PUBLIC_URL_VARIABLE} what providers reach, with the path that the "
+    "proxy strips?"
 )
 
 _MEANINGS: Final[Mapping[CallbackFault, str]] = MappingProxyType(
@@ -47,8 +48,8 @@ _MEANINGS: Final[Mapping[CallbackFault, str]] = MappingProxyType(
         "unresolvable": "The name {host} has no address. Look at the DNS, and at the spelling of the public URL.",
         "tls": "The TLS connection to {host} is not accepted: {detail}. Providers refuse such a certificate as well.",
         "connection_refused": "Nothing accepts connections at {host}. Look at the proxy, its port and the firewall.",
-        "timeout": "No answer came from {host} within {seconds:g} s. Look at the firewall and the proxy; from inside some "
-        "networks the public address cannot be reached, so ask from outside as well.",
+        "timeout": "No answer came from {host} within {seconds:g} s. Look at the firewall and the proxy; from inside "
+        "some networks the public address cannot be reached, so ask from outside as well.",
         "unreachable": "The connection to {host} failed: {detail}.",
         "redirected": "{host} answers with a redirect ({status}), which providers do not follow. Set the public URL to "
         "where it leads.",
@@ -74,21 +75,18 @@ async def try_callback(
     if url is None:
         return CallbackCheck(ok=False, fault="no_public_url", message=_MEANINGS["no_public_url"], url=None)
     # Not of the engine's randomness: nobody may guess it.
-    token = callback_checks.TOKEN_PREFIX + secrets.token_urlsafe(32)
+    token = callback_checks.TEST_PREFIX + secrets.token_urlsafe(32)
     full_url = f"{url}?{urlencode({DISPATCH_PARAMETER: token})}"
     headers: Mapping[str, str] = {"content-type": "application/json"}
     body, signed = b"{}", None
     if isinstance(adapter, SignsCallbacks):
-        signed = call_plugin_function(
-            adapter.sign_callback, connections.connection(account), url=full_url, test_id=secrets.token_hex(16)
-        )
+        connection, test_id = connections.connection(account), secrets.token_hex(16)
+        signed = call_plugin_function(partial(adapter.sign_callback, connection, url=full_url, test_id=test_id))
     if signed is not None:
         headers, body = signed.headers, signed.body
     now = context.now()
     is_signed = signed is not None
-    await context.storage.write(
-        lambda tx: callback_checks.await_check(tx, account, token, signed=is_signed, now=now)
-    )
+    await context.storage.write(lambda tx: callback_checks.await_check(tx, account, token, signed=is_signed, now=now))
     try:
         fault, detail, status = await _post(connections, account.id, full_url, headers, body)
         arrived = await _arrival(context, account, token, wait=fault is None)
@@ -101,7 +99,9 @@ async def try_callback(
             if is_signed
             else f"it had no signature, because only {account.provider} can make one"
         )
-        return CallbackCheck(ok=True, message=f"A test callback reached this database; {how}.", url=url, signed=is_signed)
+        return CallbackCheck(
+            ok=True, message=f"A test callback reached this database; {how}.", url=url, signed=is_signed
+        )
     if arrived == "refused":
         fault = "signature_refused"
     fault = fault or "other_database"
@@ -148,8 +148,8 @@ def _fault_of(error: BaseException) -> tuple[CallbackFault, str]:
         if isinstance(cause, socket.gaierror):
             return "unresolvable", ""
         if isinstance(cause, ssl.SSLError):
-            verified = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else None
-            return "tls", verified or cause.reason or "no TLS"
+            # Which of these it has depends on the step of the handshake.
+            return "tls", getattr(cause, "verify_message", None) or cause.reason or str(cause)
         if isinstance(cause, ConnectionRefusedError):
             return "connection_refused", ""
     return "unreachable", type(error).__name__
@@ -176,7 +176,6 @@ def _fault_of_answer(answer: httpx.Response, account_id: str) -> CallbackFault |
         return "redirected"
     if status in {404, 410}:
         return "account_unknown" if f"no account '{account_id}'".encode() in answer.content[:_MAX_BODY] else "not_found"
-    if status == 405:  # noqa: PLR2004 - method not allowed
+    if status == 405:
         return "method_refused"
     return "other_server"
-

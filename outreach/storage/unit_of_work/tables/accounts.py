@@ -11,7 +11,15 @@ import attrs
 from outreach.core.clock import format_timestamp
 from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
 from outreach.serialization.columns import json_text
-from outreach.storage.unit_of_work.kinds import ACCOUNTS, CALLBACKS, CAMPAIGNS, DISPATCHES, MESSAGES, PROVIDER_THROTTLES, WORKSPACES
+from outreach.storage.unit_of_work.kinds import (
+    ACCOUNTS,
+    CALLBACKS,
+    CAMPAIGNS,
+    DISPATCHES,
+    MESSAGES,
+    PROVIDER_THROTTLES,
+    WORKSPACES,
+)
 from outreach.storage.unit_of_work.tables.base import LAST, Table, WorkspaceTable
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
@@ -66,13 +74,17 @@ class Accounts(WorkspaceTable[StoredAccount]):
             campaigns: How many running campaigns of each are looked at, and how many of those that have ended since.
             limit: How many messages of each of these, and how many single ones, are counted at the most.
         """
-        asked = [(owner, name, format_timestamp(after), format_timestamp(until)) for owner, name, after, until in wanted]
+        asked = [
+            (owner, name, format_timestamp(after), format_timestamp(until)) for owner, name, after, until in wanted
+        ]
         if not asked:
             return {}
         rows = self._rows.query(
             "accounts.accepted",
             *(WORKSPACES, CAMPAIGNS, MESSAGES, DISPATCHES),
-            wanted=json_text(asked), campaigns=campaigns, limit=limit
+            wanted=json_text(asked),
+            campaigns=campaigns,
+            limit=limit,
         )
         return {(owner, name): count for owner, name, count in rows}
 
