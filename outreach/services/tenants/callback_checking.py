@@ -148,8 +148,8 @@ def _fault_of(error: BaseException) -> tuple[CallbackFault, str]:
         if isinstance(cause, socket.gaierror):
             return "unresolvable", ""
         if isinstance(cause, ssl.SSLError):
-            # Which of these it has depends on the step of the handshake.
-            return "tls", getattr(cause, "verify_message", None) or cause.reason or str(cause)
+            # Which of these it has depends on where it comes from.
+            return "tls", getattr(cause, "verify_message", None) or getattr(cause, "reason", None) or str(cause)
         if isinstance(cause, ConnectionRefusedError):
             return "connection_refused", ""
     return "unreachable", type(error).__name__
