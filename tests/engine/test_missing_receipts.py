@@ -156,7 +156,10 @@ async def test_no_account_is_called_silent_that_is_as_usual(case: str, here: Sce
     if case != "never reported":
         await here.report()
     here.pass_by(NOTED_EVERY + MINUTE)
-    others = {"another carrier": {"carrier": "telnyx"}, "not accepted": {"provider_id": None}}
+    others: dict[str, dict[str, Any]] = {
+        "another carrier": {"carrier": "telnyx"},
+        "not accepted": {"provider_id": None},
+    }
     await here.accept(FEWEST - (case == "few"), **others.get(case, {}))
     if case == "reported":
         await here.report()

@@ -43,8 +43,9 @@ def test_a_test_callback_passes_as_the_providers_and_is_about_nothing(case: str)
     """It has one event, without content; without its signature, or with another secret, it is refused."""
     package, credentials = ACCOUNTS[case]
     adapter, connection = _adapter(package), connection_of(credentials)
-    assert isinstance(adapter, SignsCallbacks)
-    signed = adapter.sign_callback(connection, url=URL, test_id="t1")
+    signer: object = adapter
+    assert isinstance(signer, SignsCallbacks)
+    signed = signer.sign_callback(connection, url=URL, test_id="t1")
     assert signed is not None
     assert signed.url == URL
     assert "s3cret" not in str(signed.headers) + signed.body.decode()
