@@ -56,6 +56,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "followUpCampaign": _MANAGE,
     "archiveCampaign": _MANAGE,
     "unarchiveCampaign": _MANAGE,
+    "checkCallback": _MANAGE,
     "setPrices": _MANAGE,
     "removePrices": _MANAGE,
     "startCampaign": _MANAGE,

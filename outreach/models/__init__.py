@@ -6,6 +6,8 @@ from outreach.models import resources
 from outreach.models.account import (
     PROVIDERS,
     Account,
+    CallbackCheck,
+    CallbackFault,
     CallbackRecord,
     Misdirection,
     Provider,
@@ -116,6 +118,7 @@ from outreach.models.status import (
     PausedCampaign,
     Readiness,
     RunningCampaign,
+    SilentAccount,
     StartCheck,
     ThrottledProvider,
 )
@@ -164,6 +167,8 @@ __all__ = [
     "CallSettings",
     "CallSettingsUpdate",
     "CallStatus",
+    "CallbackCheck",
+    "CallbackFault",
     "CallbackRecord",
     "CallerIdAllocation",
     "Campaign",
@@ -268,6 +273,7 @@ __all__ = [
     "RunningCampaign",
     "ScheduleType",
     "SegmentShare",
+    "SilentAccount",
     "SmsMessageSource",
     "SmsMode",
     "SmsSettings",

@@ -300,6 +300,7 @@ class Accounts(Service[AsyncAccounts]):
     list = awaited(AsyncAccounts.list)
     iter_all = iterated(AsyncAccounts.iter_all)
     check = awaited(AsyncAccounts.check)
+    check_callback = awaited(AsyncAccounts.check_callback)
     throttled_until = awaited(AsyncAccounts.throttled_until)
     get = awaited(AsyncAccounts.get)
     get_anywhere = awaited(AsyncAccounts.get_anywhere)

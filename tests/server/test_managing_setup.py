@@ -140,6 +140,16 @@ def test_accounts_have_no_secrets(service: Service) -> None:
     assert other.get("/manage/accounts").json() == {"data": []}
 
 
+def test_the_callback_url_of_an_account_is_tested(service: Service) -> None:
+    """By its own workspace alone; without a public URL there is none."""
+    tenant, other = service.tenant(), service.tenant()
+    credentials = {"account_sid": f"AC{'0' * 32}", "auth_token": "a-secret-of-theirs"}
+    account = service.run(service.engine.accounts.connect, tenant.workspace.id, "twilio", credentials)
+    found = tenant.post(f"/manage/accounts/{account.id}/check-callback", None).json()
+    assert (found["ok"], found["fault"], found["url"], found["signed"]) == (False, "no_public_url", None, False)
+    check_envelope(other.post(f"/manage/accounts/{account.id}/check-callback", None), 404, "not_found")
+
+
 def test_a_single_message_is_looked_up(service: Service) -> None:
     """The engine's answers to keywords are messages too."""
     tenant = service.tenant()

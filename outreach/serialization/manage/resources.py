@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
-from outreach.models.account import Account
+from outreach.models.account import Account, CallbackCheck
 from outreach.models.base import CARRIERS
 from outreach.models.fields import FieldRule, OneOf
 from outreach.models.history import HistoryItem
@@ -108,6 +108,11 @@ _read_replies: Final = make_request_converter(ReplySettingsUpdate, closed="the s
 def write_account(account: Account) -> dict[str, Any]:
     """Return an account; secrets are not in its summary."""
     return document_of(account, "workspace_id")
+
+
+def write_callback_check(check: CallbackCheck) -> dict[str, Any]:
+    """Return the result of a test callback."""
+    return document_of(check)
 
 
 def write_sms(message: Message, failure: ProviderFailure | None) -> dict[str, Any]:

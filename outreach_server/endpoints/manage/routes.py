@@ -29,6 +29,7 @@ from outreach_server.endpoints.manage.settings import (
     Accounts,
     AllSettings,
     CallSettings,
+    CheckCallback,
     OneAccount,
     Prices,
     ReplySettings,
@@ -69,6 +70,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/settings/prices", Prices),
     Route("/manage/accounts", Accounts),
     Route("/manage/accounts/{id}", OneAccount),
+    Route("/manage/accounts/{id}/check-callback", CheckCallback),
     Route("/manage/events", Events),
 )
 """The operations of openapi.yaml with the tag `manage`."""

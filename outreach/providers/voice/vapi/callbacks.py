@@ -7,6 +7,7 @@ header accepts signed callbacks only, because the secret alone would admit any c
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -42,6 +43,24 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         return [_ended(connection, f"{prefix}:ended", message, call)]
     at = text_at(message, "timestamp") or str(value_at(message, "timestamp"))
     return [CallbackEvent(event_id=f"{prefix}:{at[:40]}", content=None)]
+
+
+def sign(connection: Connection, *, url: str, test_id: str) -> Callback | None:
+    """Return a callback that is only logged, signed as the provider signs; see `SignsCallbacks`."""
+    credentials = connection.credentials
+    header = credentials.get("webhook_signature_header")
+    if header is None:
+        return None
+    now = connection.clock.now()
+    body = json.dumps({"message": {"type": "test", "timestamp": now.isoformat(), "id": test_id}}).encode()
+    headers = {"content-type": "application/json"}
+    secret, timed = credentials["webhook_secret"], credentials.get("webhook_timestamp_header")
+    if timed is None:
+        headers[header.lower()] = keyed_digest(secret, body).hex()
+    else:
+        headers[timed.lower()] = now.isoformat()
+        headers[header.lower()] = keyed_digest(secret, now.isoformat().encode(), b".", body).hex()
+    return Callback(url=url, headers=headers, query={}, body=body)
 
 
 def _verify(connection: Connection, callback: Callback) -> None:
