@@ -25,7 +25,7 @@ from outreach.models.base import (
     SmsMode,
     Unset,
 )
-from outreach.models.call import Call, CallOutcome, NewCall
+from outreach.models.call import Call, CallOutcome, CallVerdict, NewCall, NewCallOutcome
 from outreach.models.campaign import (
     AgentSnapshot,
     CallerIdAllocation,
@@ -156,6 +156,7 @@ __all__ = [
     "Call",
     "CallFigures",
     "CallOutcome",
+    "CallVerdict",
     "CallSettings",
     "CallSettingsUpdate",
     "CallStatus",
