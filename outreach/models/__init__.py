@@ -221,6 +221,7 @@ __all__ = [
     "Misdirection",
     "NewCall",
     "NewCallCampaign",
+    "NewCallOutcome",
     "NewFollowUp",
     "NewMessage",
     "NewRecipient",

@@ -20,6 +20,7 @@ NAMING: Final = [(path, method, one["operationId"]) for path, method, one in ope
 BODIES: Final[Mapping[str, Any]] = {
     "updateCampaign": {"name": "Mine"},
     "resolveUnsubscribe": {"opted_out": True},
+    "setCallOutcome": {"outcome": "positive"},
     "updateAgent": {"name": "Mine"},
     "updateNumber": {"rate_per_minute": 1},
     "updateFlow": {"name": "Mine"},
