@@ -64,9 +64,7 @@ def _require_open_verdict(tx: Transaction, call: Call) -> None:
 
 
 def _accepted_dispatch(tx: Transaction, call: Call) -> Dispatch | None:
-    found = [
-        one for one in tx.dispatches.of_call(call.workspace_id, call.id) if one.state is DispatchState.ACCEPTED
-    ]
+    found = [one for one in tx.dispatches.of_call(call.workspace_id, call.id) if one.state is DispatchState.ACCEPTED]
     return found[-1] if found else None
 
 
