@@ -227,8 +227,8 @@ def report_of(
 
     `verdict` is whether the provider's analysis calls it a success, None if unknown; it counts where the end leaves the
     outcome open. `answered_by` is for a call that has not ended. `error`, the provider's own reason, is kept for failed
-    and canceled calls. `do_not_call` is whether the analysis says that no more calls are wanted; `callback` is whether it
-    says that another one is, which counts more than the verdict. `cost` is in US dollars. `telephony_id` is
+    and canceled calls. `do_not_call` is whether the analysis says that no more calls are wanted; `callback`, which
+    counts more than the verdict, whether it says that another one is. `cost` is in US dollars. `telephony_id` is
     `CallReport.telephony_id`.
     """
     if isinstance(end, CallStatus):
