@@ -35,6 +35,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "getRecipientTrail": _READ,
     "getSms": _READ,
     "listCalls": _READ,
+    "getCallDetails": _READ,
     "listInbound": _READ,
     "getInbound": _READ,
     "getContactHistory": _READ,
@@ -67,6 +68,8 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "addUnsubscribes": _MANAGE,
     "removeUnsubscribe": _MANAGE,
     "resolveUnsubscribe": _MANAGE,
+    "setCallOutcome": _MANAGE,
+    "erasePerson": _MANAGE,
     "updateCallSettings": _MANAGE,
     "updateReplySettings": _MANAGE,
     **{

@@ -111,6 +111,10 @@ STEPS: Final = (
     Step("createCall", body={"agent_id": "$inbound_agent", "to": "+14155550104"}),
     *_plain("getInbound $inbound; getCall $call"),
     Step("getCall", "$call", wait=60.0),
+    *_plain("getCallDetails $call"),
+    Step("setCallOutcome", "$call", {"outcome": "callback", "summary": "Asks for Monday."}),
+    Step("setCallOutcome", "$call", {"outcome": "negative"}),
+    Step("erasePerson", body={"phone_number": "+14155550104", "confirm": False}),
     Step("sendSms", body={"to": "+14155550102", "body": "Your table is ready."}, keep="sms"),
     Step("sendSms", body={"to": "+14155550177", "body": "Your table is ready."}),
     Step("createSmsCampaign", body=_SMS, keep="campaign"),
@@ -139,6 +143,7 @@ STEPS: Final = (
     *_plain("archiveCampaign $clone; unarchiveCampaign $clone; removeFlow $flow; deleteCampaign $flow_campaign"),
     *_plain("removeFlow $flow; removeNumber $number; listCampaigns; listSmsCampaigns ?page_size=2"),
     *_plain("listSmsCampaigns ?status=completed&search=aut; removeUnsubscribe +14155550177; removePrices"),
+    Step("erasePerson", body={"phone_number": "+14155550104", "confirm": True}),
     *_plain("listEvents ?limit=100"),
 )
 

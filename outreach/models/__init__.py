@@ -28,7 +28,7 @@ from outreach.models.base import (
     SmsMode,
     Unset,
 )
-from outreach.models.call import Call, CallOutcome, NewCall
+from outreach.models.call import Call, CallOutcome, CallVerdict, NewCall, NewCallOutcome
 from outreach.models.campaign import (
     AgentSnapshot,
     CallerIdAllocation,
@@ -167,6 +167,7 @@ __all__ = [
     "CallSettings",
     "CallSettingsUpdate",
     "CallStatus",
+    "CallVerdict",
     "CallbackCheck",
     "CallbackFault",
     "CallbackRecord",
@@ -235,6 +236,7 @@ __all__ = [
     "Misdirection",
     "NewCall",
     "NewCallCampaign",
+    "NewCallOutcome",
     "NewFollowUp",
     "NewMessage",
     "NewRecipient",

@@ -262,6 +262,8 @@ class Calls(Service[AsyncCalls]):
     list = awaited(AsyncCalls.list)
     iter_all = iterated(AsyncCalls.iter_all)
     get_anywhere = awaited(AsyncCalls.get_anywhere)
+    transcript = awaited(AsyncCalls.transcript)
+    set_outcome = awaited(AsyncCalls.set_outcome)
     failure = awaited(AsyncCalls.failure)
 
 

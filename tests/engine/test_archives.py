@@ -612,6 +612,22 @@ def secrets_in(path: Path, *secrets: str) -> list[str]:
     return [secret for secret in secrets if secret.encode() in content]
 
 
+async def test_transcripts_move_with_their_calls_and_are_erased_there(place: Place) -> None:
+    """Both with the person and with the campaign; nothing of them stays in the database."""
+    async with place.engine() as engine:
+        _, campaign = await given_campaigns(engine)
+        calls = [one async for one in engine.calls.iter_all(THIS_WORKSPACE, campaign_id=campaign.id)]
+        await engine._storage.write(lambda tx: [tx.calls.put_transcript(call, "He said it.") for call in calls])
+        assert place.archive().rows["transcripts"] == len(calls) > 1
+        assert secrets_in(place.path, "He said it.") == []
+        assert secrets_in(place.file, "He said it.") == ["He said it."]
+        of_person = (await engine.erasure.purge(THIS_WORKSPACE, calls[0].to)).calls
+        with closing(sqlite3.connect(place.file)) as raw:
+            assert raw.execute("SELECT COUNT(*) FROM transcripts").fetchone() == (len(calls) - of_person,)
+        await engine.campaigns.delete(THIS_WORKSPACE, campaign.id)
+    assert secrets_in(place.file, "He said it.") == []
+
+
 @pytest.mark.parametrize("unfinished", [None, 4, 12])
 async def test_a_purge_reaches_the_archives(
     place: Place, monkeypatch: pytest.MonkeyPatch, unfinished: int | None

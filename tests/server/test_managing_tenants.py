@@ -24,6 +24,7 @@ NAMING: Final = [
 BODIES: Final[Mapping[str, Any]] = {
     "updateCampaign": {"name": "Mine"},
     "resolveUnsubscribe": {"opted_out": True},
+    "setCallOutcome": {"outcome": "positive"},
     "updateAgent": {"name": "Mine"},
     "updateNumber": {"rate_per_minute": 1},
     "updateFlow": {"name": "Mine"},

@@ -8,8 +8,10 @@ from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
+from outreach.errors import InvalidRequest
 from outreach.models.account import Account, CallbackCheck
 from outreach.models.base import CARRIERS
+from outreach.models.call import NewCallOutcome
 from outreach.models.fields import FieldRule, OneOf
 from outreach.models.history import HistoryItem
 from outreach.models.message import InboundMessage, Message, ReplyPurpose
@@ -189,6 +191,21 @@ class Decision:
     opted_out: bool
 
 
+@attrs.frozen(kw_only=True)
+class ErasureRequest:
+    """The erasure of one person.
+
+    Attributes:
+        phone_number: In any notation.
+        confirm: Whether it is meant.
+    """
+
+    phone_number: str
+    confirm: bool
+
+
+_read_verdict: Final = make_request_converter(NewCallOutcome, closed="a verdict")
+_read_erasure: Final = make_request_converter(ErasureRequest, closed="an erasure")
 _read_new: Final = make_request_converter(NewUnsubscribes, closed="an addition to the register")
 _read_decision: Final = make_request_converter(Decision, closed="a decision")
 
@@ -209,6 +226,27 @@ def read_decision(data: Any) -> bool:
         InvalidRequest: A field is unknown or of another type; the details name each place.
     """
     return read_object(_read_decision, data).opted_out
+
+
+def read_call_verdict(data: Any) -> NewCallOutcome:
+    """Return the verdict of a body of PUT /manage/calls/{id}/outcome.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_verdict, data)
+
+
+def read_erasure(data: Any) -> str:
+    """Return the number in a body of PUT /manage/erasures.
+
+    Raises:
+        InvalidRequest: A field is unknown or of another type, or the erasure is not confirmed.
+    """
+    request = read_object(_read_erasure, data)
+    if not request.confirm:
+        raise InvalidRequest.at("confirm", "must be true: what is erased cannot be brought back")
+    return request.phone_number
 
 
 def write_unsubscribe(entry: Unsubscribe) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from outreach.providers.http.json_fields import (
 )
 from outreach.providers.http.signatures import keyed_digest, raw, require_header, require_recent, require_signature
 from outreach.providers.voice import base
-from outreach.providers.voice.vapi.provider import NAME, asked_not_to_call, reference_of, verdict_of
+from outreach.providers.voice.vapi.provider import NAME, reference_of, told_of, verdict_of
 from outreach.providers.voice.vapi.reasons import STATUSES, end_of
 
 
@@ -135,7 +135,7 @@ def _event(
         verdict=verdict_of(value_at(analysis, "successEvaluation")),
         summary=text_at(analysis, "summary") or text_at(message, "summary"),
         error=text_at(message, "endedReason") or text_at(call, "endedReason"),
-        do_not_call=asked_not_to_call(message) or asked_not_to_call(call),
+        **told_of(message, call),
         raw=message,
     )
     return CallbackEvent(event_id=event_id, content=report)

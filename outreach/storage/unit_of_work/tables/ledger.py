@@ -328,6 +328,23 @@ class Calls(Table):
         """Replace a call; its agent, number and recipient stay."""
         self._rows.update(CALLS, CALLS.key_of(call), call)
 
+    def transcript(self, workspace_id: str, call_id: str) -> str | None:
+        """Return what was said in a call; None if unknown or erased."""
+        rows = self._rows.query("calls.transcript", workspace_id=workspace_id, call_id=call_id)
+        return rows[0][0] if rows else None
+
+    def put_transcript(self, call: Call, content: str) -> None:
+        """Store what was said in a call, if that is longer than what is known of it."""
+        number = None if call.campaign_id is None else self._rows.number(call.workspace_id, call.campaign_id)
+        self._rows.execute(
+            "calls.put_transcript",
+            call_id=call.id,
+            workspace_id=call.workspace_id,
+            number=number,
+            position=call.position,
+            content=content,
+        )
+
     def list(
         self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int
     ) -> Sequence[Call]:
