@@ -10,6 +10,7 @@ from outreach.insight.blockers import CampaignBlockers
 from outreach.insight.forecast import CampaignForecast
 from outreach.insight.preflight import CampaignPreflight
 from outreach.insight.reports import CampaignExports, CampaignReports
+from outreach.services.campaigns.audience import AudienceCounting
 from outreach.services.campaigns.changes import CampaignChanges
 from outreach.services.campaigns.copies import CampaignCopies
 from outreach.services.campaigns.loading import CampaignCreation
@@ -27,6 +28,7 @@ class Campaigns:
     def __init__(self, context: ServiceContext, vault: Vault, creation: CampaignCreation) -> None:
         self._creation = creation
         self._copies = CampaignCopies(context, creation)
+        self._audience = AudienceCounting(context)
         self._moves = CampaignMoves(context, vault)
         self._changes = CampaignChanges(context)
         self._deletion = CampaignDeletion(context)
@@ -42,6 +44,8 @@ class Campaigns:
 
     create_sms = method_of("_creation", CampaignCreation.create_sms)
     create_call = method_of("_creation", CampaignCreation.create_call)
+
+    count_audience = method_of("_audience", AudienceCounting.count_audience)
 
     clone = method_of("_copies", CampaignCopies.clone)
     follow_up = method_of("_copies", CampaignCopies.follow_up)

@@ -59,6 +59,7 @@ from outreach.services.messaging.calls import Calls
 from outreach.services.messaging.dispatches import Dispatches
 from outreach.services.messaging.events import Events
 from outreach.services.messaging.messages import Messages
+from outreach.services.registers.contacts import Contacts
 from outreach.services.registers.erasure import Erasure
 from outreach.services.registers.unsubscribes import Unsubscribes
 from outreach.services.registers.uploads import Uploads
@@ -117,16 +118,18 @@ class Outreach(ResourceServices):
         instrumentation: Observes what the engine does, such as `outreach.integrations.prometheus.EngineMetrics` and
             `outreach.integrations.opentelemetry.Tracing`.
 
+    What a workspace's owner sets up, such as `agents` and `numbers`, is named at its base `ResourceServices`.
+
     Attributes:
         workspaces: The tenants.
         api_keys: Their API keys.
         audit: Who has changed what.
-        agents, trunks, numbers, flows: What a workspace's owner sets up.
         sms_settings: Settings of SMS campaigns.
         call_settings: Settings of calling campaigns.
         reply_settings: What is answered to STOP, START and HELP.
         prices: What messages and calls cost, for the estimates of a preflight.
         unsubscribes: The unsubscribe register.
+        contacts: Everything with one number.
         erasure: Erasing people, and what workspaces keep no longer.
         uploads: Files that arrive in chunks, and are deleted after a day.
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
@@ -243,6 +246,7 @@ class Outreach(ResourceServices):
         self.reply_settings = Replies(context)
         self.prices = Prices(context)
         self.unsubscribes = Unsubscribes(context)
+        self.contacts = Contacts(context)
         self.erasure = Erasure(context)
         self.uploads = Uploads(context)
         self._creation = CampaignCreation(context)

@@ -28,6 +28,7 @@ from outreach.core.meant.countries import region_of_country
 from outreach.core.meant.date_formats import DateFormat, date_format
 from outreach.insight.diagnosis.checks import Check, run_checks
 from outreach.insight.readiness import FILES_GONE
+from outreach.ledger.settling.callback_checks import token_of
 from outreach.models.fields import bounded_fields, fields_of
 from outreach.rules.column_names import (
     LAST_NAMES_BESIDE,
@@ -120,6 +121,7 @@ __all__ = [
     "run_checks",
     "sentence",
     "time_like",
+    "token_of",
     "with_field_names",
     "zones_like",
 ]

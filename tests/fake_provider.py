@@ -68,6 +68,12 @@ class FakeAdapter:
             raise CallbackRefused("The signature does not match the body.")
         return [_event(connection, event) for event in json.loads(callback.body)]
 
+    def sign_callback(self, connection: Connection, *, url: str, test_id: str) -> Callback | None:
+        """Sign an event of a kind that is only logged."""
+        body = json.dumps([{"kind": "test", "id": test_id}]).encode()
+        signature = sign(url, body, connection.credentials["signing_secret"])
+        return Callback(url=url, headers={"x-signature": signature}, query={}, body=body)
+
 
 def sign(url: str, body: bytes, secret: str = CREDENTIALS["signing_secret"]) -> str:
     """Return the signature of a callback."""

@@ -6,11 +6,12 @@ import hashlib
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Final, get_args
 
 import attrs
 
-from outreach.models.call import CallOutcome
+from outreach.models.call import MAX_TRANSCRIPT, CallOutcome
 from outreach.models.dispatch import FAILURE_CLASSES, DispatchOutcome
 from outreach.models.message import Keyword
 from outreach.models.reports import CallReport, MessageReport, Report
@@ -33,7 +34,7 @@ _OUTCOME_TEXTS: Final = ("provider_id", "reason", "error_code", "error_message")
 _REPORT_TEXTS: Final = ("dispatch_id", "provider_id", "reason", "error_code")
 _CALL_REPORT_TEXTS: Final = (
     *("dispatch_id", "provider_id", "telephony_id"),
-    *("answered_by", "summary", "error", "reason"),
+    *("answered_by", "summary", "error", "reason", "transcript", "cost_currency"),
 )
 _EVENT_TEXTS: Final = ("event_id", "to", "unreadable_kind")
 _MESSAGE_TEXTS: Final = ("provider_id", "from_number", "to", "body")
@@ -152,6 +153,8 @@ def _other_texts(found: object, names: Sequence[str]) -> dict[str, Any]:
         if given is None:
             continue
         text = storable(str(given))
+        if name == "transcript":
+            text = text[:MAX_TRANSCRIPT]
         if name in _INDEXED and len(text) > _MAX_INDEXED:
             text = _shortened(text)
         if text != given:
@@ -192,6 +195,9 @@ def _other_words(report: CallReport) -> dict[str, Any]:
         changes["reason"] = "provider_error"
     if report.message_left is not None and not isinstance(report.message_left, bool):
         changes["message_left"] = None
+    cost: object = report.cost
+    if cost is not None and not (isinstance(cost, Decimal) and cost.is_finite() and cost >= 0 and report.cost_currency):
+        changes |= {"cost": None, "cost_currency": None}
     if not isinstance(report.do_not_call, bool):
         changes["do_not_call"] = bool(report.do_not_call)
     return changes

@@ -18,6 +18,7 @@ from outreach.ledger.campaigns.setup import find_text_warnings, start_warnings, 
 from outreach.ledger.campaigns.transitions import missing_setup
 from outreach.ledger.common import call_settings_of, campaign_of, provider_of, settings_of, workspace_of
 from outreach.ledger.sending.pace import frequency_capped_until
+from outreach.models.audience import LeaveOut
 from outreach.models.campaign import Campaign, NewCallCampaign, NewSmsCampaign
 from outreach.models.forecast import ForecastAssumptions
 from outreach.models.plans import DecisionBasis, WavePlan
@@ -33,6 +34,7 @@ from outreach.rules.phones import normalise_single
 from outreach.rules.preflight import PreflightTally
 from outreach.rules.report_figures import cost_of, depends_on_country, expected_minutes
 from outreach.rules.stored_numbers import stored_forms
+from outreach.services.campaigns.audience import Audience
 from outreach.services.campaigns.contacts import RecipientSource, VariableNameCollector, chunks
 from outreach.services.context import ServiceContext
 from outreach.services.validation import require_text
@@ -176,6 +178,7 @@ class CampaignPreflight:
         campaign: NewSmsCampaign | NewCallCampaign,
         recipients: RecipientSource,
         *,
+        leave_out: LeaveOut | None = None,
         contact: str | None = None,
     ) -> Preflight:
         """Return what a campaign would do to its contacts, without creating it.
@@ -186,14 +189,16 @@ class CampaignPreflight:
             workspace_id: The workspace.
             campaign: Everything but the contacts.
             recipients: The contacts, as `create_sms` and `create_call` take them.
+            leave_out: Whom the creation would leave out, as there; the overlaps are counted (`Preflight.audience`).
             contact: A phone number, in any notation, to explain in full (`Preflight.asked`).
 
         Raises:
             NotFound: The workspace, agent or trunk does not exist.
             SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
-            InvalidRequest: A rule is broken, or the flow does not exist.
+            InvalidRequest: A rule is broken, or the flow or a campaign to leave out does not exist.
         """
         context = self._context
+        audience = None if leave_out is None else Audience(context, workspace_id, leave_out)
         draft = self._draft_of(workspace_id, campaign)
         setup = await context.storage.read(lambda tx: read_setup(tx, draft(tx)))
         proposed, region = setup.plan.campaign, setup.plan.workspace.default_region
@@ -217,9 +222,10 @@ class CampaignPreflight:
                 setup = _with_names(setup, names.names())
                 tally = _tally(setup, at, contact)
             stopped, found = await context.storage.read(partial(look_up, chunk=chunk, first=tally.contacts))
+            causes = await audience.look(chunk) if audience is not None else [None] * len(chunk)
             loaded = []
-            for supplied, recipient in zip(chunk, found.recipients, strict=True):
-                decided = decide_loading(supplied, stopped, seen)
+            for supplied, recipient, cause in zip(chunk, found.recipients, causes, strict=True):
+                decided = cause or decide_loading(supplied, stopped, seen)
                 if decided == "load":
                     loaded.append(recipient)
                 else:
@@ -231,9 +237,9 @@ class CampaignPreflight:
         unknown, text_warnings = await context.storage.read(
             lambda tx: (unknown_placeholders(tx, known), find_text_warnings(tx, known))
         )
-        return _result(
-            attrs.evolve(setup, unknown=unknown, text_warnings=text_warnings), tally, at, None, setup.missing
-        )
+        setup = attrs.evolve(setup, unknown=unknown, text_warnings=text_warnings)
+        counts = None if audience is None else await audience.counts()
+        return attrs.evolve(_result(setup, tally, at, None, setup.missing), audience=counts)
 
 
 def _with_names(setup: Setup, variable_names: tuple[str, ...] | None) -> Setup:
@@ -361,6 +367,7 @@ def _result(
         segments=tally.segments,
         segment_shares=tally.shares(),
         encodings=tally.encodings(),
+        replacement=tally.replacement(),
         samples=tally.samples(),
         asked=tuple(tally.asked),
         cost=cost,

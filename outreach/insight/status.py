@@ -29,10 +29,12 @@ from outreach.models.status import (
     EngineStatus,
     PausedCampaign,
     RunningCampaign,
+    SilentAccount,
     ThrottledProvider,
 )
 from outreach.models.work import DatabaseHome
 from outreach.providers.registry import Adapters
+from outreach.rules import receipts
 from outreach.rules.explanations import PAUSE_REASONS
 from outreach.rules.status_findings import find_problems
 from outreach.services.context import ServiceContext
@@ -48,6 +50,9 @@ MAX_COUNTED: Final = 10_000
 
 MAX_ACCOUNTS: Final = 1_000
 """The most accounts whose credentials are tried."""
+
+MAX_CAMPAIGNS: Final = 100
+"""The most campaigns of an account without receipts whose messages are counted."""
 
 MAX_WAITING_COUNTED: Final = 100_000
 """The most waiting recipients that are counted, so that a look takes milliseconds."""
@@ -103,6 +108,7 @@ class StatusQuery:
         if "unknown" in truncated:
             unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED)
         running = [_running(tx, campaign, now) for campaign in _listed(active)]
+        accounts = tx.accounts.any_workspace(workspace_id, limit=MAX_ACCOUNTS + 1)
         lags = [lag_of_singles(tx, workspace_id, now), *(campaign.lag_seconds for campaign in running)]
         status = EngineStatus(
             at=now,
@@ -119,10 +125,11 @@ class StatusQuery:
                 for throttle in _listed(throttles)
             ],
             held=_listed(held),
+            silent=_listed(silent_accounts(tx, accounts, now)),
             truncated=truncated,
             adapter_problems=self._context.adapters.problems,
         )
-        return status, tx.accounts.any_workspace(workspace_id, limit=MAX_ACCOUNTS + 1)
+        return status, accounts
 
     def _problem(self, account: StoredAccount) -> AccountInTrouble | None:
         """Return why an account cannot be used here; None if it can."""
@@ -163,6 +170,32 @@ def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -
         heartbeat_seconds_ago=age,
         copied_to=home.copied_to if home is not None else None,
     )
+
+
+def silent_accounts(tx: Transaction, accounts: Sequence[StoredAccount], now: datetime) -> Sequence[SilentAccount]:
+    """Return which of some accounts get no receipts for longer than usual, in one query."""
+    asked = [
+        (account, last, time)
+        for account in accounts
+        if (last := account.last_report_at) is not None
+        and (time := receipts.time_without_receipts(last, now)) is not None
+    ]
+    accepted = tx.accounts.count_accepted(
+        ((account.workspace_id, account.provider, *time) for account, _, time in asked),
+        campaigns=MAX_CAMPAIGNS,
+        limit=receipts.MOST_COUNTED,
+    )
+    return [
+        SilentAccount(
+            id=account.id,
+            workspace_id=account.workspace_id,
+            provider=account.provider,
+            last_report_at=last,
+            accepted=min(count, receipts.MOST_COUNTED),
+        )
+        for account, last, _ in asked
+        if receipts.is_silent(count := accepted.get((account.workspace_id, account.provider), 0))
+    ]
 
 
 def _disk_use(home: DatabaseHome | None) -> DiskUse | None:
@@ -241,6 +274,7 @@ class FiguresQuery:
         now = self._context.now()
         until = tx.trail.last_number()
         throttles = provider_throttles.unexpired(tx, None, now, limit=MAX_COUNTED)
+        silent = silent_accounts(tx, tx.accounts.any_workspace(None, limit=MAX_ACCOUNTS), now)
         return EngineFigures(
             at=now,
             dispatching=dispatch_overview(self._context, tx, now),
@@ -248,6 +282,7 @@ class FiguresQuery:
             waiting=tx.recipients.count_waiting(limit=MAX_WAITING_COUNTED),
             unknown=tx.dispatches.count_unknown(None, limit=MAX_COUNTED),
             throttles=Counter(one.provider for one in throttles),
+            silent=Counter(one.provider for one in silent),
             held=len(tx.register.held(None, limit=MAX_LISTED)),
             opt_outs={} if since is None else tx.trail.count_opt_outs(since, until),
             until=until,

@@ -6,6 +6,8 @@ from outreach.models import resources
 from outreach.models.account import (
     PROVIDERS,
     Account,
+    CallbackCheck,
+    CallbackFault,
     CallbackRecord,
     Misdirection,
     Provider,
@@ -13,6 +15,7 @@ from outreach.models.account import (
     RekeyResult,
 )
 from outreach.models.archive import PurgeResult, RetentionResult
+from outreach.models.audience import AudienceCounts, CampaignOverlap, LeaveOut
 from outreach.models.base import (
     CARRIERS,
     UNSET,
@@ -25,7 +28,7 @@ from outreach.models.base import (
     SmsMode,
     Unset,
 )
-from outreach.models.call import Call, CallOutcome, NewCall
+from outreach.models.call import Call, CallOutcome, CallVerdict, NewCall, NewCallOutcome
 from outreach.models.campaign import (
     AgentSnapshot,
     CallerIdAllocation,
@@ -62,9 +65,11 @@ from outreach.models.forecast import (
     ForecastHour,
     ForecastPhase,
 )
+from outreach.models.history import HistoryItem, HistoryKind
 from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, NewTestMessage, ReplyPurpose
 from outreach.models.preflight import (
+    CharacterReplacement,
     ContactExample,
     ContactPreview,
     CostlyCharacter,
@@ -75,6 +80,7 @@ from outreach.models.preflight import (
     PlaceholderProblem,
     Preflight,
     RenderedMessage,
+    ReplacedText,
     SegmentShare,
     TextWarning,
 )
@@ -112,6 +118,7 @@ from outreach.models.status import (
     PausedCampaign,
     Readiness,
     RunningCampaign,
+    SilentAccount,
     StartCheck,
     ThrottledProvider,
 )
@@ -152,6 +159,7 @@ __all__ = [
     "ApiAccess",
     "ApiKey",
     "ApiScope",
+    "AudienceCounts",
     "AuditEntry",
     "BindingRule",
     "Bounds",
@@ -162,17 +170,22 @@ __all__ = [
     "CallSettings",
     "CallSettingsUpdate",
     "CallStatus",
+    "CallVerdict",
+    "CallbackCheck",
+    "CallbackFault",
     "CallbackRecord",
     "CallerIdAllocation",
     "Campaign",
     "CampaignAction",
     "CampaignCreated",
     "CampaignGroup",
+    "CampaignOverlap",
     "CampaignReport",
     "CampaignStatus",
     "CampaignUpdate",
     "CarrierName",
     "Channel",
+    "CharacterReplacement",
     "CliMode",
     "ContactExample",
     "ContactHistory",
@@ -210,10 +223,13 @@ __all__ = [
     "ForecastPhase",
     "HeldBack",
     "HeldBackRule",
+    "HistoryItem",
+    "HistoryKind",
     "Holiday",
     "HolidayCalendar",
     "InboundMessage",
     "Keyword",
+    "LeaveOut",
     "LeftOut",
     "LeftOutRule",
     "Length",
@@ -223,6 +239,7 @@ __all__ = [
     "Misdirection",
     "NewCall",
     "NewCallCampaign",
+    "NewCallOutcome",
     "NewFollowUp",
     "NewMessage",
     "NewRecipient",
@@ -252,6 +269,7 @@ __all__ = [
     "RecipientStatus",
     "RekeyResult",
     "RenderedMessage",
+    "ReplacedText",
     "ReplyPurpose",
     "ReplySettings",
     "ReplySettingsUpdate",
@@ -261,6 +279,7 @@ __all__ = [
     "RunningCampaign",
     "ScheduleType",
     "SegmentShare",
+    "SilentAccount",
     "SmsMessageSource",
     "SmsMode",
     "SmsSettings",

@@ -22,11 +22,22 @@ PROVIDERS: Final[dict[str, ProviderKind]] = {
 """The kinds of the providers that the engine brings adapters for; the simulators need no account."""
 
 CallbackResult = Literal[
-    "merged", "unchanged", "unmatched", "mismatched", "received", "ignored", "outdated", "misdirected"
+    "merged",
+    "unchanged",
+    "unmatched",
+    "mismatched",
+    "received",
+    "ignored",
+    "outdated",
+    "misdirected",
+    "awaited",
+    "arrived",
+    "refused",
 ]
 """The effect of an event: it changed the ledger, changed nothing, matches no dispatch, names another number than its
 dispatch, was an inbound message, is of a kind that is only logged, or is too old to change anything but an opt-out;
-`misdirected` came by another method than POST or to another path, and was not read."""
+`misdirected` came by another method than POST or to another path, and was not read. A test callback of ours is
+`awaited`, then `arrived`, or `refused` because its signature was, and is deleted when the test ends."""
 
 Misdirection = Literal["method", "path"]
 """What is wrong with a callback's address: not POST, or another path that holds the account's id."""
@@ -57,6 +68,7 @@ class StoredAccount:
         replies_to_keywords: Whether the provider itself replies to STOP, START and HELP, so that the engine does not;
             an opt-out in words that the provider does not know is confirmed by the engine all the same.
         revision: Increases with each change; connections made with an earlier one are discarded.
+        last_report_at: When a callback last brought a report, to `rules.receipts.NOTED_EVERY`; None if none has yet.
     """
 
     id: str
@@ -67,6 +79,7 @@ class StoredAccount:
     revision: int
     created_at: datetime
     updated_at: datetime
+    last_report_at: datetime | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -103,6 +116,58 @@ class CallbackRecord:
     body: bytes = attrs.field(repr=False)
     received_at: datetime
     report: Report | None = attrs.field(default=None, repr=False)
+
+
+CallbackFault = Literal[
+    "no_public_url",
+    "unresolvable",
+    "tls",
+    "connection_refused",
+    "timeout",
+    "unreachable",
+    "redirected",
+    "account_unknown",
+    "not_found",
+    "method_refused",
+    "signature_refused",
+    "other_server",
+    "other_database",
+]
+"""Which step of a test callback failed:
+
+    no_public_url: there is no public URL, and so no callback URL
+    unresolvable: the name of the public URL has no address
+    tls: the certificate or the TLS connection is not accepted
+    connection_refused: nothing listens there
+    timeout: no connection, or no answer, in time
+    unreachable: the connection failed in another way
+    redirected: it is answered with a redirect, which providers do not follow
+    account_unknown: a server of this package answers, which has no such account: it uses another database
+    not_found: something answers with 404 or 410, but no server of this package
+    method_refused: something answers with 405: POST does not get through
+    signature_refused: it reached this database's server, which refused the signature
+    other_server: something answers in another way
+    other_database: it is accepted, and did not reach this database
+"""
+
+
+@attrs.frozen(kw_only=True)
+class CallbackCheck:
+    """The result of a test callback.
+
+    Attributes:
+        ok: Whether it reached a server of this database.
+        fault: Which step failed; None if none did.
+        message: The same in sentences, with what to do.
+        url: The callback URL; None without a public URL.
+        signed: Whether it had a signature, which was verified. Not where only the provider can sign.
+    """
+
+    ok: bool
+    fault: CallbackFault | None = None
+    message: str
+    url: str | None
+    signed: bool = False
 
 
 @attrs.frozen(kw_only=True)

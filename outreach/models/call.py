@@ -5,14 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final, Literal
 
 import attrs
 
-from outreach.models.fields import Checked, Text, ruled
+from outreach.models.fields import Checked, Text, ruled, sized
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus
 
-CallOutcome = Literal["positive", "negative", "voicemail", "busy", "no_answer", "declined", "failed"]
+CallOutcome = Literal["positive", "negative", "callback", "voicemail", "busy", "no_answer", "declined", "failed"]
+"""`callback`: somebody answered, and asks to be called again."""
+
+CallVerdict = Literal["positive", "negative", "callback", "voicemail"]
+"""What may be found in an answered call after its end."""
+
+MAX_TRANSCRIPT: Final = 100_000
+"""Code points of a stored transcript; the rest of a longer one is cut off."""
 
 
 @attrs.frozen(kw_only=True)
@@ -26,12 +34,16 @@ class Call:
         provider_call_id: The provider's id; None until it is known.
         to: E.164.
         from_number: Caller ID; None for the provider's default.
-        outcome: The analyser's result; None before the end of the call and when unknown.
+        outcome: The analyser's result, or the one of `calls.set_outcome`; None before the end of the call and when
+            unknown.
         answered_by: `human`, `machine` or None.
         variables: Template variables, as text.
         attempt: The number of the attempt, from 1.
         tries: Dispatches opened, deferred ones included.
         error: Why it failed or was canceled, for people; else None.
+        cost: What the provider charges, in `cost_currency`; None if it does not say.
+        cost_currency: ISO 4217, such as `USD`.
+        judged_at: When `calls.set_outcome` gave the outcome, which is final then; None for any other outcome.
     """
 
     id: str
@@ -55,6 +67,9 @@ class Call:
     dialed_at: datetime | None = None
     answered_at: datetime | None = None
     ended_at: datetime | None = None
+    cost: Decimal | None = None
+    cost_currency: str | None = None
+    judged_at: datetime | None = None
 
     @property
     def is_open(self) -> bool:
@@ -94,3 +109,15 @@ class NewCall(Checked):
     agent_id: str
     to: str = ruled(DIALABLE_NUMBER)
     variables: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class NewCallOutcome(Checked):
+    """A verdict on a call that has ended.
+
+    Attributes:
+        summary: Replaces the call's; None keeps it.
+    """
+
+    outcome: CallVerdict
+    summary: str | None = sized(1, 4000, default=None)

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal, get_args
 import attrs
 
 from outreach.errors import Problem
+from outreach.models.audience import AudienceCounts, LeaveOut
 from outreach.models.base import (
     UNSET,
     CarrierName,
@@ -138,6 +139,7 @@ class Campaign:
     Attributes:
         pause_reason: Why it is paused; None while it is not.
         retry_voicemail: Whether a voicemail that got the agent's message is called again; None for messages.
+        replace_characters: Whether typographic characters are sent in their plain forms; None for calls.
         revision: Increases with each change of state or content, not of counters.
         agent: Snapshot of the assigned agent, if any.
         variable_names: The names of its contacts' custom variables; None if there are too many, or if an earlier
@@ -175,6 +177,7 @@ class Campaign:
     carrier: CarrierName | None = None
     from_number: str | None = None
     rate_per_minute: int | None = None
+    replace_characters: bool | None = None
     variable_names: tuple[str, ...] | None = None
     counters: Counters = Counters()
     revision: int = 0
@@ -206,7 +209,10 @@ class Campaign:
 
 @attrs.frozen(kw_only=True)
 class NewSmsCampaign(Checked):
-    """An SMS campaign to create, without its contacts (docs/interface.md#4.3)."""
+    """An SMS campaign to create, without its contacts (docs/interface.md#4.3).
+
+    `replace_characters`: whether typographic characters are sent in their plain forms (docs/preflight.md#characters).
+    """
 
     name: str = sized(1, 100)
     description: str | None = sized(0, 500, default=None)
@@ -217,6 +223,7 @@ class NewSmsCampaign(Checked):
     carrier: CarrierName | None = None
     from_number: str | None = None
     rate_per_minute: int = bounded(1, 600, default=60)
+    replace_characters: bool = False
     csv_column_headers: Sequence[str] = ()
     schedule_type: ScheduleType = "immediate"
     scheduled_start_at: datetime | None = None
@@ -288,6 +295,8 @@ class CampaignCreated:
         unknown_placeholders: Names in its text without a value: not a field of a contact, a variable of any of these
             contacts, or a variable of the workspace. A blank would be sent for them.
         text_warnings: Parts of its text that may be meant as placeholders, and are sent as they are.
+        audience: How its list overlaps with other campaigns, and how many of it were left out before the register was
+            looked at; None for a creation without `leave_out`.
     """
 
     campaign: Campaign
@@ -295,6 +304,7 @@ class CampaignCreated:
     missing: tuple[Problem, ...] = ()
     unknown_placeholders: tuple[str, ...] = ()
     text_warnings: tuple[TextWarning, ...] = ()
+    audience: AudienceCounts | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -323,6 +333,7 @@ class CampaignUpdate(Checked):
     carrier: CarrierName | Unset | None = UNSET
     from_number: str | Unset | None = sized(0, 255, default=UNSET)
     rate_per_minute: int | Unset = UNSET
+    replace_characters: bool | Unset = UNSET
     flow_id: str | Unset | None = UNSET
     agent_id: str | Unset | None = UNSET
     scheduled_start_at: datetime | Unset | None = UNSET
@@ -350,6 +361,7 @@ class NewFollowUp(Checked):
         include: Whom not to leave out.
         name: 1 to 100 characters; None for the earlier name with "(follow-up)".
         body: Another text; None for the same text or flow.
+        leave_out: Whom to leave out besides, `include` notwithstanding.
     """
 
     _rules_from: ClassVar = (NewSmsCampaign,)
@@ -358,6 +370,7 @@ class NewFollowUp(Checked):
     include: Collection[FollowUpExclusion] = ruled(ListOf(OneOf(get_args(FollowUpExclusion)), maximum=100), default=())
     name: str | None = None
     body: str | None = None
+    leave_out: LeaveOut | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -120,6 +120,7 @@ class EngineFigures:
         waiting: Recipients of active campaigns that wait, by reason; at most `MAX_WAITING_COUNTED` are counted.
         unknown: Dispatches with an unknown outcome; at most `MAX_COUNTED` are counted.
         throttles: Accounts that their providers throttle now, by provider.
+        silent: Accounts that get no receipts for longer than usual, by provider.
         held: Numbers under review; at most a hundred are counted.
         opt_outs: Numbers that came onto the register after `since`, by the source of the entry.
         until: The position in the decision trail: `since` of the next call.
@@ -131,6 +132,7 @@ class EngineFigures:
     waiting: Mapping[str, int]
     unknown: Sequence[UnknownDispatchCount]
     throttles: Mapping[str, int]
+    silent: Mapping[str, int]
     held: int
     opt_outs: Mapping[str, int]
     until: int

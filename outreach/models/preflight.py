@@ -9,6 +9,7 @@ from typing import Literal
 import attrs
 
 from outreach.errors import Problem
+from outreach.models.audience import AudienceCounts
 from outreach.models.base import Channel
 from outreach.models.prices import Cost
 from outreach.models.trail import HeldBackRule
@@ -23,12 +24,15 @@ LeftOutRule = Literal[
     "expires_first",
     "empty_message",
     "over_segment_cap",
+    "in_other_campaign",
+    "contacted_recently",
 ]
 """Why a contact is never contacted.
 
 `timezone_unknown`: the number's time zone is unknown. `no_common_hours`: its possible zones are never open together.
 `hours_never_fit`: they are, but never while the campaign is open. These three end as `skipped: timezone_unknown`.
-`expires_first`: the campaign expires before they may be contacted.
+`expires_first`: the campaign expires before they may be contacted. `in_other_campaign` and `contacted_recently`: the
+creation leaves them out (`LeaveOut`).
 """
 
 
@@ -119,6 +123,44 @@ class Encodings:
     ucs2_messages: int
     characters: tuple[CostlyCharacter, ...]
     saves: int
+
+
+@attrs.frozen(kw_only=True)
+class ReplacedText:
+    """A text before and after its typographic characters are replaced.
+
+    Attributes:
+        position: The contact's place in the campaign's list, or among the supplied contacts, from 0.
+        phone_number: As supplied.
+        step: Index of the flow's step; 0 outside flows.
+        saves: Segments saved.
+    """
+
+    position: int
+    phone_number: str
+    step: int
+    before: str
+    after: str
+    saves: int
+
+
+@attrs.frozen(kw_only=True)
+class CharacterReplacement:
+    """What the campaign's switch `replace_characters` does to its texts, or would do if it were on.
+
+    Attributes:
+        enabled: Whether the switch is on, so that the texts are sent as replaced.
+        contacts: Contacts with a text that has characters to replace.
+        messages: These texts.
+        saves: Segments saved.
+        examples: The first few.
+    """
+
+    enabled: bool
+    contacts: int
+    messages: int
+    saves: int
+    examples: tuple[ReplacedText, ...]
 
 
 @attrs.frozen(kw_only=True)
@@ -219,10 +261,12 @@ class Preflight:
         segments: Their segments.
         segment_shares: How many messages take how many segments.
         encodings: Which need UCS-2, and why.
+        replacement: Which have characters that the campaign's switch replaces, and what that saves.
         samples: Up to five contacts with their texts, the longest text among them.
         asked: The contacts with the number that was asked for.
         cost: What it will cost by the workspace's prices; None without a price table.
         cost_note: What the cost assumes, or why there is none.
+        audience: How the list overlaps with other campaigns, where `preflight_new` was given `leave_out`; else None.
     """
 
     campaign_id: str | None
@@ -243,7 +287,9 @@ class Preflight:
     segments: int
     segment_shares: tuple[SegmentShare, ...]
     encodings: Encodings
+    replacement: CharacterReplacement
     samples: tuple[ContactPreview, ...]
     asked: tuple[ContactPreview, ...]
     cost: Cost | None
     cost_note: str
+    audience: AudienceCounts | None = None

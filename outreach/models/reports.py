@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import attrs
@@ -54,6 +55,9 @@ class CallReport:
         message_left: Whether the machine that answered got a message; None for what the agent is set to do.
         do_not_call: Whether the contact asked for no more calls.
         raw: The provider's own event.
+        transcript: What was said, as far as the provider tells; of several the longest is stored.
+        cost: What the provider charges; of several amounts the highest is stored.
+        cost_currency: ISO 4217; without it a cost is not stored.
     """
 
     workspace_id: str
@@ -72,6 +76,9 @@ class CallReport:
     do_not_call: bool = False
     telephony_id: str | None = None
     raw: Any = None
+    transcript: str | None = None
+    cost: Decimal | None = None
+    cost_currency: str | None = None
 
     @property
     def lacks_analysis(self) -> bool:

@@ -179,6 +179,24 @@ class AccountInTrouble:
 
 
 @attrs.frozen(kw_only=True)
+class SilentAccount:
+    """An account whose messages were accepted, and that gets no receipts for longer than usual.
+
+    Attributes:
+        id: The account's id.
+        last_report_at: When it last got one, to some minutes.
+        accepted: How many messages had no receipt an hour after they were sent, of the last day; a thousand may be
+            more.
+    """
+
+    id: str
+    workspace_id: str
+    provider: str
+    last_report_at: datetime
+    accepted: int
+
+
+@attrs.frozen(kw_only=True)
 class DiskUse:
     """The disk of a database that is a file.
 
@@ -216,12 +234,14 @@ class EngineStatus:
         throttles: Throttles of providers, the first to end first.
         held: Held numbers, whose message may have been an opt-out, latest first; `engine.unsubscribes.resolve` decides.
         accounts: Accounts that cannot be used in this process.
+        silent: Accounts that get no receipts for longer than usual, though their messages are accepted;
+            `engine.accounts.check_callback` finds out whether the callback URL leads here.
         disk: The disk of the database; None if it is not a file.
         truncated: Which of `running`, `paused`, `unknown`, `throttles`, `held` and `accounts` are incomplete.
         adapter_problems: Adapters of installed packages that cannot be used in this process.
         findings: What needs a person, most urgent first, with these codes: `no_dispatcher`, `behind`, `disk_low`,
-            `adapter_not_usable`, `account_not_usable`, `campaign_paused`, `requests_unknown`, `number_held`, which has
-            one command for each decision.
+            `adapter_not_usable`, `account_not_usable`, `receipts_missing`, `campaign_paused`, `requests_unknown`,
+            `number_held`, which has one command for each decision.
     """
 
     at: datetime
@@ -236,6 +256,7 @@ class EngineStatus:
     throttles: Sequence[ThrottledProvider]
     held: Sequence[Unsubscribe]
     accounts: Sequence[AccountInTrouble] = ()
+    silent: Sequence[SilentAccount] = ()
     disk: DiskUse | None = None
     truncated: Sequence[str]
     adapter_problems: Sequence[Problem] = ()

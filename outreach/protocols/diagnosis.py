@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import attrs
 
 from outreach.errors import Problem
-from outreach.protocols.adapter import Connection
+from outreach.protocols.adapter import Callback, Connection
 
 
 @runtime_checkable
@@ -50,5 +50,23 @@ class CallbackSettings(Protocol):
             connection: The account.
             senders: The workspace's numbers at this provider, in E.164.
             agents: The provider's ids of the workspace's active agents there.
+        """
+        ...
+
+
+@runtime_checkable
+class SignsCallbacks(Protocol):
+    """An adapter whose provider signs callbacks with a secret that the account has, so that we can sign as it does."""
+
+    def sign_callback(self, connection: Connection, *, url: str, test_id: str) -> Callback | None:
+        """Return a callback to an address as the provider would sign it now, of a kind that is only logged.
+
+        `Adapter.read` accepts it. Its event has no content. None if it would have the secret itself: the address may
+        lead elsewhere.
+
+        Args:
+            connection: The account, whose credentials sign it.
+            url: The address with its query.
+            test_id: What identifies the event.
         """
         ...

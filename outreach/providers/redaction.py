@@ -52,7 +52,7 @@ _CUT_ESCAPE: Final = re.compile(r"(?:%[0-9a-f]?|\\{1,8}(?:u[0-9a-f]{0,3})?|&[#\w
 _END_OF_ASCII: Final = 128
 
 _OUTCOME_WORDS: Final = ("error_code", "error_message")
-_CALL_WORDS: Final = ("error", "summary", "answered_by")
+_CALL_WORDS: Final = ("error", "summary", "answered_by", "transcript")
 _MESSAGE_WORDS: Final = ("error_code",)
 
 

@@ -29,6 +29,9 @@ from outreach.rules.settlement import (
 RETRYABLE_OUTCOMES: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
 """Call outcomes that are retried within one shared budget (docs/rules.md#retry)."""
 
+PROVISIONAL_OUTCOMES: Final = frozenset({None, "positive", "negative", "callback"})
+"""Outcomes of an answered call from which nothing follows but a result: a later verdict may change them."""
+
 SECOND_LEG_DEADLINE: Final = timedelta(seconds=10)
 """A double dial's second call starts within this time after the first one, or is dropped."""
 
@@ -124,8 +127,12 @@ def end_call(
 
 
 def apply_late_analysis(recipient: Recipient, outcome: CallOutcome | None) -> Recipient:
-    """Return a recipient after an analysis that came after the end; an ended one is not reopened."""
-    if recipient.status is not RecipientStatus.COMPLETED or recipient.successful or recipient.reason is not None:
+    """Return a recipient after a verdict that came after the end; an ended one is not reopened."""
+    if (
+        outcome is None
+        or recipient.status is not RecipientStatus.COMPLETED
+        or recipient.reason not in PROVISIONAL_OUTCOMES
+    ):
         return recipient
     positive = outcome == "positive"
     return attrs.evolve(recipient, successful=positive, reason=None if positive else outcome)

@@ -25,7 +25,7 @@ from outreach.rules.flows import current_send_step
 from outreach.rules.holding import UNCLEAR_REPLY, Open, check_holding_rules
 from outreach.rules.placeholders import template_of
 from outreach.rules.rendering import compose, values_of
-from outreach.rules.segments import Encoding, count_segments
+from outreach.rules.segments import Encoding, count_segments, plain_form
 from outreach.rules.spellings import person_key
 
 HELD_RECHECK_AFTER: Final = timedelta(days=1)
@@ -56,11 +56,16 @@ class Reach:
 
 
 class RenderedText(NamedTuple):
-    """A message as it would be sent; a tuple, because there is one for every contact."""
+    """A message as it would be sent; a tuple, because there is one for every contact.
+
+    Attributes:
+        written: The text before its typographic characters were replaced; the same if none was.
+    """
 
     body: str
     segments: int
     encoding: Encoding
+    written: str
 
 
 def decide_message(plan: WavePlan, recipient: Recipient, now: datetime) -> Reach | Ending | Postponement | Advance:
@@ -74,7 +79,7 @@ def decide_message(plan: WavePlan, recipient: Recipient, now: datetime) -> Reach
     window = _check_reachable(plan, recipient, now)
     if not isinstance(window, Open):
         return window
-    text = render_message(template_of(plan.campaign, template), recipient, plan.settings)
+    text = render_message(template_of(plan.campaign, template), recipient, plan.campaign, plan.settings)
     if isinstance(text, Ending):
         return text
     return Reach(closing=window.closing, body=text.body, segments=text.segments)
@@ -108,9 +113,12 @@ def _check_reachable(plan: WavePlan, recipient: Recipient, now: datetime) -> Pos
     return check_holding_rules(plan, recipient, recipient.phone, now)
 
 
-def render_message(template: str, recipient: Recipient, settings: SmsSettings) -> RenderedText | Ending:
+def render_message(
+    template: str, recipient: Recipient, campaign: Campaign, settings: SmsSettings
+) -> RenderedText | Ending:
     """Return a contact's text with the footer; an `Ending` if it is empty or over the segment cap."""
-    text = compose(template, values_of(recipient), settings.footer)
+    written = compose(template, values_of(recipient), settings.footer)
+    text = plain_form(written) if campaign.replace_characters else written
     if not text:
         return Ending(
             recipient=recipient, status=RecipientStatus.FAILED, reason="empty_message", rule=TrailRule.RENDERING
@@ -120,7 +128,7 @@ def render_message(template: str, recipient: Recipient, settings: SmsSettings) -
         return Ending(
             recipient=recipient, status=RecipientStatus.FAILED, reason="over_segment_cap", rule=TrailRule.SEGMENT_CAP
         )
-    return RenderedText(text, counted.segments, counted.encoding)
+    return RenderedText(text, counted.segments, counted.encoding, written)
 
 
 def apply_register(

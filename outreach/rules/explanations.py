@@ -85,6 +85,7 @@ _CALLS: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
     {
         ("completed", None): "the call took place",
         ("completed", "negative"): "the call took place, without a positive outcome",
+        ("completed", "callback"): "the contact asks to be called again",
         ("completed", "voicemail"): "a machine answered and got the message",
         ("completed", "assumed_sent"): "unknown; an operator counted it as called",
         ("skipped", "invalid_number"): "not a possible phone number: never called",

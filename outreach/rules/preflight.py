@@ -11,6 +11,7 @@ import attrs
 
 from outreach.models.plans import Ending, Postponement, WavePlan
 from outreach.models.preflight import (
+    CharacterReplacement,
     ContactExample,
     ContactPreview,
     CostlyCharacter,
@@ -20,6 +21,7 @@ from outreach.models.preflight import (
     LeftOutRule,
     PlaceholderProblem,
     RenderedMessage,
+    ReplacedText,
     SegmentShare,
 )
 from outreach.models.recipient import Recipient
@@ -32,7 +34,7 @@ from outreach.rules.opening import opening_state
 from outreach.rules.placeholders import PlaceholderTally, expected_names, values_for
 from outreach.rules.readiness import exceeds_segments
 from outreach.rules.rendering import compose, values_of
-from outreach.rules.segments import character_name, characters_outside_gsm, count_segments, substitute
+from outreach.rules.segments import character_name, characters_outside_gsm, count_segments, plain_form, substitute
 
 MAX_EXAMPLES: Final = 5
 MAX_SAMPLES: Final = 5
@@ -49,6 +51,8 @@ WHY_LEFT_OUT: Final[Mapping[LeftOutRule, str]] = {
     "expires_first": "The campaign expires before they may be contacted.",
     "empty_message": "Their text is empty: its placeholders have no values.",
     "over_segment_cap": "Their text, with the footer, is over the segment cap.",
+    "in_other_campaign": "They are in a campaign whose contacts are left out.",
+    "contacted_recently": "They were contacted within the days that are left out.",
 }
 
 _ENDED_BY: Final[Mapping[str, LeftOutRule]] = {
@@ -134,7 +138,7 @@ def judge(
     texts: list[RenderedText] = []
     ends_early = None
     for _, template in messages:
-        text = render_message(template, recipient, plan.settings)
+        text = render_message(template, recipient, plan.campaign, plan.settings)
         if isinstance(text, Ending):
             if not texts:
                 return _unsendable(plan, recipient, template, text.reason)
@@ -175,9 +179,15 @@ def _left_of(messages: Sequence[tuple[int, str]], recipient: Recipient) -> Seque
 
 
 def _unsendable(plan: WavePlan, recipient: Recipient, template: str, reason: str) -> Verdict:
-    text = compose(template, values_of(recipient), plan.settings.footer)
+    text = _sent(plan, recipient, template)
     detail = f"{count_segments(text).segments} segments, of at most {plan.settings.max_segments}" if text else None
     return Verdict("left_out", rule=reason, detail=detail)
+
+
+def _sent(plan: WavePlan, recipient: Recipient, template: str) -> str:
+    """Return a contact's text as it is sent, though it may be empty or too long."""
+    replaces = plan.campaign.replace_characters
+    return compose(template, values_of(recipient), plan.settings.footer, replaces=replaces)
 
 
 @attrs.define
@@ -197,6 +207,52 @@ class _Group:
         if until is not None:
             self.first_at = until if self.first_at is None else min(self.first_at, until)
             self.last_at = until if self.last_at is None else max(self.last_at, until)
+
+
+class _Replacements:
+    """Counts the texts with characters that the campaign's switch replaces, whether it is on or not."""
+
+    def __init__(self) -> None:
+        self._contacts = self._messages = self._saves = 0
+        self._examples: list[ReplacedText] = []
+
+    def see(self, recipient: Recipient, steps: Iterable[int], texts: Iterable[RenderedText]) -> None:
+        """Count the texts of a contact."""
+        before = self._messages
+        for step, text in zip(steps, texts, strict=False):
+            # What is in GSM-7 as it was written has nothing to replace.
+            if text.encoding == "GSM-7" and text.written is text.body:
+                continue
+            plain = plain_form(text.written)
+            if plain != text.written:
+                self._messages += 1
+                saves = count_segments(text.written).segments - count_segments(plain).segments
+                self._saves += saves
+                self._note(recipient, step, text.written, plain, saves)
+        self._contacts += self._messages > before
+
+    def _note(self, recipient: Recipient, step: int, before: str, after: str, saves: int) -> None:
+        if len(self._examples) < MAX_EXAMPLES:
+            self._examples.append(
+                ReplacedText(
+                    position=recipient.position,
+                    phone_number=recipient.phone_number,
+                    step=step,
+                    before=before,
+                    after=after,
+                    saves=saves,
+                )
+            )
+
+    def result(self, *, enabled: bool) -> CharacterReplacement:
+        """Return the counts, and the first examples."""
+        return CharacterReplacement(
+            enabled=enabled,
+            contacts=self._contacts,
+            messages=self._messages,
+            saves=self._saves,
+            examples=tuple(self._examples),
+        )
 
 
 class PreflightTally:
@@ -225,6 +281,7 @@ class PreflightTally:
         self.contacts = self.contacted = self.ended = 0
         self.messages = self.segments = 0
         self._ucs2 = self._saves = 0
+        self._replacements = _Replacements()
         self.ends_early: Counter[str] = Counter()
         self.quantities: Counter[str | None] = Counter()
         self.asked: list[ContactPreview] = []
@@ -282,6 +339,9 @@ class PreflightTally:
             longest = max(longest, (size, len(text.body)))
             if text.encoding == "UCS-2":
                 self._count_characters(text.body, size)
+        if verdict.texts:
+            steps = (step for step, _ in _left_of(self._messages, recipient))
+            self._replacements.see(recipient, steps, verdict.texts)
         self.messages += len(verdict.texts)
         self.segments += segments
         country = country_of_phone(recipient.phone or "") if self._by_country else None
@@ -355,6 +415,10 @@ class PreflightTally:
             saves=self._saves,
         )
 
+    def replacement(self) -> CharacterReplacement:
+        """Return which texts have characters that the campaign's switch replaces."""
+        return self._replacements.result(enabled=bool(self._plan.campaign.replace_characters))
+
     def samples(self) -> tuple[ContactPreview, ...]:
         """Return up to five contacts with their texts, the longest text among them."""
         chosen = {one.position: one for one in self._samples}
@@ -380,7 +444,7 @@ def preview_of(plan: WavePlan, recipient: Recipient, verdict: Verdict) -> Contac
 
 
 def _rendered(plan: WavePlan, recipient: Recipient, step: int, template: str) -> RenderedMessage:
-    text = compose(template, values_of(recipient), plan.settings.footer)
+    text = _sent(plan, recipient, template)
     counted = count_segments(text)
     problem: Literal["empty_message", "over_segment_cap"] | None = None
     if not text:

@@ -12,7 +12,7 @@ from outreach.errors import Problem
 from outreach.models.campaign import Campaign
 from outreach.models.resources import Agent
 from outreach.rules.rendering import compose, render
-from outreach.rules.segments import count_segments
+from outreach.rules.segments import count_segments, plain_form
 
 
 def is_ready(campaign: Campaign, agent: Agent | None) -> bool:
@@ -115,16 +115,18 @@ class CampaignTexts:
         templates: Its messages in order.
         footer: The line under each, if any.
         max_segments: The limit of segments.
+        replaces: Whether typographic characters have their plain forms (`Campaign.replace_characters`).
     """
 
     templates: Sequence[str]
     footer: str | None
     max_segments: int
+    replaces: bool | None = False
 
     def unsendable_reason(self, values: Mapping[str, str]) -> UnsendableReason | None:
         """Return why a contact with these values will fail, by the first unsendable message, or None."""
         for template in self.templates:
-            text = compose(template, values, self.footer)
+            text = compose(template, values, self.footer, replaces=self.replaces)
             if not text:
                 return "empty_message"
             if exceeds_segments(text, self.max_segments):
@@ -133,11 +135,9 @@ class CampaignTexts:
 
     def fits_no_contact(self) -> bool:
         """Return whether a message exceeds the limit even with empty placeholders."""
-        return any(
-            exceeds_segments(f"{bare}\n{self.footer}" if self.footer else bare, self.max_segments)
-            for bare in (render(template.replace("|", " "), {}) for template in self.templates)
-            if bare.strip()
-        )
+        bare = (render(template.replace("|", " "), {}) for template in self.templates)
+        texts = (f"{one}\n{self.footer}" if self.footer else one for one in bare if one.strip())
+        return any(exceeds_segments(plain_form(one) if self.replaces else one, self.max_segments) for one in texts)
 
 
 def exceeds_segments(text: str, max_segments: int) -> bool:

@@ -13,7 +13,7 @@ from outreach.core.meant.date_formats import date_format, read_date, read_time
 from outreach.models.message import ReplyPurpose
 from outreach.models.recipient import Recipient
 from outreach.models.settings import ReplySettings, ReplyText
-from outreach.rules.segments import count_segments
+from outreach.rules.segments import count_segments, plain_form
 from outreach.rules.texts import JSON, as_text, composed, is_blank, name_spellings
 
 PLACEHOLDER: Final = re.compile(r"\{\{([^{}]*+)\}\}")
@@ -195,8 +195,10 @@ def values_of(recipient: Recipient) -> dict[str, str]:
     )
 
 
-def compose(template: str, values: Mapping[str, str], footer: str | None) -> str:
+def compose(template: str, values: Mapping[str, str], footer: str | None, *, replaces: bool | None = False) -> str:
     """Return the text to send: the rendered template, then the footer on its own line.
+
+    With `replaces` its typographic characters have their plain forms (`Campaign.replace_characters`).
 
     A blank footer adds nothing. The result is empty if the template renders blank, and must not be sent.
     """
@@ -204,9 +206,9 @@ def compose(template: str, values: Mapping[str, str], footer: str | None) -> str
     text = composed(render(template, values))
     if is_blank(text):
         return ""
-    if footer is None or is_blank(footer):
-        return text
-    return f"{text}\n{composed(footer)}"
+    if footer is not None and not is_blank(footer):
+        text = f"{text}\n{composed(footer)}"
+    return plain_form(text) if replaces else text
 
 
 CONFIRMATION_DEADLINE: Final = timedelta(minutes=5)

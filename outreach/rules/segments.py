@@ -29,18 +29,40 @@ _PART: Final[dict[Encoding, int]] = {"GSM-7": 153, "UCS-2": 67}
 _ZWJ: Final = "\u200d"
 _JOINERS: Final = frozenset({_ZWJ, "\u200c", "\uff9e", "\uff9f"})
 
-_SUBSTITUTES: Final = {
-    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u0060\u00b4\u02bc\u2039\u203a", "'"),
-    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
+_PLAIN_FORMS: Final = {
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u0060\uff40\u00b4\u02b9\u02bb\u02bc\u2039\u203a\u275b\u275c", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u02ba\u00ab\u00bb\u275d\u275e\u301d\u301e", '"'),
     **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-    **dict.fromkeys("\u2022\u2023\u25cf\u25aa\u00b7\u2219", "-"),
+    **dict.fromkeys("\u2022\u2023\u2043\u25cf\u25aa\u2219", "-"),
     # Spaces of every width, which word processors and web pages bring.
-    **dict.fromkeys("\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000\t", " "),
-    **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff\u00ad\ufe0f", ""),
+    **dict.fromkeys("\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a", " "),
+    **dict.fromkeys("\u202f\u205f\u3000\t", " "),
+    # Of no width: joiners, hints for breaks, and the marks of direction that copied phone numbers have.
+    **dict.fromkeys(
+        "\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u2060\u2066\u2067\u2068\u2069\ufeff\u00ad\ufe0f", ""
+    ),
+    "\u2025": "..",
     "\u2026": "...",
+    "\u203c": "!!",
+    "\u2044": "/",
     "\u2028": "\n",
     "\u2029": "\n",
     "\u00d7": "x",
+    # Ligatures and full-width forms.
+    **{one: unicodedata.normalize("NFKC", one) for one in "\u0132\u0133\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"},
+    **{chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F) if chr(code) in _GSM_ALL},
+}
+"""What is written in GSM-7 for typographic characters, and means the same.
+
+Letters with accents, other letters (`\u0142`), signs (`\u2122`), raised digits and fractions are not here: without them
+a name or a number would be another one.
+"""
+
+_PLAIN_TABLE: Final = str.maketrans(_PLAIN_FORMS)
+
+_SUBSTITUTES: Final = {
+    **_PLAIN_FORMS,
+    "\u00b7": "-",
     "\u00f7": "/",
     "\u2122": "(TM)",
     "\u00ae": "(R)",
@@ -94,6 +116,19 @@ def _is_plain(text: str) -> bool:
         # What remains without these; ten times as fast as a set.
         return not text.encode().translate(None, _BASIC_ASCII)
     return _GSM_BASIC.issuperset(text)
+
+
+def plain_form(text: str) -> str:
+    """Return a text with the plain forms of its typographic characters, if these are all that GSM-7 lacks.
+
+    Else the text itself: one other character makes it UCS-2 anyway, and so does a plain form that takes more segments.
+    """
+    if _is_plain(text):
+        return text
+    plain = text.translate(_PLAIN_TABLE)
+    if not is_gsm(plain) or count_segments(plain).segments > count_segments(text).segments:
+        return text
+    return plain
 
 
 def is_gsm(text: str) -> bool:
@@ -183,9 +218,9 @@ def _is_later_jamo(character: str) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def substitute(character: str) -> str | None:
-    """Return the text of GSM-7 for a character, possibly empty; None if nothing there is like it.
+    """Return what an author may write in GSM-7 for a character, possibly nothing; None if nothing there is like it.
 
-    A letter with an accent that GSM-7 lacks has the letter without it.
+    A letter with an accent that GSM-7 lacks has the letter without it. `plain_form` replaces fewer characters.
     """
     if (known := _SUBSTITUTES.get(character)) is not None:
         return known

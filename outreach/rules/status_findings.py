@@ -77,6 +77,17 @@ def _of_accounts(status: EngineStatus) -> Iterator[Problem]:
             # Which package brings the adapter is not known here.
             looks=[] if account.installed else [f"outreach-server accounts list {account.workspace_id}"],
         )
+    for silent in status.silent:
+        yield Problem(
+            code="receipts_missing",
+            severity="warning",
+            workspace_id=silent.workspace_id,
+            path=silent.id,
+            message=f"{silent.provider} has accepted {silent.accepted:,} messages and sent no receipt for them within "
+            f"an hour, though it did before; the last one came at {format_timestamp(silent.last_report_at)}. Find out "
+            "whether its callback URL leads here; what people write back, STOP too, may be missing as well.",
+            commands=[f"outreach-server accounts check {silent.id} --callback"],
+        )
 
 
 def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:

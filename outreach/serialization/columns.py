@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from enum import Enum
 from operator import attrgetter
 from types import NoneType, UnionType
@@ -104,6 +105,8 @@ def _codec(kind: Any) -> _Codec | None:
         return None
     if kind is datetime:
         return format_timestamp, parse_timestamp
+    if kind is Decimal:
+        return str, Decimal
     if kind is bool:
         return int, bool
     if isinstance(kind, type) and issubclass(kind, Enum):

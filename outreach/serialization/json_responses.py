@@ -93,6 +93,16 @@ def write_call(call: Call) -> dict[str, Any]:
     return written | {"duration_seconds": call.duration_seconds, "summary": call.summary}
 
 
+def write_managed_call(call: Call) -> dict[str, Any]:
+    """Return a call record as it is under /manage."""
+    return write_call(call) | chosen_fields(call, ("cost", "cost_currency", "judged_at"))
+
+
+def write_call_details(call: Call, transcript: str | None) -> dict[str, Any]:
+    """Return a call record with what was said in it."""
+    return write_managed_call(call) | {"transcript": transcript}
+
+
 def write_message(message: Message) -> dict[str, Any]:
     """Return the response to POST /sms."""
     return {"success": True, **chosen_fields(message, ("id", "carrier", "status", "segments"))}

@@ -65,7 +65,7 @@ class CommandTexts:
 
     Attributes:
         create: The help of `create`; empty for the usual sentence. So in `update` and `remove`.
-        empty: What `list` says beside that there are none; it may hold `WORKSPACE_ID`.
+        empty: The hint at the end of an empty list; it may contain `WORKSPACE_ID`.
         columns: What `list` shows in a terminal; empty for all fields that documents show.
     """
 

@@ -25,6 +25,7 @@ from outreach.services.messaging.events import Events as AsyncEvents
 from outreach.services.messaging.events import EventStream as AsyncEventStream
 from outreach.services.messaging.messages import Messages as AsyncMessages
 from outreach.services.messaging.named_streams import NamedStream as AsyncNamedStream
+from outreach.services.registers.contacts import Contacts as AsyncContacts
 from outreach.services.registers.erasure import Erasure as AsyncErasure
 from outreach.services.registers.unsubscribes import Unsubscribes as AsyncUnsubscribes
 from outreach.services.registers.uploads import Uploads as AsyncUploads
@@ -201,6 +202,13 @@ class Unsubscribes(Service[AsyncUnsubscribes]):
     undo_import = awaited(AsyncUnsubscribes.undo_import)
 
 
+class Contacts(Service[AsyncContacts]):
+    """Everything with one number."""
+
+    list_history = awaited(AsyncContacts.list_history)
+    iter_history = iterated(AsyncContacts.iter_history)
+
+
 class Erasure(Service[AsyncErasure]):
     """Erasing people."""
 
@@ -230,6 +238,7 @@ class Campaigns(Service[AsyncCampaigns]):
     follow_up = awaited(AsyncCampaigns.follow_up)
     create_sms = awaited(AsyncCampaigns.create_sms, drawn="recipients")
     create_call = awaited(AsyncCampaigns.create_call, drawn="recipients")
+    count_audience = awaited(AsyncCampaigns.count_audience, drawn="recipients")
     recipient_failures = awaited(AsyncCampaigns.recipient_failures)
     provider_failures = awaited(AsyncCampaigns.provider_failures)
     count_dispatches = awaited(AsyncCampaigns.count_dispatches)
@@ -266,6 +275,8 @@ class Calls(Service[AsyncCalls]):
     list = awaited(AsyncCalls.list)
     iter_all = iterated(AsyncCalls.iter_all)
     get_anywhere = awaited(AsyncCalls.get_anywhere)
+    transcript = awaited(AsyncCalls.transcript)
+    set_outcome = awaited(AsyncCalls.set_outcome)
     failure = awaited(AsyncCalls.failure)
 
 
@@ -304,6 +315,7 @@ class Accounts(Service[AsyncAccounts]):
     list = awaited(AsyncAccounts.list)
     iter_all = iterated(AsyncAccounts.iter_all)
     check = awaited(AsyncAccounts.check)
+    check_callback = awaited(AsyncAccounts.check_callback)
     throttled_until = awaited(AsyncAccounts.throttled_until)
     get = awaited(AsyncAccounts.get)
     get_anywhere = awaited(AsyncAccounts.get_anywhere)
@@ -507,6 +519,7 @@ class Outreach(Service[AsyncOutreach]):
         self.reply_settings = Replies(lifetime, engine.reply_settings)
         self.prices = Prices(lifetime, engine.prices)
         self.unsubscribes = Unsubscribes(lifetime, engine.unsubscribes)
+        self.contacts = Contacts(lifetime, engine.contacts)
         self.erasure = Erasure(lifetime, engine.erasure)
         self.uploads = Uploads(lifetime, engine.uploads)
         self.campaigns = Campaigns(lifetime, engine.campaigns)

@@ -224,6 +224,7 @@ def make_campaign(**changes: Any) -> Campaign:
         carrier="twilio",
         from_number="+14155550100",
         rate_per_minute=60,
+        replace_characters=False,
         created_at=NOW,
         updated_at=NOW,
     )

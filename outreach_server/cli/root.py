@@ -44,6 +44,7 @@ COMMANDS: Final = LazyCommands(
         "settings": CommandModule(
             "setup.settings", "Show and set the settings of a workspace, of its messages and of its calling campaigns."
         ),
+        "contacts": CommandModule("lists.people", "Show everything with one number."),
         "unsubscribes": CommandModule(
             "lists.unsubscribes", "Manage the register of numbers that must not be contacted."
         ),

@@ -23,10 +23,13 @@ class Rejects:
 
     Attributes:
         count: The number of rejected rows.
+        source: The name of the list whose rows are added, if there are several; the rows tell it then.
     """
 
     def __init__(self, file: TextIO | None = None) -> None:
         self.count = 0
+        self.source: str | None = None
+        self._has_header = False
         self._spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed by __exit__
         self._writer = csv.writer(file) if file is not None else None
 
@@ -39,9 +42,10 @@ class Rejects:
         self._spool.close()
 
     def header(self, cells: Sequence[str]) -> None:
-        """Begin the CSV file, if any."""
-        if self._writer is not None:
-            self._writer.writerow(["row", "column", "message", *map(escape_formula, cells)])
+        """Begin the CSV file, if any; the lists after the first one have the same columns."""
+        if self._writer is not None and not self._has_header:
+            self._has_header = True
+            self._writer.writerow([*self._of("file"), "row", "column", "message", *map(escape_formula, cells)])
 
     def add(self, *, row: int, line: int, column: str | None, message: str, cells: Sequence[str] = ()) -> None:
         """Add one rejected row.
@@ -54,12 +58,15 @@ class Rejects:
             cells: The row's cells.
         """
         self.count += 1
-        item = {"row": row, "line": line, "column": column, "message": message}
+        source = {} if self.source is None else {"file": self.source}
+        item = {**source, "row": row, "line": line, "column": column, "message": message}
         self._spool.write(orjson.dumps(item) + b"\n")
         if self._writer is not None:
-            self._writer.writerow(
-                [row, escape_formula(column or ""), escape_formula(message), *map(escape_formula, cells)]
-            )
+            place = [*self._of(escape_formula(self.source or "")), row, escape_formula(column or "")]
+            self._writer.writerow([*place, escape_formula(message), *map(escape_formula, cells)])
+
+    def _of(self, text: str) -> Sequence[str]:
+        return () if self.source is None else (text,)
 
     def items(self) -> Iterator[bytes]:
         """Iterate over the rejected rows, as JSON, in the order of the file."""

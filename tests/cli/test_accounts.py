@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import subprocess
+from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -31,6 +33,19 @@ def credentials(tmp_path: Path) -> str:
     path = tmp_path / "credentials.json"
     path.write_text(json.dumps(CREDENTIALS))
     return str(path)
+
+
+def test_a_callback_url_is_tested(
+    cli: Cli, live_id: str, credentials: str, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is wrong is said, with the exit status 1; with --json it is a document."""
+    made = cli.ask("accounts", "connect", live_id, "twilio", "--file", credentials)
+    assert "OUTREACH_PUBLIC_URL" in cli.refuse("accounts", "check", made["id"], "--callback")
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+    monkeypatch.setenv("OUTREACH_PUBLIC_URL", f"https://127.0.0.1:{port}")
+    told = cli.refuse("accounts", "check", made["id"], "--callback")
+    assert f"Nothing accepts connections at 127.0.0.1:{port}." in told
 
 
 def test_an_account_is_connected_listed_checked_and_removed(

@@ -11,6 +11,7 @@ from outreach_server.cli.setup.hours import OpeningHours, schedule_of
 from tests.cli.conftest import Cli, Write, until
 
 SENDER = "+14155550100"
+LONG = "It\u2019s " + "b" * 80
 
 
 @pytest.fixture
@@ -232,6 +233,25 @@ def test_a_new_sending_number_brings_its_carrier(cli: Cli, workspace_id: str, fi
     named = cli.ask("campaigns", "update", made["id"], "--from", "+14155550111", "--carrier", "vonage")
     assert named["sms_carrier"] == "vonage"
     assert cli.ask("campaigns", "update", made["id"], "--from", "+14155550112")["sms_carrier"] == "vonage"
+
+
+def test_plain_characters_are_a_switch_of_a_campaign(cli: Cli, workspace_id: str, file: str) -> None:
+    """Off unless asked for, at the import or later; calls have none."""
+    told = cli.tell("campaigns", "import", workspace_id, file, "--name", "C", "--message", LONG, "--dry-run")
+    assert "With --replace-characters, 2 texts would be in plain characters, which saves 2 segments:" in told
+    assert "    - It\u2019s b" in told
+    assert "    + It's b" in told
+    made = load(cli, workspace_id, file, "--message", LONG, "--replace-characters")
+    assert made["replace_characters"] is True
+    assert "replace_characters" in cli.tell("campaigns", "show", made["id"])
+    told = cli.tell("campaigns", "preflight", made["id"])
+    assert "Characters are replaced in 2 texts of 2 contacts, which saves 2 segments:" in told
+    assert cli.ask("campaigns", "update", made["id"], "--no-replace-characters")["replace_characters"] is False
+    assert cli.ask("campaigns", "update", made["id"], "--rate", "9")["replace_characters"] is False
+    assert cli.ask("campaigns", "update", made["id"], "--replace-characters")["replace_characters"] is True
+    cli.tell("campaigns", "update", made["id"], "--message", "Hi")
+    assert "replaced" not in cli.tell("campaigns", "preflight", made["id"])
+    assert load(cli, workspace_id, file, "--message", LONG)["replace_characters"] is False
 
 
 def test_when_a_campaign_runs_is_changed(cli: Cli, workspace_id: str, file: str) -> None:

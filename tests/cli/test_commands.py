@@ -197,6 +197,7 @@ CALLS = {
     "campaigns forecast": "ACTIVE",
     "campaigns test-send": "ACTIVE --contact +14155550101 --to +14155550142 --wait 0",
     "messages list": "W",
+    "contacts history": "W +14155550101",
     "messages inbound": "W --unclear",
     "events list": "",
     "dispatches unknown": "W",

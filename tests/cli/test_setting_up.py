@@ -84,6 +84,18 @@ def test_a_stop_is_listed_with_what_was_written_and_by_whom(cli: Cli, workspace_
     told = cli.tell("messages", "inbound", workspace_id)
     assert "please stop" in told
     assert "twilio" in told
+    history = cli.ask("contacts", "history", workspace_id, "+1 (415) 555-0102")
+    assert [(one["kind"], one["direction"], one["reason"]) for one in history] == [
+        ("message", "inbound", None),
+        ("opted_out", None, "keyword"),
+        ("message", "inbound", "stop"),
+        ("message", "outbound", None),
+    ]
+    assert "please stop" in cli.tell("contacts", "history", workspace_id, "+14155550102")
+    first = cli.ask("contacts", "history", workspace_id, "+14155550102", "--limit", "1")
+    assert first == history[:1]
+    assert "nothing of this number" in cli.tell("contacts", "history", workspace_id, "+14155550103")
+    assert "write it like +14155550102" in cli.refuse("contacts", "history", workspace_id, "Ann")
     (entry,) = cli.ask("unsubscribes", "list", workspace_id)
     assert (entry["source"], entry["scope"], entry["created_at"]) == ("keyword", "all", stop["received_at"])
     assert entry["evidence"] == 'wrote "please stop" (phrase; twilio SM1), 2026-03-02T09:30:00.000000Z'

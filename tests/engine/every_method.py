@@ -44,6 +44,7 @@ _BY_NAME: dict[str, Any] = {
     "provider": "twilio",
     "credentials": {"account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32},
     "decision": "retry",
+    "outcome": "positive",
     "how": "method",
     "api_key": "outreach_00000000",
     "actor": "library",

@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 import pytest
 
-from outreach import InvalidRequest, NotFound, Outreach, WorkspaceUpdate
+from outreach import InvalidRequest, NewRecipient, NotFound, Outreach, WorkspaceUpdate
 from outreach.database import (
     backup_database,
     check_database,
@@ -27,6 +27,7 @@ from outreach.errors import ArchiveUnavailable, ConfigError, DatabaseMissing, Da
 from outreach.integrations.archives import archive_campaigns, files, ledgers, list_archives, move_archive, mover
 from outreach.models import NewFollowUp, TrailStepKind
 from outreach.models.archive import Archive, ArchiveResult
+from outreach.models.audience import LeaveOut
 from outreach.models.campaign import Campaign
 from outreach.models.states import DispatchState
 from outreach.models.trail import TrailEntry, TrailRule
@@ -611,6 +612,22 @@ def secrets_in(path: Path, *secrets: str) -> list[str]:
     return [secret for secret in secrets if secret.encode() in content]
 
 
+async def test_transcripts_move_with_their_calls_and_are_erased_there(place: Place) -> None:
+    """Both with the person and with the campaign; nothing of them stays in the database."""
+    async with place.engine() as engine:
+        _, campaign = await given_campaigns(engine)
+        calls = [one async for one in engine.calls.iter_all(THIS_WORKSPACE, campaign_id=campaign.id)]
+        await engine._storage.write(lambda tx: [tx.calls.put_transcript(call, "He said it.") for call in calls])
+        assert place.archive().rows["transcripts"] == len(calls) > 1
+        assert secrets_in(place.path, "He said it.") == []
+        assert secrets_in(place.file, "He said it.") == ["He said it."]
+        of_person = (await engine.erasure.purge(THIS_WORKSPACE, calls[0].to)).calls
+        with closing(sqlite3.connect(place.file)) as raw:
+            assert raw.execute("SELECT COUNT(*) FROM transcripts").fetchone() == (len(calls) - of_person,)
+        await engine.campaigns.delete(THIS_WORKSPACE, campaign.id)
+    assert secrets_in(place.file, "He said it.") == []
+
+
 @pytest.mark.parametrize("unfinished", [None, 4, 12])
 async def test_a_purge_reaches_the_archives(
     place: Place, monkeypatch: pytest.MonkeyPatch, unfinished: int | None
@@ -810,3 +827,16 @@ async def test_a_follow_up_of_an_archived_campaign_reads_the_archive(place: Plac
         place.archive()
         made = await engine.campaigns.follow_up(THIS_WORKSPACE, campaigns[0].id, NewFollowUp(results=["failed"]))
         assert made.created.campaign.counters.total > 0
+
+
+async def test_moved_contacts_are_not_left_out_by_mistake(place: Place) -> None:
+    """A campaign in an archive cannot be named, and is not counted."""
+    async with place.engine() as engine:
+        moved = (await given_campaigns(engine))[0]
+    place.archive()
+    given = [NewRecipient(phone_number="+14155550101")]
+    async with place.engine() as engine:
+        counts = await engine.campaigns.count_audience(THIS_WORKSPACE, given)
+        assert counts.campaigns == ()
+        with pytest.raises(InvalidRequest, match="archive"):
+            await engine.campaigns.count_audience(THIS_WORKSPACE, given, leave_out=LeaveOut(campaigns=[moved.id]))

@@ -21,6 +21,7 @@ from outreach.errors import CannotStart
 from outreach.ledger.campaigns.transitions import move
 from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
+from outreach.models.settings import SmsSettingsUpdate
 from outreach.models.states import CampaignAction, DispatchState, MessageStatus
 from outreach.models.trail import TrailRule
 from outreach.protocols.storage import Storage
@@ -83,12 +84,14 @@ async def test_what_has_not_been_sent_can_be_changed(writing: Outreach, storage:
         name="New",
         body="Another text",
         rate_per_minute=7,
+        replace_characters=True,
         business_hours=make_business_hours(),
         scheduled_expires_at=NOW + timedelta(days=9),
     )
     updated = await writing.campaigns.update(THIS_WORKSPACE, campaign.id, change)
     assert updated.status is status
     assert (updated.name, updated.body, updated.rate_per_minute) == ("New", "Another text", 7)
+    assert updated.replace_characters is True
     assert updated.business_hours == make_business_hours()
     assert updated.scheduled_expires_at == NOW + timedelta(days=9)
     assert updated.revision > campaign.revision
@@ -112,6 +115,15 @@ async def test_what_has_begun_keeps_where_it_is_sent_from(
     with pytest.raises(Conflict, match="follow up"):
         await writing.campaigns.update(THIS_WORKSPACE, campaign.id, change)
     assert await writing.campaigns.get(THIS_WORKSPACE, campaign.id) == campaign
+
+
+async def test_a_change_that_makes_every_text_too_long_is_refused(writing: Outreach, storage: Storage) -> None:
+    """Without plain characters the text would be over the cap, and each contact would fail."""
+    await writing.sms_settings.update(THIS_WORKSPACE, SmsSettingsUpdate(max_segments=1))
+    campaign = await given(storage, S.ACTIVE, body="It\u2019s " + "b" * 80, replace_characters=True)
+    with pytest.raises(InvalidRequest, match="segment cap"):
+        await writing.campaigns.update(THIS_WORKSPACE, campaign.id, CampaignUpdate(replace_characters=False))
+    assert (await writing.campaigns.get(THIS_WORKSPACE, campaign.id)).replace_characters is True
 
 
 async def test_a_scheduled_campaign_can_be_moved_to_another_time(writing: Outreach, storage: Storage) -> None:
@@ -287,7 +299,12 @@ async def test_a_clone_has_the_same_content_and_contacts_and_nothing_of_the_past
 ) -> None:
     """Times are not copied, and who has unsubscribed since is left out."""
     campaign = await given(
-        storage, S.EXPIRED, scheduled_expires_at=NOW, business_hours=make_business_hours(), rate_per_minute=9
+        storage,
+        S.EXPIRED,
+        scheduled_expires_at=NOW,
+        business_hours=make_business_hours(),
+        rate_per_minute=9,
+        replace_characters=True,
     )
     [first, second] = await contacts_of(writing, campaign)
     await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=first)))
@@ -295,6 +312,7 @@ async def test_a_clone_has_the_same_content_and_contacts_and_nothing_of_the_past
     copy = created.campaign
     assert copy.name == f"{campaign.name} (copy)"
     assert (copy.body, copy.rate_per_minute, copy.business_hours) == (campaign.body, 9, campaign.business_hours)
+    assert copy.replace_characters is True
     assert (copy.scheduled_expires_at, copy.started_at, copy.status) == (None, None, S.READY)
     assert await contacts_of(writing, copy) == [second]
     assert created.opted_out_excluded == 1

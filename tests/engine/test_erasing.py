@@ -446,12 +446,14 @@ async def test_what_a_provider_said_of_a_call_is_erased_and_does_not_come_back(
         for call, request in zip(calls, requests, strict=True):
             tx.calls.insert(call)
             tx.dispatches.insert(request)
+        tx.calls.put_transcript(calls[3], TOLD)
 
     async def now() -> list[tuple[CallStatus, str | None, str | None, str | None]]:
         found = [await writing.calls.get(THIS_WORKSPACE, call.id) for call in calls]
         return [(call.status, call.outcome, call.error, call.summary) for call in found]
 
     await storage.write(write)
+    assert await writing.calls.transcript(THIS_WORKSPACE, calls[3].id) == TOLD
     if how == "purge":
         assert (await writing.erasure.purge(THIS_WORKSPACE, PHONE)).calls == len(calls)
     elif how == "delete":
@@ -461,7 +463,8 @@ async def test_what_a_provider_said_of_a_call_is_erased_and_does_not_come_back(
         clock.advance(DAY.total_seconds())
         await writing.erasure.apply_retention()
     assert [error for _, _, error, _ in await now()] == [None, None, "no_route_21610", None, None]
-    analysis = make_call_report(outcome="positive", summary=TOLD)
+    assert await writing.calls.transcript(THIS_WORKSPACE, calls[3].id) is None
+    analysis = make_call_report(outcome="positive", summary=TOLD, transcript=TOLD)
     failure = make_call_report(status=CallStatus.FAILED, error=TOLD, summary=TOLD)
     account = make_account(provider="vapi")
     context = CallbackContext(
@@ -478,6 +481,14 @@ async def test_what_a_provider_said_of_a_call_is_erased_and_does_not_come_back(
         (CallStatus.COMPLETED, "positive", None, None),
         (CallStatus.FAILED, "failed", None, None),
     ]
+    assert await writing.calls.transcript(THIS_WORKSPACE, calls[3].id) is None
+    # A verdict of one's own counts too, without its words; an erased campaign's figures are those of the moment before.
+    if how == "purge":
+        judged = await writing.calls.set_outcome(THIS_WORKSPACE, calls[3].id, "negative", summary=TOLD)
+        assert (judged.outcome, judged.summary) == ("negative", None)
+    elif how == "delete":
+        with pytest.raises(Conflict, match="erased"):
+            await writing.calls.set_outcome(THIS_WORKSPACE, calls[3].id, "negative")
 
 
 async def test_a_purged_person_can_opt_in_and_out_again(writing: Outreach, storage: Storage) -> None:

@@ -68,6 +68,7 @@ ARGUMENTS = {
     "campaigns.list_appearances": (THIS_WORKSPACE, "crm-7"),
     "campaigns.list_dispatches": (THIS_WORKSPACE, CAMPAIGN.id, 0),
     "campaigns.list_recipients": (THIS_WORKSPACE, CAMPAIGN.id),
+    "contacts.list_history": (THIS_WORKSPACE, "+14155550400"),
 }
 
 
@@ -103,7 +104,7 @@ def fill(tx: Transaction) -> None:
         of_recipient = {"campaign_id": CAMPAIGN.id, "position": 0, "state": DispatchState.ACCEPTED}
         tx.dispatches.insert(make_dispatch(attempt=number + 1, try_number=number + 1, **of_recipient, **at))
         tx.subscriptions.put(make_subscription(name=f"billing {number}"))
-        tx.inbound.insert(make_inbound(received_at=at["created_at"]))
+        tx.inbound.insert(make_inbound(from_number="+14155550400", received_at=at["created_at"]))
         tx.callbacks.insert(make_callback(event_id=f"a~{number}", received_at=at["created_at"]))
         tx.register.put(make_unsubscribe(phone=f"+1415555020{number}", **at))
         tx.register.put(make_unsubscribe(phone=f"+1415555030{number}", scope="held", source="unclear", **at))
@@ -144,8 +145,9 @@ def test_every_list_returns_a_page_and_has_an_iterator() -> None:
 def test_dir_lists_the_services(kind: type[Outreach | plain.Outreach]) -> None:
     """Of an engine that is not open yet, too: what its documentation names as attributes, and its methods."""
     listed = {name for name in dir(kind.open("memory://")) if not name.startswith("_")}
-    described = inspect.getdoc(Outreach) or ""
-    services = set(re.findall(r"^    (\w+): ", described.partition("Attributes:")[2], re.MULTILINE))
+    documented = (inspect.getdoc(one) or "" for one in (Outreach, *Outreach.__bases__))
+    described = "".join(text.partition("Attributes:")[2] for text in documented)
+    services = set(re.findall(r"^    (\w+): ", described, re.MULTILINE))
     methods = {"open", "now", "health", *(("start", "close") if kind is plain.Outreach else ())}
     assert len(services) > 20
     assert listed == services | methods

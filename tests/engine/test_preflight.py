@@ -12,6 +12,7 @@ import attrs
 import pytest
 
 from outreach import (
+    CampaignUpdate,
     FlowStep,
     InvalidRequest,
     NewAgent,
@@ -50,6 +51,7 @@ TEXTS = (
     "{{first_name|you}}, come to {{city}}",
     "Caf\u00e9 \u2013 {{city}} {{first_name}}",
     "a" * 150 + "{{city}}",
+    "\u201c{{city}}\u201d \u2013 " + "b" * 110,
 )
 ENDS = {
     "opted_out": ("skipped", "opted_out"),
@@ -121,6 +123,7 @@ async def test_it_leaves_out_whom_the_run_leaves_out(seed: int) -> None:
         await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=drawn.choice((1, 2, 5))))
         await opt_some_out(engine, workspace.id, drawn)
         fields: dict[str, Any] = {"body": drawn.choice(TEXTS), "business_hours": drawn_hours(drawn)}
+        fields["replace_characters"] = drawn.random() < 0.5
         if drawn.random() < 0.3:
             steps = (FlowStep(kind="wait", wait_minutes=5), FlowStep(kind="send", body=drawn.choice(TEXTS)))
             flow = await engine.flows.create(workspace.id, NewFlow(name="Flow", steps=steps))
@@ -179,7 +182,8 @@ async def test_a_campaign_that_is_not_there_yet_is_reported_as_the_one_that_is_m
     left_out = {one.rule: one.count for one in before.left_out}
     assert left_out.pop("opted_out") == made.opted_out_excluded
     assert left_out == {one.rule: one.count for one in after.left_out}
-    for name in ("contacted", "messages", "segments", "segment_shares", "encodings", "unknown_placeholders"):
+    same = ("contacted", "messages", "segments", "segment_shares", "encodings", "replacement", "unknown_placeholders")
+    for name in same:
         assert getattr(before, name) == getattr(after, name), name
     assert before.unknown_placeholders == made.unknown_placeholders
     assert before.campaign_id is None
@@ -213,6 +217,44 @@ async def test_what_costs_ucs2_is_named_with_what_it_would_save(engine: Outreach
     dash, ya = told.characters
     assert (dash.character, dash.name, dash.messages, dash.replacement, dash.saves) == ("\u2013", "en dash", 3, "-", 2)
     assert (ya.messages, ya.replacement, ya.saves) == (1, None, 0)
+
+
+@pytest.mark.virtual_time
+async def test_replaced_characters_are_counted_and_shown(engine: Outreach) -> None:
+    """What the switch saves is the same before it is on; a name that GSM-7 lacks keeps its text as it is written."""
+    workspace = await given_workspace(engine)
+    names = ("A", "B\u2019s", "\u0142", "\u00e9")
+    contacts = [NewRecipient(phone_number=f"+1415555{n:04d}", first_name=name) for n, name in enumerate(names, 1000)]
+    campaign = await given_campaign(engine, workspace, contacts, body="{{first_name}} \u2013 " + "b" * 80)
+    off = await engine.campaigns.preflight(workspace.id, campaign.id)
+    assert (off.replacement.enabled, off.segments) == (False, 8)
+    await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(replace_characters=True))
+    on = await engine.campaigns.preflight(workspace.id, campaign.id)
+    assert on.replacement == attrs.evolve(off.replacement, enabled=True)
+    assert (on.replacement.contacts, on.replacement.messages, on.replacement.saves, on.segments) == (3, 3, 3, 5)
+    assert [one.position for one in on.replacement.examples] == [0, 1, 3]
+    second = on.replacement.examples[1]
+    assert (second.before[:8], second.after[:8], second.saves) == ("B\u2019s \u2013 bb", "B's - bb", 1)
+    assert [one.messages[0].text[:4] for one in on.samples] == ["A - ", "B's ", "\u0142 \u2013 ", "\u00e9 - "]
+    assert (on.encodings.ucs2_messages, off.encodings.ucs2_messages) == (1, 4)
+
+
+@pytest.mark.virtual_time
+async def test_each_message_of_a_flow_has_its_replaced_characters(engine: Outreach) -> None:
+    """A contact counts once; at most five texts are shown, and the switch lets a text fit under the segment cap."""
+    workspace = await given_workspace(engine)
+    await engine.sms_settings.update(workspace.id, SmsSettingsUpdate(max_segments=1))
+    sent = [FlowStep(kind="send", body=body) for body in ("Plain", "It\u2019s " + "b" * 80, "\u2026")]
+    steps = (sent[0], FlowStep(kind="wait", wait_minutes=5), *sent[1:])
+    flow = await engine.flows.create(workspace.id, NewFlow(name="Flow", steps=steps))
+    fields: dict[str, Any] = {"body": None, "message_source": "flow", "flow_id": flow.id}
+    campaign = await given_campaign(engine, workspace, 3, **fields, replace_characters=True)
+    told = await engine.campaigns.preflight(workspace.id, campaign.id)
+    assert (told.messages, told.ends_early) == (9, {})
+    assert (told.replacement.contacts, told.replacement.messages, told.replacement.saves) == (3, 6, 3)
+    assert [(one.position, one.step) for one in told.replacement.examples] == [(0, 2), (0, 3), (1, 2), (1, 3), (2, 2)]
+    await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(replace_characters=False))
+    assert (await engine.campaigns.preflight(workspace.id, campaign.id)).ends_early == {"over_segment_cap": 3}
 
 
 @pytest.mark.virtual_time

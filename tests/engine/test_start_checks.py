@@ -144,6 +144,14 @@ def test_the_text_outside_of_placeholders_decides_whether_a_body_can_suit_anybod
     assert CampaignTexts(templates=[template], footer=footer, max_segments=1).fits_no_contact() is nobody
 
 
+@pytest.mark.parametrize(("replaces", "reason"), [(True, None), (False, "over_segment_cap")])
+def test_plain_characters_decide_whether_a_text_fits(replaces: bool, reason: str | None) -> None:
+    """A curly apostrophe halves what a segment takes, unless it is replaced."""
+    texts = CampaignTexts(templates=["It\u2019s " + "x" * 150], footer=None, max_segments=1, replaces=replaces)
+    assert texts.unsendable_reason({}) == reason
+    assert texts.fits_no_contact() is (not replaces)
+
+
 async def test_obstacles_are_what_the_start_says(engine: Outreach) -> None:
     """The text that suits nobody and the placeholders too; of a draft without a text only that it has none."""
     workspace, campaign = await given(engine, 3, body="{{first_nam}}" + LONG)

@@ -61,6 +61,24 @@ async def test_it_arrives_as_the_contact_would_get_it_and_counts_nowhere() -> No
         assert [one.action for one in await engine.audit.list(workspace.id)].count("campaign.test") == 1
 
 
+async def test_it_has_the_plain_characters_that_the_contact_gets() -> None:
+    """The test, the request for the contact and its record have the same text."""
+    async with dispatching(MemoryStorage(clock=ShiftedClock())) as rig:
+        engine = rig.engine
+        workspace = await given_workspace(engine)
+        body = "Hi {{first_name}} \u2013 it\u2019s open"
+        campaign = await given_campaign(engine, workspace, [ANA], body=body, replace_characters=True)
+        sent = await engine.messages.send_test(
+            workspace.id, campaign.id, NewTestMessage(contact=ANA.phone_number, to=MINE)
+        )
+        plain = "Hi Ana - it's open\nReply STOP to opt out"
+        await engine.campaigns.start(workspace.id, campaign.id)
+        await reaches(engine, campaign, "completed")
+        (dispatch,) = await engine.campaigns.list_dispatches(workspace.id, campaign.id, 0)
+        assert {sent.body, dispatch.body, *(one.body for one in rig.carrier.requests)} == {plain}
+        assert (await engine.campaigns.get(workspace.id, campaign.id)).body == body
+
+
 async def test_the_register_holds_for_it(engine: Outreach) -> None:
     """Of the number that it goes to, not of the contact."""
     workspace = await given_workspace(engine)
@@ -85,7 +103,7 @@ async def test_hours_hold_for_it_unless_it_is_asked_otherwise(contact_hours: boo
         await engine.workspaces.update(workspace.id, WorkspaceUpdate(contact_hours=contact_hours))
         changes: dict[str, Any] = {} if contact_hours else {"business_hours": hours}
         campaign = await given_campaign(engine, workspace, [ANA], **changes)
-        told = "begin at 2026-07-01 12:00 UTC" if contact_hours else "closed until 2026-07-01 09:00 America/New_York"
+        told = "from 2026-07-01 12:00 UTC" if contact_hours else "closed until 2026-07-01 09:00 America/New_York"
         with pytest.raises(Conflict, match=told):
             await engine.messages.send_test(
                 workspace.id, campaign.id, NewTestMessage(contact=ANA.phone_number, to="+12125550100")

@@ -404,3 +404,24 @@ def test_the_rules_are_yaml_that_prometheus_reads() -> None:
         assert set(group) == {"name", "rules"}
         for rule in group["rules"]:
             assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
+
+
+def _without_receipts(*, refused: float = 0.0) -> list[Scrape]:
+    return [
+        Scrape(
+            at,
+            [
+                Sample("outreach_accounts_without_receipts", {"provider": "twilio", "instance": "a"}, 2.0),
+                Sample("outreach_accounts_without_receipts", {"provider": "twilio", "instance": "b"}, 2.0),
+                Sample("outreach_callbacks_refused_total", {"provider": "twilio", "instance": "a"}, total),
+            ],
+        )
+        for at, total in ((0.0, 0.0), (600.0, refused))
+    ]
+
+
+def test_missing_receipts_fire_their_alert_unless_they_come_and_are_refused() -> None:
+    """Accounts that two processes see are counted once; where callbacks are refused, the alert of that says it."""
+    expression = rules()["OutreachReceiptsMissing"]["expr"]
+    assert list(evaluate(expression, _without_receipts(), 600.0).values()) == [2.0]
+    assert not evaluate(expression, _without_receipts(refused=9.0), 600.0)

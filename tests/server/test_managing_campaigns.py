@@ -93,8 +93,20 @@ def test_a_campaign_is_changed_field_by_field(tenant: Tenant) -> None:
     assert (changed["name"], changed["description"], changed["sms_message_body"]) == ("New", None, "Bye")
     assert (changed["sms_rate_per_minute"], changed["schedule_type"], changed["timezone"]) == (7, "scheduled", "UTC")
     assert changed["holidays_config"]["country"] == "US"
+    assert changed["replace_characters"] is False
+    assert tenant.patch(path, {"replace_characters": True}).json()["replace_characters"] is True
+    changed["replace_characters"] = True
     assert tenant.patch(path, {}).json() == changed | {"updated_at": tenant.get(path).json()["updated_at"]}
     assert tenant.patch(path, {"sms_carrier": None, "scheduled_start_at": None}).json()["status"] == "draft"
+
+
+def test_a_campaign_is_created_with_plain_characters(tenant: Tenant) -> None:
+    """Its answer keeps the documented fields, `/manage` shows the switch, and the preflight its effect."""
+    made = tenant.create(**READY | {"message_body": "It\u2019s open"}, replace_characters=True)
+    assert "replace_characters" not in made
+    assert tenant.get(f"/manage/campaigns/{made['id']}").json()["replace_characters"] is True
+    told = tenant.get(f"/manage/campaigns/{made['id']}/preflight").json()["replacement"]
+    assert (told["enabled"], told["examples"][0]["after"].splitlines()[0]) == (True, "It's open")
 
 
 @pytest.mark.parametrize(
@@ -105,6 +117,8 @@ def test_a_campaign_is_changed_field_by_field(tenant: Tenant) -> None:
         ({"name": None}, "name"),
         ({"sms_rate_per_minute": 0}, "sms_rate_per_minute"),
         ({"sms_rate_per_minute": "60"}, "sms_rate_per_minute"),
+        ({"replace_characters": 1}, "replace_characters"),
+        ({"replace_characters": None}, "replace_characters"),
         ({"batch_concurrency": 41}, "batch_concurrency"),
         ({"batch_concurrency": 5}, "batch_concurrency"),
         ({"sms_carrier": "pigeon"}, "sms_carrier"),

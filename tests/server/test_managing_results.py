@@ -248,6 +248,39 @@ def test_a_campaign_is_cloned_once_for_a_key(tenant: Tenant, path: str) -> None:
     check_envelope(tenant.post(f"{path}/clone", {"copy": 1}), 400, "invalid_request")
 
 
+def test_a_clone_and_a_follow_up_leave_contacts_of_other_campaigns_out(
+    service: Service, tenant: Tenant, path: str
+) -> None:
+    """And count how many are where; a campaign that is not there is named by its place."""
+    other = tenant.create(**READY, name="Other", recipients=[{"phone_number": "+14155550102"}])
+    chosen = {"campaigns": [other["id"]], "contacted_within_days": 30}
+    copy = tenant.post(f"{path}/clone", {"leave_out": chosen}).json()
+    assert copy["total_recipients"] == 2
+    overlap = {"campaign_id": other["id"], "name": "Other", "people": 1, "left_out": True}
+    assert copy["audience"] == {"contacts": 3, "people": 2, "left_out": 1, "campaigns": [overlap], "contacted": 0}
+    assert tenant.post(f"{path}/clone", {"name": "All"}).json()["audience"] is None
+    campaign_id = tenant.post(f"{path}/cancel").json()["id"]
+
+    def close(tx: Transaction) -> None:
+        close_open_recipients(tx, tenant.workspace.id, campaign_id, now=service.clock.now(), limit=10)
+
+    service.run(service.engine._storage.write, close)
+    follow_up = {"results": ["canceled"], "leave_out": {}}
+    followed = tenant.post(f"{path}/follow-up", follow_up).json()
+    assert (followed["total_recipients"], followed["audience"]["left_out"]) == (2, 0)
+    assert [one["name"] for one in followed["audience"]["campaigns"]] == ["All", "Autumn (copy)", "Other"]
+    followed = tenant.post(f"{path}/follow-up", follow_up | {"leave_out": chosen}).json()
+    assert (followed["total_recipients"], followed["selected"], followed["audience"]["left_out"]) == (1, 2, 1)
+    for leave_out, place in (
+        ({"campaigns": ["nobody"]}, "leave_out.campaigns[0]"),
+        ({"campaigns": "x"}, "leave_out.campaigns"),
+        ({"contacted_within_days": 0}, "leave_out.contacted_within_days"),
+        ({"days": 1}, "leave_out.days"),
+    ):
+        answer = tenant.post(f"{path}/clone", {"leave_out": leave_out})
+        assert check_envelope(answer, 400, "invalid_request")["details"][0]["path"] == place
+
+
 def test_those_who_were_not_reached_are_followed_up(service: Service, tenant: Tenant, path: str) -> None:
     """Those with the results, and once for a key; where nobody is left, it is said why."""
     error = check_envelope(tenant.post(f"{path}/follow-up", {"results": ["failed"]}), 409, "conflict")

@@ -140,6 +140,16 @@ def test_accounts_have_no_secrets(service: Service) -> None:
     assert other.get("/manage/accounts").json() == {"data": []}
 
 
+def test_the_callback_url_of_an_account_is_tested(service: Service) -> None:
+    """By its own workspace alone; without a public URL there is none."""
+    tenant, other = service.tenant(), service.tenant()
+    credentials = {"account_sid": f"AC{'0' * 32}", "auth_token": "a-secret-of-theirs"}
+    account = service.run(service.engine.accounts.connect, tenant.workspace.id, "twilio", credentials)
+    found = tenant.post(f"/manage/accounts/{account.id}/check-callback", None).json()
+    assert (found["ok"], found["fault"], found["url"], found["signed"]) == (False, "no_public_url", None, False)
+    check_envelope(other.post(f"/manage/accounts/{account.id}/check-callback", None), 404, "not_found")
+
+
 def test_a_single_message_is_looked_up(service: Service) -> None:
     """The engine's answers to keywords are messages too."""
     tenant = service.tenant()
@@ -187,6 +197,25 @@ def test_inbound_messages_are_listed_newest_first(service: Service) -> None:
     assert tenant.get("/manage/inbound?unclear=true").json()["data"] == rest[:1]
     assert tenant.get(f"/manage/inbound/{rest[0]['id']}").json() == rest[0]
     check_envelope(tenant.get("/manage/inbound?unclear=1"), 400, "invalid_request")
+
+
+def test_everything_with_a_number_is_listed_newest_first(service: Service) -> None:
+    """In pages; a number of which there is nothing has an empty one, and what is no number is refused."""
+    tenant = service.tenant()
+    for body in ("Hello", "STOP"):
+        receive(service, tenant, body)
+    path = "/manage/contacts/+14155550177/history"
+    whole = tenant.get(path).json()
+    assert whole["next"] is None
+    assert {"opted_out", "message"} == {one["kind"] for one in whole["data"]}
+    assert [one["text"] for one in whole["data"] if one["direction"] == "inbound"] == ["STOP", "Hello"]
+    first = tenant.get(path, params={"limit": 1}).json()
+    rest = tenant.get(path, params={"after": first["next"]}).json()
+    assert first["data"] + rest["data"] == whole["data"]
+    assert tenant.get("/manage/contacts/+14155550178/history").json() == {"data": [], "next": None}
+    assert service.tenant().get(path).json() == {"data": [], "next": None}
+    check_envelope(tenant.get("/manage/contacts/Ann/history"), 400, "invalid_request")
+    check_envelope(tenant.get(path, params={"after": "x"}), 400, "invalid_request")
 
 
 def test_a_list_takes_only_its_own_cursors(service: Service) -> None:

@@ -127,6 +127,13 @@ PHONE_OF_ONE: Final = PHONES[1]
 NEARLY_LAST: Final = (datetime(2026, 11, 1, tzinfo=UTC) + timedelta(seconds=ROWS - ASKED)).strftime(
     "%Y-%m-%dT%H:%M:%S.%fZ"
 )
+OF_PERSON: Final = {
+    "workspace_id": WORKSPACE,
+    "phone": PHONE_OF_ONE,
+    "after_at": LATE,
+    "after_id": "",
+    "limit": ASKED,
+}
 PAGE: Final = {"workspace_id": WORKSPACE, "after_at": LATE, "after_id": "", "limit": ASKED}
 NUMBERS: Final = json.dumps([LARGE])
 
@@ -215,6 +222,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
         "after_position": 0,
         "limit": ASKED,
     },
+    "recipients.of_person": {**OF_PERSON, "after_number": 0},
     "recipients.with_external_id_in": {"external_id": "x77", "number": LARGE, "limit": ASKED},
     "recipients.external_ids": {"wanted": json.dumps(POSITIONS)},
     "dispatches.by_provider_id": {
@@ -232,7 +240,9 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "dispatches.of_recipient": {"wanted": json.dumps(POSITIONS)},
     "dispatches.of_call": {"call_id": "c1", "workspace_id": WORKSPACE},
     "dispatches.of_message": {"message_id": "m1", "workspace_id": WORKSPACE},
+    "dispatches.to_person": OF_PERSON,
     "dispatches.sent_to": {"workspace_id": WORKSPACE, "phone": PHONE_OF_ONE, "since": EARLY},
+    "dispatches.contacted": {"workspace_id": WORKSPACE, "phones": json.dumps(PHONES), "since": EARLY},
     "dispatches.dialled": {"workspace_id": WORKSPACE, "phones": json.dumps([PHONE_OF_ONE, PHONES[0]])},
     "dispatches.recent": {"number": LARGE, "since": EARLY, "limit": ASKED},
     "dispatches.judged": {"number": LARGE, "since": EARLY, "until": LATE, "limit": ASKED},
@@ -240,6 +250,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "register.stopped_since": {"workspace_id": WORKSPACE, "since": NEARLY_LAST, "channel": "sms"},
     "register.scopes": {"workspace_id": WORKSPACE, "phones": json.dumps(PHONES)},
     "inbound.list": {"workspace_id": WORKSPACE, "after_at": LATE, "after_id": "", "limit": ASKED},
+    "inbound.from_person": OF_PERSON,
     "inbound.replied_since": {"workspace_id": WORKSPACE, "phone": PHONE_OF_ONE, "since": EARLY},
     "inbound.senders_among": {"workspace_id": WORKSPACE, "phones": json.dumps(PHONES), "since": EARLY},
     "inbound.last_keyword": {"workspace_id": WORKSPACE, "phone": PHONE_OF_ONE, "keyword": "stop"},
@@ -261,10 +272,19 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "calls.by_provider_id": {"workspace_id": WORKSPACE, "provider_call_id": "p77"},
     "calls.open_of_agent": {"workspace_id": WORKSPACE, "agent_id": "a7"},
     "calls.open_call_between": {"workspace_id": WORKSPACE, "agent_id": "a7", "to_number": PHONE_OF_ONE},
+    "calls.to_person": OF_PERSON,
     "messages.list": {"workspace_id": WORKSPACE, "after": "~", "limit": ASKED},
+    "messages.to_person": OF_PERSON,
     "messages.last_reply": {"workspace_id": WORKSPACE, "phone": PHONE_OF_ONE, "purpose": "reply", "until": None},
     "trail.of_recipient": {"number": LARGE, "position": 77},
     "trail.of_number": {"workspace_id": WORKSPACE, "phone": PHONE_OF_ONE, "limit": ASKED},
+    "trail.opt_outs_of_person": {
+        "workspace_id": WORKSPACE,
+        "phone": PHONE_OF_ONE,
+        "after_at": LATE,
+        "after_number": 0,
+        "limit": ASKED,
+    },
     "trail.between": {"after": 100, "until": 120, "workspace_id": WORKSPACE},
     "numbers.by_phone": {"wanted": json.dumps([[WORKSPACE, phone] for phone in PHONES])},
     "reports.replies_of": {
@@ -292,6 +312,7 @@ OF_TWO_INDEXES: Final = {
     "campaigns.archived",
     "dispatches.judged",
     "dispatches.recent",
+    "inbound.from_person",
     "inbound.replied_since",
     "inbound.senders_among",
     "messages.last_reply",

@@ -27,6 +27,7 @@ _SUBJECTS: Final = {
     "behind": "the database",
     "adapter_not_usable": "adapter {}",
     "account_not_usable": "account {}",
+    "receipts_missing": "account {}",
     "campaign_paused": "campaign {}",
     "number_held": "number {}",
 }

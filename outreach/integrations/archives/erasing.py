@@ -27,7 +27,7 @@ def erase_campaign(one: ArchivedErasure) -> None:
         [[last]] = raw.execute(statement("erasure.last_position"), {"number": one.number})
         for first in range(0, (-1 if last is None else last) + 1, _SLICE):
             with transaction(raw):
-                for name in ("recipients", "dispatches", "calls"):
+                for name in ("recipients", "dispatches", "transcripts", "calls"):
                     given = {"number": one.number, "first": first, "last": first + _SLICE - 1}
                     raw.execute(statement(f"erasure.{name}"), given)
         with transaction(raw):

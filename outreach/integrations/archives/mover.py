@@ -33,7 +33,7 @@ from outreach.storage.sqlite.memory import empty_database, open_image
 _SLICE: Final = 500
 _TRIES: Final = 5
 
-_MOVED: Final = ("recipients", "calls", "dispatches", "trail")
+_MOVED: Final = ("recipients", "calls", "transcripts", "dispatches", "trail")
 """The tables of a campaign's ledger, each after those that it refers to."""
 
 _SHARED: Final = ("workspaces", "agents", "trunks", "flows", "campaigns")

@@ -110,6 +110,12 @@ UNKNOWN_AGE: Final = Family(
 THROTTLED: Final = Family(
     "outreach_accounts_throttled", "gauge", "Accounts that their provider throttles now.", ("provider",)
 )
+SILENT: Final = Family(
+    "outreach_accounts_without_receipts",
+    "gauge",
+    "Accounts whose messages are accepted and that get no receipts for longer than usual.",
+    ("provider",),
+)
 HELD: Final = Family("outreach_numbers_held", "gauge", "Numbers that wait for a person's decision, at most 100.")
 STATE: Final = Family("outreach_dispatcher_state", "gauge", "1 for the dispatcher's state, 0 for others.", ("state",))
 LEASE: Final = Family("outreach_lease_remaining_seconds", "gauge", "How long the lease lasts without a heartbeat.")

@@ -51,11 +51,13 @@ def of_figures(
         if group.status == "paused":
             paused[group.pause_reason or "operator"] += group.campaigns
     active = [group for group in figures.campaigns if group.status == "active"]
-    waiting, throttled = Counter[str](), Counter[str]()
+    waiting, throttled, silent = Counter[str](), Counter[str](), Counter[str]()
     for reason, count in figures.waiting.items():
         waiting[reasons(reason or "none")] += count
     for provider, count in figures.throttles.items():
         throttled[providers(provider)] += count
+    for provider, count in figures.silent.items():
+        silent[providers(provider)] += count
     oldest = min((one.since for one in figures.unknown), default=now)
     yield gauge(families.CAMPAIGNS, _by_name(statuses))
     yield gauge(families.PAUSED, _by_name(paused))
@@ -65,6 +67,7 @@ def of_figures(
     yield gauge(families.UNKNOWN, {(): sum(one.count for one in figures.unknown)})
     yield gauge(families.UNKNOWN_AGE, {(): max((now - oldest).total_seconds(), 0.0)})
     yield gauge(families.THROTTLED, _by_name(throttled))
+    yield gauge(families.SILENT, _by_name(silent))
     yield gauge(families.HELD, {(): figures.held})
 
 

@@ -19,6 +19,7 @@ _MAX_FAILURES: Final = 20
 _OUTCOMES: Final = {
     "positive": "Positive",
     "negative": "Not positive",
+    "callback": "Asks for a call back",
     "voicemail": "Voicemail",
     "busy": "Busy",
     "no_answer": "No answer",

@@ -31,7 +31,7 @@ def text_for_contact(
     if message > len(messages):
         count = "1 message" if len(messages) == 1 else f"{len(messages)} messages"
         raise InvalidRequest.at("message", f"the campaign has {count}")
-    text = render_message(messages[message - 1][1], found[0], settings_of(tx, workspace.id))
+    text = render_message(messages[message - 1][1], found[0], campaign, settings_of(tx, workspace.id))
     if isinstance(text, Ending):
         empty = text.reason == "empty_message"
         raise InvalidRequest.at(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -122,8 +122,10 @@ def apply_report(
         error=_told(call, event.error),
         outcome=analyser.outcome(known) if ended else None,
         ended_at=_moment(call, event, now) if ended else None,
+        **_cost(call, event),
     )
     tx.calls.update(after)
+    _keep_transcript(tx, call, event)
     # The event with the analysis may never come, so that a call without one is polled.
     tx.work.schedule(WorkUnit("call", call.workspace_id, call.id), None if ended and not event.lacks_analysis else now)
     return after
@@ -132,7 +134,7 @@ def apply_report(
 def apply_analysis(
     tx: Transaction, dispatch: Dispatch, event: CallReport, analyser: Analyser, now: datetime
 ) -> Call | None:
-    """Fill in what the end of a call left open, such as its outcome; return the call, None if nothing is new."""
+    """Fill in what the end of a call left open, such as its outcome; return the call, None if only its cost is new."""
     call = _call_if_authoritative(tx, dispatch)
     if call is None or call.is_open or call.status is CallStatus.UNCONFIRMED:
         return None
@@ -145,17 +147,19 @@ def apply_analysis(
         return None
     if not event.lacks_analysis:
         stop_polling(tx, call)
+    _keep_transcript(tx, call, event)
     known = attrs.evolve(event, answered_by=call.answered_by or event.answered_by)
     after = attrs.evolve(
         call,
         outcome=call.outcome or analyser.outcome(known),
         answered_by=known.answered_by,
         summary=call.summary or _told(call, event.summary),
+        **_cost(call, event),
     )
     if after == call:
         return None
     tx.calls.update(after)
-    return after
+    return None if after == attrs.evolve(call, **_cost(call, event)) else after
 
 
 def _moment(call: Call, event: CallReport, now: datetime) -> datetime:
@@ -164,6 +168,21 @@ def _moment(call: Call, event: CallReport, now: datetime) -> datetime:
     Figures of minutes and cost come from it, and a provider's clock, or its zone, may be wrong.
     """
     return event.at if _dialed_at(call) - _CLOCK_DIFFERENCE <= event.at <= now + _CLOCK_DIFFERENCE else now
+
+
+def _cost(call: Call, event: CallReport) -> dict[str, Any]:
+    """Return the fields of a call's cost after an event: the highest amount counts, whichever event comes last."""
+    if event.cost is None or (
+        call.cost is not None and (event.cost_currency != call.cost_currency or event.cost <= call.cost)
+    ):
+        return {}
+    return {"cost": event.cost, "cost_currency": event.cost_currency}
+
+
+def _keep_transcript(tx: Transaction, call: Call, event: CallReport) -> None:
+    content = _told(call, event.transcript)
+    if content:
+        tx.calls.put_transcript(call, content)
 
 
 def _told(call: Call, words: str | None) -> str | None:

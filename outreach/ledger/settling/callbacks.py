@@ -21,6 +21,7 @@ from outreach.protocols.adapter import CallbackEvent, InboundMessageEvent
 from outreach.protocols.voice import Analyser
 from outreach.providers.registry import Adapters
 from outreach.rules.phones import is_erased
+from outreach.rules.receipts import NOTED_EVERY
 from outreach.rules.settlement import Backoff
 from outreach.storage.unit_of_work import Transaction
 
@@ -46,6 +47,7 @@ def prefetch_for_events(tx: Transaction, calls: Sequence[tuple[StoredAccount, Se
     """Read the rows that these callbacks concern, in one go."""
     all_events = [(account, event) for account, events in calls for event in events]
     tx.callbacks.prefetch((account.workspace_id, account.id, event.event_id) for account, event in all_events)
+    tx.accounts.prefetch((account.workspace_id, account.id) for account, _ in calls)
     contents = (event.content for _, event in all_events)
     ledger.prefetch_for_reports(tx, [it for it in contents if isinstance(it, MessageReport | CallReport)])
 
@@ -88,7 +90,20 @@ def process_events(
             record = attrs.evolve(known, result=result, report=early)
             tx.callbacks.update(record)
             new.append(record)
+    if any(isinstance(event.content, MessageReport | CallReport) for event in events):
+        _note_report(tx, account, now)
     return new
+
+
+def _note_report(tx: Transaction, account: StoredAccount, now: datetime) -> None:
+    """Record when an account last got a report, unless it did so a short time ago."""
+    known = tx.accounts.get(account.workspace_id, account.id)
+    if known is None:
+        # It was removed meanwhile.
+        return
+    # After a clock was set back, the recorded time may lie in the future.
+    if known.last_report_at is None or abs(now - known.last_report_at) >= NOTED_EVERY:
+        tx.accounts.note_report(attrs.evolve(known, last_report_at=now))
 
 
 MISDIRECTIONS: Final[Mapping[Misdirection, str]] = MappingProxyType(

@@ -192,15 +192,22 @@ def call_ended(
     update_recipient(tx, recipient, after, campaign, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
 
 
-def call_analysed(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
-    """Merge an analysis that came after the end of the call."""
+def call_analysed(
+    tx: Transaction,
+    dispatch: Dispatch,
+    call: Call,
+    now: datetime,
+    *,
+    rule: TrailRule = TrailRule.PROVIDER_REPORT,
+) -> None:
+    """Merge a verdict that came after the end of the call; `rule` is its source."""
     found = _recipient_if_authoritative(tx, dispatch)
     if found is None:
         return
     recipient, campaign = found
     after = apply_late_analysis(recipient, call.outcome)
     if after != recipient:
-        update_recipient(tx, recipient, after, campaign, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
+        update_recipient(tx, recipient, after, campaign, rule=rule, now=now, dispatch=dispatch)
 
 
 def update_recipient(

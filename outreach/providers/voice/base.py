@@ -9,16 +9,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from outreach.models.call import CallOutcome
+from outreach.models.call import MAX_TRANSCRIPT, CallOutcome
 from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.adapter import CredentialField
 from outreach.protocols.voice import CallRequest
+from outreach.providers.http.json_fields import name_at, text_at
 from outreach.providers.http.sending import UnreadableResponse
 
 if TYPE_CHECKING:
@@ -159,16 +161,47 @@ def provisional_end(end: CallEnd, ended_at: datetime | None, *, now: datetime) -
 
 
 DO_NOT_CALL_FIELD: Final = "do_not_call"
-"""The field that every provider's analysis has to fill if somebody wants no more calls."""
+"""The field that every provider's analysis has to fill if somebody wants no more calls.
+
+docs/opt-out.md#what-puts-a-number-there."""
 
 
-def is_do_not_call(found: object) -> bool:
-    """Return whether an analysis says that somebody asked for no more calls (docs/opt-out.md#what-puts-a-number-there).
+def is_yes(found: object) -> bool:
+    """Return whether the value of such a field is a yes; only a plain one counts."""
+    return found is True or (isinstance(found, str) and found.strip().lower() in {"true", "yes"})
+
+
+CALLBACK_FIELD: Final = "callback_requested"
+"""The field that a provider's analysis may fill if somebody asks to be called again."""
+
+
+def transcript_of(turns: object, *, speaker: str = "role", words: str = "message") -> str | None:
+    """Return turns of a talk as lines such as `agent: Hello`; None if there are none."""
+    lines = []
+    length = 0
+    for turn in turns if isinstance(turns, list) else ():
+        said = text_at(turn, words)
+        if said is None or length > MAX_TRANSCRIPT:
+            continue
+        lines.append(f"{name_at(turn, speaker) or 'unknown'}: {said}")
+        length += len(lines[-1])
+    return "\n".join(lines) or None
+
+
+def cost_of(amount: object, *, hundredths: bool = False) -> Decimal | None:
+    """Return an amount of money; None if it is none. A number in JSON is taken as it is written.
 
     Args:
-        found: The value of `DO_NOT_CALL_FIELD`; only a plain yes counts.
+        amount: What the provider wrote.
+        hundredths: Whether it counts cents.
     """
-    return found is True or (isinstance(found, str) and found.strip().lower() in {"true", "yes"})
+    if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < _MAX_COST:
+        return None
+    written = Decimal(str(amount))
+    return written.scaleb(-2) if hundredths else written
+
+
+_MAX_COST: Final = 1_000_000
 
 
 def report_of(
@@ -184,6 +217,9 @@ def report_of(
     summary: str | None = None,
     error: str | None = None,
     do_not_call: bool = False,
+    callback: bool = False,
+    transcript: str | None = None,
+    cost: Decimal | None = None,
     telephony_id: str | None = None,
     raw: Any = None,
 ) -> CallReport:
@@ -191,14 +227,18 @@ def report_of(
 
     `verdict` is whether the provider's analysis calls it a success, None if unknown; it counts where the end leaves the
     outcome open. `answered_by` is for a call that has not ended. `error`, the provider's own reason, is kept for failed
-    and canceled calls. `do_not_call` is whether the analysis says that no more calls are wanted. `telephony_id` is
+    and canceled calls. `do_not_call` is whether the analysis says that no more calls are wanted; `callback`, which
+    counts more than the verdict, whether it says that another one is. `cost` is in US dollars. `telephony_id` is
     `CallReport.telephony_id`.
     """
     if isinstance(end, CallStatus):
         end = CallEnd(status=end, answered_by=answered_by)
     outcome = end.outcome
-    if outcome is None and end.status is CallStatus.COMPLETED and verdict is not None:
-        outcome = "positive" if verdict else "negative"
+    if outcome is None and end.status is CallStatus.COMPLETED:
+        if callback and not do_not_call:
+            outcome = "callback"
+        elif verdict is not None:
+            outcome = "positive" if verdict else "negative"
     return CallReport(
         workspace_id=workspace_id,
         provider=provider,
@@ -216,6 +256,9 @@ def report_of(
         do_not_call=end.do_not_call or do_not_call,
         telephony_id=telephony_id,
         raw=raw,
+        transcript=transcript,
+        cost=cost,
+        cost_currency=None if cost is None else "USD",
     )
 
 

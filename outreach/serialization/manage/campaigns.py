@@ -92,6 +92,7 @@ def write_managed_campaign(
     return {
         **write_campaign(campaign, now=now),
         "retry_voicemail": campaign.retry_voicemail,
+        "replace_characters": campaign.replace_characters,
         "pause_reason": campaign.pause_reason,
         "pause_why": PAUSE_REASONS.get(campaign.pause_reason or ""),
         "archived_at": to_json(campaign.archived_at),

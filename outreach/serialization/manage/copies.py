@@ -7,12 +7,13 @@ from typing import Any, Final, get_args
 
 import attrs
 
+from outreach.models.audience import LeaveOut
 from outreach.models.campaign import CampaignCreated, FollowUpCreated, FollowUpExclusion, NewFollowUp
 from outreach.models.fields import sized
 from outreach.models.message import NewTestMessage
-from outreach.serialization.documents import to_json
+from outreach.serialization.documents import document_of, to_json
 from outreach.serialization.manage.campaigns import in_update_names, write_managed_campaign
-from outreach.serialization.request_converter import make_request_converter, read_object
+from outreach.serialization.request_converter import make_request_converter, nested, read_object
 
 
 @attrs.frozen(kw_only=True)
@@ -21,24 +22,28 @@ class CampaignClone:
 
     Attributes:
         name: The new name; None for the earlier one with "(copy)".
+        leave_out: Whom to leave out; None for nobody.
     """
 
     name: str | None = sized(1, 100, default=None)
+    leave_out: LeaveOut | None = None
 
 
-_read_clone: Final = make_request_converter(CampaignClone, closed="a clone")
-_read_follow_up: Final = make_request_converter(NewFollowUp, renamed={"body": "message_body"}, closed="a follow-up")
+_LEAVE_OUT: Final = {"leave_out": nested(make_request_converter(LeaveOut, closed="whom to leave out"))}
+_read_clone: Final = make_request_converter(CampaignClone, _LEAVE_OUT, closed="a clone")
+_read_follow_up: Final = make_request_converter(
+    NewFollowUp, _LEAVE_OUT, renamed={"body": "message_body"}, closed="a follow-up"
+)
 _read_test: Final = make_request_converter(NewTestMessage, closed="a test message")
 
 
-def read_campaign_clone(data: Any) -> str | None:
-    """Return the name of the clone, if it gets one of its own, by a body of POST /manage/campaigns/{id}/clone.
+def read_campaign_clone(data: Any) -> CampaignClone:
+    """Return how to clone, by a body of POST /manage/campaigns/{id}/clone.
 
     Raises:
         InvalidRequest: A field is unknown or out of its bounds; the details name each place.
     """
-    clone: CampaignClone = read_object(_read_clone, data)
-    return clone.name
+    return read_object(_read_clone, data)
 
 
 def read_new_follow_up(data: Any) -> NewFollowUp:
@@ -66,6 +71,7 @@ def write_campaign_copy(created: CampaignCreated, *, now: datetime) -> dict[str,
         "sms_opted_out_excluded": created.opted_out_excluded,
         "missing": to_json(in_update_names(created.missing)),
         "unknown_placeholders": list(created.unknown_placeholders),
+        "audience": None if created.audience is None else document_of(created.audience),
     }
 
 

@@ -8,9 +8,12 @@ from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
-from outreach.models.account import Account
+from outreach.errors import InvalidRequest
+from outreach.models.account import Account, CallbackCheck
 from outreach.models.base import CARRIERS
+from outreach.models.call import NewCallOutcome
 from outreach.models.fields import FieldRule, OneOf
+from outreach.models.history import HistoryItem
 from outreach.models.message import InboundMessage, Message, ReplyPurpose
 from outreach.models.reports import ProviderFailure
 from outreach.models.resources import (
@@ -109,6 +112,11 @@ def write_account(account: Account) -> dict[str, Any]:
     return document_of(account, "workspace_id")
 
 
+def write_callback_check(check: CallbackCheck) -> dict[str, Any]:
+    """Return the result of a test callback."""
+    return document_of(check)
+
+
 def write_sms(message: Message, failure: ProviderFailure | None) -> dict[str, Any]:
     """Return a single message, with what its carrier said where it failed."""
     return {**document_of(message, "workspace_id", "send_until", "tries"), **write_failure(failure)}
@@ -117,6 +125,11 @@ def write_sms(message: Message, failure: ProviderFailure | None) -> dict[str, An
 def write_inbound_message(message: InboundMessage) -> dict[str, Any]:
     """Return an inbound message."""
     return document_of(message, "workspace_id")
+
+
+def write_history_item(item: HistoryItem) -> dict[str, Any]:
+    """Return an item of everything with one number."""
+    return document_of(item)
 
 
 def read_call_settings_update(data: Any) -> CallSettingsUpdate:
@@ -178,6 +191,21 @@ class Decision:
     opted_out: bool
 
 
+@attrs.frozen(kw_only=True)
+class ErasureRequest:
+    """The erasure of one person.
+
+    Attributes:
+        phone_number: In any notation.
+        confirm: Whether it is meant.
+    """
+
+    phone_number: str
+    confirm: bool
+
+
+_read_verdict: Final = make_request_converter(NewCallOutcome, closed="a verdict")
+_read_erasure: Final = make_request_converter(ErasureRequest, closed="an erasure")
 _read_new: Final = make_request_converter(NewUnsubscribes, closed="an addition to the register")
 _read_decision: Final = make_request_converter(Decision, closed="a decision")
 
@@ -198,6 +226,27 @@ def read_decision(data: Any) -> bool:
         InvalidRequest: A field is unknown or of another type; the details name each place.
     """
     return read_object(_read_decision, data).opted_out
+
+
+def read_call_verdict(data: Any) -> NewCallOutcome:
+    """Return the verdict of a body of PUT /manage/calls/{id}/outcome.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_verdict, data)
+
+
+def read_erasure(data: Any) -> str:
+    """Return the number in a body of PUT /manage/erasures.
+
+    Raises:
+        InvalidRequest: A field is unknown or of another type, or the erasure is not confirmed.
+    """
+    request = read_object(_read_erasure, data)
+    if not request.confirm:
+        raise InvalidRequest.at("confirm", "must be true: what is erased cannot be brought back")
+    return request.phone_number
 
 
 def write_unsubscribe(entry: Unsubscribe) -> dict[str, Any]:

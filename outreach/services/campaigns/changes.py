@@ -24,7 +24,11 @@ from outreach.storage.unit_of_work import Transaction
 
 _WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
 _HOURS: Final = frozenset({"business_hours", "holidays"})
-_SMS_FIELDS: Final = frozenset({"body", "message_source", "flow_id", "carrier", "from_number", "rate_per_minute"})
+_SMS_FIELDS: Final = frozenset(
+    {"body", "message_source", "flow_id", "carrier", "from_number", "rate_per_minute", "replace_characters"}
+)
+_TEXT_FIELDS: Final = frozenset({"body", "flow_id", "replace_characters"})
+"""What decides how many segments a text takes."""
 _CALL_FIELDS: Final = frozenset({"agent_id", "batch_concurrency"})
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
@@ -217,7 +221,7 @@ def _require_startable(
         problems = tuple(one for one in problems if one.path != "placeholders")
     known = {(one.path, one.message) for one in moves.start_obstacles(tx, before, now)}
     found = [one for one in problems if (one.path, one.message) not in known]
-    if ("body" in changes or "flow_id" in changes) and texts_of(tx, after).fits_no_contact():
+    if not changes.keys().isdisjoint(_TEXT_FIELDS) and texts_of(tx, after).fits_no_contact():
         found.append(
             Problem(path="body", message="is over the segment cap (max_segments) for every contact, with the footer")
         )

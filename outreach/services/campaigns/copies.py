@@ -11,6 +11,7 @@ import attrs
 
 from outreach.errors import Conflict, InvalidRequest
 from outreach.ledger.common import campaign_of
+from outreach.models.audience import LeaveOut
 from outreach.models.campaign import (
     Campaign,
     CampaignCreated,
@@ -52,6 +53,7 @@ class CampaignCopies:
         campaign_id: str,
         *,
         name: str | None = None,
+        leave_out: LeaveOut | None = None,
         idempotency_key: IdempotencyKey[CampaignCreated] = None,
         actor: str = "library",
     ) -> CampaignCreated:
@@ -63,6 +65,7 @@ class CampaignCopies:
             workspace_id: The workspace.
             campaign_id: The earlier campaign, in any state.
             name: 1 to 100 characters; None for the earlier name with "(copy)".
+            leave_out: Whom to leave out, as in `create_sms`.
             idempotency_key: A name for this copy, such as `order-42`: for a day, the same key returns this campaign
                 instead of a new one.
             actor: Recorded in the audit trail.
@@ -70,8 +73,8 @@ class CampaignCopies:
         Raises:
             NotFound: The workspace has no such campaign, or its agent or trunk is gone.
             Conflict: Its contacts were erased.
-            InvalidRequest: The name is invalid, its flow is gone, every contact is opted out, or the key was used with
-                other content.
+            InvalidRequest: The name is invalid, its flow is gone, every contact is opted out or left out, or the key
+                was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
 
@@ -82,8 +85,8 @@ class CampaignCopies:
             workspace_id,
             "campaigns.clone",
             idempotency_key,
-            content=[campaign_id, name],
-            make=partial(self._clone, workspace_id, campaign_id, name, actor),
+            content=[campaign_id, name] if leave_out is None else [campaign_id, name, leave_out],
+            make=partial(self._clone, workspace_id, campaign_id, name, leave_out, actor),
             remember=stored_campaign,
             recall=recall,
         )
@@ -99,8 +102,9 @@ class CampaignCopies:
     ) -> FollowUpCreated:
         """Create a campaign of those contacts of an earlier one who had given results, without starting it.
 
-        Who opted out, replied or was reached is left out. Reached is who got a message that did not fail, or spoke in a
-        call. Numbers on the unsubscribe register are never loaded, whatever is included.
+        Who opted out, replied or was reached is left out, and whom `new.leave_out` names. Reached is who got a message
+        that did not fail, or spoke in a call. Numbers on the unsubscribe register are never loaded, whatever is
+        included.
 
         Args:
             workspace_id: The workspace.
@@ -113,14 +117,16 @@ class CampaignCopies:
         Raises:
             NotFound: The workspace has no such campaign, or its agent or trunk is gone.
             Conflict: Its contacts were erased, or nobody with these results is left.
-            InvalidRequest: A result or name is unknown, the flow is gone, a calling campaign got a
-                text, or the key was used with other content.
+            InvalidRequest: A result or name is unknown, the flow is gone, a calling campaign got a text, `leave_out`
+                leaves everybody out, or the key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
         check_kind("new", new, NewFollowUp)
         # Neither their order nor a repetition makes it another follow-up.
         wanted, included = sorted(_known_results(new.results)), sorted(set(new.include))
-        content = [campaign_id, wanted, included, new.name, new.body]
+        content: list[object] = [campaign_id, wanted, included, new.name, new.body]
+        if new.leave_out is not None:
+            content.append(new.leave_out)
 
         def remember(made: FollowUpCreated) -> bytes:
             return stored_campaign(made.created, selected=made.selected, left_out=dict(made.left_out))
@@ -144,12 +150,13 @@ class CampaignCopies:
         workspace_id: str,
         campaign_id: str,
         name: str | None,
+        leave_out: LeaveOut | None,
         actor: str,
         once: IdempotencyGuard[CampaignCreated],
     ) -> CampaignCreated:
         campaign = await self._source(workspace_id, campaign_id)
         named = _named(name, campaign, "(copy)")
-        return await self._copy(campaign, named, None, self._contacts(campaign), actor, once)
+        return await self._copy(campaign, named, None, leave_out, self._contacts(campaign), actor, once)
 
     async def _follow_up(
         self,
@@ -176,7 +183,7 @@ class CampaignCopies:
         guard = _FollowUpGuard(once, whole)
         name = _named(new.name, campaign, "(follow-up)")
         try:
-            created = await self._copy(campaign, name, new.body, contacts, actor, guard)
+            created = await self._copy(campaign, name, new.body, new.leave_out, contacts, actor, guard)
         except InvalidRequest as error:
             # A text that is too long, say, is not for lack of contacts.
             if taken["contacts"] or any(detail.path != "recipients" for detail in error.details):
@@ -195,21 +202,23 @@ class CampaignCopies:
         campaign: Campaign,
         name: str,
         body: str | None,
+        leave_out: LeaveOut | None,
         contacts: AsyncIterator[NewRecipient],
         actor: str,
         once: IdempotencyGuard[CampaignCreated],
     ) -> CampaignCreated:
+        workspace_id = campaign.workspace_id
+        audience = self._creation.audience(workspace_id, leave_out, campaign.id)
         if campaign.channel == "call":
-            calls = _fields(campaign, NewCallCampaign)
-            make = self._creation.make_call(campaign.workspace_id, NewCallCampaign(**calls | {"name": name}), actor)
-            return await make(contacts, once)
+            calls = NewCallCampaign(**_fields(campaign, NewCallCampaign) | {"name": name})
+            return await self._creation.make_call(workspace_id, calls, actor, audience)(contacts, once)
         given = _fields(campaign, NewSmsCampaign) | {"name": name}
         if body is not None:
             given |= {"body": body, "message_source": "custom"}
         if given["message_source"] == "custom":
             # A flow that does not drive it may be gone.
             given |= {"body": given["body"] or "", "flow_id": None}
-        return await self._creation.make_sms(campaign.workspace_id, NewSmsCampaign(**given), actor)(contacts, once)
+        return await self._creation.make_sms(workspace_id, NewSmsCampaign(**given), actor, audience)(contacts, once)
 
     async def _contacts(
         self, campaign: Campaign, selection: _Selection | None = None, taken: Counter[str] | None = None

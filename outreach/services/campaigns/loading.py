@@ -18,6 +18,7 @@ from outreach.ledger.campaigns.seen_numbers import SeenNumbers
 from outreach.ledger.campaigns.setup import find_text_warnings, unknown_placeholders
 from outreach.ledger.campaigns.transitions import missing_setup, setup_status
 from outreach.ledger.common import campaign_of, workspace_of
+from outreach.models.audience import AudienceCounts, LeaveOut
 from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
 from outreach.models.hours import DEFAULT_CONCURRENCY, HolidayCalendar
 from outreach.models.recipient import PreparedRecipient
@@ -26,6 +27,8 @@ from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
 from outreach.rules.holidays import extend_calendar
 from outreach.rules.texts import composed, composed_or_none
+from outreach.serialization.documents import from_json, to_json
+from outreach.services.campaigns.audience import Audience
 from outreach.services.campaigns.contacts import (
     HashedContacts,
     RecipientSource,
@@ -76,6 +79,7 @@ class CampaignCreation:
         campaign: NewSmsCampaign,
         recipients: RecipientSource,
         *,
+        leave_out: LeaveOut | None = None,
         idempotency_key: IdempotencyKey[CampaignCreated] = None,
         actor: str = "library",
     ) -> CampaignCreated:
@@ -85,6 +89,8 @@ class CampaignCreation:
             workspace_id: The workspace.
             campaign: Everything but the contacts.
             recipients: At least one `NewRecipient`, or mapping with its fields; streamed, so the number is unlimited.
+            leave_out: Which contacts of other campaigns to leave out, and whom who was contacted lately; also counts
+                them (`CampaignCreated.audience`). `count_audience` counts before the creation.
             idempotency_key: A name for this campaign, such as `order-42`: for a day, the same key with the same
                 contacts in the same order returns this campaign instead of a new one.
             actor: Recorded in the audit trail.
@@ -92,17 +98,24 @@ class CampaignCreation:
         Raises:
             NotFound: The workspace does not exist.
             SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
-            InvalidRequest: A rule is broken, the flow does not exist, every contact is opted out, or the key was used
-                with other content.
+            InvalidRequest: A rule is broken, the flow does not exist, every contact is opted out or left out, or the
+                key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
-        make = self.make_sms(workspace_id, campaign, actor)
-        return await self._keyed(workspace_id, "campaigns.create_sms", idempotency_key, campaign, recipients, make)
+        make = self.make_sms(workspace_id, campaign, actor, self.audience(workspace_id, leave_out))
+        operation, content = "campaigns.create_sms", _content(campaign, leave_out)
+        return await self._keyed(workspace_id, operation, idempotency_key, content, recipients, make)
 
-    def make_sms(self, workspace_id: str, campaign: NewSmsCampaign, actor: str) -> Make:
+    def audience(self, workspace_id: str, leave_out: LeaveOut | None, source_id: str | None = None) -> Audience | None:
+        """Return what leaves contacts of a list out, which may be those of another campaign; None for nobody."""
+        return None if leave_out is None else Audience(self._context, workspace_id, leave_out, source_id=source_id)
+
+    def make_sms(
+        self, workspace_id: str, campaign: NewSmsCampaign, actor: str, audience: Audience | None = None
+    ) -> Make:
         """Return what creates an SMS campaign from its contacts, having checked all but these."""
         check_kind("campaign", campaign, NewSmsCampaign)
-        return partial(self._create, workspace_id, self.draft_of(workspace_id, campaign), actor)
+        return partial(self._create, workspace_id, self.draft_of(workspace_id, campaign), actor, audience)
 
     def draft_of(
         self, workspace_id: str, campaign: NewSmsCampaign | NewCallCampaign
@@ -134,6 +147,7 @@ class CampaignCreation:
         campaign: NewCallCampaign,
         recipients: RecipientSource,
         *,
+        leave_out: LeaveOut | None = None,
         idempotency_key: IdempotencyKey[CampaignCreated] = None,
         actor: str = "library",
     ) -> CampaignCreated:
@@ -141,23 +155,27 @@ class CampaignCreation:
 
         Raises:
             NotFound: The workspace, agent or trunk does not exist.
-            InvalidRequest: A rule is broken, every contact is opted out, or the key was used with other content.
+            InvalidRequest: A rule is broken, every contact is opted out or left out, or the key was used with other
+                content.
             RequestInProgress: The first call with this key is still running.
         """
-        make = self.make_call(workspace_id, campaign, actor)
-        return await self._keyed(workspace_id, "campaigns.create_call", idempotency_key, campaign, recipients, make)
+        make = self.make_call(workspace_id, campaign, actor, self.audience(workspace_id, leave_out))
+        operation, content = "campaigns.create_call", _content(campaign, leave_out)
+        return await self._keyed(workspace_id, operation, idempotency_key, content, recipients, make)
 
-    def make_call(self, workspace_id: str, campaign: NewCallCampaign, actor: str) -> Make:
+    def make_call(
+        self, workspace_id: str, campaign: NewCallCampaign, actor: str, audience: Audience | None = None
+    ) -> Make:
         """Return what creates a calling campaign from its contacts, having checked all but these."""
         check_kind("campaign", campaign, NewCallCampaign)
-        return partial(self._create, workspace_id, self.draft_of(workspace_id, campaign), actor)
+        return partial(self._create, workspace_id, self.draft_of(workspace_id, campaign), actor, audience)
 
     async def _keyed(
         self,
         workspace_id: str,
         operation: str,
         idempotency_key: IdempotencyKey[CampaignCreated],
-        campaign: NewSmsCampaign | NewCallCampaign,
+        content: object,
         recipients: RecipientSource,
         make: Make,
     ) -> CampaignCreated:
@@ -176,7 +194,7 @@ class CampaignCreation:
             workspace_id,
             operation,
             idempotency_key,
-            content=campaign,
+            content=content,
             # A request is compared by its own digest.
             make=partial(make, contacts.each() if isinstance(idempotency_key, str) else recipients),
             remember=remember,
@@ -189,13 +207,17 @@ class CampaignCreation:
         created = await self._context.storage.read(
             lambda tx: created_campaign(tx, campaign_of(tx, workspace_id, more["id"]), more["excluded"])
         )
-        return created, more
+        # Keys of earlier versions have stored none.
+        counts = more.get("audience")
+        audience = None if counts is None else from_json(AudienceCounts, counts)
+        return attrs.evolve(created, audience=audience), more
 
     async def _create(
         self,
         workspace_id: str,
         draft: Callable[[Transaction], Campaign],
         actor: str,
+        audience: Audience | None,
         recipients: RecipientSource,
         once: IdempotencyGuard[CampaignCreated],
     ) -> CampaignCreated:
@@ -211,14 +233,16 @@ class CampaignCreation:
         async def region() -> str | None:
             return await context.storage.read(look)
 
+        if audience is not None:
+            recipients = audience.remaining(recipients, default_region=region)
         self._running += 1
         try:
             async with aclosing(chunks(recipients, default_region=region, size=size)) as source:
                 first = await self._next(source)
                 # Only the last chunk is not full.
                 if len(first) < size:
-                    return await self._create_at_once(draft, first, once, actor)
-                return await self._create_in_chunks(draft, first, source, once, actor)
+                    return await self._create_at_once(draft, first, audience, once, actor)
+                return await self._create_in_chunks(draft, first, source, audience, once, actor)
         finally:
             self._running -= 1
             if not self._running:
@@ -228,6 +252,7 @@ class CampaignCreation:
         self,
         draft: Callable[[Transaction], Campaign],
         contacts: Sequence[PreparedRecipient],
+        audience: Audience | None,
         once: IdempotencyGuard[CampaignCreated],
         actor: str,
     ) -> CampaignCreated:
@@ -237,10 +262,12 @@ class CampaignCreation:
         def create(tx: Transaction) -> CampaignCreated:
             campaign, now = draft(tx), self._context.now()
             if not contacts:
+                if audience is not None and audience.leaves_out:
+                    raise audience.nobody_left()
                 raise InvalidRequest.at("recipients", "must have at least 1 element")
             loading.begin(tx, campaign, now=now)
             loaded = loading.load_chunk(tx, campaign, contacts, seen_numbers=None, position=0, now=now)
-            return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, once, actor)
+            return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, audience, once, actor)
 
         self._check_not_closing()
         return await self._context.storage.write(create)
@@ -250,6 +277,7 @@ class CampaignCreation:
         draft: Callable[[Transaction], Campaign],
         first: Sequence[PreparedRecipient],
         rest: AsyncIterator[Sequence[PreparedRecipient]],
+        audience: Audience | None,
         once: IdempotencyGuard[CampaignCreated],
         actor: str,
     ) -> CampaignCreated:
@@ -266,7 +294,7 @@ class CampaignCreation:
             variables = VariableNameCollector()
             loaded, excluded = await self._load(campaign, first, rest, once, variables)
             return await context.storage.write(
-                lambda tx: self._publish(tx, campaign, loaded, excluded, variables, once, actor)
+                lambda tx: self._publish(tx, campaign, loaded, excluded, variables, audience, once, actor)
             )
         except BaseException:
             # Also on cancellation, nothing of the campaign may stay.
@@ -281,6 +309,7 @@ class CampaignCreation:
         loaded: Counters,
         excluded: int,
         variables: VariableNameCollector,
+        audience: Audience | None,
         once: IdempotencyGuard[CampaignCreated],
         actor: str,
     ) -> CampaignCreated:
@@ -300,7 +329,8 @@ class CampaignCreation:
             now=self._context.now(),
             actor=actor,
         )
-        return finished(tx, created_campaign(tx, published, left_out), once)
+        counts = audience.counted() if audience is not None else None
+        return finished(tx, attrs.evolve(created_campaign(tx, published, left_out), audience=counts), once)
 
     async def _load(
         self,
@@ -437,7 +467,13 @@ def created_campaign(tx: Transaction, campaign: Campaign, excluded: int) -> Camp
 
 def stored_campaign(created: CampaignCreated, **more: Any) -> bytes:
     """Return what a program's key stores of a new campaign."""
-    return orjson.dumps({"id": created.campaign.id, "excluded": created.opted_out_excluded, **more})
+    stored = {"id": created.campaign.id, "excluded": created.opted_out_excluded, **more}
+    return orjson.dumps(stored | {"audience": to_json(created.audience)})
+
+
+def _content(campaign: NewSmsCampaign | NewCallCampaign, leave_out: LeaveOut | None) -> object:
+    """Return what must be the same each time that a key is used."""
+    return campaign if leave_out is None else [campaign, leave_out]
 
 
 def _being_closed() -> StorageError:

@@ -153,5 +153,8 @@ def texts_of(tx: Transaction, campaign: Campaign) -> CampaignTexts:
     """Return what a campaign sends, with the settings that decide whether it can be sent."""
     settings = settings_of(tx, campaign.workspace_id)
     return CampaignTexts(
-        templates=templates_of(tx, campaign), footer=settings.footer, max_segments=settings.max_segments
+        templates=templates_of(tx, campaign),
+        footer=settings.footer,
+        max_segments=settings.max_segments,
+        replaces=campaign.replace_characters,
     )

@@ -20,9 +20,9 @@ from outreach.dispatch.provider_log import SafeAnalyser
 from outreach.dispatch.worker import backoff_of, notify_report
 from outreach.errors import CallbackRejected, NotFound
 from outreach.ledger.common import workspace_of
-from outreach.ledger.settling import callbacks, ledger
+from outreach.ledger.settling import callback_checks, callbacks, ledger
 from outreach.ledger.settling.callbacks import MISDIRECTIONS, CallbackContext
-from outreach.models.account import CallbackRecord, Misdirection, StoredAccount
+from outreach.models.account import CallbackRecord, CallbackResult, Misdirection, StoredAccount
 from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import CallReport, MessageReport, Report
@@ -117,6 +117,9 @@ class Callbacks:
             query=dict(parse_qsl(query, keep_blank_values=True)),
             body=body,
         )
+        check = await self._awaited_check(account, callback)
+        if check is not None:
+            return await self._take_check(account, known, callback, check)
         connection, found = await self._read(account, known, callback)
         events = self._recordable(account, found, Redaction(connection.credentials, known.fields))
         new, reports = await self._taking.submit((account, events, body))
@@ -124,6 +127,31 @@ class Callbacks:
             notify_report(context.instrumentation, context.log_throttle, dispatch, report, context.now())
         _log_losses(account, events, {record.event_id for record in new})
         return new
+
+    async def _awaited_check(self, account: StoredAccount, callback: Callback) -> CallbackRecord | None:
+        """Return the test that awaits this callback; None for what the provider sends."""
+        token = callback_checks.token_of(callback.query)
+        if token is None:
+            return None
+        now = self._context.now()
+        return await self._context.storage.read(lambda tx: callback_checks.awaited_check(tx, account, token, now=now))
+
+    async def _take_check(
+        self, account: StoredAccount, adapter: Adapter, callback: Callback, check: CallbackRecord
+    ) -> Sequence[CallbackRecord]:
+        """Verify a test callback where it is signed, record that it came, and leave its content out.
+
+        Raises:
+            CallbackRejected: Its signature is refused here, as the provider's would be.
+        """
+        result: CallbackResult = "refused"
+        try:
+            if callback_checks.is_signed(check):
+                await self._read(account, adapter, callback)
+            result = "arrived"
+        finally:
+            await self._context.storage.write(lambda tx: callback_checks.note_check(tx, check, result))
+        return []
 
     async def misdirected(self, account_id: str, how: Misdirection) -> None:
         """Log and record that something came to an account's address by a wrong method or with a wrong path.

@@ -14,8 +14,9 @@ from outreach.errors import InvalidRequest, NotFound, Problem, StorageError
 from outreach.ledger.campaigns.setup import require_account
 from outreach.ledger.common import campaign_of, require_available, workspace_of
 from outreach.ledger.sending import singles
+from outreach.ledger.settling import verdicts
 from outreach.models.base import Page
-from outreach.models.call import Call, NewCall
+from outreach.models.call import Call, CallVerdict, NewCall, NewCallOutcome
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CallStatus
 from outreach.models.work import IdempotencyKey, WorkUnit
@@ -191,6 +192,54 @@ class Calls:
                 )
                 call = await self.get(call.workspace_id, call.id)
         return call
+
+    async def transcript(self, workspace_id: str, call_id: str) -> str | None:
+        """Return what was said in a call, a line a turn; None if its provider tells none, or it was erased.
+
+        Raises:
+            NotFound: The workspace has no such call.
+        """
+
+        def operation(tx: Transaction) -> str | None:
+            verdicts.call_of(tx, workspace_id, call_id)
+            return tx.calls.transcript(workspace_id, call_id)
+
+        return await self._context.storage.read(operation)
+
+    async def set_outcome(
+        self,
+        workspace_id: str,
+        call_id: str,
+        outcome: CallVerdict,
+        *,
+        summary: str | None = None,
+        actor: str = "library",
+    ) -> Call:
+        """Give an answered call that has ended its outcome, such as that of an analyser that needs minutes.
+
+        It replaces an unknown outcome, and one of the provider or the analyser that says what came of a talk; it is
+        final. In a campaign the contact's result and the counters follow, also when the campaign has ended; nobody is
+        called again. The same outcome once more changes nothing, so that a retry is safe.
+
+        Args:
+            workspace_id: The workspace.
+            call_id: The call.
+            outcome: What came of it.
+            summary: Replaces the call's summary; None keeps it.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such call.
+            InvalidRequest: The outcome is none of an answered call, or the summary is too long.
+            Conflict: Nobody answered, the call has not ended, its outcome is final, or its campaign was erased.
+        """
+        verdict = NewCallOutcome(outcome=outcome, summary=summary)
+        context = self._context
+        return await context.storage.write(
+            lambda tx: verdicts.set_outcome(
+                tx, verdicts.call_of(tx, workspace_id, call_id), verdict, now=context.now(), actor=actor
+            )
+        )
 
     async def failure(self, call: Call) -> ProviderFailure | None:
         """Return the provider's account of what went wrong with a call; None if nothing did."""

@@ -17,7 +17,7 @@ from outreach.core.vault import PreviousCredentials, Vault
 from outreach.errors import ConfigError, InvalidRequest, NotFound, Problem
 from outreach.ledger import provider_throttles
 from outreach.ledger.common import record_audit, workspace_of
-from outreach.models.account import Account, Provider, ProviderThrottle, StoredAccount
+from outreach.models.account import Account, CallbackCheck, Provider, ProviderThrottle, StoredAccount
 from outreach.models.base import Page
 from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
 from outreach.providers.connections import AccountConnections
@@ -28,6 +28,7 @@ from outreach.rules.texts import text_problem
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.tenants.account_rekeying import AccountRekeying
+from outreach.services.tenants.callback_checking import try_callback
 from outreach.storage.unit_of_work import Transaction
 
 _log = logging.getLogger(__name__)
@@ -247,6 +248,20 @@ class Accounts(AccountRekeying):
         if found.ok and self._connections.callback_url(account.id) is None:
             return AccountCheck(ok=True, message=f"{found.message} {_NO_ADDRESS}")
         return found
+
+    async def check_callback(self, workspace_id: str, account_id: str) -> CallbackCheck:
+        """Call an account's callback URL as its provider would, and find out whether that reaches this database.
+
+        The test goes through DNS and proxies, and changes nothing. It is signed as the provider signs, where the
+        account has the secret for that; elsewhere only the way is tested. Takes at most half a minute.
+
+        Raises:
+            NotFound: The workspace has no such account.
+            ConfigError: The key that encrypted it is missing, or its adapter or httpx is not installed here.
+        """
+        account = await self._context.storage.read(lambda tx: _account_of(tx, workspace_id, account_id))
+        adapter = self._context.adapters.adapter(account.provider)
+        return await try_callback(self._context, self._connections, account, adapter)
 
     async def throttled_until(self, workspace_id: str, provider: str) -> datetime | None:
         """Return until when the provider's throttle stops a workspace's messages and calls; None without one.

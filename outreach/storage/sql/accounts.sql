@@ -33,3 +33,45 @@ SELECT {provider_throttles} FROM provider_throttles
 WHERE until > :now AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
 ORDER BY until, workspace_id, provider
 LIMIT :limit
+
+-- accepted --
+-- How many messages some accounts of live workspaces had accepted in a time of each: in campaigns that run, in those that
+-- have ended since, and single ones. No more are counted of each than are asked for, in a bounded number of campaigns.
+SELECT {part:0} AS workspace_id, {part:1} AS provider, (
+    SELECT COUNT(*) FROM (
+        SELECT 1
+        FROM (
+            SELECT number FROM campaigns
+            WHERE workspace_id = {part:0} AND channel = 'sms' AND loading_until IS NULL
+                AND status IN ('active', 'paused') AND (carrier = {part:1} OR carrier IS NULL)
+            LIMIT :campaigns
+        ) AS running
+        JOIN dispatches ON dispatches.campaign_number = running.number
+        WHERE dispatches.created_at > {part:2} AND dispatches.created_at <= {part:3}
+            AND dispatches.state = 'accepted' AND dispatches.provider = {part:1}
+        LIMIT :limit
+    ) AS of_running
+) + (
+    SELECT COUNT(*) FROM (
+        SELECT 1
+        FROM (
+            SELECT number FROM campaigns
+            WHERE workspace_id = {part:0} AND completed_at IS NOT NULL AND erased_at IS NULL AND loading_until IS NULL
+                AND completed_at > {part:2} AND channel = 'sms' AND (carrier = {part:1} OR carrier IS NULL)
+            LIMIT :campaigns
+        ) AS ended
+        JOIN dispatches ON dispatches.campaign_number = ended.number
+        WHERE dispatches.created_at > {part:2} AND dispatches.created_at <= {part:3}
+            AND dispatches.state = 'accepted' AND dispatches.provider = {part:1}
+        LIMIT :limit
+    ) AS of_ended
+) + (
+    SELECT COUNT(*) FROM (
+        SELECT 1 FROM messages
+        WHERE workspace_id = {part:0} AND carrier = {part:1} AND provider_id IS NOT NULL
+            AND ended_at IS NOT NULL AND to_number <> '' AND ended_at > {part:2} AND ended_at <= {part:3}
+        LIMIT :limit
+    ) AS singles
+) AS accepted
+FROM {each_row:wanted}
+WHERE EXISTS (SELECT 1 FROM workspaces WHERE id = {part:0} AND mode = 'live' AND status = 'active')

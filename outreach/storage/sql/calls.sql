@@ -20,6 +20,17 @@ WHERE workspace_id = :workspace_id AND {same:provider_call_id|:provider_call_id}
 ORDER BY created_at DESC, id DESC
 LIMIT 1
 
+-- transcript --
+-- Not cached, because it is long.
+SELECT content FROM transcripts WHERE workspace_id = :workspace_id AND call_id = :call_id
+
+-- put_transcript --
+-- Events may come in any order, and an early one may have a part.
+INSERT INTO transcripts (call_id, workspace_id, campaign_number, position, content)
+VALUES (:call_id, :workspace_id, :number, :position, :content)
+ON CONFLICT (call_id) DO UPDATE SET content = excluded.content
+WHERE length(excluded.content) > length(transcripts.content)
+
 -- open_of_agent --
 -- The condition on the status is that of the index `calls_open`, word for word.
 SELECT {calls} FROM calls
@@ -38,3 +49,10 @@ WHERE workspace_id = :workspace_id
     AND status NOT IN ('completed', 'busy', 'no-answer', 'failed', 'canceled', 'unconfirmed')
 ORDER BY created_at, id
 LIMIT 1
+
+-- to_person --
+-- A number's calls, newest first.
+SELECT {calls} FROM calls INDEXED BY calls_to_number
+WHERE workspace_id = :workspace_id AND to_number = :phone AND (created_at, id) < (:after_at, :after_id)
+ORDER BY created_at DESC, id DESC
+LIMIT :limit

@@ -56,6 +56,17 @@ SELECT {dispatches} FROM dispatches
 WHERE message_id = :message_id AND workspace_id = :workspace_id
 ORDER BY created_at, id
 
+-- to_person --
+-- A number's messages of campaigns, newest first.
+SELECT {dispatches} FROM dispatches INDEXED BY dispatches_to_number
+WHERE to_number = :phone
+    AND workspace_id = :workspace_id
+    AND channel = 'sms'
+    AND campaign_number IS NOT NULL
+    AND (created_at, id) < (:after_at, :after_id)
+ORDER BY created_at DESC, id DESC
+LIMIT :limit
+
 -- sent_to --
 -- The latest contacts of a number, over all campaigns of a workspace.
 SELECT created_at, state = 'dispatching' FROM dispatches INDEXED BY dispatches_to_number
@@ -68,6 +79,22 @@ WHERE workspace_id = :workspace_id
         SELECT 1 FROM messages WHERE messages.id = dispatches.message_id AND messages.purpose <> 'message'
     )
 ORDER BY created_at
+
+-- contacted --
+-- For the lists of new campaigns: one search in the index for each number, with the conditions of `sent_to`.
+SELECT wanted.value AS phone FROM {each:phones}
+WHERE EXISTS (
+    SELECT 1 FROM dispatches INDEXED BY dispatches_to_number
+    WHERE workspace_id = :workspace_id
+        AND to_number = wanted.value
+        AND created_at > :since
+        AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        AND coalesce(reason, '') <> 'rate_limited'
+        AND NOT EXISTS (
+            SELECT 1 FROM messages WHERE messages.id = dispatches.message_id AND messages.purpose <> 'message'
+        )
+    {apart}
+)
 
 -- dialled --
 -- The spelling of a number that a workspace used last.

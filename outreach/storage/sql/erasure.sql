@@ -63,6 +63,11 @@ UPDATE calls SET
     error = CASE WHEN {private:error} THEN NULL ELSE error END
 WHERE campaign_number = :number AND campaign_number IS NOT NULL AND position BETWEEN :first AND :last
 
+-- transcripts --
+-- What was said in them.
+DELETE FROM transcripts
+WHERE campaign_number = :number AND campaign_number IS NOT NULL AND position BETWEEN :first AND :last
+
 -- due_campaign --
 -- The oldest that has ended before the retention of its workspace, and has nothing open.
 SELECT campaigns.workspace_id, campaigns.id
@@ -124,6 +129,10 @@ UPDATE calls SET
     summary = NULL,
     error = CASE WHEN {private:error} THEN NULL ELSE error END
 WHERE workspace_id = :workspace_id AND id {in} {values:ids} {end}
+
+-- transcripts_of_calls --
+-- What was said in calls.
+DELETE FROM transcripts WHERE workspace_id = :workspace_id AND call_id {in} {values:ids} {end}
 
 -- dispatches_of_calls --
 -- Their requests.
@@ -204,7 +213,7 @@ WHERE campaigns.workspace_id = :workspace_id AND campaigns.loading_until IS NULL
 LIMIT :limit
 
 -- messages_of_person --
--- Asked once, by an operator: all messages are read.
+-- By the index of numbers, as calls are.
 SELECT id, ended_at IS NULL FROM messages WHERE workspace_id = :workspace_id AND to_number = :phone LIMIT :limit
 
 -- calls_of_person --
@@ -215,7 +224,7 @@ WHERE workspace_id = :workspace_id AND to_number = :phone
 LIMIT :limit
 
 -- answers_of_person --
--- The same for the answers that idempotency keys repeat.
+-- Asked once, by an operator: all answers that idempotency keys repeat are read.
 SELECT operation, key FROM idempotency_keys
 WHERE workspace_id = :workspace_id AND {has_digits:answer}
 LIMIT :limit

@@ -39,3 +39,10 @@ WHERE workspace_id = :workspace_id AND from_number = :phone AND keyword = :keywo
 -- The same of what a person has to read; read for each START.
 SELECT max(written_at) FROM inbound_messages INDEXED BY inbound_messages_by_sender
 WHERE workspace_id = :workspace_id AND from_number = :phone AND unclear = 1
+
+-- from_person --
+-- What a number wrote, newest first.
+SELECT {inbound_messages} FROM inbound_messages INDEXED BY inbound_messages_by_sender
+WHERE workspace_id = :workspace_id AND from_number = :phone AND (received_at, id) < (:after_at, :after_id)
+ORDER BY received_at DESC, id DESC
+LIMIT :limit

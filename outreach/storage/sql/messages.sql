@@ -12,3 +12,10 @@ LIMIT :limit
 SELECT max(created_at) FROM messages
 WHERE workspace_id = :workspace_id AND to_number = :phone AND purpose = :purpose AND purpose <> 'message'
     AND (:until::text IS NULL OR created_at <= :until::text)
+
+-- to_person --
+-- A number's single messages, newest first. The other index of numbers holds the replies alone.
+SELECT {messages} FROM messages INDEXED BY messages_to_number
+WHERE workspace_id = :workspace_id AND to_number = :phone AND (created_at, id) < (:after_at, :after_id)
+ORDER BY created_at DESC, id DESC
+LIMIT :limit

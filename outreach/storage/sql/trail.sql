@@ -34,6 +34,16 @@ WHERE workspace_id = :workspace_id AND phone = :phone
 ORDER BY number DESC
 LIMIT :limit
 
+-- opt_outs_of_person --
+-- When a number came onto the register and left it, newest first; its replies are among the inbound messages.
+SELECT {trail} FROM trail INDEXED BY trail_of_number
+WHERE workspace_id = :workspace_id
+    AND phone = :phone
+    AND what IN ('opted_out', 'opted_in')
+    AND (at, number) < (:after_at, :after_number)
+ORDER BY at DESC, number DESC
+LIMIT :limit
+
 -- between --
 -- A range of the key, as long as its reader asks for, even if little of it is the workspace's.
 SELECT {trail} FROM trail

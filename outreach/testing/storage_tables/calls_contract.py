@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import attrs
@@ -74,10 +75,28 @@ class CallsContract(ContractBase):
             dialed_at=moment,
             answered_at=moment + TICK,
             ended_at=moment + 2 * TICK,
+            cost=Decimal("0.1400"),
+            cost_currency="USD",
+            judged_at=moment + 3 * TICK,
         )
         await storage.write(lambda tx: tx.calls.insert(call))
         await storage.write(lambda tx: tx.calls.update(changed))
         assert await storage.read(lambda tx: tx.calls.get(THIS_WORKSPACE, call.id)) == changed
+
+    @awkward_texts
+    async def test_a_transcript_is_the_longest_that_was_stored(self, storage: Storage, text: str) -> None:
+        """Of this workspace's call alone, in a campaign or not."""
+        campaign = await given_recipients(storage, 1)
+        agent_id = await given_agent(storage)
+        calls = [make_call(agent_id=agent_id), make_call(agent_id=agent_id, campaign_id=campaign.id, position=0)]
+        for call in calls:
+            await storage.write(lambda tx, call=call: tx.calls.insert(call))  # type: ignore[misc]
+            for content in (text, text + text, text):
+                await storage.write(
+                    lambda tx, call=call, content=content: tx.calls.put_transcript(call, content)  # type: ignore[misc]
+                )
+            assert await storage.read(lambda tx, call=call: tx.calls.transcript(THIS_WORKSPACE, call.id)) == text + text  # type: ignore[misc]
+            assert await storage.read(lambda tx, call=call: tx.calls.transcript(OTHER_WORKSPACE, call.id)) is None  # type: ignore[misc]
 
     async def test_variables_are_nobody_elses_to_change(self, storage: Storage) -> None:
         """They are copied when they are written and when they are read."""

@@ -62,6 +62,7 @@ class CampaignsContract(ContractBase):
             flow_id=flow.id,
             carrier=None,
             from_number=None,
+            replace_characters=True,
             holidays=HolidayCalendar(
                 country=None, holidays=(make_holidays().holidays[0], Holiday(date=NOW.date(), name=text, enabled=False))
             ),

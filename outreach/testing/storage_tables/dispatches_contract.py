@@ -473,6 +473,37 @@ class DispatchesContract(ContractBase):
         sent = await storage.read(lambda tx: tx.dispatches.sent_to(THIS_WORKSPACE, "+1", since=NOW))
         assert [one.at for one in sent] == wanted
 
+    async def test_who_was_contacted_is_read_for_many_numbers(self, storage: Storage) -> None:
+        """After the moment and in the workspace, by the requests that `sent_to` returns; any spelling of a number."""
+        campaign = await given_recipients(storage, len(DispatchState) + 1)
+        phones = {f"+141555501{position:02}": state for position, state in enumerate(DispatchState)}
+        for position, (phone, state) in enumerate(phones.items()):
+            place: dict[str, Any] = {"campaign_id": campaign.id, "position": position}
+            await write(storage, make_dispatch(**place, to=phone, state=state, created_at=NOW + TICK))
+        limited = {"state": DispatchState.REFUSED, "reason": "rate_limited", "created_at": NOW + TICK}
+        answer = await given_message(storage, purpose="help")
+        theirs = await given_message(storage, workspace_id=OTHER_WORKSPACE)
+        await write(
+            storage,
+            make_dispatch(campaign_id=campaign.id, position=len(DispatchState), to="+14155550190", **limited),
+            make_dispatch(to="+14155550191", message_id=answer, created_at=NOW + TICK),
+            make_dispatch(to="+14155550192", workspace_id=OTHER_WORKSPACE, message_id=theirs, created_at=NOW + TICK),
+            make_dispatch(to="+14155550193", message_id=await given_message(storage), created_at=NOW),
+            make_dispatch(to="+5215512345678", message_id=await given_message(storage), created_at=NOW + TICK),
+        )
+        asked = [*phones, *(f"+1415555019{last}" for last in range(4)), "+525512345678"]
+        found = await storage.read(lambda tx: tx.dispatches.contacted(THIS_WORKSPACE, asked, since=NOW))
+
+        def sent_to(tx: Transaction) -> set[str]:
+            return {
+                phone
+                for phone in asked
+                if any(one.at > NOW for one in tx.dispatches.sent_to(THIS_WORKSPACE, phone, since=NOW))
+            }
+
+        assert found == await storage.read(sent_to)
+        assert {"+525512345678"} == found - phones.keys()
+
     async def test_recent_ones_are_those_of_a_campaign_that_have_an_outcome(self, storage: Storage) -> None:
         """Newest first, of one moment the last written; created since then, at most `limit`, none `dispatching`."""
         ours, other = await given_recipients(storage, 9), await given_recipients(storage, 1)

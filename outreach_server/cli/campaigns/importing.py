@@ -1,9 +1,9 @@
-"""`campaigns import`: creates a campaign from a spreadsheet or a CSV file."""
+"""`campaigns import`: creates a campaign from spreadsheets or CSV files."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, BinaryIO, Final, TextIO
 
@@ -13,10 +13,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
 from outreach.http import to_json, write_preflight
-from outreach.models import Preflight, PreparedRecipient
+from outreach.models import LeaveOut, PlaceholderProblem, Preflight, PreparedRecipient
 from outreach.server_support import Field, holiday_parts, is_blank
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
+from outreach_server.cli.campaigns.audience import LEAVE_OUT_OPTIONS, audience_document, leave_out_of, show_audience
 from outreach_server.cli.campaigns.options import OPTIONS, CampaignOptions
 from outreach_server.cli.campaigns.preflight import show_preflight
 from outreach_server.cli.durations import time_text
@@ -52,8 +53,9 @@ Chunk = list[PreparedRecipient]
 
 @click.command("import", cls=Command)
 @click.argument("workspace_id", type=WORKSPACE)
-@click.argument("file", metavar="FILE", type=click.File("rb"))
+@click.argument("files", metavar="FILE...", type=click.File("rb"), nargs=-1, required=True)
 @options(*OPTIONS)
+@options(*LEAVE_OUT_OPTIONS)
 @click.option(
     "--map",
     "mapped",
@@ -72,7 +74,7 @@ def import_(
     ctx: click.Context,
     /,
     workspace_id: str,
-    file: BinaryIO,
+    files: Sequence[BinaryIO],
     mapped: Sequence[tuple[Field, str]],
     region: str | None,
     sheet: str | None,
@@ -81,14 +83,17 @@ def import_(
     rejects_file: TextIO | None,
     dry_run: bool,
     contact: str | None,
+    left_out_campaigns: Sequence[str],
+    left_out_days: int | None,
     **given: Any,
 ) -> None:
-    """Load a campaign from an XLSX or CSV file; nothing is sent before it is started.
+    """Load a campaign from XLSX or CSV files; nothing is sent before it is started.
 
     It sends messages (--message, or --flow), or places calls (--channel call --agent AGENT).
 
     The first line names the columns. Phone number, first and last name, email and company are recognised by their usual
-    names in many languages, in any case; every other column is a variable of that name. - is stdin.
+    names in many languages, in any case; every other column is a variable of that name. - is stdin. Several files are
+    one list, in their order. How many of it are in other campaigns is shown.
 
     What spreadsheets do to numbers is corrected where no digit is lost. Rows with a missing or invalid number and
     malformed rows are reported and not loaded (over HTTP an invalid number is loaded, and skipped). Numbers on the
@@ -101,37 +106,47 @@ def import_(
         raise click.UsageError("--contact is for a --dry-run.")
     if len(dict(mapped)) < len(mapped):
         raise click.UsageError("--map names a field twice.")
-    size = _size(file)
-    with (
-        Rejects(rejects_file) as rejects,
-        open_table(file, name=name_of(file), encoding=encoding, delimiter=delimiter, sheet=sheet) as table,
-    ):
-        contacts = ContactFile.open(table, mapped=dict(mapped))
-        contacts.numbers.region = region
-        with _progress(size) as progress:
-            one = _Import(
+    with Rejects(rejects_file) as rejects, ExitStack() as opened:
+        tables = [
+            opened.enter_context(
+                open_table(file, name=name_of(file), encoding=encoding, delimiter=delimiter, sheet=sheet)
+            )
+            for file in files
+        ]
+        lists = [ContactFile.open(table, mapped=dict(mapped)) for table in tables]
+        if rejects_file is not None and len({one.columns.headers for one in lists}) > 1:
+            raise click.UsageError("--rejects needs files with the same columns. Import the others on their own.")
+        for one in lists:
+            one.numbers.region = region
+        with _progress(_sizes(files)) as progress:
+            wanted_import = _Import(
                 workspace_id=workspace_id,
                 wanted=wanted,
-                contacts=contacts,
+                leave_out=leave_out_of(left_out_campaigns, left_out_days),
+                lists=lists,
                 rejects=rejects,
                 rejects_file=rejects_file,
-                advance=lambda: progress(table.position()),
+                advance=lambda: progress(sum(table.position() for table in tables)),
             )
-            show = with_engine((lambda engine: one.preview(engine, contact)) if dry_run else one.load)
+            show = with_engine(
+                (lambda engine: wanted_import.preview(engine, contact)) if dry_run else wanted_import.load
+            )
         show()
 
 
 @attrs.frozen(kw_only=True)
 class _Import:
-    """An import of a file.
+    """An import of files.
 
     Attributes:
-        advance: Called when more of the file has been read.
+        lists: The files, in their order.
+        advance: Called when more of the files has been read.
     """
 
     workspace_id: str
     wanted: CampaignOptions
-    contacts: ContactFile
+    leave_out: LeaveOut
+    lists: Sequence[ContactFile]
     rejects: Rejects
     rejects_file: TextIO | None
     advance: Callable[[], None]
@@ -139,14 +154,15 @@ class _Import:
     async def load(self, engine: Outreach) -> Callable[[], None]:
         """Create the campaign, and return what shows it."""
         new, stream = await self._read(engine)
-        _show_columns(self.contacts)
+        self._show_columns()
         stream, unsendable = await _check_text(engine, self.workspace_id, new, stream)
         if unsendable is not None:
             raise unsendable
+        more: dict[str, Any] = {"leave_out": self.leave_out, "actor": actor()}
         if isinstance(new, NewSmsCampaign):
-            made = await engine.campaigns.create_sms(self.workspace_id, new, stream, actor=actor())
+            made = await engine.campaigns.create_sms(self.workspace_id, new, stream, **more)
         else:
-            made = await engine.campaigns.create_call(self.workspace_id, new, stream, actor=actor())
+            made = await engine.campaigns.create_call(self.workspace_id, new, stream, **more)
         groups = await engine.campaigns.count_recipients(self.workspace_id, made.campaign.id)
         return partial(self._show_made, made, sum(group.count for group in groups if group.reason == "duplicate"))
 
@@ -154,26 +170,36 @@ class _Import:
         """Return what shows what the import would do, and raises the error that it would end with."""
         new, stream = await self._read(engine)
         stream, unsendable = await _check_text(engine, self.workspace_id, new, stream)
-        found = await engine.campaigns.preflight_new(self.workspace_id, new, stream, contact=contact)
+        found = await engine.campaigns.preflight_new(
+            self.workspace_id, new, stream, leave_out=self.leave_out, contact=contact
+        )
         return partial(self._show_preview, found, contact, unsendable)
 
     async def _read(self, engine: Outreach) -> tuple[NewSmsCampaign | NewCallCampaign, AsyncIterator[Chunk]]:
         """Return the campaign that is wanted, and its contacts as they are read."""
-        contacts = self.contacts
         workspace = await engine.workspaces.get(self.workspace_id)
-        contacts.numbers.region = contacts.numbers.region or workspace.default_region
-        new = attrs.evolve(await self.wanted.campaign(engine, workspace), csv_column_headers=contacts.columns.headers)
-        contacts.use_texts(*await texts_of(engine, self.workspace_id, new))
-        chunks = contacts.chunks(self.rejects)
+        headers = tuple(dict.fromkeys(header for contacts in self.lists for header in contacts.columns.headers))
+        new = attrs.evolve(await self.wanted.campaign(engine, workspace), csv_column_headers=headers)
+        texts = await texts_of(engine, self.workspace_id, new)
+        for contacts in self.lists:
+            contacts.numbers.region = contacts.numbers.region or workspace.default_region
+            contacts.use_texts(*texts)
+        chunks = self._chunks()
         with interruptions.reading():
             first = next(chunks, None)
         if first is None:
             # Checked before anything is created, so that nothing has to be undone.
-            _show_columns(contacts)
+            self._show_columns()
             show_rejects(self.rejects, hint="--rejects FILE.csv writes all of them")
-            none = "The only row cannot" if contacts.rows == 1 else f"None of the {contacts.rows:,} rows can"
+            none = "The only row cannot" if self._rows == 1 else f"None of the {self._rows:,} rows can"
             raise click.ClickException(f"{none} be loaded. Nothing was created.")
         return new, self._stream(first, chunks)
+
+    def _chunks(self) -> Iterator[Chunk]:
+        for contacts in self.lists:
+            if len(self.lists) > 1:
+                self.rejects.source = contacts.table.name
+            yield from contacts.chunks(self.rejects)
 
     async def _stream(self, first: Chunk, rest: Iterator[Chunk]) -> AsyncIterator[Chunk]:
         yield first
@@ -181,77 +207,116 @@ class _Import:
             self.advance()
             yield chunk
 
+    @property
+    def _rows(self) -> int:
+        return sum(contacts.rows for contacts in self.lists)
+
+    def _problems(self) -> list[PlaceholderProblem]:
+        return [problem for contacts in self.lists for problem in contacts.tally.problems()]
+
+    def _warnings(self, *, sms: bool) -> list[str]:
+        return [warning for contacts in self.lists for warning in self._told(contacts, contacts.warnings(sms=sms))]
+
+    def _told(self, contacts: ContactFile, texts: Iterable[str]) -> list[str]:
+        """Return hints on a file, with its name if there are several."""
+        return [text if len(self.lists) == 1 else f"{contacts.table.name}: {text}" for text in texts]
+
+    def _number_warnings(self, *, sms: bool) -> list[str]:
+        return [text for contacts in self.lists for text in self._told(contacts, contacts.numbers.warnings(sms=sms))]
+
+    def _document(self) -> Mapping[str, Any]:
+        """Return what was made of the file, or of each if there are several."""
+        rows = {"rows": self._rows, "rejected_count": self.rejects.count}
+        if len(self.lists) == 1:
+            return {**list_document(self.lists[0]), **rows}
+        files = [
+            {
+                "file": contacts.table.name,
+                "rows": contacts.rows,
+                "rejected_count": contacts.rows - contacts.loaded,
+                **list_document(contacts),
+            }
+            for contacts in self.lists
+        ]
+        return {"files": files, **rows}
+
     def _show_preview(self, found: Preflight, contact: str | None, unsendable: click.ClickException | None) -> None:
         """Show what the import would do; raise the error that it would end with."""
-        contacts, rejects = self.contacts, self.rejects
+        rejects, sms = self.rejects, found.channel == "sms"
         if state().as_json:
-            counts = {"rows": contacts.rows, "rejected_count": rejects.count}
             document = {
-                "number_warnings": contacts.numbers.warnings(sms=found.channel == "sms"),
+                "number_warnings": self._number_warnings(sms=sms),
                 "dry_run": True,
                 **write_preflight(found),
-                **list_document(contacts),
-                **counts,
+                **self._document(),
             }
             echo_json_with(document, "rejected", rejects.items())
             if unsendable is not None:
                 raise unsendable
             return
-        show_warnings(contacts.warnings(sms=found.channel == "sms"))
-        _show_columns(contacts)
+        show_warnings(self._warnings(sms=sms))
+        self._show_columns()
         show_preflight(found, self.wanted.zone, contact)
         self._show_rows()
+        show_audience(found.audience, self.leave_out.contacted_within_days)
         if unsendable is not None:
             raise unsendable
         left_out = {one.rule: one.count for one in found.left_out}
         opted_out, duplicates = left_out.get("opted_out", 0), left_out.get("duplicate", 0)
-        said = f"Of {amount(contacts.rows, 'row')} {contacts.rows - rejects.count - opted_out:,} would be loaded"
+        elsewhere = found.audience.left_out if found.audience is not None else 0
+        loaded = self._rows - rejects.count - opted_out - elsewhere
+        said = f"Of {amount(self._rows, 'row')} {loaded:,} would be loaded"
         if duplicates:
             said += f", {duplicates:,} of them {'a duplicate' if duplicates == 1 else 'duplicates'}"
         if opted_out:
             said += f"; {opted_out:,} {'has' if opted_out == 1 else 'have'} opted out"
+        if elsewhere:
+            said += f"; {elsewhere:,} would be left out"
         note(f"\n{said}. Nothing was created.")
 
     def _show_made(self, made: CampaignCreated, duplicates: int) -> None:
-        """Show the campaign; `duplicates` are contacts whose number occurs earlier in the file."""
-        contacts, rejects, campaign = self.contacts, self.rejects, made.campaign
-        counts = {
-            "missing": to_json(made.missing),
-            "unknown_placeholders": list(made.unknown_placeholders),
-            "placeholder_problems": to_json(contacts.tally.problems()),
-            "text_warnings": to_json(made.text_warnings),
-            "sms_opted_out_excluded": made.opted_out_excluded,
-            "duplicates": duplicates,
-            "rows": contacts.rows,
-            **list_document(contacts),
-            "rejected_count": rejects.count,
-        }
+        """Show the campaign; `duplicates` are contacts whose number occurs earlier in the files."""
+        rejects, campaign = self.rejects, made.campaign
+        sms = campaign.channel == "sms"
         if state().as_json:
-            warnings = contacts.numbers.warnings(sms=campaign.channel == "sms")
-            echo_json_with(
-                {"number_warnings": warnings, **documents.campaign(campaign), **counts}, "rejected", rejects.items()
-            )
+            counts = {
+                "missing": to_json(made.missing),
+                "unknown_placeholders": list(made.unknown_placeholders),
+                "placeholder_problems": to_json(self._problems()),
+                "text_warnings": to_json(made.text_warnings),
+                "sms_opted_out_excluded": made.opted_out_excluded,
+                "duplicates": duplicates,
+                **audience_document(made.audience),
+            }
+            warnings = {"number_warnings": self._number_warnings(sms=sms)}
+            document = {**warnings, **documents.campaign(campaign), **counts, **self._document()}
+            echo_json_with(document, "rejected", rejects.items())
             return
-        show_warnings(contacts.warnings(sms=campaign.channel == "sms"))
+        show_warnings(self._warnings(sms=sms))
         document = {
             "id": campaign.id,
             "name": campaign.name,
             "status": campaign.status,
-            "rows": contacts.rows,
+            "rows": self._rows,
             "loaded": campaign.counters.total,
             "of them duplicates": duplicates,
             "left out, opted out": made.opted_out_excluded,
             "rejected": rejects.count,
         }
+        if made.audience is not None and made.audience.left_out:
+            document["left out, in other campaigns or contacted"] = made.audience.left_out
         times = {"starts": campaign.scheduled_start_at, "expires": campaign.scheduled_expires_at}
         document |= {name: time_text(at, campaign.timezone) for name, at in times.items() if at is not None}
         console().print(fields(document))
         self._show_rows()
+        show_audience(made.audience, self.leave_out.contacted_within_days)
         if made.unknown_placeholders:
             note(explain_placeholders(made.unknown_placeholders, campaign))
-        counted = amount(contacts.loaded, "row")
-        for line in explain_values(contacts.tally.problems(), counted, unknown=made.unknown_placeholders):
-            note(line)
+        for contacts in self.lists:
+            counted = amount(contacts.loaded, "row")
+            lines = explain_values(contacts.tally.problems(), counted, unknown=made.unknown_placeholders)
+            for line in self._told(contacts, lines):
+                note(line)
         for warning in made.text_warnings:
             note(warning.message)
         if (parts := _parts_left_out(campaign)) is not None:
@@ -261,12 +326,19 @@ class _Import:
         else:
             note(f"Start it with: outreach-server campaigns start {campaign.id}")
 
+    def _show_columns(self) -> None:
+        for contacts in self.lists:
+            _show_columns(contacts)
+
     def _show_rows(self) -> None:
-        contacts, rejects, rejects_file = self.contacts, self.rejects, self.rejects_file
-        for text in contacts.table.unread():
-            note(text)
-        show_numbers(contacts.numbers)
-        show_other_columns(contacts)
+        rejects, rejects_file = self.rejects, self.rejects_file
+        for contacts in self.lists:
+            for text in self._told(contacts, contacts.table.unread()):
+                note(text)
+            if len(self.lists) > 1:
+                note(f"{contacts.table.name}: {amount(contacts.rows, 'row')}, {contacts.loaded:,} read")
+            show_numbers(contacts.numbers)
+            show_other_columns(contacts)
         if rejects.count:
             note("These rows are not loaded:")
             where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
@@ -314,6 +386,12 @@ def _show_columns(contacts: ContactFile) -> None:
     if not state().as_json:
         note(f"{table.name}: {table.described}")
         console(stderr=True).print(mapping_table(contacts))
+
+
+def _sizes(files: Sequence[BinaryIO]) -> int | None:
+    """Return the size of all files in bytes; None if that of one is unknown."""
+    sizes = [_size(file) for file in files]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
 def _size(file: BinaryIO) -> int | None:

@@ -19,7 +19,7 @@ from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, OneOf, integ
 
 CONCURRENCY: Final = 10
 
-_SMS_ONLY: Final = {"message", "flow_id", "from_number", "carrier", "rate"}
+_SMS_ONLY: Final = {"message", "flow_id", "from_number", "carrier", "rate", "replace_characters"}
 _CALLS_ONLY: Final = {
     *("agent_id", "trunk_id", "caller_ids", "double_dial", "ivr", "call_screen", "retry_voicemail"),
     "batch_concurrency",
@@ -42,6 +42,9 @@ OPTIONS: Final = (
         default=60,
         show_default=True,
         help="Messages a minute.",
+    ),
+    click.option(
+        "--replace-characters", is_flag=True, help="Send curly quotes, dashes and the like in plain characters."
     ),
     click.option("--agent", "agent_id", type=AGENT, help="Calls: the agent that places them."),
     click.option("--trunk", "trunk_id", type=TRUNK, help="Calls: the SIP trunk to use."),
@@ -78,6 +81,7 @@ class CampaignOptions:
     from_number: str | None
     carrier: CarrierName | None
     rate: int
+    replace_characters: bool
     agent_id: str | None
     trunk_id: str | None
     caller_ids: Sequence[str]
@@ -136,6 +140,7 @@ class CampaignOptions:
             carrier=self.carrier or await carrier_of(engine, workspace, self.from_number),
             from_number=self.from_number,
             rate_per_minute=self.rate,
+            replace_characters=self.replace_characters,
         )
 
     @property

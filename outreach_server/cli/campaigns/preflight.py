@@ -69,6 +69,7 @@ def show_preflight(found: Preflight, zone: str, contact: str | None = None) -> N
         ]
         out.print(listing(later, ("rule", "contacts", "why", "from", "to", "such as"), zone))
     _show_characters(found)
+    _show_replacement(found)
     if found.samples:
         click.echo("\nTexts:" if found.channel == "sms" else "\nVariables:")
         for one in found.samples:
@@ -125,6 +126,24 @@ def _show_characters(found: Preflight) -> None:
         for one in encodings.characters
     ]
     console().print(listing(rows, ("character", "name", "messages", "replace with", "saves")))
+
+
+def _show_replacement(found: Preflight) -> None:
+    """Print what the switch changes, or what it would save; of each text the lines that differ."""
+    replacement = found.replacement
+    texts, saves = amount(replacement.messages, "text"), amount(replacement.saves, "segment")
+    if replacement.enabled and replacement.messages:
+        contacts = amount(replacement.contacts, "contact")
+        click.echo(f"\nCharacters are replaced in {texts} of {contacts}, which saves {saves}:")
+    elif replacement.saves:
+        click.echo(f"\nWith --replace-characters, {texts} would be in plain characters, which saves {saves}:")
+    else:
+        return
+    for one in replacement.examples:
+        click.echo(f"  {cell(one.phone_number)}")
+        for before, after in zip(one.before.splitlines(), one.after.splitlines(), strict=False):
+            if before != after:
+                click.echo(f"    - {cell(before)}\n    + {cell(after)}")
 
 
 def _show_contact(one: ContactPreview, zone: str) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 import click
 
 from outreach import Call, Dispatch, Outreach
-from outreach.http import to_json, write_call
-from outreach.models import ProviderFailure
+from outreach.http import to_json, write_call_details, write_managed_call
+from outreach.models import CallVerdict, ProviderFailure
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.campaigns import explained
@@ -55,7 +56,7 @@ def list_inbound(workspace_id: str, unclear: bool, limit: int) -> None:
 
 @click.group(cls=Group)
 def calls() -> None:
-    """Show calls."""
+    """Show calls, and judge them."""
 
 
 @calls.command("show")
@@ -63,12 +64,27 @@ def calls() -> None:
 def show_call(call_id: str) -> None:
     """Show a call; for a failed one, what the provider said, what it means and what to do."""
 
-    async def work(engine: Outreach) -> tuple[Call, ProviderFailure | None]:
+    async def work(engine: Outreach) -> tuple[Call, str | None, ProviderFailure | None]:
         call = await engine.calls.get_anywhere(call_id)
-        return call, await engine.calls.failure(call)
+        said = await engine.calls.transcript(call.workspace_id, call.id)
+        return call, said, await engine.calls.failure(call)
 
-    call, failed = with_engine(work)
-    explained.show_with(write_call(call), failed)
+    call, said, failed = with_engine(work)
+    explained.show_with(write_call_details(call, said), failed)
+
+
+@calls.command("set-outcome")
+@click.argument("call_id", type=CALL)
+@click.argument("outcome", type=click.Choice(get_args(CallVerdict)))
+@click.option("--summary", help="Replaces the call's summary.")
+def set_outcome(call_id: str, outcome: CallVerdict, summary: str | None) -> None:
+    """Give an answered call that has ended its outcome. It is final; the campaign's figures follow."""
+
+    async def work(engine: Outreach) -> Call:
+        workspace_id = (await engine.calls.get_anywhere(call_id)).workspace_id
+        return await engine.calls.set_outcome(workspace_id, call_id, outcome, summary=summary, actor=actor())
+
+    show(write_managed_call(with_engine(work)))
 
 
 @click.group(cls=Group)

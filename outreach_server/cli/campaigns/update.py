@@ -33,6 +33,11 @@ from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, changed, 
 @click.option(
     "--rate", "rate_per_minute", type=integer_of(CampaignUpdate, "rate_per_minute"), help="Messages a minute."
 )
+@click.option(
+    "--replace-characters/--no-replace-characters",
+    default=None,
+    help="Whether curly quotes, dashes and the like are sent in plain characters.",
+)
 @click.option("--flow", "flow_id", type=FLOW, help="The automation flow that drives it.")
 @click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
 @click.option("--batch-concurrency", type=integer_of(CampaignUpdate, "batch_concurrency"), help="Calls at a time.")

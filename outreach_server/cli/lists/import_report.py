@@ -90,4 +90,5 @@ def show_rejects(rejects: Rejects, *, hint: str) -> None:
             return
         rejected: dict[str, Any] = orjson.loads(item)
         place = f", column {cell(rejected['column'])}" if rejected["column"] else ""
-        click.echo(f"  row {rejected['row']}{place}: {cell(rejected['message'])}", err=True)
+        source = f"{cell(rejected['file'])}, " if "file" in rejected else ""
+        click.echo(f"  {source}row {rejected['row']}{place}: {cell(rejected['message'])}", err=True)

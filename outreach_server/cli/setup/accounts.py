@@ -11,7 +11,7 @@ import click
 
 from outreach import EngineConfig, Outreach, Workspace
 from outreach.http import to_json
-from outreach.models import Account, RekeyResult
+from outreach.models import Account, CallbackCheck, RekeyResult
 from outreach.protocols import AccountCheck, CredentialField
 from outreach.server_support import PUBLIC_URL_VARIABLE
 from outreach_server.cli import interruptions
@@ -142,8 +142,16 @@ def list_(workspace_id: str) -> None:
 
 @accounts.command("check")
 @click.argument("account_id", type=ACCOUNT)
-def check(account_id: str) -> None:
+@click.option(
+    "--callback",
+    is_flag=True,
+    help="Test the callback URL instead: call it as the provider would, and see whether that reaches this database.",
+)
+def check(account_id: str, callback: bool) -> None:
     """Test an account with a harmless request, and say what is wrong; exits with 1 if something is."""
+    if callback:
+        _check_callback(account_id)
+        return
 
     async def work(engine: Outreach) -> tuple[Account, AccountCheck, Workspace]:
         account = await engine.accounts.get_anywhere(account_id)
@@ -160,6 +168,20 @@ def check(account_id: str) -> None:
         if until is not None:
             note(throttle_text(account.workspace_id, account.provider, until))
         note_sandbox(workspace)
+    if not found.ok:
+        sys.exit(1)
+
+
+def _check_callback(account_id: str) -> None:
+    async def work(engine: Outreach) -> CallbackCheck:
+        account = await engine.accounts.get_anywhere(account_id)
+        return await engine.accounts.check_callback(account.workspace_id, account_id)
+
+    found = with_engine(work)
+    if state().as_json:
+        echo_json({"account_id": account_id, **to_json(found)})
+    else:
+        click.echo(found.message, err=not found.ok)
     if not found.ok:
         sys.exit(1)
 

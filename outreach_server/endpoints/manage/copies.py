@@ -27,13 +27,18 @@ class CloneCampaign(HTTPEndpoint):
         workspace = await admit(request, "cloneCampaign")
         engine = server_of(request).engine
         campaign_id = path_id(request, "campaign")
-        name, body = await read_optional_body(request, read_campaign_clone, default=read_campaign_clone({}))
+        clone, body = await read_optional_body(request, read_campaign_clone, default=read_campaign_clone({}))
         try:
             return await answer_once(
                 body,
                 "cloneCampaign",
                 lambda key: engine.campaigns.clone(
-                    workspace.id, campaign_id, name=name, idempotency_key=key, actor=ACTOR
+                    workspace.id,
+                    campaign_id,
+                    name=clone.name,
+                    leave_out=clone.leave_out,
+                    idempotency_key=key,
+                    actor=ACTOR,
                 ),
                 lambda made: write_campaign_copy(made, now=engine.now()),
             )

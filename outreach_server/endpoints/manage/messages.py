@@ -6,11 +6,11 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach.http import write_call, write_inbound_message, write_sms
+from outreach.http import read_call_verdict, write_call_details, write_inbound_message, write_managed_call, write_sms
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.strict_query import flag, identifier, words
 from outreach_server.context import server_of
-from outreach_server.endpoints.manage.common import admit, page_response, path_id, read_page
+from outreach_server.endpoints.manage.common import ACTOR, admit, page_response, path_id, read_body, read_page
 from outreach_server.replies import json_response
 
 
@@ -33,7 +33,31 @@ class ManagedCalls(HTTPEndpoint):
         workspace = await authenticate_request(request, "listCalls")
         query = read_page(request, campaign_id=identifier, after=words)
         found = await server_of(request).engine.calls.list(workspace.id, **query)
-        return page_response(found, write_call)
+        return page_response(found, write_managed_call)
+
+
+class OneManagedCall(HTTPEndpoint):
+    """Show a call."""
+
+    async def get(self, request: Request) -> Response:
+        """Return a call with its cost, and what was said in it."""
+        workspace = await admit(request, "getCallDetails")
+        calls = server_of(request).engine.calls
+        call = await calls.get(workspace.id, path_id(request, "call"))
+        return json_response(write_call_details(call, await calls.transcript(workspace.id, call.id)))
+
+
+class CallOutcome(HTTPEndpoint):
+    """Judge a call."""
+
+    async def put(self, request: Request) -> Response:
+        """Give an answered call that has ended its outcome."""
+        workspace = await admit(request, "setCallOutcome")
+        verdict, _ = await read_body(request, read_call_verdict)
+        call = await server_of(request).engine.calls.set_outcome(
+            workspace.id, path_id(request, "call"), verdict.outcome, summary=verdict.summary, actor=ACTOR
+        )
+        return json_response(write_managed_call(call))
 
 
 class InboundMessages(HTTPEndpoint):

@@ -1,4 +1,4 @@
-"""/manage/unsubscribes: the register of numbers that must not be contacted."""
+"""/manage/unsubscribes, the register of numbers that must not be contacted, and /manage/erasures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import NotFound
-from outreach.http import read_decision, read_new_unsubscribes, write_unsubscribe
+from outreach.http import read_decision, read_erasure, read_new_unsubscribes, to_json, write_unsubscribe
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.strict_query import words
 from outreach_server.context import server_of
@@ -90,6 +90,17 @@ class ResolveUnsubscribe(HTTPEndpoint):
             write_unsubscribe,
             status=200,
         )
+
+
+class Erasures(HTTPEndpoint):
+    """Erase people."""
+
+    async def put(self, request: Request) -> Response:
+        """Erase one person from the workspace, and return what was found."""
+        workspace = await admit(request, "erasePerson")
+        # No POST: an idempotency key would keep a hash of the number, and a repetition finds nothing.
+        phone, _ = await read_body(request, read_erasure)
+        return json_response(to_json(await server_of(request).engine.erasure.purge(workspace.id, phone, actor=ACTOR)))
 
 
 def _phone(request: Request) -> str:

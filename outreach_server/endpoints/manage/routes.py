@@ -7,9 +7,17 @@ from typing import Final
 from starlette.routing import Route
 
 from outreach_server.endpoints.manage.campaigns import ManagedCampaign, RecipientCounts
+from outreach_server.endpoints.manage.contacts import ContactHistory
 from outreach_server.endpoints.manage.copies import CloneCampaign, FollowUpCampaign
 from outreach_server.endpoints.manage.events import Events
-from outreach_server.endpoints.manage.messages import InboundMessages, ManagedCalls, OneInboundMessage, OneSms
+from outreach_server.endpoints.manage.messages import (
+    CallOutcome,
+    InboundMessages,
+    ManagedCalls,
+    OneInboundMessage,
+    OneManagedCall,
+    OneSms,
+)
 from outreach_server.endpoints.manage.moves import (
     ArchiveCampaign,
     CancelCampaign,
@@ -21,13 +29,14 @@ from outreach_server.endpoints.manage.moves import (
 )
 from outreach_server.endpoints.manage.planning import ForecastCampaign, PreflightCampaign, TestMessages
 from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail
-from outreach_server.endpoints.manage.register import OneUnsubscribe, ResolveUnsubscribe, Unsubscribes
+from outreach_server.endpoints.manage.register import Erasures, OneUnsubscribe, ResolveUnsubscribe, Unsubscribes
 from outreach_server.endpoints.manage.resources import resource_routes
 from outreach_server.endpoints.manage.results import CampaignExport, CampaignReport
 from outreach_server.endpoints.manage.settings import (
     Accounts,
     AllSettings,
     CallSettings,
+    CheckCallback,
     OneAccount,
     Prices,
     ReplySettings,
@@ -56,11 +65,15 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/recipients/{position}/trail", RecipientTrail),
     Route("/manage/sms/{id}", OneSms),
     Route("/manage/calls", ManagedCalls),
+    Route("/manage/calls/{id}", OneManagedCall),
+    Route("/manage/calls/{id}/outcome", CallOutcome),
     Route("/manage/inbound", InboundMessages),
     Route("/manage/inbound/{id}", OneInboundMessage),
+    Route("/manage/contacts/{phone}/history", ContactHistory),
     Route("/manage/unsubscribes", Unsubscribes),
     Route("/manage/unsubscribes/{phone}", OneUnsubscribe),
     Route("/manage/unsubscribes/{phone}/resolve", ResolveUnsubscribe),
+    Route("/manage/erasures", Erasures),
     *resource_routes(),
     Route("/manage/uploads", Uploads),
     Route("/manage/uploads/{id}", OneUpload),
@@ -73,6 +86,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/settings/prices", Prices),
     Route("/manage/accounts", Accounts),
     Route("/manage/accounts/{id}", OneAccount),
+    Route("/manage/accounts/{id}/check-callback", CheckCallback),
     Route("/manage/events", Events),
 )
 """The operations of openapi.yaml with the tag `manage`."""

@@ -13,6 +13,7 @@ from outreach.http import (
     read_reply_settings_update,
     write_account,
     write_call_settings,
+    write_callback_check,
     write_price_table,
     write_reply_settings,
     write_settings,
@@ -106,3 +107,16 @@ class OneAccount(HTTPEndpoint):
             if account.id == wanted:
                 return json_response(write_account(account))
         raise NotFound("account", wanted)
+
+
+class CheckCallback(HTTPEndpoint):
+    """Test the callback URL of an account."""
+
+    async def post(self, request: Request) -> Response:
+        """Call it as the provider would, and return whether that reached the database."""
+        workspace = await admit(request, "checkCallback")
+        wanted = path_id(request, "account")
+        await refuse_body(request)
+        return json_response(
+            write_callback_check(await server_of(request).engine.accounts.check_callback(workspace.id, wanted))
+        )

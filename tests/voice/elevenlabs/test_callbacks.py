@@ -57,6 +57,23 @@ def test_the_end_of_a_conversation_tells_its_beginning_too() -> None:
         assert (report.dispatch_id, report.provider_id) == ("d-1", "conv-1")
 
 
+def test_a_conversation_brings_its_turns_and_a_wish_to_be_called() -> None:
+    """Turns without words are left out. Its cost counts credits, which are no money."""
+    turns = [
+        {"role": "agent", "message": "Hello", "tool_calls": []},
+        {"role": "agent", "message": None},
+        {"role": "user", "message": "Call me on Monday."},
+        "nonsense",
+    ]
+    collected = {"callback_requested": {"value": True}}
+    analysis = {**DATA["analysis"], "data_collection_results": collected}
+    data = {**DATA, "transcript": turns, "analysis": analysis, "metadata": {**DATA["metadata"], "cost": 296}}
+    _, ended = _reports("post_call_transcription", data)
+    assert ended.transcript == "agent: Hello\nuser: Call me on Monday."
+    assert (ended.outcome, ended.cost) == ("callback", None)
+    assert _reports("post_call_transcription", DATA)[1].transcript is None
+
+
 @pytest.mark.parametrize("kind", ["post_call_transcription", "call_initiation_failure", "of_a_new_kind"])
 def test_events_that_lack_elevenlabs_identifier_are_told_apart(kind: str) -> None:
     """By ours, else by all that they hold: they are of different calls, and none is a repeat of another."""

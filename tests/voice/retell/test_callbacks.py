@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
@@ -93,6 +94,20 @@ def test_an_analysis_that_is_asked_for_it_tells_who_wants_no_more_calls(found: o
     """A custom field of that name says it where the reason says no more than that somebody hung up."""
     analysis = {**ANALYSIS, "custom_analysis_data": {"do_not_call": found}}
     assert _report("call_analyzed", call_analysis=analysis).do_not_call is wanted
+
+
+def test_somebody_who_asks_for_a_call_is_reported() -> None:
+    """By a custom field of the analysis, which counts more than its verdict."""
+    analysis = {**ANALYSIS, "custom_analysis_data": {"callback_requested": True}}
+    assert _report("call_analyzed", call_analysis=analysis).outcome == "callback"
+
+
+def test_a_call_brings_transcript_and_cost() -> None:
+    """Retell counts cents."""
+    report = _report("call_ended", transcript="Agent: Hi\nUser: Yes?\n", call_cost={"combined_cost": 70.5})
+    assert (report.transcript, report.cost, report.cost_currency) == ("Agent: Hi\nUser: Yes?", Decimal("0.705"), "USD")
+    plain = _report("call_ended")
+    assert (plain.transcript, plain.cost) == (None, None)
 
 
 def test_a_call_that_has_begun_is_in_progress() -> None:

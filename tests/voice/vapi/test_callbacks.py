@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
@@ -58,6 +59,38 @@ def test_an_analysis_that_is_asked_for_it_tells_who_wants_no_more_calls(
     """By the plan for structured data, or by a structured output; of anything but a yes nothing is made."""
     end = {"type": "end-of-call-report", "endedReason": "customer-ended-call", "call": CALL, **told(found)}
     assert _report(end).do_not_call is wanted
+
+
+@pytest.mark.parametrize(
+    ("analysis", "outcome"),
+    [
+        ({"successEvaluation": "true", "structuredData": {"callback_requested": True}}, "callback"),
+        ({"successEvaluation": "true", "structuredData": {"callback_requested": False}}, "positive"),
+        ({"structuredData": {"callback_requested": True, "do_not_call": True}}, None),
+    ],
+)
+def test_somebody_who_asks_for_a_call_is_reported(analysis: dict[str, Any], outcome: str | None) -> None:
+    """It counts more than the verdict, and less than a wish for no more calls."""
+    end = {"type": "end-of-call-report", "endedReason": "customer-ended-call", "call": CALL, "analysis": analysis}
+    assert _report(end).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("cost", "wanted"),
+    [(0.14, Decimal("0.14")), (0, Decimal(0)), (1e-7, Decimal("1E-7")), (-1, None), (True, None), ("0.14", None)],
+)
+def test_the_report_of_the_end_brings_transcript_and_cost(cost: object, wanted: Decimal | None) -> None:
+    """In the message, its artifact or the call; Vapi's costs are in US dollars."""
+    end = {"type": "end-of-call-report", "endedReason": "customer-ended-call"}
+    said = "AI: Hello\nUser: Yes?"
+    for told in (
+        {"call": CALL, "cost": cost, "artifact": {"transcript": said}},
+        {"call": {**CALL, "cost": cost, "artifact": {"transcript": said}}},
+        {"call": CALL, "cost": cost, "transcript": said},
+    ):
+        report = _report({**end, **told})
+        assert (report.cost, report.cost_currency) == (wanted, None if wanted is None else "USD")
+        assert report.transcript == said
 
 
 def test_a_status_is_reported_with_both_identifiers_and_vapis_time() -> None:

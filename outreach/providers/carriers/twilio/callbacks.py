@@ -10,9 +10,11 @@ must match a pattern that no such split matches. Patterns of free text (senders,
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
@@ -27,7 +29,7 @@ from outreach.protocols.adapter import (
 from outreach.providers.carriers.base import DISPATCH_PARAMETER, seconds_to_reset
 from outreach.providers.carriers.twilio.carrier import NAME, SID
 from outreach.providers.carriers.twilio.errors import FAILURES, LIMIT_RESETS
-from outreach.providers.carriers.twilio.signature import require_known_query, verified_fields
+from outreach.providers.carriers.twilio.signature import SIGNATURE, require_known_query, signature_of, verified_fields
 from outreach.providers.http.callbacks import media_links, require_id, text_in
 
 STATUSES: Final[Mapping[str, MessageStatus]] = {
@@ -95,6 +97,17 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     if status not in STATUSES:
         return [CallbackEvent(event_id=f"{sid}:{status}", content=None)]
     return [CallbackEvent(event_id=f"{sid}:{status}", content=_report(connection, callback, fields, sid, status))]
+
+
+def sign(connection: Connection, *, url: str, test_id: str) -> Callback:
+    """Return a callback that is only logged, signed as the provider signs; see `SignsCallbacks`."""
+    sid = f"SM{hashlib.sha256(test_id.encode()).hexdigest()[:32]}"
+    fields = {"AccountSid": connection.credentials["account_sid"], "MessageSid": sid, "MessageStatus": "test"}
+    headers = {
+        "content-type": "application/x-www-form-urlencoded",
+        SIGNATURE: signature_of(url, fields, connection.credentials["auth_token"]),
+    }
+    return Callback(url=url, headers=headers, query={}, body=urlencode(fields).encode())
 
 
 def _report(

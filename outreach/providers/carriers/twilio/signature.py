@@ -9,6 +9,7 @@ the event's id.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -59,6 +60,12 @@ def verified_fields(callback: Callback, credentials: Mapping[str, str]) -> Mappi
                 return json_event(callback.body)
             return {_readable(name): _readable(value) for name, value in parameters}
     raise CallbackRefused("The signature does not match the URL and the body.")
+
+
+def signature_of(url: str, parameters: Mapping[str, str], token: str) -> str:
+    """Return the signature of a form by an account's token."""
+    signed = "".join(name + value for name, value in sorted(parameters.items()))
+    return base64.b64encode(keyed_digest(token, url.encode(), signed.encode(), algorithm="sha1")).decode()
 
 
 def _key(settings: str, credentials: Mapping[str, str]) -> tuple[str, Literal["sha1", "sha256"]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -12,7 +13,7 @@ from outreach.protocols.adapter import Callback, CallbackEvent, CallbackRefused,
 from outreach.providers.carriers.base import seconds_to_reset
 from outreach.providers.carriers.vonage.carrier import NAME
 from outreach.providers.carriers.vonage.errors import LIMIT_RESETS, error_code, reported_class
-from outreach.providers.carriers.vonage.tokens import verify_callback
+from outreach.providers.carriers.vonage.tokens import callback_token, verify_callback
 from outreach.providers.http.callbacks import (
     MAX_ID_LENGTH,
     address_in,
@@ -73,6 +74,21 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     if len(status) > MAX_ID_LENGTH:
         raise CallbackRefused("The callback has no status.")
     return [CallbackEvent(event_id=f"{uuid}:{status}", content=_report(connection, event, uuid, status))]
+
+
+def sign(connection: Connection, *, url: str, test_id: str) -> Callback:
+    """Return a callback that is only logged, signed as the provider signs; see `SignsCallbacks`."""
+    body = json.dumps({"message_uuid": test_id, "channel": _SMS, "status": "test"}).encode()
+    credentials = connection.credentials
+    token = callback_token(
+        body,
+        api_key=credentials["api_key"],
+        secret=credentials["signature_secret"],
+        token_id=test_id,
+        now=connection.clock.now(),
+    )
+    headers = {"content-type": "application/json", "authorization": f"Bearer {token}"}
+    return Callback(url=url, headers=headers, query={}, body=body)
 
 
 def _report(connection: Connection, event: Mapping[str, Any], uuid: str, status: str) -> MessageReport | None:

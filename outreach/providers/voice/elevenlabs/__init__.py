@@ -90,6 +90,10 @@ class ElevenLabsAdapter:
             )
         ]
 
+    def sign_callback(self, connection: Connection, *, url: str, test_id: str) -> Callback:
+        """Sign a test callback."""
+        return callbacks.sign(connection, url=url, test_id=test_id)
+
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         """Verify and read a callback."""
         return callbacks.read(connection, callback)

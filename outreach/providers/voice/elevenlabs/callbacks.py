@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -48,6 +49,15 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     if kind == "answering_machine_detection":
         return [_event(f"{identity}:answered", _answered(connection, data, at))]
     return [CallbackEvent(event_id=f"{identity}:{int(at.timestamp())}", content=None)]
+
+
+def sign(connection: Connection, *, url: str, test_id: str) -> Callback:
+    """Return a callback that is only logged, signed as the provider signs; see `SignsCallbacks`."""
+    signed_at = str(int(connection.clock.now().timestamp()))
+    body = json.dumps({"type": "test", "event_timestamp": int(signed_at), "data": {"test_id": test_id}}).encode()
+    digest = keyed_digest(connection.credentials["webhook_secret"], signed_at.encode(), b".", body).hex()
+    headers = {"content-type": "application/json", SIGNATURE: f"t={signed_at},v0={digest}"}
+    return Callback(url=url, headers=headers, query={}, body=body)
 
 
 def _verify(connection: Connection, callback: Callback) -> None:

@@ -231,6 +231,7 @@ def report_of_conversation(
     else:
         return None
     success = value_at(conversation, "analysis", "call_successful")
+    collected = value_at(conversation, "analysis", "data_collection_results")
     reason = text_at(conversation, "metadata", "error", "reason")
     return base.report_of(
         end,
@@ -242,9 +243,10 @@ def report_of_conversation(
         verdict=_VERDICTS.get(success) if isinstance(success, str) else None,
         summary=text_at(conversation, "analysis", "transcript_summary"),
         error=reason or text_at(conversation, "metadata", "termination_reason") or status,
-        do_not_call=base.is_do_not_call(
-            value_at(conversation, "analysis", "data_collection_results", base.DO_NOT_CALL_FIELD, "value")
-        ),
+        do_not_call=base.is_yes(value_at(collected, base.DO_NOT_CALL_FIELD, "value")),
+        callback=base.is_yes(value_at(collected, base.CALLBACK_FIELD, "value")),
+        # Its `cost` counts credits, which have no currency.
+        transcript=base.transcript_of(value_at(conversation, "transcript")),
         raw=conversation,
     )
 

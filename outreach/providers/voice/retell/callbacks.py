@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -40,13 +41,25 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
     return [CallbackEvent(event_id=f"{prefix}:{kind}:{mark}", content=report)]
 
 
+def sign(connection: Connection, *, url: str, test_id: str) -> Callback:
+    """Return a callback that is only logged, signed as the provider signs; see `SignsCallbacks`."""
+    body = json.dumps({"event": "test", "event_timestamp": test_id, "call": {}}).encode()
+    signed_at = str(int(connection.clock.now().timestamp() * 1000))
+    digest = keyed_digest(_key(connection), body, signed_at.encode()).hex()
+    headers = {"content-type": "application/json", SIGNATURE: f"v={signed_at},d={digest}"}
+    return Callback(url=url, headers=headers, query={}, body=body)
+
+
+def _key(connection: Connection) -> str:
+    return connection.credentials.get("webhook_api_key") or connection.credentials["api_key"]
+
+
 def _verify(connection: Connection, callback: Callback) -> None:
     match = _FORM.fullmatch(require_header(callback.headers, SIGNATURE))
     if match is None:
         raise CallbackRefused("The signature is not of the form v=TIME,d=DIGEST.")
     signed_at, digest = match.groups()
-    key = connection.credentials.get("webhook_api_key") or connection.credentials["api_key"]
-    require_signature(digest, keyed_digest(key, callback.body, signed_at.encode()).hex())
+    require_signature(digest, keyed_digest(_key(connection), callback.body, signed_at.encode()).hex())
     require_recent(int(signed_at) / 1000, now=connection.clock.now())
 
 

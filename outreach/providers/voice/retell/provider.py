@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import attrs
 
+from outreach.models.call import MAX_TRANSCRIPT
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState
@@ -225,7 +226,10 @@ def report_of_call(
         verdict=successful if isinstance(successful, bool) else None,
         summary=text_at(analysis, "call_summary"),
         error=text_at(call, "disconnection_reason") or status,
-        do_not_call=base.is_do_not_call(value_at(analysis, "custom_analysis_data", base.DO_NOT_CALL_FIELD)),
+        do_not_call=base.is_yes(value_at(analysis, "custom_analysis_data", base.DO_NOT_CALL_FIELD)),
+        callback=base.is_yes(value_at(analysis, "custom_analysis_data", base.CALLBACK_FIELD)),
+        transcript=text_at(call, "transcript", longest=MAX_TRANSCRIPT),
+        cost=base.cost_of(value_at(call, "call_cost", "combined_cost"), hundredths=True),
         raw=call,
     )
 

@@ -104,6 +104,10 @@ class VapiAdapter:
             )
         return found
 
+    def sign_callback(self, connection: Connection, *, url: str, test_id: str) -> Callback | None:
+        """Sign a test callback, unless the account's callbacks have the secret itself."""
+        return callbacks.sign(connection, url=url, test_id=test_id)
+
     def read(self, connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         """Verify and read a callback."""
         return callbacks.read(connection, callback)

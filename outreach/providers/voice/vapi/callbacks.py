@@ -7,6 +7,7 @@ header accepts signed callbacks only, because the secret alone would admit any c
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -23,7 +24,7 @@ from outreach.providers.http.json_fields import (
 )
 from outreach.providers.http.signatures import keyed_digest, raw, require_header, require_recent, require_signature
 from outreach.providers.voice import base
-from outreach.providers.voice.vapi.provider import NAME, asked_not_to_call, reference_of, verdict_of
+from outreach.providers.voice.vapi.provider import NAME, reference_of, told_of, verdict_of
 from outreach.providers.voice.vapi.reasons import STATUSES, end_of
 
 
@@ -42,6 +43,24 @@ def read(connection: Connection, callback: Callback) -> Sequence[CallbackEvent]:
         return [_ended(connection, f"{prefix}:ended", message, call)]
     at = text_at(message, "timestamp") or str(value_at(message, "timestamp"))
     return [CallbackEvent(event_id=f"{prefix}:{at[:40]}", content=None)]
+
+
+def sign(connection: Connection, *, url: str, test_id: str) -> Callback | None:
+    """Return a callback that is only logged, signed as the provider signs; see `SignsCallbacks`."""
+    credentials = connection.credentials
+    header = credentials.get("webhook_signature_header")
+    if header is None:
+        return None
+    now = connection.clock.now()
+    body = json.dumps({"message": {"type": "test", "timestamp": now.isoformat(), "id": test_id}}).encode()
+    headers = {"content-type": "application/json"}
+    secret, timed = credentials["webhook_secret"], credentials.get("webhook_timestamp_header")
+    if timed is None:
+        headers[header.lower()] = keyed_digest(secret, body).hex()
+    else:
+        headers[timed.lower()] = now.isoformat()
+        headers[header.lower()] = keyed_digest(secret, now.isoformat().encode(), b".", body).hex()
+    return Callback(url=url, headers=headers, query={}, body=body)
 
 
 def _verify(connection: Connection, callback: Callback) -> None:
@@ -116,7 +135,7 @@ def _event(
         verdict=verdict_of(value_at(analysis, "successEvaluation")),
         summary=text_at(analysis, "summary") or text_at(message, "summary"),
         error=text_at(message, "endedReason") or text_at(call, "endedReason"),
-        do_not_call=asked_not_to_call(message) or asked_not_to_call(call),
+        **told_of(message, call),
         raw=message,
     )
     return CallbackEvent(event_id=event_id, content=report)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from outreach.models.call import MAX_TRANSCRIPT
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState
@@ -219,23 +220,36 @@ def report_of_call(connection: Connection, call: Mapping[str, Any], *, dispatch_
         verdict=verdict_of(value_at(analysis, "successEvaluation")),
         summary=text_at(analysis, "summary"),
         error=text_at(call, "endedReason"),
-        do_not_call=asked_not_to_call(call),
+        **told_of(call),
         raw=call,
     )
 
 
-def asked_not_to_call(message: Mapping[str, Any]) -> bool:
-    """Return whether the analysis says that no more calls are wanted, in its structured data or a structured output.
+def told_of(*messages: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is told of a call's end besides its reason and verdict: arguments of `base.report_of`.
 
     Args:
-        message: A call, or the message of its end.
+        messages: A call, or before it the message of its end; the first that tells something counts.
     """
-    outputs = object_at(message, "artifact", "structuredOutputs").values()
-    answers = [value_at(one, "result") for one in outputs if name_at(one, "name") == base.DO_NOT_CALL_FIELD]
-    return any(
-        base.is_do_not_call(found)
-        for found in (value_at(message, "analysis", "structuredData", base.DO_NOT_CALL_FIELD), *answers)
+    costs = (base.cost_of(value_at(one, "cost")) for one in messages)
+    transcripts = (
+        text_at(one, *path, longest=MAX_TRANSCRIPT)
+        for one in messages
+        for path in (("artifact", "transcript"), ("transcript",))
     )
+    return {
+        "do_not_call": any(_says(one, base.DO_NOT_CALL_FIELD) for one in messages),
+        "callback": any(_says(one, base.CALLBACK_FIELD) for one in messages),
+        "transcript": next(filter(None, transcripts), None),
+        "cost": next((one for one in costs if one is not None), None),
+    }
+
+
+def _says(message: Mapping[str, Any], field: str) -> bool:
+    """Return whether the analysis says yes to a field, in its structured data or a structured output."""
+    outputs = object_at(message, "artifact", "structuredOutputs").values()
+    answers = [value_at(one, "result") for one in outputs if name_at(one, "name") == field]
+    return any(base.is_yes(found) for found in (value_at(message, "analysis", "structuredData", field), *answers))
 
 
 def verdict_of(evaluation: object) -> bool | None:

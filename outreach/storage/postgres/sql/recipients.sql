@@ -67,3 +67,18 @@ WHERE campaigns.workspace_id = :workspace_id
     )
 ORDER BY campaigns.created_at DESC, campaigns.id, recipients.position
 LIMIT :limit
+
+-- of_person --
+-- From a number to its places in all campaigns of the workspace, the newest campaign first.
+SELECT {recipients}
+FROM (
+    SELECT * FROM recipients WHERE phone = :phone OFFSET 0
+) AS recipients
+CROSS JOIN LATERAL (
+    SELECT * FROM campaigns WHERE campaigns.number = recipients.campaign_number OFFSET 0
+) AS campaigns
+WHERE campaigns.workspace_id = :workspace_id
+    AND campaigns.loading_until IS NULL
+    AND (campaigns.created_at, campaigns.id, recipients.position) < (:after_at, :after_id, :after_number)
+ORDER BY campaigns.created_at DESC, campaigns.id DESC, recipients.position DESC
+LIMIT :limit

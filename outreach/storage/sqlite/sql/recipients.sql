@@ -61,3 +61,14 @@ WHERE recipients.external_id = :external_id
     )
 ORDER BY campaigns.created_at DESC, campaigns.id, recipients.position
 LIMIT :limit
+
+-- of_person --
+-- From a number to its places in all campaigns of the workspace, the newest campaign first.
+SELECT {recipients} FROM recipients INDEXED BY recipients_by_phone
+CROSS JOIN campaigns ON campaigns.number = recipients.campaign_number
+WHERE recipients.phone = :phone
+    AND campaigns.workspace_id = :workspace_id
+    AND campaigns.loading_until IS NULL
+    AND (campaigns.created_at, campaigns.id, recipients.position) < (:after_at, :after_id, :after_number)
+ORDER BY campaigns.created_at DESC, campaigns.id DESC, recipients.position DESC
+LIMIT :limit

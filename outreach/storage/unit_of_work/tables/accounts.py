@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import attrs
@@ -11,7 +11,15 @@ import attrs
 from outreach.core.clock import format_timestamp
 from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
 from outreach.serialization.columns import json_text
-from outreach.storage.unit_of_work.kinds import ACCOUNTS, CALLBACKS, PROVIDER_THROTTLES
+from outreach.storage.unit_of_work.kinds import (
+    ACCOUNTS,
+    CALLBACKS,
+    CAMPAIGNS,
+    DISPATCHES,
+    MESSAGES,
+    PROVIDER_THROTTLES,
+    WORKSPACES,
+)
 from outreach.storage.unit_of_work.tables.base import LAST, Table, WorkspaceTable
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
@@ -30,6 +38,10 @@ class Accounts(WorkspaceTable[StoredAccount]):
         """Return the accounts of one workspace or of all, oldest first by (created_at, id)."""
         return self._list(ACCOUNTS, "accounts.anywhere", workspace_id=workspace_id, limit=limit)
 
+    def prefetch(self, keys: Iterable[tuple[str, str]]) -> None:
+        """Read many accounts (workspace, account) in one go, for `get`."""
+        self._rows.prefetch(ACCOUNTS, keys)
+
     def page(self, *, after: str, limit: int) -> Sequence[StoredAccount]:
         """Return the accounts of all workspaces after an id, by id."""
         return self._list(ACCOUNTS, "accounts.page", after=after, limit=limit)
@@ -46,6 +58,35 @@ class Accounts(WorkspaceTable[StoredAccount]):
     def reseal(self, account: StoredAccount) -> None:
         """Replace an account whose credentials are the same under another key; requests with them go on."""
         super().update(account)
+
+    def note_report(self, account: StoredAccount) -> None:
+        """Replace an account whose provider has reported; requests go on."""
+        super().update(account)
+
+    def count_accepted(
+        self, wanted: Iterable[tuple[str, str, datetime, datetime]], *, campaigns: int, limit: int
+    ) -> Mapping[tuple[str, str], int]:
+        """Return how many messages were accepted, by workspace and provider, after a moment and up to another one.
+
+        Args:
+            wanted: Each workspace and provider, with both moments; those of sandboxes and of inactive workspaces are
+                left out of the result.
+            campaigns: How many running campaigns of each are looked at, and how many of those that have ended since.
+            limit: How many messages of each of these, and how many single ones, are counted at the most.
+        """
+        asked = [
+            (owner, name, format_timestamp(after), format_timestamp(until)) for owner, name, after, until in wanted
+        ]
+        if not asked:
+            return {}
+        rows = self._rows.query(
+            "accounts.accepted",
+            *(WORKSPACES, CAMPAIGNS, MESSAGES, DISPATCHES),
+            wanted=json_text(asked),
+            campaigns=campaigns,
+            limit=limit,
+        )
+        return {(owner, name): count for owner, name, count in rows}
 
     def delete(self, workspace_id: str, account_id: str) -> bool:
         """Delete an account; return whether it existed."""
@@ -110,6 +151,10 @@ class Callbacks(Table):
         """Replace an event's result and report."""
         self._forget_waiting()
         self._rows.update(CALLBACKS, CALLBACKS.key_of(record), record)
+
+    def delete(self, workspace_id: str, account_id: str, event_id: str) -> bool:
+        """Delete an event; return whether it existed."""
+        return self._rows.delete(CALLBACKS, (workspace_id, account_id, event_id))
 
     def _forget_waiting(self) -> None:
         self._rows.prefetched_keys.pop("callbacks.waiting", None)

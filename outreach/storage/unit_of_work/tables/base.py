@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
+from outreach.core.clock import format_timestamp
 from outreach.errors import NotFound
 from outreach.rules.stored_numbers import stored_forms
 from outreach.serialization.columns import Value, json_text
@@ -13,6 +15,9 @@ from outreach.storage.unit_of_work.kinds import WORKSPACES, Kind
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 M = TypeVar("M")
+
+Place = tuple[datetime, str, int]
+"""A place in a list that is ordered by time, descending, then by a text and by a number, both descending."""
 
 LAST: Final = "~"
 """Sorts behind every time that is written as text."""
@@ -47,6 +52,14 @@ class Table:
             for form in self._forms(workspace_id, phone)
             for row in self._rows.query(name, kind, workspace_id=workspace_id, phone=form, **values)
         ]
+
+    def _rows_of_person(
+        self, name: str, kind: Kind[Any], workspace_id: str, phone: str, *, after: Place | None, limit: int
+    ) -> list[Row]:
+        """Return the newest rows of a query behind a place, `limit` for each form of a number."""
+        after_at, after_id, after_number = (LAST, "", 0) if after is None else (format_timestamp(after[0]), *after[1:])
+        place: dict[str, Value] = {"after_at": after_at, "after_id": after_id, "after_number": after_number}
+        return self._query_forms(name, kind, workspace_id, phone, **place, limit=limit)
 
     def _one(self, kind: Kind[M], name: str, **values: Value) -> M | None:
         found = self._list(kind, name, **values)

@@ -91,6 +91,7 @@ class Erasures(Table):
         until = first + limit - 1
         for kind, name in ((RECIPIENTS, "recipients"), (DISPATCHES, "dispatches"), (CALLS, "calls")):
             self._rows.execute_on(kind, f"erasure.{name}", number=number, first=first, last=until)
+        self._rows.execute("erasure.transcripts", number=number, first=first, last=until)
         self._rows.prefetched_keys.clear()
         more = last is not None and until < last
         self._rows.execute("erasure.advance", number=number, next_position=until + 1 if more else None)
@@ -136,6 +137,8 @@ class Erasures(Table):
             more: dict[str, Value] = {"country": country} if kind is CALLS else {}
             self._rows.execute_on(kind, f"erasure.{statements[0]}", **given, **more)
             self._rows.execute_on(DISPATCHES, f"erasure.{statements[1]}", **given)
+            if kind is CALLS:
+                self._rows.execute("erasure.transcripts_of_calls", workspace_id=workspace_id, ids=given["ids"])
         self._rows.prefetched_keys.clear()
 
     def delete_old_events(

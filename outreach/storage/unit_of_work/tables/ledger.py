@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
 
@@ -18,7 +18,9 @@ from outreach.serialization.columns import json_text
 from outreach.storage.unit_of_work.backend import Row
 from outreach.storage.unit_of_work.journal import AlreadyExists
 from outreach.storage.unit_of_work.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
-from outreach.storage.unit_of_work.tables.base import LAST, Table, json_list
+from outreach.storage.unit_of_work.tables.base import LAST, Place, Table, json_list
+
+C = TypeVar("C", Dispatch, Call, Message)
 
 _OF_RECIPIENT: Final = "dispatches.of_recipient"
 _BY_PROVIDER_ID: Final = "dispatches.by_provider_id"
@@ -174,6 +176,25 @@ class Dispatches(Table):
         found = [RecentRequest(parse_timestamp(created_at), bool(in_flight)) for created_at, in_flight in rows]
         return sorted(found, key=lambda one: one.at)
 
+    def to_person(self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int) -> Sequence[Dispatch]:
+        """Return the newest messages of campaigns to the person at a number, by (created_at, id), descending."""
+        rows = self._rows_of_person("dispatches.to_person", DISPATCHES, workspace_id, phone, after=after, limit=limit)
+        return _newest(self._rows.cache_rows(DISPATCHES, rows), limit)
+
+    def contacted(self, workspace_id: str, phones: Collection[str], *, since: datetime) -> frozenset[str]:
+        """Return those of the numbers (at most 1,000) to whose person `sent_to` has a request after a moment."""
+        forms = {phone: self._forms(workspace_id, phone) for phone in phones}
+        rows = self._rows.query(
+            "dispatches.contacted",
+            DISPATCHES,
+            MESSAGES,
+            workspace_id=workspace_id,
+            phones=json_list({form for each in forms.values() for form in each}),
+            since=format_timestamp(since),
+        )
+        found = {row[0] for row in rows}
+        return frozenset(phone for phone, each in forms.items() if not found.isdisjoint(each))
+
     def dialled_spelling(self, workspace_id: str, phone: str) -> str:
         """Return the spelling of a number that was dialled last; the number itself if none was."""
         known = spellings(phone)
@@ -307,12 +328,34 @@ class Calls(Table):
         """Replace a call; its agent, number and recipient stay."""
         self._rows.update(CALLS, CALLS.key_of(call), call)
 
+    def transcript(self, workspace_id: str, call_id: str) -> str | None:
+        """Return what was said in a call; None if unknown or erased."""
+        rows = self._rows.query("calls.transcript", workspace_id=workspace_id, call_id=call_id)
+        return rows[0][0] if rows else None
+
+    def put_transcript(self, call: Call, content: str) -> None:
+        """Store what was said in a call, if that is longer than what is known of it."""
+        number = None if call.campaign_id is None else self._rows.number(call.workspace_id, call.campaign_id)
+        self._rows.execute(
+            "calls.put_transcript",
+            call_id=call.id,
+            workspace_id=call.workspace_id,
+            number=number,
+            position=call.position,
+            content=content,
+        )
+
     def list(
         self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int
     ) -> Sequence[Call]:
         """Return calls of a workspace, or of one campaign, by id, descending, below `after`."""
         number = None if campaign_id is None else self._rows.number(workspace_id, campaign_id)
         return self._list(CALLS, "calls.list", workspace_id=workspace_id, number=number, after=after, limit=limit)
+
+    def to_person(self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int) -> Sequence[Call]:
+        """Return the newest calls to the person at a number, by (created_at, id), descending."""
+        rows = self._rows_of_person("calls.to_person", CALLS, workspace_id, phone, after=after, limit=limit)
+        return _newest(self._rows.cache_rows(CALLS, rows), limit)
 
     def open_of_agent(self, workspace_id: str, agent_id: str) -> Call | None:
         """Return the oldest open call, by (created_at, id), of this agent."""
@@ -349,6 +392,11 @@ class Messages(Table):
         """Return messages of a workspace by id, descending, below `after`."""
         below = LAST if after is None else after
         return self._list(MESSAGES, "messages.list", workspace_id=workspace_id, after=below, limit=limit)
+
+    def to_person(self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int) -> Sequence[Message]:
+        """Return the newest single messages to the person at a number, by (created_at, id), descending."""
+        rows = self._rows_of_person("messages.to_person", MESSAGES, workspace_id, phone, after=after, limit=limit)
+        return _newest(self._rows.cache_rows(MESSAGES, rows), limit)
 
     def last_reply(
         self, workspace_id: str, phone: str, purpose: ReplyPurpose, *, until: datetime | None = None
@@ -397,6 +445,14 @@ class Inbound(Table):
         after_at, after_id = (LAST, "") if after is None else (format_timestamp(after[0]), after[1])
         return self._list(INBOUND, query, workspace_id=workspace_id, after_at=after_at, after_id=after_id, limit=limit)
 
+    def from_person(
+        self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int
+    ) -> Sequence[InboundMessage]:
+        """Return the newest messages of the person at a number, by (received_at, id), descending."""
+        rows = self._rows_of_person("inbound.from_person", INBOUND, workspace_id, phone, after=after, limit=limit)
+        found = self._rows.cache_rows(INBOUND, rows)
+        return sorted(found, key=lambda one: (one.received_at, one.id), reverse=True)[:limit]
+
     def senders_among(self, workspace_id: str, phones: Collection[str], *, since: datetime) -> frozenset[str]:
         """Return those of the numbers (at most 5,000) that have written at or after a moment."""
         forms = {phone: self._forms(workspace_id, phone) for phone in phones}
@@ -414,6 +470,10 @@ class Inbound(Table):
         """Return whether a number has written at or after a moment."""
         at = format_timestamp(since)
         return bool(self._query_forms("inbound.replied_since", INBOUND, workspace_id, phone, since=at))
+
+
+def _newest(found: Sequence[C], limit: int) -> Sequence[C]:
+    return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
 
 
 def _latest(rows: Sequence[Row]) -> datetime | None:

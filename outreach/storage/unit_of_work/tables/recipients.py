@@ -16,7 +16,7 @@ from outreach.rules.spellings import person_key, spellings
 from outreach.serialization.columns import Value, json_text
 from outreach.storage.unit_of_work.journal import AlreadyExists
 from outreach.storage.unit_of_work.kinds import CAMPAIGNS, RECIPIENTS, UNSUBSCRIBES
-from outreach.storage.unit_of_work.tables.base import LAST, Table, json_list
+from outreach.storage.unit_of_work.tables.base import LAST, Place, Table, json_list
 
 NewRow = tuple[int, PreparedRecipient, RecipientStatus, str | None]
 
@@ -298,6 +298,17 @@ class Recipients(Table):
             after_position=after_position,
             limit=limit,
         )
+        return self._rows.cache_rows(RECIPIENTS, rows)
+
+    def of_person(
+        self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int
+    ) -> Sequence[Recipient]:
+        """Return the newest places of the person at a number in all published campaigns of a workspace.
+
+        The order is that of the campaign's (created_at, id) and of the position, all descending; `limit` is for each
+        form of the number, one form after the other.
+        """
+        rows = self._rows_of_person("recipients.of_person", RECIPIENTS, workspace_id, phone, after=after, limit=limit)
         return self._rows.cache_rows(RECIPIENTS, rows)
 
     def external_ids(self, recipients: Collection[tuple[str, str, int]]) -> Mapping[tuple[str, int], str]:

@@ -9,7 +9,7 @@ from outreach.core.clock import format_timestamp
 from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry
 from outreach.storage.unit_of_work.kinds import SUBSCRIPTIONS, TRAIL
-from outreach.storage.unit_of_work.tables.base import Table
+from outreach.storage.unit_of_work.tables.base import Place, Table
 
 
 class Trail(Table):
@@ -56,6 +56,14 @@ class Trail(Table):
             for entry in self._entries(TRAIL, "trail.of_number", workspace_id=workspace_id, phone=form, limit=limit)
         ]
         return sorted(entries, key=lambda entry: entry.number)[-limit:]
+
+    def opt_outs_of_person(
+        self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int
+    ) -> Sequence[TrailEntry]:
+        """Return when the person at a number came onto the register and left it, by (at, number), descending."""
+        rows = self._rows_of_person("trail.opt_outs_of_person", TRAIL, workspace_id, phone, after=after, limit=limit)
+        found = self._rows.models(TRAIL, rows)
+        return sorted(found, key=lambda entry: (entry.at, entry.number), reverse=True)[:limit]
 
     def between(self, workspace_id: str | None, after: int, until: int) -> Sequence[TrailEntry]:
         """Return those of a workspace, or all, numbered above `after` and up to `until`, by number."""

@@ -1,0 +1,76 @@
+"""Verdicts on calls that the library's caller gives after their end (docs/own-carrier.md#a-voice-provider)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import attrs
+
+from outreach.errors import Conflict, NotFound
+from outreach.ledger.campaigns import trail
+from outreach.ledger.common import campaign_of, record_audit
+from outreach.ledger.settling import recipient_outcomes
+from outreach.models.call import Call, NewCallOutcome
+from outreach.models.dispatch import Dispatch
+from outreach.models.states import CallStatus, DispatchState
+from outreach.models.trail import TrailRule
+from outreach.rules.call_settlement import PROVISIONAL_OUTCOMES
+from outreach.rules.phones import is_erased
+from outreach.storage.unit_of_work import Transaction
+
+
+def set_outcome(tx: Transaction, call: Call, verdict: NewCallOutcome, *, now: datetime, actor: str) -> Call:
+    """Give an answered call that has ended its outcome; return the call.
+
+    Its contact follows as after a late report: an ended one changes its result and the campaign's counters, in whatever
+    state the campaign is, but is not called again; one that another call has reached since keeps the result of that.
+    A second verdict that says the same changes nothing.
+
+    Raises:
+        Conflict: Nobody answered, it has not ended, its outcome is final, or its campaign was erased.
+    """
+    if call.judged_at is not None and call.outcome == verdict.outcome:
+        return call
+    _require_open_verdict(tx, call)
+    summary = call.summary if verdict.summary is None or is_erased(call.to) else verdict.summary
+    after = attrs.evolve(call, outcome=verdict.outcome, summary=summary, judged_at=now)
+    tx.calls.update(after)
+    dispatch = _accepted_dispatch(tx, call)
+    if after.outcome != call.outcome:
+        trail.record_call(tx, dispatch, after, rule=TrailRule.OPERATOR, now=now)
+        if dispatch is not None and call.campaign_id is not None:
+            recipient_outcomes.call_analysed(tx, dispatch, after, now, rule=TrailRule.OPERATOR)
+    record_audit(
+        tx,
+        now=now,
+        workspace_id=call.workspace_id,
+        actor=actor,
+        action="call.set_outcome",
+        subject=call.id,
+        detail=f"{call.outcome or 'unknown'} to {after.outcome}",
+    )
+    return after
+
+
+def _require_open_verdict(tx: Transaction, call: Call) -> None:
+    if call.is_open:
+        raise Conflict(f"The call is {call.status} and has not ended: set its outcome afterwards.")
+    if call.status is not CallStatus.COMPLETED:
+        raise Conflict(f"The call ended as {call.status}: only one that was answered takes an outcome.")
+    if call.judged_at is not None or call.outcome not in PROVISIONAL_OUTCOMES:
+        raise Conflict(f"The outcome of the call is {call.outcome}, and final: nothing was changed.")
+    if call.campaign_id is not None and campaign_of(tx, call.workspace_id, call.campaign_id).erased_at is not None:
+        raise Conflict("The campaign of the call was erased, and its figures stay as they are.")
+
+
+def _accepted_dispatch(tx: Transaction, call: Call) -> Dispatch | None:
+    found = [one for one in tx.dispatches.of_call(call.workspace_id, call.id) if one.state is DispatchState.ACCEPTED]
+    return found[-1] if found else None
+
+
+def call_of(tx: Transaction, workspace_id: str, call_id: str) -> Call:
+    """Return a call, or raise `NotFound`."""
+    call = tx.calls.get(workspace_id, call_id)
+    if call is None:
+        raise NotFound("call", call_id)
+    return call

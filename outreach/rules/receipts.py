@@ -1,0 +1,38 @@
+"""Whether an account gets no receipts for longer than usual."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+NOTED_EVERY: Final = timedelta(minutes=10)
+"""How exactly it is known when an account got its last report: one write in that time, however many come."""
+
+SILENCE: Final = timedelta(hours=1)
+"""Carriers report that a message was sent within seconds, and hold their receipts back for minutes when they are busy:
+an hour without any is longer than usual."""
+
+LOOK_BACK: Final = timedelta(days=1)
+"""Older messages say nothing about the callback URL of today."""
+
+FEWEST: Final = 20
+"""That many messages without a receipt; fewer may all have gone to networks that report nothing."""
+
+MOST_COUNTED: Final = 1_000
+"""Where more are silent, the number says no more."""
+
+
+def time_without_receipts(last_report_at: datetime | None, now: datetime) -> tuple[datetime, datetime] | None:
+    """Return in which time accepted messages ought to have brought a receipt, and brought none: after, up to.
+
+    None if there is no such time: receipts came lately, or have never come, as from a carrier that sends none.
+    """
+    if last_report_at is None:
+        return None
+    after, until = max(last_report_at + NOTED_EVERY, now - LOOK_BACK), now - SILENCE
+    return (after, until) if after < until else None
+
+
+def is_silent(accepted: int) -> bool:
+    """Return whether so many accepted messages of that time make an account silent."""
+    return accepted >= FEWEST

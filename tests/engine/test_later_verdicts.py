@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach import Conflict, InvalidRequest, NotFound, Outreach
+from outreach.models import CallVerdict, Counters, NewFollowUp
+from outreach.models.call import MAX_TRANSCRIPT, Call
+from outreach.models.campaign import Campaign
+from outreach.models.states import CallStatus, RecipientStatus
+from outreach.testing.builders import new_id
+from outreach.testing.scripted import ScriptedVoice
+from outreach.testing.virtual_time import clock_of_loop
+from tests.engine.calling import BUSY, NEGATIVE, POSITIVE, VOICEMAIL, calling, calls_of, hear
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import Rig, people, reaches, until
+
+pytestmark = pytest.mark.virtual_time
+
+ANSWERED: dict[str, Any] = {"status": CallStatus.COMPLETED, "answered_by": "human", "summary": "They talked."}
+CALLBACK: dict[str, Any] = {**ANSWERED, "outcome": "callback"}
+
+
+async def judged(
+    rig: Rig, campaign: Campaign, verdict: CallVerdict, **more: Any
+) -> tuple[Call, Counters, tuple[RecipientStatus, str | None]]:
+    """Return the call, the counters and the contact's result after a verdict on the first contact's last call."""
+    call = (await calls_of(rig, campaign))[-1]
+    after = await rig.engine.calls.set_outcome(campaign.workspace_id, call.id, verdict, **more)
+    assert after == await rig.engine.calls.get(campaign.workspace_id, call.id)
+    found = await rig.engine.campaigns.get(campaign.workspace_id, campaign.id)
+    recount = await rig.storage.read(lambda tx: tx.recipients.recount(campaign.workspace_id, campaign.id))
+    assert found.counters == recount
+    person = (await people(rig.engine, campaign))[0]
+    return after, found.counters, (person.status, person.reason)
+
+
+@pytest.mark.parametrize("known", [ANSWERED, NEGATIVE, POSITIVE, CALLBACK])
+@pytest.mark.parametrize("verdict", ["positive", "negative", "callback", "voicemail"])
+async def test_a_verdict_that_comes_later_counts_in_a_campaign_that_has_ended(
+    open_storage: OpenStorage, known: dict[str, Any], verdict: CallVerdict
+) -> None:
+    """It takes the place of none, and of the provider's; the counters equal a recount.
+
+    docs/delivery-contract.md#rule-9.
+    """
+    voice = ScriptedVoice(look_up="none")
+    async with calling(open_storage(clock_of_loop()), 1, voice=voice) as (rig, campaign):
+        await voice.wait_for_requests(1)
+        hear(voice, voice.requests[0], **known)
+        done = await reaches(rig.engine, campaign, "completed")
+        call, counters, result = await judged(rig, campaign, verdict, summary="Heard again.")
+        assert (call.outcome, call.summary, call.judged_at is not None) == (verdict, "Heard again.", True)
+        assert counters == Counters(total=1, completed=1, successful=int(verdict == "positive"))
+        assert result == (RecipientStatus.COMPLETED, None if verdict == "positive" else verdict)
+        report = await rig.engine.campaigns.report(campaign.workspace_id, campaign.id)
+        assert report.calls is not None
+        assert report.calls.outcomes == {verdict: 1}
+        assert (await rig.engine.campaigns.get(campaign.workspace_id, campaign.id)).completed_at == done.completed_at
+        assert len(voice.requests) == 1
+
+
+async def test_a_verdict_is_final(open_storage: OpenStorage) -> None:
+    """Said again it changes nothing; another one, and a later report of the provider, do not count."""
+    voice = ScriptedVoice(look_up="none")
+    async with calling(open_storage(clock_of_loop()), 1, voice=voice) as (rig, campaign):
+        await voice.wait_for_requests(1)
+        hear(voice, voice.requests[0], **{**ANSWERED, "summary": None})
+        await reaches(rig.engine, campaign, "completed")
+        first, *_ = await judged(rig, campaign, "negative")
+        again, *_ = await judged(rig, campaign, "negative", summary="Other words.")
+        assert again == first
+        with pytest.raises(Conflict, match="final"):
+            await judged(rig, campaign, "positive")
+        hear(voice, voice.requests[0], **POSITIVE)
+
+        async def heard() -> bool:
+            return (await calls_of(rig, campaign))[0].summary is not None
+
+        await until(heard)
+        [call] = await calls_of(rig, campaign)
+        assert (call.outcome, call.judged_at) == ("negative", first.judged_at)
+        entries = await rig.engine.audit.list(campaign.workspace_id)
+        assert [one.subject for one in entries if one.action == "call.set_outcome"] == [call.id]
+
+
+@pytest.mark.parametrize(("ending", "why"), [(BUSY, "busy"), (VOICEMAIL, "final"), (None, "not ended")])
+async def test_a_call_that_has_its_result_or_is_under_way_takes_no_verdict(
+    open_storage: OpenStorage, ending: dict[str, Any] | None, why: str
+) -> None:
+    """A retry may follow from it: nothing is changed."""
+    voice = ScriptedVoice(look_up="none")
+    async with calling(open_storage(clock_of_loop()), 1, voice=voice, attempts=1) as (rig, campaign):
+        await voice.wait_for_requests(1)
+        if ending is not None:
+            hear(voice, voice.requests[0], **ending)
+            await reaches(rig.engine, campaign, "completed")
+        before = await calls_of(rig, campaign)
+        with pytest.raises(Conflict, match=why):
+            await judged(rig, campaign, "positive")
+        if ending is not None:
+            assert await calls_of(rig, campaign) == before
+
+
+async def test_a_contact_that_another_call_has_reached_keeps_the_result_of_that(open_storage: OpenStorage) -> None:
+    """Only the latest call of a contact decides about it, as with reports."""
+    voice = ScriptedVoice(look_up="none")
+    async with calling(open_storage(clock_of_loop()), 1, voice=voice, attempts=2) as (rig, campaign):
+        await voice.wait_for_requests(1)
+        hear(voice, voice.requests[0], **VOICEMAIL)
+        await voice.wait_for_requests(2)
+        hear(voice, voice.requests[1], **POSITIVE)
+        await reaches(rig.engine, campaign, "completed")
+        first, _ = await calls_of(rig, campaign)
+        open_again = attrs.evolve(first, outcome=None)
+        await rig.storage.write(lambda tx: tx.calls.update(open_again))
+        after = await rig.engine.calls.set_outcome(campaign.workspace_id, first.id, "negative")
+        assert after.outcome == "negative"
+        [person] = await people(rig.engine, campaign)
+        assert (person.status, person.reason, person.successful) == (RecipientStatus.COMPLETED, None, True)
+        found = await rig.engine.campaigns.get(campaign.workspace_id, campaign.id)
+        assert found.counters == Counters(total=1, completed=1, successful=1)
+
+
+async def test_somebody_who_asks_for_a_call_is_followed_up(open_storage: OpenStorage) -> None:
+    """The outcome `callback` is a result to choose, and such a contact does not count as reached."""
+    voice = ScriptedVoice(look_up="none")
+    async with calling(open_storage(clock_of_loop()), 2, voice=voice) as (rig, campaign):
+        await voice.wait_for_requests(2)
+        hear(voice, voice.requests[0], **CALLBACK)
+        hear(voice, voice.requests[1], **NEGATIVE)
+        await reaches(rig.engine, campaign, "completed")
+        made = await rig.engine.campaigns.follow_up(
+            campaign.workspace_id, campaign.id, NewFollowUp(results=["callback"])
+        )
+        assert (made.selected, made.created.campaign.counters.total) == (1, 1)
+
+
+async def test_what_is_no_verdict_is_refused(open_storage: OpenStorage) -> None:
+    """An outcome of a call that nobody answered, too long a summary, and a call that is not there."""
+    async with Outreach.open("memory://", dispatch=False) as engine:
+        for given in ({"outcome": "busy"}, {"outcome": "positive", "summary": "x" * 4001}):
+            with pytest.raises(InvalidRequest):
+                await engine.calls.set_outcome(new_id(), new_id(), **given)  # type: ignore[arg-type]
+        with pytest.raises(NotFound):
+            await engine.calls.set_outcome(new_id(), new_id(), "positive")
+        with pytest.raises(NotFound):
+            await engine.calls.transcript(new_id(), new_id())
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+async def test_the_longest_transcript_and_the_highest_cost_are_kept(open_storage: OpenStorage, backwards: bool) -> None:
+    """Whichever event comes first; a part may have come with an early one. What is too long is cut."""
+    voice = ScriptedVoice(look_up="none")
+    async with calling(open_storage(clock_of_loop()), 1, voice=voice) as (rig, campaign):
+        await voice.wait_for_requests(1)
+        told: list[dict[str, Any]] = [
+            {"transcript": "agent: Hello", "cost": Decimal("0.05"), "cost_currency": "USD"},
+            {"transcript": "y" * (MAX_TRANSCRIPT + 1), "cost": Decimal("0.14"), "cost_currency": "USD"},
+            {"cost": Decimal("NaN"), "cost_currency": "USD"},
+            {"cost": Decimal("9.9")},
+            {"cost": Decimal(7), "cost_currency": "EUR"},
+        ]
+        if backwards:
+            told[:2] = told[1::-1]
+        for one in told:
+            hear(voice, voice.requests[0], **ANSWERED, **one)
+        hear(voice, voice.requests[0], **POSITIVE)
+        await reaches(rig.engine, campaign, "completed")
+
+        async def heard() -> bool:
+            return (await calls_of(rig, campaign))[0].outcome is not None
+
+        await until(heard)
+        [call] = await calls_of(rig, campaign)
+        assert (call.cost, call.cost_currency) == (Decimal("0.14"), "USD")
+        assert await rig.engine.calls.transcript(campaign.workspace_id, call.id) == "y" * MAX_TRANSCRIPT

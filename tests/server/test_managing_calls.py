@@ -1,0 +1,92 @@
+"""Calls and people under /manage: what was said, verdicts, erasure."""
+
+from __future__ import annotations
+
+import logging
+from decimal import Decimal
+
+import attrs
+import pytest
+
+from outreach.models.states import CallStatus
+from outreach.testing.builders import NOW, make_call, new_id
+from tests.server.conftest import Service, Tenant
+from tests.server.test_errors import check_envelope
+
+PHONE = "+14155550142"
+
+
+def given_call(service: Service, tenant: Tenant) -> str:
+    """Write a call that was answered and has ended, with what was said."""
+    call = make_call(
+        workspace_id=tenant.workspace.id, agent_id=tenant.agent.id, to=PHONE, status=CallStatus.COMPLETED,
+        answered_at=NOW, ended_at=NOW, outcome="negative", cost=Decimal("0.14"), cost_currency="USD",
+    )  # fmt: skip
+    service.run(
+        service.engine._storage.write,
+        lambda tx: (tx.calls.insert(call), tx.calls.put_transcript(call, "agent: Hello")),
+    )
+    return call.id
+
+
+def test_a_call_is_shown_with_what_was_said_and_judged(service: Service) -> None:
+    """The list and the interface's own answer have no transcript; the latter has its documented fields alone."""
+    tenant, other = service.tenant(), service.tenant()
+    call_id = given_call(service, tenant)
+    shown = tenant.get(f"/manage/calls/{call_id}").json()
+    assert (shown["transcript"], shown["cost"], shown["cost_currency"]) == ("agent: Hello", "0.14", "USD")
+    [listed] = tenant.get("/manage/calls").json()["data"]
+    plain = tenant.get(f"/calls/{call_id}").json()
+    assert shown == listed | {"transcript": "agent: Hello"}
+    assert listed == plain | {"cost": "0.14", "cost_currency": "USD", "judged_at": None}
+    path = f"/manage/calls/{call_id}/outcome"
+    check_envelope(other.request("PUT", path, json={"outcome": "positive"}), 404, "not_found")
+    judged = tenant.request("PUT", path, json={"outcome": "callback", "summary": "On Monday."}).json()
+    assert (judged["outcome"], judged["summary"]) == ("callback", "On Monday.")
+    assert tenant.request("PUT", path, json={"outcome": "callback"}).json() == judged
+    check_envelope(tenant.request("PUT", path, json={"outcome": "positive"}), 409, "conflict")
+    for body, where in (
+        ({"outcome": "busy"}, "outcome"),
+        ({"summary": "x"}, "outcome"),
+        ({"outcome": "negative", "x": 1}, "x"),
+    ):
+        error = check_envelope(tenant.request("PUT", path, json=body), 400, "invalid_request")
+        assert [one["path"] for one in error["details"]] == [where]
+
+
+def test_a_person_is_erased_once_it_is_confirmed(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    """The answer counts what was found; repeated, nothing. Neither the log nor the audit trail has the number."""
+    tenant, other = service.tenant(), service.tenant()
+    call_id = given_call(service, tenant)
+    for body, where in (
+        ({"phone_number": PHONE}, "confirm"),
+        ({"phone_number": PHONE, "confirm": False}, "confirm"),
+        ({"confirm": True}, "phone_number"),
+        ({"phone_number": "12", "confirm": True}, "phone"),
+    ):
+        error = check_envelope(tenant.request("PUT", "/manage/erasures", json=body), 400, "invalid_request")
+        assert [one["path"] for one in error["details"]] == [where]
+    nothing = {"contacts": 0, "messages": 0, "calls": 0, "callbacks": 0, "still_opted_out": False}
+    request = {"phone_number": PHONE, "confirm": True}
+    with caplog.at_level(logging.DEBUG):
+        assert other.request("PUT", "/manage/erasures", json=request).json() == nothing
+        assert tenant.get(f"/manage/calls/{call_id}").json()["to"] == PHONE
+        assert tenant.request("PUT", "/manage/erasures", json=request).json() == nothing | {"calls": 1}
+        assert tenant.request("PUT", "/manage/erasures", json=request).json() == nothing
+    shown = tenant.get(f"/manage/calls/{call_id}").json()
+    assert shown["transcript"] is None
+    assert shown["to"] != PHONE
+    entries = service.run(service.engine.audit.list, tenant.workspace.id)
+    assert {one.actor for one in entries if one.action == "person.purge"} == {"api"}
+    assert not any(PHONE[1:] in str(attrs.asdict(one)) for one in entries)
+    assert PHONE[1:] not in caplog.text
+
+
+def test_a_person_who_is_called_now_is_not_erased(service: Service) -> None:
+    """A 409, and nothing is erased."""
+    tenant = service.tenant()
+    call = make_call(workspace_id=tenant.workspace.id, agent_id=tenant.agent.id, to=PHONE, id=new_id())
+    service.run(service.engine._storage.write, lambda tx: tx.calls.insert(call))
+    request = {"phone_number": PHONE, "confirm": True}
+    check_envelope(tenant.request("PUT", "/manage/erasures", json=request), 409, "conflict")
+    assert tenant.get(f"/manage/calls/{call.id}").json()["to"] == PHONE
