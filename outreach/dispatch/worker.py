@@ -72,10 +72,10 @@ _MAX_SWEPT_SLICES: Final = 100
 """The same for each kind of rows that are no longer needed."""
 
 _MAX_ROWS: Final = 200
+"""Rows that one housekeeping transaction changes; outcomes and reports that share one."""
+
 _MAX_CHUNKS: Final = 16
 """Chunks of expired uploads that a slice deletes: they are large."""
-
-"""Rows that one housekeeping transaction changes; outcomes and reports that share one."""
 
 _KEPT_RETRY_SECONDS: Final = 0.5
 
