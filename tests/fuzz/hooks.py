@@ -207,12 +207,15 @@ def before_call(context: Any, case: schemathesis.Case, kwargs: dict[str, Any]) -
         return
     if not case.meta.is_negative_at(ParameterLocation.QUERY):
         begin_with_the_first_page(case.query)
-    if isinstance(case.body, bytes) and not case.meta.is_negative_at(ParameterLocation.BODY):
-        case.body = managing.repeat_the_list(case.body, case.query)
-    if isinstance(case.body, dict) and not case.meta.is_negative_at(ParameterLocation.BODY):
+    operation = str(case.operation.definition.raw.get("operationId"))
+    if case.meta.is_negative_at(ParameterLocation.BODY):
+        return
+    if operation == "addUploadChunk" and not case.meta.is_negative_at(ParameterLocation.QUERY):
+        case.body = managing.repeat_the_list(case.query)
+    if isinstance(case.body, dict):
         for rule in TRAIL_RULES:
             rule(case.body)
-        managing.repair(str(case.operation.definition.raw.get("operationId")), case.body)
+        managing.repair(operation, case.body)
 
 
 @schemathesis.hook

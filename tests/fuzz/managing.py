@@ -185,13 +185,11 @@ def read_the_list_as_it_is(body: Body) -> None:
         body["campaign"] = {"channel": "sms", "name": "List", "message_body": "Hi"}
 
 
-def repeat_the_list(content: bytes, query: Body) -> bytes:
-    """Return the one chunk of the upload that is known, in three of four requests; a made-up one stays in the others.
+def repeat_the_list(query: Body) -> bytes:
+    """Return the one chunk of the upload that is known, and name its place.
 
     Reason: where the next chunk begins, and how long the file is, no schema can say.
     """
-    if zlib.crc32(content) % 4 == 0:
-        return content
     query["offset"] = 0
     return LIST
 
