@@ -46,6 +46,7 @@ from outreach.serialization.manage.campaigns import (
 from outreach.serialization.manage.copies import (
     CampaignClone,
     read_campaign_clone,
+    read_leave_out,
     read_new_follow_up,
     read_new_test_message,
     write_campaign_copy,
@@ -103,6 +104,7 @@ __all__ = [
     "read_campaign_update",
     "read_decision",
     "read_erasure",
+    "read_leave_out",
     "read_new_call",
     "read_new_follow_up",
     "read_new_message",

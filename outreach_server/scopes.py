@@ -56,6 +56,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "addUploadChunk": _MANAGE,
     "removeUpload": _MANAGE,
     "checkUpload": _MANAGE,
+    "listUploadRejects": _MANAGE,
     "loadUpload": _MANAGE,
     "updateCampaign": _MANAGE,
     "deleteCampaign": _MANAGE,

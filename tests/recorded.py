@@ -150,7 +150,7 @@ STEPS: Final = (
     Step("checkUpload", "$upload"),
     Step("addUploadChunk", "$upload", _LIST),
     Step("addUploadChunk", "$upload?offset=1", _LIST),
-    *_plain("getUpload $upload; listUploads; checkUpload $upload"),
+    *_plain("getUpload $upload; listUploads; checkUpload $upload; listUploadRejects $upload"),
     Step(
         "loadUpload",
         "$upload",

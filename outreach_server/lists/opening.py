@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import marshal
 import pickle
-import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -20,15 +19,13 @@ from outreach import OutreachError
 from outreach_server.bodies.parser_client import Chunks, helper_frames
 from outreach_server.bodies.spool import spool_directory
 from outreach_server.context import Server
-from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.errors import UnreadableList, in_body_names
 from outreach_server.lists.reading import Frame, ListOptions, contacts_of, read_list
 from outreach_server.lists.tables import ZIP
 
 _FILE: Final = "list"
 _MAX_IN_THREAD: Final = 256 * 1024
 """The largest text file that a thread reads, in the tenth of a second or two."""
-
-_OPTION: Final = re.compile(r"--(map|region|sheet|encoding|delimiter)\b")
 
 
 class OpenedList:
@@ -120,21 +117,10 @@ async def _unpacked(frames: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
 
 
 def _in_words_of_a_body(error: UnreadableList) -> UnreadableList:
-    return UnreadableList(_in_body_names(error.message))
+    return UnreadableList(in_body_names(error.message))
 
 
-def _in_body_names(said: Any) -> Any:
-    """Return hints with the fields of a body in the place of the command's options."""
-    match said:
-        case str():
-            return _OPTION.sub(r"`\1`", said)
-        case list():
-            return [_in_body_names(one) for one in said]
-        case dict():
-            # Cells stay as they are.
-            return {name: _in_body_names(one) if name in _HINTS else one for name, one in said.items()}
-        case _:
-            return said
-
-
-_HINTS: Final = frozenset({"notes", "number_warnings", "rejected", "message"})
+def _in_body_names(document: dict[str, Any]) -> dict[str, Any]:
+    """Return what was made of a list with its hints in the words of a body; cells stay as they are."""
+    hints = {name: [in_body_names(hint) for hint in document[name]] for name in ("notes", "number_warnings")}
+    return {**document, **hints}

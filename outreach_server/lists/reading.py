@@ -6,9 +6,10 @@ This only computes. `outreach_server.lists.opening` runs it outside the event lo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TextIO
 
 import attrs
 import orjson
@@ -16,7 +17,9 @@ import orjson
 from outreach.models import PreparedRecipient
 from outreach.server_support import Field
 from outreach_server.lists.contacts import ContactFile
+from outreach_server.lists.errors import in_body_names
 from outreach_server.lists.rejects import Rejects
+from outreach_server.lists.repeats import Repeats
 from outreach_server.lists.report import list_document
 from outreach_server.lists.tables import AUTO, open_table
 
@@ -38,6 +41,7 @@ class ListOptions:
         templates: The texts that the contacts are to get.
         expected: The names that a voice agent expects.
         sms: Whether they are to get texts.
+        rejects: The path of a CSV file for the rejected rows with their cells; None for no file.
     """
 
     name: str
@@ -49,6 +53,7 @@ class ListOptions:
     templates: Sequence[str] = ()
     expected: Sequence[str] = ()
     sms: bool = True
+    rejects: str | None = None
 
 
 class Frame(NamedTuple):
@@ -68,24 +73,29 @@ def read_list(file: Path, options: ListOptions) -> Iterator[Frame]:
     Raises:
         UnreadableList: It is none, or nothing says which column is the phone number.
     """
-    with (
-        file.open("rb") as opened,
-        Rejects() as rejects,
-        open_table(
-            opened,
-            name=options.name,
-            encoding=options.encoding,
-            delimiter=options.delimiter,
-            sheet=options.sheet,
-        ) as table,
-    ):
+    with ExitStack() as stack:
+        written: TextIO | None = None
+        if options.rejects is not None:
+            written = stack.enter_context(Path(options.rejects).open("x", encoding="utf-8", newline=""))
+        rejects = stack.enter_context(Rejects(written, words=in_body_names))
+        table = stack.enter_context(
+            open_table(
+                stack.enter_context(file.open("rb")),
+                name=options.name,
+                encoding=options.encoding,
+                delimiter=options.delimiter,
+                sheet=options.sheet,
+            )
+        )
+        repeats = Repeats()
         contacts = ContactFile.open(table, mapped=options.mapped)
         contacts.numbers.region = options.region
         contacts.use_texts(options.templates, options.expected)
         yield Frame("columns", list(contacts.columns.headers))
         for chunk in contacts.chunks(rejects):
+            repeats.see(contact.phone for contact in chunk if contact.phone is not None)
             yield Frame("contacts", [tuple(contact) for contact in chunk])
-        yield Frame("document", orjson.dumps(_document(contacts, rejects, sms=options.sms)))
+        yield Frame("document", orjson.dumps(_document(contacts, rejects, repeats.count(), sms=options.sms)))
 
 
 def contacts_of(frame: Frame) -> list[PreparedRecipient]:
@@ -93,10 +103,11 @@ def contacts_of(frame: Frame) -> list[PreparedRecipient]:
     return list(map(PreparedRecipient._make, frame.content))
 
 
-def _document(contacts: ContactFile, rejects: Rejects, *, sms: bool) -> Mapping[str, Any]:
+def _document(contacts: ContactFile, rejects: Rejects, duplicates: int, *, sms: bool) -> Mapping[str, Any]:
     return {
         "number_warnings": contacts.numbers.warnings(sms=sms),
         "rows": contacts.rows,
+        "duplicates": duplicates,
         **list_document(contacts),
         "rejected_count": rejects.count,
         "rejected": [orjson.loads(one) for one in islice(rejects.items(), MAX_REJECTED)],

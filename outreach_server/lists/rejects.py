@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self, TextIO
 
@@ -20,14 +20,16 @@ class Rejects:
 
     Args:
         file: A CSV file for each rejected row with its own cells, formulas escaped; None for no file.
+        words: Puts the messages into other words.
 
     Attributes:
         count: The number of rejected rows.
         source: The name of the list whose rows are added, if there are several; the rows tell it then.
     """
 
-    def __init__(self, file: TextIO | None = None) -> None:
+    def __init__(self, file: TextIO | None = None, *, words: Callable[[str], str] = str) -> None:
         self.count = 0
+        self._words = words
         self.source: str | None = None
         self._has_header = False
         self._spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed by __exit__
@@ -58,6 +60,7 @@ class Rejects:
             cells: The row's cells.
         """
         self.count += 1
+        message = self._words(message)
         source = {} if self.source is None else {"file": self.source}
         item = {**source, "row": row, "line": line, "column": column, "message": message}
         self._spool.write(orjson.dumps(item) + b"\n")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from outreach import InvalidRequest, NewCallCampaign, NewSmsCampaign
 from outreach.errors import Problem
-from outreach.http import read_campaign_of_upload
+from outreach.http import read_campaign_of_upload, read_leave_out
+from outreach.models import LeaveOut
 from outreach.server_support import region_of_country
 from outreach_server.lists.contact_columns import FIELDS, field_of
 from outreach_server.lists.csv_lines import is_encoding
@@ -26,10 +27,12 @@ class ListRequest:
     Attributes:
         options: How to read it, without the file's name and the texts.
         campaign: The campaign; None if there is none yet.
+        leave_out: Which contacts to leave out; None for none.
     """
 
     options: Mapping[str, Any]
     campaign: NewSmsCampaign | NewCallCampaign | None
+    leave_out: LeaveOut | None = None
 
     def reading(self, **more: Any) -> ListOptions:
         """Return how to read the list, given the rest."""
@@ -37,7 +40,7 @@ class ListRequest:
 
 
 def read_list_request(data: Any, *, this_year: int, carriers: Sequence[str], needs_campaign: bool) -> ListRequest:
-    """Return the request of a body of POST /manage/uploads/{id}/check or load.
+    """Return the request of a body of POST /manage/uploads/{id}/check, rejects or load.
 
     Raises:
         InvalidRequest: A field is unknown or invalid; the details name each place.
@@ -46,18 +49,20 @@ def read_list_request(data: Any, *, this_year: int, carriers: Sequence[str], nee
         raise InvalidRequest.at("", "The body must be a JSON object.")
     details: list[Problem] = []
     options: dict[str, Any] = {}
-    campaign = None
+    campaign, leave_out = None, None
     for name, value in data.items():
         if value is None:
             continue
         try:
             if name == "campaign":
                 campaign = _read_campaign(value, this_year, carriers)
+            elif name == "leave_out":
+                leave_out = _read_leave_out(value)
             elif name in _READERS:
                 option, read = _READERS[name]
                 options[option] = read(value)
             else:
-                names = ", ".join((*_READERS, "campaign"))
+                names = ", ".join((*_READERS, "leave_out", "campaign"))
                 raise InvalidRequest.at(name, f"is not a field of this operation; it has {names}")
         except InvalidRequest as error:
             details += error.details
@@ -65,16 +70,29 @@ def read_list_request(data: Any, *, this_year: int, carriers: Sequence[str], nee
         details.append(Problem(path="campaign", message="is required"))
     if details:
         raise InvalidRequest(details=details)
-    return ListRequest(options=options, campaign=campaign)
+    return ListRequest(options=options, campaign=campaign, leave_out=leave_out)
 
 
 def in_campaign(error: InvalidRequest) -> InvalidRequest:
-    """Return an error about a campaign as one about the field `campaign`, if it names places."""
-    if not error.details:
-        return error
-    return InvalidRequest(
-        details=[attrs.evolve(one, path=f"campaign.{one.path}" if one.path else "campaign") for one in error.details]
-    )
+    """Return an error about a campaign as one about the field `campaign`, if it names places; keep `leave_out`."""
+    return error if not error.details else InvalidRequest(details=list(_under("campaign", error.details)))
+
+
+def _under(field: str, details: Sequence[Problem]) -> Iterator[Problem]:
+    for one in details:
+        if one.path.startswith("leave_out"):
+            yield one
+        else:
+            yield attrs.evolve(one, path=f"{field}.{one.path}" if one.path else field)
+
+
+def _read_leave_out(value: Any) -> LeaveOut:
+    if type(value) is not dict:
+        raise InvalidRequest.at("leave_out", "must be an object")
+    try:
+        return read_leave_out(value)
+    except InvalidRequest as error:
+        raise InvalidRequest(details=list(_under("leave_out", error.details))) from None
 
 
 def _read_campaign(value: Any, this_year: int, carriers: Sequence[str]) -> NewSmsCampaign | NewCallCampaign:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.server.test_errors import check_envelope
 
 CSV = 'Name;Handy;Ort\nZoë;0151 23456789;Köln\nJan;="0151 23456780";Bonn\nEva;;Ulm\nTom;12;Trier\n'.encode()
 SMS = {"channel": "sms", "name": "Autumn", "message_body": "Hi {{first_name}} in {{Ort}}"}
+LIST = b"phone\n+14155550102\n"
 CHUNK = 64 * 1024
 
 
@@ -78,7 +80,7 @@ def test_a_list_is_checked_before_there_is_a_campaign(tenant: Tenant) -> None:
     """A check without a body reads it as it is."""
     path = upload(tenant, b"phone\n+14155550102\n")
     checked = tenant.post(f"{path}/check").json()
-    assert (checked["preflight"], checked["numbers"]["count"]) == (None, 1)
+    assert (checked["preflight"], checked["refusal"], checked["numbers"]["count"]) == (None, None, 1)
     assert tenant.post(f"{path}/check", {"campaign": None, "map": None}).json() == checked
 
 
@@ -137,7 +139,8 @@ def test_a_wrong_field_is_named(tenant: Tenant, body: dict[str, Any], path: str)
     [
         (b"%PDF-1.7", "is a PDF file, not a list"),
         (b"a,b\n1,2\n", "No column is the phone number. The columns are: 'a', 'b'. Name it with `map` phone=COLUMN."),
-        (b"phone\nx\n", "None of the 1 rows can be loaded"),
+        (b"phone\nx\n", "The only row cannot be loaded. Nothing was created."),
+        (b"phone\nx\n0151\n", "None of the 2 rows can be loaded. Nothing was created."),
         (b"phone\n", "has a header and no rows"),
         (b"PK\x03\x04 and so on", "is damaged"),
         (b"name,phone\nZo\x81\xe9,1\n", "Name its encoding, for example `encoding` cp1252"),
@@ -173,6 +176,108 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tenant: Tenant) -> None:
     assert "too large" in answer.json()["error"]["message"]
 
 
+def test_a_text_that_suits_nobody_is_refused_as_on_the_command_line(tenant: Tenant) -> None:
+    """A check says so beside its preflight; a load creates nothing."""
+    path = upload(tenant, b"phone,word\n+14155550102,Hi\n+14155550103,Ho\n")
+    body = {"campaign": SMS | {"message_body": "word " * 320}}
+    checked = tenant.post(f"{path}/check", body).json()
+    assert checked["refusal"] == (
+        "The text cannot be sent to any contact (11 segments, of at most 5): with the footer it is over the segment "
+        "cap; shorten it, or raise `max_segments`. Nothing was created."
+    )
+    assert checked["preflight"]["contacts"] == 2
+    loaded = tenant.post(f"{path}/load", body)
+    check_envelope(loaded, 400, "invalid_request")
+    assert loaded.json()["error"]["message"] == checked["refusal"]
+    assert tenant.get("/campaigns").json()["data"] == []
+    fitting = {"campaign": SMS | {"message_body": "{{word}}"}}
+    assert tenant.post(f"{path}/check", fitting).json()["refusal"] is None
+
+
+def test_a_check_says_that_no_row_can_be_loaded(tenant: Tenant) -> None:
+    """With and without a campaign."""
+    path = upload(tenant, b"phone\nx\n")
+    for body in ({}, {"campaign": SMS}):
+        checked = tenant.post(f"{path}/check", body).json()
+        assert (checked["refusal"], checked["preflight"]) == (
+            "The only row cannot be loaded. Nothing was created.",
+            None,
+        )
+        assert checked["rejected_count"] == 1
+
+
+def test_repeated_numbers_are_counted(tenant: Tenant) -> None:
+    """In each spelling, without a campaign too; a repetition is loaded, and skipped."""
+    path = upload(tenant, b"phone\n+14155550102\n(415) 555-0102\n+1 415 555 0103\n+14155550102\n12\n")
+    assert tenant.post(f"{path}/check", {"region": "US"}).json()["duplicates"] == 2
+    loaded = tenant.post(f"{path}/load", {"region": "US", "campaign": SMS}).json()
+    assert (loaded["duplicates"], loaded["total_recipients"], loaded["rejected_count"]) == (2, 4, 1)
+    groups = tenant.get(f"/manage/campaigns/{loaded['id']}/results").json()["data"]
+    assert [one["count"] for one in groups if one["reason"] == "duplicate"] == [2]
+
+
+@pytest.mark.parametrize(("rows", "note"), [(20, ""), (2_000, "long" * 50)])
+def test_all_rejected_rows_are_a_file(tenant: Tenant, rows: int, note: str) -> None:
+    """Each with its number, what is wrong, and its cells; a thread reads the small list, a helper the large one."""
+    lines = ["phone,note", *(f"{number},=SUM({number}){note}" for number in range(rows)), "+14155550102,good"]
+    path = upload(tenant, "\n".join(lines).encode())
+    checked = tenant.post(f"{path}/check").json()
+    assert (checked["rejected_count"], len(checked["rejected"])) == (rows, min(rows, 1000))
+    answer = tenant.post(f"{path}/rejects")
+    assert answer.headers["content-type"].startswith("text/csv")
+    found = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [(one["row"], one["phone"]) for one in found] == [(str(number + 2), str(number)) for number in range(rows)]
+    assert [one["message"] for one in found[:1000]] == [one["message"] for one in checked["rejected"]]
+    assert {one["column"] for one in found} == {"phone"}
+    assert found[7]["note"] == f"'=SUM(7){note}"
+    assert "--" not in answer.text
+
+
+def test_the_file_of_rejected_rows_follows_the_body(tenant: Tenant) -> None:
+    """As a load with it does; what cannot be read is an error."""
+    path = upload(tenant, CSV)
+    body = {"map": {"phone": "Handy"}, "region": "DE", "campaign": SMS}
+    found = list(csv.DictReader(io.StringIO(tenant.post(f"{path}/rejects", body).text)))
+    assert [(one["row"], one["Name"]) for one in found] == [("4", "Eva"), ("5", "Tom")]
+    unreadable = upload(tenant, b"a,b\n1,2\n")
+    check_envelope(tenant.post(f"{unreadable}/rejects"), 400, "invalid_request")
+    check_envelope(tenant.post(f"{path}/rejects", {"maps": {}}), 400, "invalid_request")
+
+
+def test_contacts_of_other_campaigns_are_left_out(tenant: Tenant) -> None:
+    """And counted, also before there is a campaign."""
+    first = upload(tenant, b"phone\n+14155550102\n+14155550103\n")
+    other = tenant.post(f"{first}/load", {"campaign": SMS}).json()["id"]
+    path = upload(tenant, b"phone\n(415) 555-0102\n+14155550104\n")
+    body = {"region": "US", "leave_out": {"campaigns": [other]}}
+    assert tenant.post(f"{path}/check", {"region": "US"}).json()["audience"] is None
+    checked = tenant.post(f"{path}/check", body).json()
+    assert (checked["audience"]["contacts"], checked["audience"]["left_out"]) == (2, 1)
+    with_campaign = tenant.post(f"{path}/check", body | {"campaign": SMS}).json()
+    assert with_campaign["preflight"]["audience"] == with_campaign["audience"] == checked["audience"]
+    loaded = tenant.post(f"{path}/load", body | {"campaign": SMS}).json()
+    assert (loaded["total_recipients"], loaded["audience"]) == (1, checked["audience"])
+
+
+@pytest.mark.parametrize(
+    ("leave_out", "path"),
+    [
+        ([], "leave_out"),
+        ({"days": 1}, "leave_out.days"),
+        ({"contacted_within_days": 0}, "leave_out.contacted_within_days"),
+        ({"campaigns": ["01932f71-3d6a-7b80-9e41-7c5d2b8a0f63"]}, "leave_out.campaigns[0]"),
+    ],
+)
+@pytest.mark.parametrize("operation", ["check", "load"])
+def test_whom_to_leave_out_is_checked(tenant: Tenant, operation: str, leave_out: Any, path: str) -> None:
+    """And named where it is in the body."""
+    body = {"leave_out": leave_out, "campaign": SMS}
+    answer = tenant.post(f"{upload(tenant, LIST)}/{operation}", body)
+    check_envelope(answer, 400, "invalid_request")
+    assert [one["path"] for one in answer.json()["error"]["details"]] == [path]
+    assert tenant.get("/campaigns").json()["data"] == []
+
+
 def test_an_upload_is_of_one_workspace(service: Service, tenant: Tenant) -> None:
     """For each operation."""
     path, other = upload(tenant, CSV), service.tenant()
@@ -181,6 +286,7 @@ def test_an_upload_is_of_one_workspace(service: Service, tenant: Tenant) -> None
         other.delete(path),
         put(other, path, CSV),
         other.post(f"{path}/check"),
+        other.post(f"{path}/rejects"),
         other.post(f"{path}/load", {"campaign": SMS}),
     ):
         check_envelope(answer, 404, "not_found")

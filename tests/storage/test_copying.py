@@ -21,6 +21,7 @@ from outreach.database import check_database, copy_database
 from outreach.errors import DatabaseInUse, DatabaseMissing, StorageError
 from outreach.models.prices import Price, PriceTable
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
+from outreach.models.upload import Upload
 from outreach.models.work import Claim, DatabaseHome, WorkUnit
 from outreach.protocols.storage import Storage
 from outreach.storage.base import transfer
@@ -96,6 +97,7 @@ def fill(tx: Transaction) -> None:
     message, call = builders.make_message(body=AWKWARD), builders.make_call(agent_id=agent.id, variables={"a": AWKWARD})
     tx.messages.insert(message)
     tx.calls.insert(call)
+    tx.calls.put_transcript(call, AWKWARD)
     tx.dispatches.insert(builders.make_dispatch(message_id=message.id))
     tx.dispatches.insert(builders.make_dispatch(call_id=call.id))
     for position in (1, 0):
@@ -112,6 +114,17 @@ def fill(tx: Transaction) -> None:
     tx.audit.append(builders.make_audit_entry(detail=AWKWARD))
     tx.trail.append(builders.make_trail_entry(campaign_id=campaign.id))
     tx.trail.append(builders.make_trail_entry())
+    upload = Upload(
+        id=new_id(),
+        workspace_id=WORKSPACE_ID,
+        file_name=AWKWARD,
+        size_bytes=2,
+        received_bytes=2,
+        created_at=NOW,
+        expires_at=NOW + timedelta(days=1),
+    )
+    tx.uploads.insert(upload)
+    tx.uploads.add_chunk(upload, 0, b"\x00\xff")
 
 
 async def filled(url: str) -> None:
@@ -148,9 +161,9 @@ def rows_of(url: str) -> dict[str, list[tuple[Any, ...]]]:
         return found
 
 
-def without_workers(rows: dict[str, list[tuple[Any, ...]]]) -> dict[str, list[tuple[Any, ...]]]:
-    """Return what is copied of these rows."""
-    return {**rows, "workers": [], "claims": []}
+def what_is_copied(rows: dict[str, list[tuple[Any, ...]]]) -> dict[str, list[tuple[Any, ...]]]:
+    """Return these rows without those of who dispatches, and without uploads."""
+    return {**rows, "workers": [], "claims": [], "uploads": [], "upload_chunks": []}
 
 
 @pytest.mark.anyio
@@ -168,7 +181,8 @@ async def test_there_and_back_every_row_is_the_same(file: str, back: str, server
     assert copied.rows == there.rows
     assert before["workers"]
     assert before["claims"]
-    assert rows_of(back) == without_workers(before)
+    assert before["upload_chunks"]
+    assert rows_of(back) == what_is_copied(before)
     assert check_database(back).problems == []
     for url in (file, server_url, back):
         async with opened(url) as storage:
@@ -273,7 +287,7 @@ async def test_a_copy_that_was_interrupted_goes_on(file: str, back: str, server_
                     async with opened(target):
                         pass
         assert kills >= 5
-    assert rows_of(back) == without_workers(before)
+    assert rows_of(back) == what_is_copied(before)
 
 
 KILLED = """
@@ -305,7 +319,7 @@ def test_a_copy_whose_process_was_killed_goes_on(file: str, back: str, server_ur
     assert subprocess.run(command, capture_output=True, check=False, timeout=120).returncode == -9
     copy_database(file, server_url)
     copy_database(server_url, back)
-    assert rows_of(back) == without_workers(before)
+    assert rows_of(back) == what_is_copied(before)
 
 
 @pytest.mark.anyio

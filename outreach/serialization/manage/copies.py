@@ -29,7 +29,8 @@ class CampaignClone:
     leave_out: LeaveOut | None = None
 
 
-_LEAVE_OUT: Final = {"leave_out": nested(make_request_converter(LeaveOut, closed="whom to leave out"))}
+_read_leave_out: Final = make_request_converter(LeaveOut, closed="whom to leave out")
+_LEAVE_OUT: Final = {"leave_out": nested(_read_leave_out)}
 _read_clone: Final = make_request_converter(CampaignClone, _LEAVE_OUT, closed="a clone")
 _read_follow_up: Final = make_request_converter(
     NewFollowUp, _LEAVE_OUT, renamed={"body": "message_body"}, closed="a follow-up"
@@ -44,6 +45,15 @@ def read_campaign_clone(data: Any) -> CampaignClone:
         InvalidRequest: A field is unknown or out of its bounds; the details name each place.
     """
     return read_object(_read_clone, data)
+
+
+def read_leave_out(data: Any) -> LeaveOut:
+    """Return whom to leave out, by a field `leave_out`.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_leave_out, data)
 
 
 def read_new_follow_up(data: Any) -> NewFollowUp:

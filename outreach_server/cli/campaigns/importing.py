@@ -14,7 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
 from outreach.http import to_json, write_preflight
 from outreach.models import LeaveOut, PlaceholderProblem, Preflight, PreparedRecipient
-from outreach.server_support import Field, holiday_parts, is_blank
+from outreach.server_support import Field, holiday_parts
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaigns.audience import LEAVE_OUT_OPTIONS, audience_document, leave_out_of, show_audience
@@ -33,20 +33,13 @@ from outreach_server.cli.output import amount, console, echo_json_with, fields, 
 from outreach_server.cli.problems import explain_placeholders, explain_start, explain_values
 from outreach_server.cli.values import WORKSPACE, name_of, options
 from outreach_server.lists.contacts import ContactFile
+from outreach_server.lists.errors import NothingToLoad, UnsendableText
 from outreach_server.lists.rejects import Rejects
 from outreach_server.lists.report import list_document
 from outreach_server.lists.tables import open_table
-from outreach_server.lists.texts import texts_of
+from outreach_server.lists.texts import check_text, texts_of
 
 _MAX_PARTS: Final = 5
-
-_MAX_LOOKED_AT: Final = 20
-"""Chunks among which one contact is looked for that the text suits, as before a start."""
-
-_UNSENDABLE: Final = {
-    "over_segment_cap": "with the footer it is over the segment cap; shorten it, or raise settings set --max-segments",
-    "empty_message": "it is empty for each of them; write text besides the placeholders",
-}
 
 Chunk = list[PreparedRecipient]
 
@@ -155,7 +148,7 @@ class _Import:
         """Create the campaign, and return what shows it."""
         new, stream = await self._read(engine)
         self._show_columns()
-        stream, unsendable = await _check_text(engine, self.workspace_id, new, stream)
+        stream, unsendable = await check_text(engine, self.workspace_id, new, stream)
         if unsendable is not None:
             raise unsendable
         more: dict[str, Any] = {"leave_out": self.leave_out, "actor": actor()}
@@ -169,7 +162,7 @@ class _Import:
     async def preview(self, engine: Outreach, contact: str | None) -> Callable[[], None]:
         """Return what shows what the import would do, and raises the error that it would end with."""
         new, stream = await self._read(engine)
-        stream, unsendable = await _check_text(engine, self.workspace_id, new, stream)
+        stream, unsendable = await check_text(engine, self.workspace_id, new, stream)
         found = await engine.campaigns.preflight_new(
             self.workspace_id, new, stream, leave_out=self.leave_out, contact=contact
         )
@@ -191,8 +184,7 @@ class _Import:
             # Checked before anything is created, so that nothing has to be undone.
             self._show_columns()
             show_rejects(self.rejects, hint="--rejects FILE.csv writes all of them")
-            none = "The only row cannot" if self._rows == 1 else f"None of the {self._rows:,} rows can"
-            raise click.ClickException(f"{none} be loaded. Nothing was created.")
+            raise NothingToLoad(self._rows)
         return new, self._stream(first, chunks)
 
     def _chunks(self) -> Iterator[Chunk]:
@@ -240,7 +232,7 @@ class _Import:
         ]
         return {"files": files, **rows}
 
-    def _show_preview(self, found: Preflight, contact: str | None, unsendable: click.ClickException | None) -> None:
+    def _show_preview(self, found: Preflight, contact: str | None, unsendable: UnsendableText | None) -> None:
         """Show what the import would do; raise the error that it would end with."""
         rejects, sms = self.rejects, found.channel == "sms"
         if state().as_json:
@@ -343,40 +335,6 @@ class _Import:
             note("These rows are not loaded:")
             where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
             show_rejects(rejects, hint=where)
-
-
-async def _check_text(
-    engine: Outreach, workspace_id: str, new: NewSmsCampaign | NewCallCampaign, chunks: AsyncIterator[Chunk]
-) -> tuple[AsyncIterator[Chunk], click.ClickException | None]:
-    """Return the contacts again, and an error if the text can be sent to none, so that the campaign could not start.
-
-    The first contacts are looked at. A blank text is none: it makes a draft.
-    """
-    if not isinstance(new, NewSmsCampaign) or (new.flow_id is None and is_blank(new.body or "")):
-        return chunks, None
-    read: list[Chunk] = []
-    found: Preflight | None = None
-    while len(read) < _MAX_LOOKED_AT and (chunk := await anext(chunks, None)) is not None:
-        read.append(chunk)
-        found = await engine.campaigns.preflight_new(workspace_id, new, [chunk])
-        if found.contacted or not any(one.rule in _UNSENDABLE for one in found.left_out):
-            return _chain(read, chunks), None
-    again = _chain(read, chunks)
-    if found is None or len(read) == _MAX_LOOKED_AT:
-        return again, None
-    why = next(one for one in found.left_out if one.rule in _UNSENDABLE)
-    size = why.examples[0].detail
-    return again, click.ClickException(
-        f"The text cannot be sent to any contact{f' ({size})' if size else ''}: {_UNSENDABLE[why.rule]}. "
-        "Nothing was created."
-    )
-
-
-async def _chain(read: Sequence[Chunk], rest: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
-    for chunk in read:
-        yield chunk
-    async for chunk in rest:
-        yield chunk
 
 
 def _show_columns(contacts: ContactFile) -> None:

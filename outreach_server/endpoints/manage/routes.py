@@ -41,7 +41,14 @@ from outreach_server.endpoints.manage.settings import (
     Prices,
     ReplySettings,
 )
-from outreach_server.endpoints.manage.uploads import CheckUpload, LoadUpload, OneUpload, UploadContent, Uploads
+from outreach_server.endpoints.manage.uploads import (
+    CheckUpload,
+    LoadUpload,
+    OneUpload,
+    RejectsOfUpload,
+    UploadContent,
+    Uploads,
+)
 
 MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}", ManagedCampaign),
@@ -79,6 +86,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/uploads/{id}", OneUpload),
     Route("/manage/uploads/{id}/content", UploadContent),
     Route("/manage/uploads/{id}/check", CheckUpload),
+    Route("/manage/uploads/{id}/rejects", RejectsOfUpload),
     Route("/manage/uploads/{id}/load", LoadUpload),
     Route("/manage/settings", AllSettings),
     Route("/manage/settings/calls", CallSettings),
