@@ -9,7 +9,13 @@ from __future__ import annotations
 from outreach.core.clock import format_timestamp
 from outreach.models.base import JsonPage
 from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, RateLimitState, StoredAnswer
-from outreach.serialization.campaigns import in_json_names, read_call_campaign, read_sms_campaign
+from outreach.serialization.campaigns import (
+    in_json_names,
+    read_audience,
+    read_call_campaign,
+    read_leave_out,
+    read_sms_campaign,
+)
 from outreach.serialization.documents import document_of, to_json, write_blocker
 from outreach.serialization.exports import EXPORT_CONTENT_TYPES
 from outreach.serialization.exports.rows import write_exported_contact
@@ -88,6 +94,7 @@ __all__ = [
     "number_bodies",
     "parse_holidays",
     "parse_json",
+    "read_audience",
     "read_call_campaign",
     "read_call_settings_update",
     "read_call_verdict",
@@ -96,6 +103,7 @@ __all__ = [
     "read_campaign_update",
     "read_decision",
     "read_erasure",
+    "read_leave_out",
     "read_new_call",
     "read_new_follow_up",
     "read_new_message",
