@@ -492,7 +492,11 @@ FIELDS: dict[str, dict[str, tuple[str, bool, bool]]] = {
     },
 }
 
-BESIDE_THE_INTERFACE = {("Recipient", "external_id"), ("SmsCampaignCreate", "replace_characters")}
+BESIDE_THE_INTERFACE = {
+    ("Recipient", "external_id"),
+    ("SmsCampaignCreate", "leave_out"),
+    ("SmsCampaignCreate", "replace_characters"),
+}
 """Optional fields of requests that the interface document does not have."""
 
 
