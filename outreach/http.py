@@ -11,8 +11,10 @@ from outreach.models.base import JsonPage
 from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, RateLimitState, StoredAnswer
 from outreach.serialization.campaigns import (
     in_json_names,
+    read_audience,
     read_call_campaign,
     read_campaign_of_upload,
+    read_leave_out,
     read_sms_campaign,
 )
 from outreach.serialization.documents import document_of, to_json, write_blocker
@@ -46,7 +48,6 @@ from outreach.serialization.manage.campaigns import (
 from outreach.serialization.manage.copies import (
     CampaignClone,
     read_campaign_clone,
-    read_leave_out,
     read_new_follow_up,
     read_new_test_message,
     write_campaign_copy,
@@ -95,6 +96,7 @@ __all__ = [
     "number_bodies",
     "parse_holidays",
     "parse_json",
+    "read_audience",
     "read_call_campaign",
     "read_call_settings_update",
     "read_call_verdict",

@@ -38,6 +38,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "getCallDetails": _READ,
     "listInbound": _READ,
     "getInbound": _READ,
+    "countAudience": _READ,
     "getContactHistory": _READ,
     "listUnsubscribes": _READ,
     "getUnsubscribe": _READ,

@@ -105,6 +105,7 @@ STEPS: Final = (
     Step("resolveUnsubscribe", "+14155550188", {"opted_out": True}),
     Step("resolveUnsubscribe", "+14155550188", {"opted_out": True}),
     Step("listInbound", keep="inbound"),
+    Step("countAudience", body={"recipients": [{"phone_number": "+14155550188"}], "leave_out": {}}),
     *_plain("getContactHistory +14155550188; getPrices; getSettings; getAccount $account; checkCallback $account"),
     *_plain("listUnsubscribes; getUnsubscribe +14155550177"),
     Step("createCall", body={"agent_id": "$agent", "to": "+14155550104", "variables": {"vip": True}}, keep="call"),

@@ -1,4 +1,4 @@
-"""Reads the body of a new campaign: here, in a thread, or in a helper process (`parser_process`)."""
+"""Reads a body with contacts: here, in a thread, or in a helper process (`parser_process`)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from outreach import NewCallCampaign, NewSmsCampaign, OutreachError
-from outreach.models import PreparedRecipient
+from outreach.models import LeaveOut, PreparedRecipient
 from outreach_server.bodies.body import Body
 from outreach_server.bodies.parser_process import LENGTH, FirstFrame
-from outreach_server.bodies.reading import ParsedCampaign, ParseOptions, read_campaign
+from outreach_server.bodies.reading import Head, ParsedBody, ParseOptions, read_contacts
 from outreach_server.context import Server
 
 _MAX_INLINE: Final = 32 * 1024
@@ -59,13 +59,35 @@ def default_command() -> Sequence[str] | None:
 @asynccontextmanager
 async def parsed_campaign(
     server: Server, body: Body, reading: ParseOptions, *, workspace_id: str
-) -> AsyncIterator[tuple[NewSmsCampaign | NewCallCampaign, Chunks]]:
-    """Provide the campaign of a body, and its contacts.
+) -> AsyncIterator[tuple[NewSmsCampaign | NewCallCampaign, LeaveOut | None, Chunks]]:
+    """Provide the campaign of a body, whom it leaves out, and its contacts.
 
     Raises:
         InvalidRequest: The body breaks a rule; the details name each place.
         SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
     """
+    async with _parsed(server, body, reading, workspace_id=workspace_id) as ((campaign, leave_out), chunks):
+        assert campaign is not None  # noqa: S101 - only a list alone has none
+        yield campaign, leave_out, chunks
+
+
+@asynccontextmanager
+async def parsed_audience(
+    server: Server, body: Body, reading: ParseOptions, *, workspace_id: str
+) -> AsyncIterator[tuple[LeaveOut | None, Chunks]]:
+    """Provide whom the body of a list alone leaves out, and its contacts.
+
+    Raises:
+        InvalidRequest: The body breaks a rule; the details name each place.
+    """
+    async with _parsed(server, body, reading, workspace_id=workspace_id) as ((_, leave_out), chunks):
+        yield leave_out, chunks
+
+
+@asynccontextmanager
+async def _parsed(
+    server: Server, body: Body, reading: ParseOptions, *, workspace_id: str
+) -> AsyncIterator[tuple[Head, Chunks]]:
     if body.file is not None and server.helper is not None:
         async with (
             server.helpers.turn(workspace_id),
@@ -75,16 +97,16 @@ async def parsed_campaign(
         return
     raw = await to_thread.run_sync(body.file.read_bytes) if body.file is not None else body.raw
     if len(raw) <= _MAX_INLINE:
-        read = read_campaign(raw, reading)
+        read = read_contacts(raw, reading)
     else:
         read = await to_thread.run_sync(_read_all, raw, reading, limiter=server.readers)
-    yield read.campaign, _each(read.chunks)
+    yield read.head, _each(read.chunks)
 
 
-def _read_all(raw: bytes, reading: ParseOptions) -> ParsedCampaign:
+def _read_all(raw: bytes, reading: ParseOptions) -> ParsedBody:
     """Read a body with all of its contacts."""
-    read = read_campaign(raw, reading)
-    return ParsedCampaign(campaign=read.campaign, chunks=iter(list(read.chunks)))
+    read = read_contacts(raw, reading)
+    return ParsedBody(head=read.head, chunks=iter(list(read.chunks)))
 
 
 async def _each(chunks: Iterator[list[PreparedRecipient]]) -> Chunks:
@@ -95,11 +117,11 @@ async def _each(chunks: Iterator[list[PreparedRecipient]]) -> Chunks:
 @asynccontextmanager
 async def parse_in_subprocess(
     command: Sequence[str], body: Path, reading: ParseOptions
-) -> AsyncIterator[tuple[NewSmsCampaign | NewCallCampaign, Chunks]]:
+) -> AsyncIterator[tuple[Head, Chunks]]:
     """Read a body's file in a helper process, which ends with the context at the latest.
 
     Yields:
-        The campaign of the body, and its contacts in chunks.
+        All of the body but its contacts, and these in chunks.
 
     Raises:
         OutreachError: The error of reading the body.

@@ -1,7 +1,7 @@
 """The helper process for one large body or list: `python -m outreach_server.bodies.parser_process BODY READING`.
 
-It reads the file by the JSON of READING, and writes to stdout: of a body the campaign and then chunks of contacts, of
-an uploaded list its frames. It imports little, so that it starts fast; its memory is freed with it, and it can be
+It reads the file by the JSON of READING, and writes to stdout: of a body all but the contacts and then chunks of these,
+of an uploaded list its frames. It imports little, so that it starts fast; its memory is freed with it, and it can be
 killed when the client has gone.
 """
 
@@ -20,28 +20,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
 
-from outreach import NewCallCampaign, NewSmsCampaign, OutreachError
+from outreach import OutreachError
 from outreach.server_support import described
-from outreach_server.bodies.reading import ParseOptions, read_campaign
+from outreach_server.bodies.reading import Head, ParseOptions, read_contacts
 
 LENGTH: Final = struct.Struct("<I")
 """The length before each frame; an empty frame is the last one."""
 
 _NICENESS: Final = 5
 
-FirstFrame = NewSmsCampaign | NewCallCampaign | OutreachError
-"""The first frame, pickled: the campaign, or the error."""
+FirstFrame = Head | OutreachError
+"""The first frame, pickled: all but the contacts, or the error."""
 
 
 def read_body(body: Path, reading: ParseOptions, out: IO[bytes]) -> None:
     """Read a body, and write the frames."""
     write = partial(_write, out)
     try:
-        read = read_campaign(body.read_bytes(), reading)
+        read = read_contacts(body.read_bytes(), reading)
     except OutreachError as error:
         write(pickle.dumps(error))
     else:
-        write(pickle.dumps(read.campaign))
+        write(pickle.dumps(read.head))
         for chunk in read.chunks:
             # Tuples, because marshal writes them several times as fast as pickle.
             write(marshal.dumps([tuple(recipient) for recipient in chunk]))

@@ -57,7 +57,7 @@ def read_list_request(data: Any, *, this_year: int, carriers: Sequence[str], nee
             if name == "campaign":
                 campaign = _read_campaign(value, this_year, carriers)
             elif name == "leave_out":
-                leave_out = _read_leave_out(value)
+                leave_out = read_leave_out({"leave_out": value})
             elif name in _READERS:
                 option, read = _READERS[name]
                 options[option] = read(value)
@@ -84,15 +84,6 @@ def _under(field: str, details: Sequence[Problem]) -> Iterator[Problem]:
             yield one
         else:
             yield attrs.evolve(one, path=f"{field}.{one.path}" if one.path else field)
-
-
-def _read_leave_out(value: Any) -> LeaveOut:
-    if type(value) is not dict:
-        raise InvalidRequest.at("leave_out", "must be an object")
-    try:
-        return read_leave_out(value)
-    except InvalidRequest as error:
-        raise InvalidRequest(details=list(_under("leave_out", error.details))) from None
 
 
 def _read_campaign(value: Any, this_year: int, carriers: Sequence[str]) -> NewSmsCampaign | NewCallCampaign:

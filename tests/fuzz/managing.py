@@ -23,6 +23,7 @@ NOUNS: Final[Mapping[str, str]] = {
     "inbound": "inbound_id",
     "unsubscribes": "phone",
     "uploads": "upload_id",
+    "contacts": "phone",
 }
 """What is known (`hooks.Known`), by the noun in a path. Accounts are not: no sandbox has one."""
 
@@ -145,11 +146,21 @@ def leave_no_text_blank(body: Body) -> None:
             body[name] = ""
 
 
+def leave_nobody_out(body: Body) -> None:
+    """Name no campaigns and no days.
+
+    Reason: which campaigns there are the server knows, and whether somebody is left then.
+    """
+    if isinstance(body.get("leave_out"), dict):
+        body["leave_out"] = {}
+
+
 def take_any_failure(body: Body) -> None:
     """Name results that there are, and keep the text of the campaign.
 
     Reason: the names of results are the server's to say, and so is which text every contact can get.
     """
+    leave_nobody_out(body)
     body["results"] = ["failed", "skipped"]
     body.pop("message_body", None)
 
@@ -202,6 +213,10 @@ RULES: Final[Mapping[str, Callable[[Body], None]]] = {
     "createFlow": let_steps_send_something,
     "updateFlow": let_steps_send_something,
     "addUnsubscribes": use_numbers_that_could_be,
+    "createCampaign": leave_nobody_out,
+    "createSmsCampaign": leave_nobody_out,
+    "cloneCampaign": leave_nobody_out,
+    "countAudience": leave_nobody_out,
     "followUpCampaign": take_any_failure,
     "sendTestMessage": try_the_first_contact,
     "setPrices": price_each_thing_once,

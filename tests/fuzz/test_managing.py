@@ -37,9 +37,11 @@ KNOWN = Known(campaign_id="C", phone="P")
         ("updateReplySettings", {"stop_text": " ", "help_text": "x"}, {"stop_text": "", "help_text": "x"}),
         (
             "followUpCampaign",
-            {"results": ["x"], "message_body": "y", "name": "n"},
-            {"results": ["failed", "skipped"], "name": "n"},
+            {"results": ["x"], "message_body": "y", "name": "n", "leave_out": {"campaigns": ["x"]}},
+            {"results": ["failed", "skipped"], "name": "n", "leave_out": {}},
         ),
+        ("countAudience", {"leave_out": {"contacted_within_days": 1}}, {"leave_out": {}}),
+        ("cloneCampaign", {"leave_out": None}, {"leave_out": None}),
         (
             "sendTestMessage",
             {"contact": "x", "to": "y", "message": 7},

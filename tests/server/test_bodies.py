@@ -445,6 +445,7 @@ async def test_a_file_where_the_server_was_started_is_no_module_of_a_helper(
     monkeypatch.chdir(tmp_path)
     command = default_command()
     assert command is not None
-    async with parse_in_subprocess(command, body, READING) as (campaign, chunks):
+    async with parse_in_subprocess(command, body, READING) as ((campaign, _), chunks):
+        assert campaign is not None
         assert campaign.name == "Autumn"
         assert [len(chunk) async for chunk in chunks] == [1]

@@ -11,9 +11,10 @@ from outreach.models.audience import LeaveOut
 from outreach.models.campaign import CampaignCreated, FollowUpCreated, FollowUpExclusion, NewFollowUp
 from outreach.models.fields import sized
 from outreach.models.message import NewTestMessage
+from outreach.serialization.campaigns import LEAVE_OUT
 from outreach.serialization.documents import document_of, to_json
 from outreach.serialization.manage.campaigns import in_update_names, write_managed_campaign
-from outreach.serialization.request_converter import make_request_converter, nested, read_object
+from outreach.serialization.request_converter import make_request_converter, read_object
 
 
 @attrs.frozen(kw_only=True)
@@ -29,11 +30,9 @@ class CampaignClone:
     leave_out: LeaveOut | None = None
 
 
-_read_leave_out: Final = make_request_converter(LeaveOut, closed="whom to leave out")
-_LEAVE_OUT: Final = {"leave_out": nested(_read_leave_out)}
-_read_clone: Final = make_request_converter(CampaignClone, _LEAVE_OUT, closed="a clone")
+_read_clone: Final = make_request_converter(CampaignClone, LEAVE_OUT, closed="a clone")
 _read_follow_up: Final = make_request_converter(
-    NewFollowUp, _LEAVE_OUT, renamed={"body": "message_body"}, closed="a follow-up"
+    NewFollowUp, LEAVE_OUT, renamed={"body": "message_body"}, closed="a follow-up"
 )
 _read_test: Final = make_request_converter(NewTestMessage, closed="a test message")
 
@@ -45,15 +44,6 @@ def read_campaign_clone(data: Any) -> CampaignClone:
         InvalidRequest: A field is unknown or out of its bounds; the details name each place.
     """
     return read_object(_read_clone, data)
-
-
-def read_leave_out(data: Any) -> LeaveOut:
-    """Return whom to leave out, by a field `leave_out`.
-
-    Raises:
-        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
-    """
-    return read_object(_read_leave_out, data)
 
 
 def read_new_follow_up(data: Any) -> NewFollowUp:

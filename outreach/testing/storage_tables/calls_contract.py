@@ -226,7 +226,7 @@ class CallsContract(ContractBase):
     @awkward_texts
     async def test_a_message_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
         """Every text comes back to the code point; empty is not None; other workspaces do not see it."""
-        full = make_message(to=text, from_number=text, body=text, reason=text, provider_id=text)
+        full = make_message(to=as_key(text), from_number=text, body=text, reason=text, provider_id=text)
         bare = make_message(from_number=None, purpose="help", send_until=NOW + TICK)
 
         def insert(tx: Transaction) -> None:

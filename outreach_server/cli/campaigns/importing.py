@@ -213,11 +213,14 @@ class _Import:
         """Return hints on a file, with its name if there are several."""
         return [text if len(self.lists) == 1 else f"{contacts.table.name}: {text}" for text in texts]
 
-    def _number_warnings(self, *, sms: bool) -> list[str]:
-        return [text for contacts in self.lists for text in self._told(contacts, contacts.numbers.warnings(sms=sms))]
+    def _document(self, content: Mapping[str, Any], *, sms: bool) -> Mapping[str, Any]:
+        """Return a document with what was made of the file, or of each if there are several; warnings stand first."""
+        warnings = [
+            text for contacts in self.lists for text in self._told(contacts, contacts.numbers.warnings(sms=sms))
+        ]
+        return {"number_warnings": warnings, **content, **self._files_document()}
 
-    def _document(self) -> Mapping[str, Any]:
-        """Return what was made of the file, or of each if there are several."""
+    def _files_document(self) -> Mapping[str, Any]:
         rows = {"rows": self._rows, "rejected_count": self.rejects.count}
         if len(self.lists) == 1:
             return {**list_document(self.lists[0]), **rows}
@@ -236,12 +239,7 @@ class _Import:
         """Show what the import would do; raise the error that it would end with."""
         rejects, sms = self.rejects, found.channel == "sms"
         if state().as_json:
-            document = {
-                "number_warnings": self._number_warnings(sms=sms),
-                "dry_run": True,
-                **write_preflight(found),
-                **self._document(),
-            }
+            document = self._document({"dry_run": True, **write_preflight(found)}, sms=sms)
             echo_json_with(document, "rejected", rejects.items())
             if unsendable is not None:
                 raise unsendable
@@ -280,8 +278,7 @@ class _Import:
                 "duplicates": duplicates,
                 **audience_document(made.audience),
             }
-            warnings = {"number_warnings": self._number_warnings(sms=sms)}
-            document = {**warnings, **documents.campaign(campaign), **counts, **self._document()}
+            document = self._document({**documents.campaign(campaign), **counts}, sms=sms)
             echo_json_with(document, "rejected", rejects.items())
             return
         show_warnings(self._warnings(sms=sms))

@@ -6,6 +6,7 @@ from typing import Final
 
 from starlette.routing import Route
 
+from outreach_server.endpoints.manage.audience import Audience
 from outreach_server.endpoints.manage.campaigns import ManagedCampaign, RecipientCounts
 from outreach_server.endpoints.manage.contacts import ContactHistory
 from outreach_server.endpoints.manage.copies import CloneCampaign, FollowUpCampaign
@@ -76,6 +77,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/calls/{id}/outcome", CallOutcome),
     Route("/manage/inbound", InboundMessages),
     Route("/manage/inbound/{id}", OneInboundMessage),
+    Route("/manage/audience", Audience),
     Route("/manage/contacts/{phone}/history", ContactHistory),
     Route("/manage/unsubscribes", Unsubscribes),
     Route("/manage/unsubscribes/{phone}", OneUnsubscribe),
