@@ -98,7 +98,7 @@ def read_campaign_of_upload(
 
 
 def read_leave_out(data: Any) -> LeaveOut | None:
-    """Return whom a body of a new campaign leaves out; None for nobody.
+    """Return whom a body leaves out by its field `leave_out`; None for nobody.
 
     Raises:
         InvalidRequest: A field is unknown or out of its bounds; the details name each place.
@@ -106,7 +106,7 @@ def read_leave_out(data: Any) -> LeaveOut | None:
     return read_object(_read_leave_out, data).leave_out
 
 
-def read_audience(data: Any) -> tuple[LeaveOut | None, Sequence[NewRecipient]]:
+def read_audience(data: Any) -> tuple[LeaveOut, Sequence[NewRecipient]]:
     """Return whom a body of POST /manage/audience leaves out, and its contacts.
 
     Raises:
@@ -115,7 +115,7 @@ def read_audience(data: Any) -> tuple[LeaveOut | None, Sequence[NewRecipient]]:
     whom, recipients = _read(
         data, lambda body: _read_audience({name: value for name, value in body.items() if name != "recipients"})
     )
-    return whom.leave_out, recipients
+    return whom.leave_out or LeaveOut(), recipients
 
 
 def in_json_names(error: InvalidRequest) -> InvalidRequest:

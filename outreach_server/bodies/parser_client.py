@@ -59,28 +59,29 @@ def default_command() -> Sequence[str] | None:
 @asynccontextmanager
 async def parsed_campaign(
     server: Server, body: Body, reading: ParseOptions, *, workspace_id: str
-) -> AsyncIterator[tuple[NewSmsCampaign | NewCallCampaign, LeaveOut | None, Chunks]]:
-    """Provide the campaign of a body, whom it leaves out, and its contacts.
+) -> AsyncIterator[tuple[NewSmsCampaign | NewCallCampaign, Chunks]]:
+    """Provide the campaign of a body, and its contacts.
 
     Raises:
         InvalidRequest: The body breaks a rule; the details name each place.
         SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
     """
-    async with _parsed(server, body, reading, workspace_id=workspace_id) as ((campaign, leave_out), chunks):
-        assert campaign is not None  # noqa: S101 - only a list alone has none
-        yield campaign, leave_out, chunks
+    async with _parsed(server, body, reading, workspace_id=workspace_id) as (campaign, chunks):
+        assert not isinstance(campaign, LeaveOut)  # noqa: S101 - only of an audience
+        yield campaign, chunks
 
 
 @asynccontextmanager
 async def parsed_audience(
     server: Server, body: Body, reading: ParseOptions, *, workspace_id: str
-) -> AsyncIterator[tuple[LeaveOut | None, Chunks]]:
-    """Provide whom the body of a list alone leaves out, and its contacts.
+) -> AsyncIterator[tuple[LeaveOut, Chunks]]:
+    """Provide whom the body of an audience leaves out, and its contacts.
 
     Raises:
         InvalidRequest: The body breaks a rule; the details name each place.
     """
-    async with _parsed(server, body, reading, workspace_id=workspace_id) as ((_, leave_out), chunks):
+    async with _parsed(server, body, reading, workspace_id=workspace_id) as (leave_out, chunks):
+        assert isinstance(leave_out, LeaveOut)  # noqa: S101 - never of a campaign
         yield leave_out, chunks
 
 

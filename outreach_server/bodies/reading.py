@@ -1,4 +1,4 @@
-"""Reads the body of a new campaign, or of a list alone: parsed, checked, and with prepared contacts.
+"""Reads the body of a new campaign, or of an audience: parsed, checked, and with prepared contacts.
 
 This only computes. A small body is read on the event loop, a larger one in a thread, and a large one in its own process
 (`outreach_server.bodies.parser_process`), so that other requests do not wait.
@@ -14,15 +14,15 @@ import attrs
 
 from outreach import InvalidRequest, NewCallCampaign, NewRecipient, NewSmsCampaign
 from outreach.errors import SmsCampaignsDisabled
-from outreach.http import parse_json, read_audience, read_call_campaign, read_leave_out, read_sms_campaign
+from outreach.http import parse_json, read_audience, read_call_campaign, read_sms_campaign
 from outreach.models import LeaveOut, PreparedRecipient
 from outreach.server_support import prepare_recipient, read_simple_body
 
 CHUNK: Final = 2_500
 """Contacts in a chunk."""
 
-Head = tuple[NewSmsCampaign | NewCallCampaign | None, LeaveOut | None]
-"""What a body has beside its contacts: the campaign, None of a list alone, and whom to leave out."""
+Head = NewSmsCampaign | NewCallCampaign | LeaveOut
+"""What a body has beside its contacts: the campaign, or whom an audience leaves out."""
 
 
 @attrs.frozen(kw_only=True)
@@ -35,7 +35,7 @@ class ParseOptions:
         default_region: The region of local phone numbers.
         this_year: The first year of a country's holidays.
         carriers: Carriers that are accepted besides those of the interface.
-        is_audience: Whether it is a list without a campaign.
+        is_audience: Whether it is an audience without a campaign.
     """
 
     channel_from_body: bool
@@ -48,7 +48,7 @@ class ParseOptions:
 
 @attrs.frozen(kw_only=True)
 class ParsedBody:
-    """A campaign to create, or a list alone, and its contacts.
+    """A campaign to create, or an audience, and its contacts.
 
     Attributes:
         head: All but the contacts.
@@ -78,13 +78,7 @@ def read_contacts(raw: bytes, reading: ParseOptions) -> ParsedBody:
 
 def _read(data: Any, reading: ParseOptions) -> tuple[Head, Sequence[NewRecipient]]:
     if reading.is_audience:
-        leave_out, recipients = read_audience(data)
-        return (None, leave_out), recipients
-    campaign, recipients = _read_campaign(data, reading)
-    return (campaign, read_leave_out(data)), recipients
-
-
-def _read_campaign(data: Any, reading: ParseOptions) -> tuple[NewSmsCampaign | NewCallCampaign, Sequence[NewRecipient]]:
+        return read_audience(data)
     if reading.channel_from_body and _channel(data) == "call":
         return read_call_campaign(data, this_year=reading.this_year)
     if not reading.sms_campaigns_enabled:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from outreach import CampaignCreated, InvalidRequest, NewCallCampaign, NewSmsCampaign, NotFound, Workspace
 from outreach.errors import StorageError
 from outreach.http import IdempotentRequest, in_json_names, write_campaign_created
-from outreach.models import Channel, LeaveOut
+from outreach.models import Channel
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.body import receive_body
 from outreach_server.bodies.parser_client import Chunks, parsed_campaign
@@ -79,12 +79,12 @@ class Campaigns(HTTPEndpoint):
         # Before the key is claimed, because reading a large body may take longer than a claim lasts.
         async with (
             receive_body(request) as body,
-            parsed_campaign(server, body, reading, workspace_id=workspace.id) as (campaign, leave_out, chunks),
+            parsed_campaign(server, body, reading, workspace_id=workspace.id) as (campaign, chunks),
         ):
             return await answer_once(
                 body,
                 self.create_operation,
-                lambda key: _create(server, workspace, campaign, leave_out, chunks, key),
+                lambda key: _create(server, workspace, campaign, chunks, key),
                 lambda created: write_campaign_created(created, now=server.engine.now()),
             )
 
@@ -101,16 +101,13 @@ async def _create(
     server: Server,
     workspace: Workspace,
     campaign: NewSmsCampaign | NewCallCampaign,
-    leave_out: LeaveOut | None,
     chunks: Chunks,
     key: IdempotentRequest[CampaignCreated],
 ) -> CampaignCreated:
     campaigns = server.engine.campaigns
     if isinstance(campaign, NewSmsCampaign):
         try:
-            created = await campaigns.create_sms(
-                workspace.id, campaign, chunks, leave_out=leave_out, idempotency_key=key, actor="api"
-            )
+            created = await campaigns.create_sms(workspace.id, campaign, chunks, idempotency_key=key, actor="api")
         except InvalidRequest as error:
             raise in_json_names(error) from None
         except NotFound as error:
@@ -118,9 +115,7 @@ async def _create(
             # has no 404 here.
             raise StorageError("The campaign was deleted while its contacts were being loaded.") from error
     else:
-        created = await campaigns.create_call(
-            workspace.id, campaign, chunks, leave_out=leave_out, idempotency_key=key, actor="api"
-        )
+        created = await campaigns.create_call(workspace.id, campaign, chunks, idempotency_key=key, actor="api")
     _warn_of_blanks(created)
     return created
 

@@ -272,8 +272,8 @@ RENAMED = {
     [
         ("CallCreate", NewCall, set()),
         ("CallVerdict", NewCallOutcome, set()),
-        ("SmsCampaignCreate", NewSmsCampaign, {"channel", "recipients", "leave_out"}),
-        ("CallCampaignCreate", NewCallCampaign, {"channel", "recipients", "leave_out"}),
+        ("SmsCampaignCreate", NewSmsCampaign, {"channel", "recipients"}),
+        ("CallCampaignCreate", NewCallCampaign, {"channel", "recipients"}),
         ("Recipient", NewRecipient, set()),
         ("SmsSettingsUpdate", SmsSettingsUpdate, set()),
         ("SmsSend", NewMessage, set()),
