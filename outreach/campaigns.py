@@ -78,6 +78,7 @@ class Campaigns:
     list_appearances = method_of("_recipients", CampaignRecipients.list_appearances)
     iter_appearances = method_of("_recipients", CampaignRecipients.iter_appearances)
     count_recipients = method_of("_recipients", CampaignRecipients.count_recipients)
+    skip_recipient = method_of("_recipients", CampaignRecipients.skip_recipient)
     list_dispatches = method_of("_recipients", CampaignRecipients.list_dispatches)
     iter_dispatches = method_of("_recipients", CampaignRecipients.iter_dispatches)
     recipient_history = method_of("_recipients", CampaignRecipients.recipient_history)

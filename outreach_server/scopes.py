@@ -57,6 +57,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "followUpCampaign": _MANAGE,
     "archiveCampaign": _MANAGE,
     "unarchiveCampaign": _MANAGE,
+    "skipRecipient": _MANAGE,
     "checkCallback": _MANAGE,
     "setPrices": _MANAGE,
     "removePrices": _MANAGE,

@@ -85,7 +85,7 @@ from outreach.models.preflight import (
     TextWarning,
 )
 from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable
-from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
+from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount, RecipientSkip
 from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.resources import *  # noqa: F403 - its `__all__` says what is public there
 from outreach.models.settings import (
@@ -262,6 +262,7 @@ __all__ = [
     "Recipient",
     "RecipientCount",
     "RecipientOutcome",
+    "RecipientSkip",
     "RecipientStatus",
     "RekeyResult",
     "RenderedMessage",

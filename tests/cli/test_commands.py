@@ -183,6 +183,7 @@ CALLS = {
     "campaigns show": "ACTIVE",
     "campaigns watch": "CANCELLED",
     "campaigns recipients": "ACTIVE",
+    "campaigns skip": "ACTIVE 0",
     "campaigns why": "ACTIVE +14155550101",
     "campaigns report": "ACTIVE",
     "campaigns export": "ACTIVE",

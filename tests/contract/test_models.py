@@ -93,6 +93,7 @@ from outreach.models import (
     Price,
     PriceTable,
     PurgeResult,
+    RecipientSkip,
     RenderedMessage,
     ReplySettings,
     ReplySettingsUpdate,
@@ -272,6 +273,7 @@ RENAMED = {
     [
         ("CallCreate", NewCall, set()),
         ("CallVerdict", NewCallOutcome, set()),
+        ("RecipientSkip", RecipientSkip, set()),
         ("SmsCampaignCreate", NewSmsCampaign, {"channel", "recipients"}),
         ("CallCampaignCreate", NewCallCampaign, {"channel", "recipients"}),
         ("Recipient", NewRecipient, set()),

@@ -235,7 +235,7 @@ MAY_CONFLICT = {
     *("updateCampaign", "startCampaign", "unscheduleCampaign", "pauseCampaign", "resumeCampaign", "cancelCampaign"),
     *("resolveUnsubscribe", "addNumber", "removeNumber", "updateFlow", "removeFlow", "listEvents"),
     *("deleteCampaign", "sendTestMessage", "cloneCampaign", "followUpCampaign", "archiveCampaign"),
-    *("setCallOutcome", "erasePerson"),
+    *("setCallOutcome", "erasePerson", "skipRecipient"),
 }
 CREATING = {
     *("addUnsubscribes", "createAgent", "addNumber", "createFlow"),

@@ -28,7 +28,7 @@ from outreach_server.endpoints.manage.moves import (
     UnscheduleCampaign,
 )
 from outreach_server.endpoints.manage.planning import ForecastCampaign, PreflightCampaign, TestMessages
-from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail
+from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail, SkipRecipient
 from outreach_server.endpoints.manage.register import Erasures, OneUnsubscribe, ResolveUnsubscribe, Unsubscribes
 from outreach_server.endpoints.manage.resources import resource_routes
 from outreach_server.endpoints.manage.results import CampaignExport, CampaignReport
@@ -62,6 +62,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/recipients", Recipients),
     Route("/manage/campaigns/{id}/recipients/{position}", OneRecipient),
     Route("/manage/campaigns/{id}/recipients/{position}/trail", RecipientTrail),
+    Route("/manage/campaigns/{id}/recipients/{position}/skip", SkipRecipient),
     Route("/manage/sms/{id}", OneSms),
     Route("/manage/calls", ManagedCalls),
     Route("/manage/calls/{id}", OneManagedCall),
