@@ -68,7 +68,14 @@ from outreach.serialization.manage.resources import (
     write_sms,
     write_unsubscribe,
 )
-from outreach.serialization.planning import read_price_table, write_forecast, write_preflight, write_price_table
+from outreach.serialization.planning import (
+    read_price_table,
+    write_campaign_now,
+    write_campaign_progress,
+    write_forecast,
+    write_preflight,
+    write_price_table,
+)
 
 __all__ = [
     "EVENT_TYPES",
@@ -119,6 +126,8 @@ __all__ = [
     "write_campaign",
     "write_campaign_copy",
     "write_campaign_created",
+    "write_campaign_now",
+    "write_campaign_progress",
     "write_campaign_report",
     "write_event",
     "write_exported_contact",

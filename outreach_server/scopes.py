@@ -47,6 +47,8 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "listEvents": _READ,
     "preflightCampaign": _READ,
     "forecastCampaign": _READ,
+    "getCampaignNow": _READ,
+    "getCampaignProgress": _READ,
     "reportCampaign": _READ,
     "exportCampaign": _READ,
     "getPrices": _READ,

@@ -67,6 +67,7 @@ from outreach.models.forecast import (
 )
 from outreach.models.history import HistoryItem, HistoryKind
 from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
+from outreach.models.live import CampaignNow, CampaignProgress, ProgressPoint
 from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, NewTestMessage, ReplyPurpose
 from outreach.models.preflight import (
     CharacterReplacement,
@@ -176,7 +177,9 @@ __all__ = [
     "CampaignAction",
     "CampaignCreated",
     "CampaignGroup",
+    "CampaignNow",
     "CampaignOverlap",
+    "CampaignProgress",
     "CampaignReport",
     "CampaignStatus",
     "CampaignUpdate",
@@ -254,6 +257,7 @@ __all__ = [
     "Price",
     "PriceKind",
     "PriceTable",
+    "ProgressPoint",
     "Provider",
     "ProviderFailure",
     "ProviderKind",

@@ -238,6 +238,8 @@ class Campaigns(Service[AsyncCampaigns]):
     list_appearances = awaited(AsyncCampaigns.list_appearances)
     iter_appearances = iterated(AsyncCampaigns.iter_appearances)
     count_recipients = awaited(AsyncCampaigns.count_recipients)
+    now = awaited(AsyncCampaigns.now)
+    progress = awaited(AsyncCampaigns.progress)
     skip_recipient = awaited(AsyncCampaigns.skip_recipient)
     list_dispatches = awaited(AsyncCampaigns.list_dispatches)
     iter_dispatches = iterated(AsyncCampaigns.iter_dispatches)

@@ -183,6 +183,8 @@ CALLS = {
     "campaigns show": "ACTIVE",
     "campaigns watch": "CANCELLED",
     "campaigns recipients": "ACTIVE",
+    "campaigns now": "ACTIVE",
+    "campaigns progress": "ACTIVE",
     "campaigns skip": "ACTIVE 0",
     "campaigns why": "ACTIVE +14155550101",
     "campaigns report": "ACTIVE",

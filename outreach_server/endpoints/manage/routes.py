@@ -10,6 +10,7 @@ from outreach_server.endpoints.manage.campaigns import ManagedCampaign, Recipien
 from outreach_server.endpoints.manage.contacts import ContactHistory
 from outreach_server.endpoints.manage.copies import CloneCampaign, FollowUpCampaign
 from outreach_server.endpoints.manage.events import Events
+from outreach_server.endpoints.manage.live import CampaignNow, CampaignProgress
 from outreach_server.endpoints.manage.messages import (
     CallOutcome,
     InboundMessages,
@@ -51,6 +52,8 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/cancel", CancelCampaign),
     Route("/manage/campaigns/{id}/preflight", PreflightCampaign),
     Route("/manage/campaigns/{id}/forecast", ForecastCampaign),
+    Route("/manage/campaigns/{id}/now", CampaignNow),
+    Route("/manage/campaigns/{id}/progress", CampaignProgress),
     Route("/manage/campaigns/{id}/test-messages", TestMessages),
     Route("/manage/campaigns/{id}/report", CampaignReport),
     Route("/manage/campaigns/{id}/export", CampaignExport),
