@@ -62,6 +62,7 @@ from outreach.serialization.manage.resources import (
     read_decision,
     read_erasure,
     read_new_unsubscribes,
+    read_recipient_skip,
     read_reply_settings_update,
     resource_bodies,
     write_account,
@@ -75,7 +76,14 @@ from outreach.serialization.manage.resources import (
     write_unsubscribe,
 )
 from outreach.serialization.manage.uploads import read_new_upload, write_upload
-from outreach.serialization.planning import read_price_table, write_forecast, write_preflight, write_price_table
+from outreach.serialization.planning import (
+    read_price_table,
+    write_campaign_now,
+    write_campaign_progress,
+    write_forecast,
+    write_preflight,
+    write_price_table,
+)
 
 __all__ = [
     "EVENT_TYPES",
@@ -114,6 +122,7 @@ __all__ = [
     "read_new_unsubscribes",
     "read_new_upload",
     "read_price_table",
+    "read_recipient_skip",
     "read_reply_settings_update",
     "read_sms_campaign",
     "read_sms_settings_update",
@@ -129,6 +138,8 @@ __all__ = [
     "write_campaign",
     "write_campaign_copy",
     "write_campaign_created",
+    "write_campaign_now",
+    "write_campaign_progress",
     "write_campaign_report",
     "write_event",
     "write_exported_contact",

@@ -50,6 +50,7 @@ from outreach.rules.spreadsheets import NumberCell, NumberCorrection, is_cell_er
 from outreach.rules.texts import composed, is_blank, name_spellings
 from outreach.serialization.exports.rows import escape_formula
 from outreach.serialization.fast_bodies import read_simple_body
+from outreach.serialization.field_rules import read_timestamp
 from outreach.services.campaigns.contacts import prepare_recipient
 from outreach.services.tenants.resources import RESOURCE_SERVICES
 
@@ -115,6 +116,7 @@ __all__ = [
     "read_number",
     "read_number_cell",
     "read_simple_body",
+    "read_timestamp",
     "recipient_values",
     "region_of_country",
     "regions_like",

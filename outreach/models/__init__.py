@@ -67,6 +67,7 @@ from outreach.models.forecast import (
 )
 from outreach.models.history import HistoryItem, HistoryKind
 from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
+from outreach.models.live import CampaignNow, CampaignProgress, ProgressPoint
 from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, NewTestMessage, ReplyPurpose
 from outreach.models.preflight import (
     CharacterReplacement,
@@ -85,7 +86,7 @@ from outreach.models.preflight import (
     TextWarning,
 )
 from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable
-from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
+from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount, RecipientSkip
 from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.resources import *  # noqa: F403 - its `__all__` says what is public there
 from outreach.models.settings import (
@@ -179,7 +180,9 @@ __all__ = [
     "CampaignAction",
     "CampaignCreated",
     "CampaignGroup",
+    "CampaignNow",
     "CampaignOverlap",
+    "CampaignProgress",
     "CampaignReport",
     "CampaignStatus",
     "CampaignUpdate",
@@ -258,6 +261,7 @@ __all__ = [
     "Price",
     "PriceKind",
     "PriceTable",
+    "ProgressPoint",
     "Provider",
     "ProviderFailure",
     "ProviderKind",
@@ -266,6 +270,7 @@ __all__ = [
     "Recipient",
     "RecipientCount",
     "RecipientOutcome",
+    "RecipientSkip",
     "RecipientStatus",
     "RekeyResult",
     "RenderedMessage",

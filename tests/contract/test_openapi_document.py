@@ -241,7 +241,7 @@ MAY_CONFLICT = {
     *("resolveUnsubscribe", "addNumber", "removeNumber", "updateFlow", "removeFlow", "listEvents"),
     *("deleteCampaign", "sendTestMessage", "cloneCampaign", "followUpCampaign", "archiveCampaign"),
     *("createUpload", "addUploadChunk", "checkUpload", "listUploadRejects", "loadUpload"),
-    *("setCallOutcome", "erasePerson"),
+    *("setCallOutcome", "erasePerson", "skipRecipient"),
 }
 CREATING = {
     *("addUnsubscribes", "createAgent", "addNumber", "createFlow"),

@@ -138,6 +138,16 @@ SELECT
         ORDER BY created_at DESC LIMIT 1
     )
 
+-- requests_by_step --
+-- One range of the index; a step is what the beginning of a stored time tells apart: a day, an hour, ten minutes or one.
+SELECT substr(created_at, 1, :length::integer), state, report, COUNT(*)
+FROM dispatches INDEXED BY dispatches_of_campaign
+WHERE campaign_number = :number
+    AND campaign_number IS NOT NULL
+    AND created_at >= :since
+GROUP BY 1, 2, 3
+ORDER BY 1, 2, 3 NULLS FIRST
+
 -- requests_between --
 -- One range of the index for each stretch of time.
 SELECT (

@@ -237,6 +237,52 @@ class ReportsContract(ContractBase):
         counted = await storage.read(lambda tx: tx.reports.requests_between(THIS_WORKSPACE, campaign.id, bounds))
         assert list(counted) == [2, 2, 1]
 
+    async def test_requests_are_counted_by_step_state_and_report(self, storage: Storage) -> None:
+        """Since a moment, by minutes, ten minutes, hours or days."""
+        campaign = await given_recipients(storage, 1)
+        begin = NOW.replace(hour=9, minute=50, second=0, microsecond=0)
+        sent = (
+            (begin - TICK, DispatchState.ACCEPTED, None),
+            (begin, DispatchState.ACCEPTED, MessageStatus.SENT),
+            (begin + timedelta(minutes=1) - TICK, DispatchState.ACCEPTED, None),
+            (begin + timedelta(minutes=9), DispatchState.ACCEPTED, None),
+            (begin + timedelta(minutes=10), DispatchState.REFUSED, None),
+        )
+
+        def insert(tx: Transaction) -> None:
+            for at, state, report in sent:
+                place = {"campaign_id": campaign.id, "position": 0, "created_at": at}
+                tx.dispatches.insert(make_dispatch(**place, state=state, report=report))
+
+        await storage.write(insert)
+
+        async def counted(step: timedelta, since: datetime = begin, owner: str = THIS_WORKSPACE) -> list[object]:
+            return list(
+                await storage.read(lambda tx: tx.reports.requests_by_step(owner, campaign.id, since=since, step=step))
+            )
+
+        ten = timedelta(minutes=10)
+        accepted, refused = DispatchState.ACCEPTED, DispatchState.REFUSED
+        assert await counted(timedelta(minutes=1)) == [
+            (begin, accepted, None, 1),
+            (begin, accepted, MessageStatus.SENT, 1),
+            (begin + timedelta(minutes=9), accepted, None, 1),
+            (begin + ten, refused, None, 1),
+        ]
+        assert await counted(ten) == [
+            (begin, accepted, None, 2),
+            (begin, accepted, MessageStatus.SENT, 1),
+            (begin + ten, refused, None, 1),
+        ]
+        hour = begin.replace(minute=0)
+        assert await counted(_HOUR, begin - TICK) == [
+            (hour, accepted, None, 3),
+            (hour, accepted, MessageStatus.SENT, 1),
+            (hour + _HOUR, refused, None, 1),
+        ]
+        assert [one[0] for one in await counted(timedelta(days=1))] == [begin.replace(hour=0, minute=0)] * 3  # type: ignore[index]
+        assert await counted(ten, owner=OTHER_WORKSPACE) == []
+
     async def test_replies_and_opt_outs_belong_to_the_campaign_that_wrote_last(self, storage: Storage) -> None:
         """A request that went to nobody does not count, nor one that came later; the window is half-open."""
         contact = make_prepared()

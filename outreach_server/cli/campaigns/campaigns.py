@@ -19,10 +19,12 @@ from outreach_server.cli.base import Command, Group, actor, state, with_campaign
 from outreach_server.cli.campaigns.copies import clone_, follow_up_
 from outreach_server.cli.campaigns.forecast import forecast_
 from outreach_server.cli.campaigns.importing import import_
+from outreach_server.cli.campaigns.live import now_, progress_
 from outreach_server.cli.campaigns.picture import waiting_text
 from outreach_server.cli.campaigns.preflight import preflight_
 from outreach_server.cli.campaigns.report import export_, report_
 from outreach_server.cli.campaigns.show import in_words, recipients_, show_
+from outreach_server.cli.campaigns.skip import skip_
 from outreach_server.cli.campaigns.test_send import campaign_test_send
 from outreach_server.cli.campaigns.update import update_
 from outreach_server.cli.campaigns.watch import watch_
@@ -237,6 +239,6 @@ for command in (
         sentence="Campaign {name!r} is in the lists again.",
     ),
     *(import_, watch_, update_, why_, preflight_, forecast_, campaign_test_send),
-    *(show_, recipients_, report_, export_, clone_, follow_up_, delete_),
+    *(now_, progress_, show_, recipients_, skip_, report_, export_, clone_, follow_up_, delete_),
 ):
     campaigns.add_command(command)

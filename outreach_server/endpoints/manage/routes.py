@@ -11,6 +11,7 @@ from outreach_server.endpoints.manage.campaigns import ManagedCampaign, Recipien
 from outreach_server.endpoints.manage.contacts import ContactHistory
 from outreach_server.endpoints.manage.copies import CloneCampaign, FollowUpCampaign
 from outreach_server.endpoints.manage.events import Events
+from outreach_server.endpoints.manage.live import CampaignNow, CampaignProgress
 from outreach_server.endpoints.manage.messages import (
     CallOutcome,
     InboundMessages,
@@ -29,7 +30,7 @@ from outreach_server.endpoints.manage.moves import (
     UnscheduleCampaign,
 )
 from outreach_server.endpoints.manage.planning import ForecastCampaign, PreflightCampaign, TestMessages
-from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail
+from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail, SkipRecipient
 from outreach_server.endpoints.manage.register import Erasures, OneUnsubscribe, ResolveUnsubscribe, Unsubscribes
 from outreach_server.endpoints.manage.resources import resource_routes
 from outreach_server.endpoints.manage.results import CampaignExport, CampaignReport
@@ -60,6 +61,8 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/cancel", CancelCampaign),
     Route("/manage/campaigns/{id}/preflight", PreflightCampaign),
     Route("/manage/campaigns/{id}/forecast", ForecastCampaign),
+    Route("/manage/campaigns/{id}/now", CampaignNow),
+    Route("/manage/campaigns/{id}/progress", CampaignProgress),
     Route("/manage/campaigns/{id}/test-messages", TestMessages),
     Route("/manage/campaigns/{id}/report", CampaignReport),
     Route("/manage/campaigns/{id}/export", CampaignExport),
@@ -71,6 +74,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/recipients", Recipients),
     Route("/manage/campaigns/{id}/recipients/{position}", OneRecipient),
     Route("/manage/campaigns/{id}/recipients/{position}/trail", RecipientTrail),
+    Route("/manage/campaigns/{id}/recipients/{position}/skip", SkipRecipient),
     Route("/manage/sms/{id}", OneSms),
     Route("/manage/calls", ManagedCalls),
     Route("/manage/calls/{id}", OneManagedCall),

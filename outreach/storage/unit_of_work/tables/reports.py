@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.serialization.columns import json_text
 from outreach.storage.unit_of_work.kinds import CALLS, DISPATCHES, INBOUND, RECIPIENTS, UNSUBSCRIBES
 from outreach.storage.unit_of_work.tables.base import Table, json_list
+
+_MIDNIGHT: Final = "2000-01-01T00:00:00.000000Z"
+_LENGTHS: Final = {
+    timedelta(minutes=1): len("2000-01-01T00:00"),
+    timedelta(minutes=10): len("2000-01-01T00:0"),
+    timedelta(hours=1): len("2000-01-01T00"),
+    timedelta(days=1): len("2000-01-01"),
+}
+"""How much of a stored time tells steps of a length apart."""
 
 
 class ResultRow(NamedTuple):
@@ -114,6 +123,37 @@ class Reports(Table):
             "reports.first_and_last", DISPATCHES, number=self._rows.number(workspace_id, campaign_id)
         )
         return None if first is None else (parse_timestamp(first), parse_timestamp(last))
+
+    def requests_by_step(
+        self, workspace_id: str, campaign_id: str, *, since: datetime, step: timedelta
+    ) -> Sequence[tuple[datetime, DispatchState, MessageStatus | None, int]]:
+        """Return how many dispatches were created in each step since a moment, by (step, state, report).
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            since: The first moment.
+            step: A minute, ten minutes, an hour or a day.
+
+        Returns:
+            The beginning of each step that has any, with state, report (no report first) and number.
+        """
+        rows = self._rows.query(
+            "reports.requests_by_step",
+            DISPATCHES,
+            number=self._rows.number(workspace_id, campaign_id),
+            since=format_timestamp(since),
+            length=_LENGTHS[step],
+        )
+        return [
+            (
+                parse_timestamp(begins + _MIDNIGHT[len(begins) :]),
+                DispatchState(state),
+                None if report is None else MessageStatus(report),
+                count,
+            )
+            for begins, state, report, count in rows
+        ]
 
     def requests_between(self, workspace_id: str, campaign_id: str, bounds: Sequence[datetime]) -> Sequence[int]:
         """Return how many dispatches were created from each bound until before the next one."""
