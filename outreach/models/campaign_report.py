@@ -88,8 +88,8 @@ class CallFigures:
         outcomes: Calls by outcome; `unknown` for ended ones without an outcome.
         milliseconds: The time between answer and end, in whole milliseconds of each call, over all ended calls.
         begun_minutes: The minutes that each of these calls has begun, which prices are for.
-        provider_costs: What the providers charge, by currency; empty where they do not tell. `CampaignReport.cost` is by
-            the workspace's own prices.
+        provider_costs: What the providers charge, by currency; empty where they do not tell. `CampaignReport.cost` is
+            by the workspace's own prices.
     """
 
     calls: int = 0

@@ -31,8 +31,8 @@ _A_MINUTE: Final = Decimal("0.10")
 class SimulatedVoice(SimulatedProvider):
     """Accepts calls, logs them, and reports them ringing, answered and ended.
 
-    Every call is answered by a person and ends well after the configured seconds; a person whose number ends in 0199 asks
-    to be called again. The end brings what was said and a cost, as with a real provider.
+    Every call is answered by a person and ends well after the configured seconds; a person whose number ends in 0199
+    asks to be called again. The end brings what was said and a cost, as with a real provider.
     """
 
     @property

@@ -131,7 +131,6 @@ class Calls:
         Raises:
             NotFound: The workspace has no such call.
         """
-
         return await self._context.storage.read(lambda tx: _call_of(tx, workspace_id, identifier))
 
     async def list(

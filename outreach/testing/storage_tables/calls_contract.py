@@ -143,8 +143,7 @@ class CallsContract(ContractBase):
                 and status in {None, call.status}
                 and outcome in {None, call.outcome or "unknown"}
             ]
-            others = await storage.read(lambda tx, given=given: tx.calls.list(OTHER_WORKSPACE, limit=9))  # type: ignore[misc]
-            assert others == []
+        assert await storage.read(lambda tx: tx.calls.list(OTHER_WORKSPACE, limit=9)) == []
 
     async def test_variables_are_nobody_elses_to_change(self, storage: Storage) -> None:
         """They are copied when they are written and when they are read."""

@@ -333,7 +333,7 @@ class Calls(Table):
         if not call_ids:
             return {}
         rows = self._rows.query("calls.transcripts", workspace_id=workspace_id, ids=json_list(call_ids))
-        return {call_id: content for call_id, content in rows}
+        return {row[0]: row[1] for row in rows}
 
     def put_transcript(self, call: Call, content: str) -> None:
         """Store what was said in a call, if that is longer than what is known of it."""
