@@ -321,6 +321,8 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 OF_TWO_INDEXES: Final = {
     "archives.replies_of",
+    "calls.list?agent_id,outcome,status",
+    "calls.list?number,outcome",
     "campaigns.any_archived",
     "campaigns.archived",
     "dispatches.judged",
