@@ -28,7 +28,7 @@ from outreach.models.base import (
     SmsMode,
     Unset,
 )
-from outreach.models.call import Call, CallOutcome, CallVerdict, NewCall, NewCallOutcome
+from outreach.models.call import Call, CallOutcome, CallOutcomeFilter, CallVerdict, NewCall, NewCallOutcome
 from outreach.models.campaign import (
     AgentSnapshot,
     CallerIdAllocation,
@@ -85,7 +85,7 @@ from outreach.models.preflight import (
     SegmentShare,
     TextWarning,
 )
-from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable
+from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable, ProviderCost
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount, RecipientSkip
 from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.resources import *  # noqa: F403 - its `__all__` says what is public there
@@ -168,6 +168,7 @@ __all__ = [
     "Call",
     "CallFigures",
     "CallOutcome",
+    "CallOutcomeFilter",
     "CallSettings",
     "CallSettingsUpdate",
     "CallStatus",
@@ -263,6 +264,7 @@ __all__ = [
     "PriceTable",
     "ProgressPoint",
     "Provider",
+    "ProviderCost",
     "ProviderFailure",
     "ProviderKind",
     "PurgeResult",

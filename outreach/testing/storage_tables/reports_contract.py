@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import attrs
@@ -179,6 +180,7 @@ class ReportsContract(ContractBase):
         # Microseconds of answer and end; None for a call that nobody answered.
         lasted = (None, (0, 0), (7, 1006), (7, 1007), (999_999, 60_999_999), (999_999, 61_000_999), (0, 61_400_000))
         before_it = (5_000_000, 4_000_000)
+        costs = (None, Decimal("0.14"), Decimal("0.000001"), Decimal(999_999))
         calls = [
             make_call(
                 agent_id=agent.id,
@@ -190,6 +192,8 @@ class ReportsContract(ContractBase):
                 outcome="positive" if times else None,
                 answered_at=None if times is None else NOW + timedelta(microseconds=times[0]),
                 ended_at=NOW + timedelta(microseconds=1 if times is None else times[1]),
+                cost=costs[position % 4],
+                cost_currency=None if costs[position % 4] is None else "EUR" if position == 1 else "USD",
             )
             for position, times in enumerate((*lasted, before_it))
         ]
@@ -202,21 +206,23 @@ class ReportsContract(ContractBase):
 
         await storage.write(insert)
         for by_country in (False, True):
-            wanted: dict[tuple[object, ...], Counter[str]] = {}
+            wanted: dict[tuple[object, ...], Any] = {}
             for call in calls:
-                place = (call.outcome, call.provider, call.to if by_country else None)
+                place = (call.outcome, call.provider, call.to if by_country else None, call.cost_currency)
                 milliseconds = call.duration_ms or 0
                 figures = {"calls": 1, "answered": int(call.answered_at is not None), "milliseconds": milliseconds}
-                wanted.setdefault(place, Counter()).update(figures, minutes=math.ceil(milliseconds / 60_000))
+                figures |= {"minutes": math.ceil(milliseconds / 60_000), "priced": int(call.cost is not None)}
+                wanted.setdefault(place, Counter()).update(figures, cost=call.cost or Decimal())
             rows = await storage.read(
                 lambda tx, by=by_country: tx.reports.calls(THIS_WORKSPACE, campaign.id, by_country=by)  # type: ignore[misc]
             )
-            found: dict[tuple[object, ...], Counter[str]] = {}
+            found: dict[tuple[object, ...], Any] = {}
             for row in rows:
                 assert row.status is CallStatus.COMPLETED
-                place = (row.outcome, row.provider, row.place if by_country else None)
-                names = ("calls", "answered", "milliseconds", "minutes")
-                found.setdefault(place, Counter()).update({name: getattr(row, name) for name in names})
+                place = (row.outcome, row.provider, row.place if by_country else None, row.currency)
+                names = ("calls", "answered", "milliseconds", "minutes", "priced")
+                figures = {name: getattr(row, name) for name in names}
+                found.setdefault(place, Counter()).update(figures, cost=row.cost or Decimal())
             assert found == wanted
         assert [call.duration_ms for call in calls] == [None, 0, 0, 1, 60_000, 60_001, 61_400, 0]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Final, NamedTuple
 
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.serialization.columns import json_text
+from outreach.serialization.columns import json_text, money_of
 from outreach.storage.unit_of_work.kinds import CALLS, DISPATCHES, INBOUND, RECIPIENTS, UNSUBSCRIBES
 from outreach.storage.unit_of_work.tables.base import Table, json_list
 
@@ -62,8 +63,9 @@ class RequestRow(NamedTuple):
 
 
 class CallRow(NamedTuple):
-    """Calls of one provider with one status and outcome; `place` as above.
+    """Calls of one provider with one status, outcome and currency of their cost; `place` as above.
 
+    `cost` is the sum of what the provider charges for `priced` of them; None if it tells no cost.
     `milliseconds` are between answer and end, whole ones of each call. `minutes` are the minutes that each call has
     begun.
     """
@@ -76,6 +78,9 @@ class CallRow(NamedTuple):
     answered: int
     milliseconds: int
     minutes: int
+    currency: str | None
+    cost: Decimal | None
+    priced: int
 
 
 class Reports(Table):
@@ -112,10 +117,13 @@ class Reports(Table):
         ]
 
     def calls(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[CallRow]:
-        """Return the calls by status, outcome and provider, and by country if `by_country`."""
+        """Return the calls by status, outcome, provider and currency, and by country if `by_country`."""
         number = self._rows.number(workspace_id, campaign_id)
         rows = self._rows.query("reports.calls", CALLS, number=number, by_country=by_country)
-        return [CallRow(CallStatus(status), *rest) for status, *rest in rows]
+        return [
+            CallRow(CallStatus(status), *rest)._replace(cost=None if rest[-2] is None else money_of(rest[-2]))
+            for status, *rest in rows
+        ]
 
     def first_and_last_request(self, workspace_id: str, campaign_id: str) -> tuple[datetime, datetime] | None:
         """Return when the first and the last dispatch were created; None without any."""
