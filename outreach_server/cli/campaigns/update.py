@@ -4,44 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from outreach import Campaign, CampaignStatus, CampaignUpdate, Outreach
 from outreach.errors import Problem
 from outreach.http import to_json
+from outreach.server_support import Option
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, with_campaign
 from outreach_server.cli.campaigns.options import carrier_of
 from outreach_server.cli.campaigns.show import show_campaign
 from outreach_server.cli.campaigns.times import TIMES, business_hours, check_zone, holiday_calendar, read_schedule
+from outreach_server.cli.model_options import options_of, with_params
 from outreach_server.cli.output import note
 from outreach_server.cli.problems import explain_start
 from outreach_server.cli.setup.hours import Opening
-from outreach_server.cli.values import AGENT, CAMPAIGN, CARRIER, FLOW, changed, clear, integer_of, options, text_of
+from outreach_server.cli.values import CAMPAIGN, changed, clear, options
+
+_FIELDS: Final = {
+    "name": Option("A new name."),
+    "body": Option("The message template.", word="message"),
+    "from_number": Option("The sending number.", word="from", metavar="NUMBER"),
+    "carrier": Option("The carrier that sends; by default that of a new sending number.", names="carrier"),
+    "rate_per_minute": Option("Messages a minute.", word="rate"),
+    "replace_characters": Option("Whether curly quotes, dashes and the like are sent in plain characters."),
+    "flow_id": Option("The automation flow that drives it.", word="flow", names="flow"),
+    "agent_id": Option("The agent of a calling campaign.", word="agent", names="agent"),
+    "batch_concurrency": Option("Calls at a time."),
+    "description": Option("For people."),
+}
 
 
 @click.command("update", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
-@click.option("--name", type=text_of(CampaignUpdate, "name"), help="A new name.")
-@click.option("--message", "body", type=text_of(CampaignUpdate, "body"), help="The message template.")
-@click.option("--from", "from_number", metavar="NUMBER", help="The sending number.")
-@click.option(
-    "--carrier", "carrier", type=CARRIER, help="The carrier that sends; by default that of a new sending number."
-)
-@click.option(
-    "--rate", "rate_per_minute", type=integer_of(CampaignUpdate, "rate_per_minute"), help="Messages a minute."
-)
-@click.option(
-    "--replace-characters/--no-replace-characters",
-    default=None,
-    help="Whether curly quotes, dashes and the like are sent in plain characters.",
-)
-@click.option("--flow", "flow_id", type=FLOW, help="The automation flow that drives it.")
-@click.option("--agent", "agent_id", type=AGENT, help="The agent of a calling campaign.")
-@click.option("--batch-concurrency", type=integer_of(CampaignUpdate, "batch_concurrency"), help="Calls at a time.")
-@click.option("--description", type=text_of(CampaignUpdate, "description"), help="For people.")
+@with_params(*options_of(CampaignUpdate, _FIELDS))
 @options(*TIMES)
 @click.option("--no-schedule-at", is_flag=True, help="Begin at once after the start.")
 @click.option("--no-expires-at", is_flag=True, help="Never expire.")
