@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 import click
@@ -14,6 +14,8 @@ from outreach.server_support import Option, bounded_fields, fields_of
 from outreach_server.cli.values import CARRIER, Identifier, OneOf, Region, integer_of, text_of
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+NO_CHANGE: Final = "Name something to change; see --help."
 
 
 class ClearOption(click.Option):
@@ -108,5 +110,5 @@ def given_changes(values: dict[str, Any]) -> dict[str, Any]:
     """
     changes = given_fields(values)
     if not changes:
-        raise click.UsageError("Name something to change; see --help.")
+        raise click.UsageError(NO_CHANGE)
     return changes
