@@ -243,14 +243,14 @@ def _named(kind: type[Any]) -> str:
 
 
 class Option(NamedTuple):
-    """How the command line sets a field of a resource.
+    """How the command line sets a field.
 
     Attributes:
         meaning: Its help.
         cleared: The help of the option that clears the field, such as `--no-trunk`; empty if none does.
         word: The name of the option, without dashes; empty for the field's.
         metavar: What stands for the value in the help; None for its type.
-        names: What the value names, `carrier` or the noun of a resource; empty for any text.
+        names: What the value names, `carrier`, `region` or the noun of a resource; empty for any text.
     """
 
     meaning: str
@@ -295,6 +295,16 @@ class Field(NamedTuple):
     optional: bool
     unsettable: bool
     option: Option | None = None
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is true or false."""
+        return self.rule is boolean
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The words that it may hold; none if it may hold others."""
+        return self.rule.words if isinstance(self.rule, OneOf) else ()
 
     def check(self, value: Any) -> Any:
         """Return the value in the form that the models hold; raise `Refused`."""

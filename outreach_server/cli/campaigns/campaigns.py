@@ -180,13 +180,17 @@ def _show_moved(
         note(hint)
 
 
+_NOT_DISPATCHED: Final = frozenset({"no_dispatcher", "database_copied"})
+
+
 async def _follow(engine: Outreach, campaign: Campaign) -> str:
     if campaign.status is CampaignStatus.SCHEDULED:
         sentence = waiting_text(campaign, SystemClock().now()) or ""
     else:
         sentence = f"Follow it with: outreach-server campaigns watch {campaign.id}"
-    problem = (await engine.status(campaign.workspace_id)).dispatching.problem
-    return sentence if problem is None else f"{sentence}\n{problem_text(problem, engine.now())}"
+    blockers = await engine.campaigns.blockers(campaign.workspace_id, campaign.id)
+    problems = [problem_text(one, engine.now()) for one in blockers if one.code in _NOT_DISPATCHED]
+    return "\n".join([sentence, *problems])
 
 
 async def _resumable(_: Outreach, campaign: Campaign) -> str:
