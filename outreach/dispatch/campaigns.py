@@ -29,6 +29,7 @@ from outreach.models.work import WorkUnit
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderRequest, account_key
+from outreach.rules.holding import LocalRules
 from outreach.rules.opening import OpeningState, earliest, opening_state
 from outreach.storage.unit_of_work import Transaction
 
@@ -378,10 +379,11 @@ class CampaignRunner:
     def _decide(self, plan: WavePlan, channel: CampaignChannel, most: int, now: datetime) -> Sequence[Decision]:
         """Decide about the due recipients until `most` are to be contacted."""
         decisions = list[Decision]()
+        local = LocalRules(plan.workspace)
         for recipient in plan.due:
             if not most:
                 break
-            decisions.append(channel.decide(plan, recipient, now))
+            decisions.append(channel.decide(plan, local, recipient, now))
             most -= isinstance(decisions[-1], Intent)
         return decisions
 

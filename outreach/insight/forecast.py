@@ -146,7 +146,7 @@ class CampaignForecast:
                 if one.status not in {RecipientStatus.PENDING, RecipientStatus.WAITING}:
                     in_flight += 1
                     continue
-                verdict = judge(plan, messages, one, found.restrictions.get(one.phone or ""), at)
+                verdict = judge(plan, local, messages, one, found.restrictions.get(one.phone or ""), at)
                 if verdict.outcome == "left_out" and verdict.rule != "expires_first":
                     turn = max(one.due_at or starts_at, starts_at)
                     skipped_at = turn if skipped_at is None else max(skipped_at, turn)

@@ -331,20 +331,22 @@ def fields_of(model: type[Any]) -> Mapping[str, Field]:
 
 def _read_fields(model: type[Any]) -> dict[str, Field]:
     hints = get_type_hints(model)
+    # A `TypedDict` has types alone.
+    declared = attrs.fields_dict(model) if attrs.has(model) else dict.fromkeys(hints)
     found: dict[str, Field] = {}
-    for field in attrs.fields(model):
-        kind = hints[field.name]
+    for name, field in declared.items():
+        kind, metadata = hints[name], {} if field is None else field.metadata
         # A literal's union with None is of the older kind.
         united = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
-        inherited = _inherited(model, field.name)
-        rule = field.metadata.get(_RULE) or (inherited and inherited.rule)
+        inherited = _inherited(model, name)
+        rule = metadata.get(_RULE) or (inherited and inherited.rule)
         if rule is None:
             kinds = [one for one in united if one not in {Unset, NoneType}]
             rule = _derived(kinds[0]) if len(kinds) == 1 else None
         if rule is None:
-            raise TypeError(f"{model.__name__}.{field.name} needs a rule: {kind} tells none.")
-        option = field.metadata.get(_OPTION) or (inherited and inherited.option)
-        found[field.name] = Field(rule, NoneType in united, Unset in united, option)
+            raise TypeError(f"{model.__name__}.{name} needs a rule: {kind} tells none.")
+        option = metadata.get(_OPTION) or (inherited and inherited.option)
+        found[name] = Field(rule, NoneType in united, Unset in united, option)
     return found
 
 
