@@ -64,6 +64,8 @@ from outreach.models.forecast import (
     ForecastAssumptions,
     ForecastHour,
     ForecastPhase,
+    ForecastReason,
+    KeptForecast,
 )
 from outreach.models.history import HistoryItem, HistoryKind
 from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
@@ -221,6 +223,7 @@ __all__ = [
     "ForecastAssumptions",
     "ForecastHour",
     "ForecastPhase",
+    "ForecastReason",
     "HeldBack",
     "HeldBackRule",
     "HistoryItem",
@@ -228,6 +231,7 @@ __all__ = [
     "Holiday",
     "HolidayCalendar",
     "InboundMessage",
+    "KeptForecast",
     "Keyword",
     "LeaveOut",
     "LeftOut",

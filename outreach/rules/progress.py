@@ -71,6 +71,7 @@ def points_of(
         found = figures.setdefault(at, Counter())
         found["requests"] += count
         found[_FIGURES[state]] += count
-        if state is DispatchState.ACCEPTED and report in _REPORTS:
-            found[_REPORTS[report]] += count
+        later = None if report is None else _REPORTS.get(report)
+        if state is DispatchState.ACCEPTED and later is not None:
+            found[later] += count
     return [ProgressPoint(at=at, **found) for at, found in sorted(figures.items())]
