@@ -62,8 +62,8 @@ class ForecastKeeper:
             return
         basis, noted, now = basis_of(campaign.revision, throttle), self._noted.get(campaign.id), self._clock.monotonic()
         if noted is not None and noted.basis.revision == basis.revision:
-            since = basis.throttled_since
-            if since is None or since == noted.basis.throttled_since or now - noted.at < _THROTTLE_SECONDS:
+            since, before = basis.throttled_since, noted.basis.throttled_since
+            if since in {None, before} or (before is not None and now - noted.at < _THROTTLE_SECONDS):
                 return
         if len(self._noted) >= _MAX_KNOWN:
             del self._noted[next(iter(self._noted))]

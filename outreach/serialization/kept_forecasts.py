@@ -44,5 +44,5 @@ def read_forecast_text(text: str, *, campaign_id: str) -> KeptForecast:
         ForecastHour(at=parse_timestamp(begins) + number * step, requests=requests, bound_by=rules[_SIGNS.index(sign)])
         for number, (requests, sign) in enumerate(zip(given["curve"], given["bound_by"], strict=True))
     ]
-    moments = {name: None if given[name] is None else parse_timestamp(given[name]) for name in _MOMENTS}
+    moments: dict[str, Any] = {name: None if given[name] is None else parse_timestamp(given[name]) for name in _MOMENTS}
     return KeptForecast(campaign_id=campaign_id, hours=hours, **{name: given[name] for name in _PLAIN}, **moments)

@@ -8,14 +8,14 @@ import anyio
 import attrs
 import pytest
 
-from outreach import Campaign, CampaignStatus, CampaignUpdate, NotFound, Outreach
+from outreach import Campaign, CampaignStatus, CampaignUpdate, EngineConfig, NotFound, Outreach
 from outreach.models import Forecast, KeptForecast
 from outreach.models.account import ProviderThrottle
 from outreach.rules.kept_forecasts import MAX_KEPT
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
-from tests.engine.rig import QUICK, contacts, given_campaign, given_workspace, until
+from tests.engine.rig import contacts, given_campaign, given_workspace, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -39,7 +39,7 @@ class Scene:
             return len(await self.engine.campaigns.forecasts(*self.place)) >= count
 
         # The runner looks at the campaign at its next slot, in half a minute.
-        await until(there, timeout_seconds=60)
+        await until(there, timeout_seconds=90)
         await anyio.sleep(35)
         found = await self.engine.campaigns.forecasts(*self.place)
         assert len(found) == count
@@ -50,7 +50,7 @@ class Scene:
 async def here(open_storage: OpenStorage) -> AsyncIterator[Scene]:
     """Open an engine that dispatches."""
     clock = clock_of_loop()
-    async with Outreach(open_storage(clock), dispatch=True, clock=clock, config=QUICK) as engine:
+    async with Outreach(open_storage(clock), dispatch=True, clock=clock, config=EngineConfig()) as engine:
         workspace = await given_workspace(engine)
         yield Scene(engine, await given_campaign(engine, workspace, contacts(120), rate_per_minute=2))
 
