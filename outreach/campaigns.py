@@ -96,6 +96,7 @@ class Campaigns:
     preflight_new = method_of("_preflight", CampaignPreflight.preflight_new)
 
     forecast = method_of("_forecast", CampaignForecast.forecast)
+    forecasts = method_of("_forecast", CampaignForecast.forecasts)
 
     recipient_failures = method_of("_results", CampaignResults.recipient_failures)
     provider_failures = method_of("_results", CampaignResults.provider_failures)

@@ -499,6 +499,7 @@ class Outreach(ResourceServices):
             config=self._config,
             provider_pool=provider_pool,
             worker=worker,
+            forecast=self.campaigns.forecast,
         )
         dispatcher = self._make_dispatcher(
             DispatcherParts(

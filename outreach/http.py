@@ -81,6 +81,7 @@ from outreach.serialization.planning import (
     write_campaign_now,
     write_campaign_progress,
     write_forecast,
+    write_kept_forecast,
     write_preflight,
     write_price_table,
 )
@@ -148,6 +149,7 @@ __all__ = [
     "write_history",
     "write_history_item",
     "write_inbound_message",
+    "write_kept_forecast",
     "write_managed_call",
     "write_managed_campaign",
     "write_message",

@@ -48,6 +48,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "listEvents": _READ,
     "preflightCampaign": _READ,
     "forecastCampaign": _READ,
+    "listForecasts": _READ,
     "getCampaignNow": _READ,
     "getCampaignProgress": _READ,
     "reportCampaign": _READ,

@@ -12,6 +12,7 @@ from outreach.core.config import EngineConfig
 from outreach.dispatch.batcher import Batcher
 from outreach.dispatch.channels import CampaignChannel, Decision
 from outreach.dispatch.claims import SliceClaims
+from outreach.dispatch.forecasts import ForecastKeeper
 from outreach.dispatch.outbox import Outbox
 from outreach.dispatch.sender_rotation import SenderRotation
 from outreach.dispatch.worker import Worker
@@ -74,8 +75,10 @@ class CampaignRunner:
         config: EngineConfig,
         worker: Worker,
         outbox: Outbox,
+        forecasts: ForecastKeeper,
         channels: Mapping[Channel, CampaignChannel],
     ) -> None:
+        self._forecasts = forecasts
         self._storage = storage
         self._clock = clock
         self._config = config
@@ -121,6 +124,7 @@ class CampaignRunner:
                 return await self._close(moved, until, wake_signal) if moved is not None else None
             if campaign.status is not CampaignStatus.ACTIVE:
                 return await self._close(campaign, until, wake_signal)
+            self._forecasts.note(campaign, plan.provider_throttle)
             most = channel.max_wave_size(campaign)
             if campaign.counters.open == 0:
                 await self._complete(campaign)

@@ -10,6 +10,7 @@ from typing import Final
 
 import anyio.lowlevel
 import attrs
+from anyio import to_thread
 
 from outreach.errors import InvalidRequest, Problem
 from outreach.insight.preflight import SLICE, Setup, read_setup, read_slice, start_of, turn_of
@@ -19,7 +20,7 @@ from outreach.ledger.sending.pace import sender_pace
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
-from outreach.models.forecast import Forecast, ForecastAssumptions
+from outreach.models.forecast import Forecast, ForecastAssumptions, KeptForecast
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.rules.call_settlement import RETRYABLE_OUTCOMES
 from outreach.rules.contact_hours import time_zones_of_phone
@@ -93,7 +94,8 @@ class CampaignForecast:
             return _ended(campaign, now, given, measured)
         target = await self._left(known.setup, known.starts_at, known.next_slot_at, now)
         others = [await self._other(workspace_id, one, now) for one in known.others]
-        course = play(target, others, known.sender, given, now)
+        # In a thread: it may take a second, in which the process has to send.
+        course = await to_thread.run_sync(play, target, others, known.sender, given, now, abandon_on_cancel=True)
         return Forecast(
             campaign_id=campaign.id,
             channel=campaign.channel,
@@ -111,6 +113,19 @@ class CampaignForecast:
             assumptions=given,
             measured=measured,
             sampled=campaign.counters.total > _MAX_READ,
+        )
+
+    async def forecasts(self, workspace_id: str, campaign_id: str) -> Sequence[KeptForecast]:
+        """Return the forecasts of a campaign as they were when it started and after each change, oldest first.
+
+        A process that dispatches makes them, soon after: when the campaign becomes active, is changed, or is throttled
+        for 5 seconds or more (at most one in 10 minutes for that). Of more than 50 the first and the latest are kept.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await self._context.storage.read(
+            lambda tx: tx.forecasts.of_campaign(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
         )
 
     async def _other(self, workspace_id: str, campaign: Campaign, now: datetime) -> OpenCampaign:

@@ -65,6 +65,8 @@ from outreach.models.forecast import (
     ForecastAssumptions,
     ForecastHour,
     ForecastPhase,
+    ForecastReason,
+    KeptForecast,
 )
 from outreach.models.history import HistoryItem, HistoryKind
 from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
@@ -227,6 +229,7 @@ __all__ = [
     "ForecastAssumptions",
     "ForecastHour",
     "ForecastPhase",
+    "ForecastReason",
     "HeldBack",
     "HeldBackRule",
     "HistoryItem",
@@ -234,6 +237,7 @@ __all__ = [
     "Holiday",
     "HolidayCalendar",
     "InboundMessage",
+    "KeptForecast",
     "Keyword",
     "LeaveOut",
     "LeftOut",

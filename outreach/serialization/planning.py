@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from outreach.models.fields import FieldRule, Refused, Text, check_value
-from outreach.models.forecast import Forecast
+from outreach.models.forecast import Forecast, KeptForecast
 from outreach.models.live import CampaignNow, CampaignProgress
 from outreach.models.preflight import Preflight
 from outreach.models.prices import Price, PriceTable
@@ -30,6 +30,11 @@ def write_preflight(preflight: Preflight) -> dict[str, Any]:
 
 def write_forecast(forecast: Forecast) -> dict[str, Any]:
     """Return a forecast with every field, under its name."""
+    return document_of(forecast)
+
+
+def write_kept_forecast(forecast: KeptForecast) -> dict[str, Any]:
+    """Return a kept forecast with every field, under its name."""
     return document_of(forecast)
 
 

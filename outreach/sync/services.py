@@ -261,6 +261,7 @@ class Campaigns(Service[AsyncCampaigns]):
     preflight = awaited(AsyncCampaigns.preflight)
     preflight_new = awaited(AsyncCampaigns.preflight_new, drawn="recipients")
     forecast = awaited(AsyncCampaigns.forecast)
+    forecasts = awaited(AsyncCampaigns.forecasts)
     report = awaited(AsyncCampaigns.report)
     iter_export = iterated(AsyncCampaigns.iter_export)
     export = iterated(AsyncCampaigns.export)

@@ -183,6 +183,7 @@ CALLS = {
     "campaigns show": "ACTIVE",
     "campaigns watch": "CANCELLED",
     "campaigns recipients": "ACTIVE",
+    "campaigns forecasts": "ACTIVE",
     "campaigns now": "ACTIVE",
     "campaigns progress": "ACTIVE",
     "campaigns skip": "ACTIVE 0",

@@ -171,3 +171,31 @@ WHERE status = 'paused'
     AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
 ORDER BY created_at, id
 LIMIT :limit
+
+-- keep_forecast --
+-- Another worker may have kept the same.
+INSERT INTO forecasts (campaign_number, basis, made_at, content)
+VALUES (:number, :basis, :made_at, :content)
+ON CONFLICT (campaign_number, basis) DO NOTHING
+
+-- delete_forecasts --
+-- The first one stays, and so many of the latest.
+DELETE FROM forecasts
+WHERE campaign_number = :number
+    AND basis NOT IN (
+        SELECT basis FROM (
+            SELECT basis FROM forecasts WHERE campaign_number = :number ORDER BY made_at, basis LIMIT 1
+        ) AS first
+        UNION ALL
+        SELECT basis FROM (
+            SELECT basis FROM forecasts WHERE campaign_number = :number ORDER BY made_at DESC, basis DESC LIMIT :latest
+        ) AS latest
+    )
+
+-- has_forecast --
+-- By the key.
+SELECT 1 FROM forecasts WHERE campaign_number = :number AND basis = :basis
+
+-- forecasts --
+-- There are few of one campaign.
+SELECT content FROM forecasts WHERE campaign_number = :number ORDER BY made_at, basis

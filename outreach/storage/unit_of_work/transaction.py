@@ -21,6 +21,7 @@ from outreach.storage.unit_of_work.tables.directory import (
     sms_settings,
 )
 from outreach.storage.unit_of_work.tables.erasures import Archives, Erasures
+from outreach.storage.unit_of_work.tables.forecasts import Forecasts
 from outreach.storage.unit_of_work.tables.ledger import Calls, Dispatches, Inbound, Messages
 from outreach.storage.unit_of_work.tables.recipients import Recipients
 from outreach.storage.unit_of_work.tables.register import Register
@@ -72,6 +73,7 @@ class Transaction:
         self.trail = Trail(rows)
         self.subscriptions = Subscriptions(rows)
         self.reports = Reports(rows)
+        self.forecasts = Forecasts(rows)
         self.erasures = Erasures(rows)
         self.archives = Archives(rows)
 

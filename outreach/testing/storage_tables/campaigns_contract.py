@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import attrs
 import pytest
 
 from outreach.models.campaign import AgentSnapshot, CallerIdAllocation, Counters
+from outreach.models.forecast import ForecastHour, KeptForecast
 from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
@@ -38,6 +39,45 @@ from outreach.testing.storage_tables.base_contract import (
 
 class CampaignsContract(ContractBase):
     """Campaigns, but for their lists."""
+
+    async def test_forecasts_are_kept_once_each_and_of_many_the_first_and_the_latest(self, storage: Storage) -> None:
+        """By (made_at, basis); nothing of another workspace's campaign is read or written."""
+        campaign = await given_campaign(storage, campaign=make_campaign())
+        made = KeptForecast(
+            campaign_id=campaign.id,
+            at=NOW,
+            reason="start",
+            revision=MAX_INTEGER,
+            starts_at=NOW + TICK,
+            ends_at=None,
+            contacts=2,
+            requests=3,
+            unreached=1,
+            held=0,
+            expires=True,
+            step_hours=2,
+            hours=[
+                ForecastHour(at=NOW, requests=3, bound_by="pace"),
+                ForecastHour(at=NOW + timedelta(hours=2), requests=0, bound_by="holidays"),
+            ],
+        )
+
+        def keep(tx: Transaction) -> list[object]:
+            table = tx.forecasts
+            later = [attrs.evolve(made, at=NOW + number * TICK, hours=[]) for number in range(1, 5)]
+            return [
+                table.keep(THIS_WORKSPACE, "1", made, most=3),
+                table.keep(THIS_WORKSPACE, "1", later[0], most=3),
+                *(table.keep(THIS_WORKSPACE, f"b{number}", one, most=3) for number, one in enumerate(later)),
+                table.keep(OTHER_WORKSPACE, "x", made, most=3),
+                table.of_campaign(THIS_WORKSPACE, campaign.id) == [made, later[2], later[3]],
+                [table.has(THIS_WORKSPACE, campaign.id, basis) for basis in ("1", "b0", "b3", "x")],
+                table.has(OTHER_WORKSPACE, campaign.id, "1"),
+                table.of_campaign(OTHER_WORKSPACE, campaign.id),
+            ]
+
+        kept = await storage.write(keep)
+        assert kept == [True, False, True, True, True, True, False, True, [True, False, True, False], False, []]
 
     async def test_a_campaign_is_got_within_its_workspace_and_found_without(self, storage: Storage) -> None:
         """`get` names the workspace; `find` answers for whatever workspace."""

@@ -17,7 +17,7 @@ from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import Command, Group, actor, state, with_campaign, with_engine
 from outreach_server.cli.campaigns.copies import clone_, follow_up_
-from outreach_server.cli.campaigns.forecast import forecast_
+from outreach_server.cli.campaigns.forecast import forecast_, forecasts_
 from outreach_server.cli.campaigns.importing import import_
 from outreach_server.cli.campaigns.live import now_, progress_
 from outreach_server.cli.campaigns.picture import waiting_text
@@ -243,6 +243,6 @@ for command in (
         sentence="Campaign {name!r} is in the lists again.",
     ),
     *(import_, watch_, update_, why_, preflight_, forecast_, campaign_test_send),
-    *(now_, progress_, show_, recipients_, skip_, report_, export_, clone_, follow_up_, delete_),
+    *(forecasts_, now_, progress_, show_, recipients_, skip_, report_, export_, clone_, follow_up_, delete_),
 ):
     campaigns.add_command(command)

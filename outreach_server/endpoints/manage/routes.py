@@ -29,7 +29,12 @@ from outreach_server.endpoints.manage.moves import (
     UnarchiveCampaign,
     UnscheduleCampaign,
 )
-from outreach_server.endpoints.manage.planning import ForecastCampaign, PreflightCampaign, TestMessages
+from outreach_server.endpoints.manage.planning import (
+    ForecastCampaign,
+    KeptForecasts,
+    PreflightCampaign,
+    TestMessages,
+)
 from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail, SkipRecipient
 from outreach_server.endpoints.manage.register import Erasures, OneUnsubscribe, ResolveUnsubscribe, Unsubscribes
 from outreach_server.endpoints.manage.resources import resource_routes
@@ -61,6 +66,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/cancel", CancelCampaign),
     Route("/manage/campaigns/{id}/preflight", PreflightCampaign),
     Route("/manage/campaigns/{id}/forecast", ForecastCampaign),
+    Route("/manage/campaigns/{id}/forecasts", KeptForecasts),
     Route("/manage/campaigns/{id}/now", CampaignNow),
     Route("/manage/campaigns/{id}/progress", CampaignProgress),
     Route("/manage/campaigns/{id}/test-messages", TestMessages),
