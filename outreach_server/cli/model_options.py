@@ -24,13 +24,13 @@ class ClearOption(click.Option):
     Args:
         field: The field.
         meaning: The help.
-        word: The name of the option that sets the field, without dashes.
+        word: What follows `--no-`; by default the name of the field.
         value: What the field is then.
     """
 
     def __init__(self, field: str, meaning: str, *, word: str = "", value: Any = None) -> None:
-        self.field, self.word, self.value = field, word or field.replace("_", "-"), value
-        super().__init__([f"--no-{self.word}", f"no_{field}"], is_flag=True, help=meaning)
+        self.field, self.value = field, value
+        super().__init__([f"--no-{word or field.replace('_', '-')}", f"no_{field}"], is_flag=True, help=meaning)
 
 
 def options_of(
@@ -92,13 +92,13 @@ def given_fields(values: dict[str, Any]) -> dict[str, Any]:
         click.UsageError: A field is set and cleared.
     """
     ctx = click.get_current_context()
-    clearing = [one for one in ctx.command.params if isinstance(one, ClearOption)]
-    cleared = {one: one.field for one in clearing if values.pop(one.name)}
+    words = {one.name: one.opts[0] for one in ctx.command.params}
+    cleared = [one for one in ctx.command.params if isinstance(one, ClearOption) and values.pop(one.name)]
     found = {name: value for name, value in values.items() if value is not None and value != ()}
-    for one, field in cleared.items():
-        if field in found and ctx.get_parameter_source(field) is not ParameterSource.DEFAULT:
-            raise click.UsageError(f"--{one.word} and --no-{one.word} exclude each other.")
-        found[field] = one.value
+    for one in cleared:
+        if one.field in found and ctx.get_parameter_source(one.field) is not ParameterSource.DEFAULT:
+            raise click.UsageError(f"{words[one.field]} and {words[one.name]} exclude each other.")
+        found[one.field] = one.value
     return found
 
 
