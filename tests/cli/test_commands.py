@@ -24,6 +24,8 @@ RUNNING = {"serve", "worker", "sandbox", "demo"}
 ELSEWHERE = {
     "unsubscribes resolve",
     "unsubscribes undo",
+    "calls list",
+    "calls set-outcome",
     "calls show",
     "dispatches resolve",
     "accounts fields",

@@ -147,7 +147,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "campaigns.page?channel,status": {**PAGE, "channel": "sms", "status": "completed", "offset": 100},
     "campaigns.page": {**PAGE, "offset": 100},
     "campaigns.page?status": {**PAGE, "status": "completed", "offset": 100},
-    "campaigns.found": {
+    "campaigns.found?search": {
         "after_at": LATE,
         "after_id": "",
         "list": 1,
