@@ -24,7 +24,7 @@ from outreach.models.forecast import Forecast, ForecastAssumptions, KeptForecast
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.rules.call_settlement import RETRYABLE_OUTCOMES
 from outreach.rules.contact_hours import time_zones_of_phone
-from outreach.rules.forecast import OpenCampaign, OpenContact, SenderRate, play
+from outreach.rules.forecast import Course, OpenCampaign, OpenContact, SenderRate, play
 from outreach.rules.holding import HOLDING_RULES, LocalRules
 from outreach.rules.preflight import judge, messages_of
 from outreach.rules.settlement import TRANSIENT_FAILURES
@@ -37,6 +37,9 @@ _MAX_READ: Final = 10_000
 
 _MAX_PLAYED: Final = 20_000
 """Of more contacts, each that is played through stands for several."""
+
+_MAX_INLINE: Final = 500
+"""More contacts are played through in a thread."""
 
 _MAX_OTHERS: Final = 20
 """Campaigns with whom turns at a sending number are played through."""
@@ -94,8 +97,7 @@ class CampaignForecast:
             return _ended(campaign, now, given, measured)
         target = await self._left(known.setup, known.starts_at, known.next_slot_at, now)
         others = [await self._other(workspace_id, one, now) for one in known.others]
-        # In a thread: it may take a second, in which the process has to send.
-        course = await to_thread.run_sync(play, target, others, known.sender, given, now, abandon_on_cancel=True)
+        course = await _played(target, others, known.sender, given, now)
         return Forecast(
             campaign_id=campaign.id,
             channel=campaign.channel,
@@ -207,6 +209,19 @@ class CampaignForecast:
             max_attempts=of_messages if is_sms else calls.retry_max_attempts,
             retry_delay=timedelta(minutes=settings.retry_delay_minutes if is_sms else calls.retry_delay_minutes),
         )
+
+
+async def _played(
+    target: OpenCampaign,
+    others: Sequence[OpenCampaign],
+    sender: SenderRate | None,
+    assumed: ForecastAssumptions,
+    now: datetime,
+) -> Course:
+    """Play a campaign through; many contacts in a thread, because that takes a second, in which this loop sends."""
+    if sum(len(one.contacts) for one in (target, *others)) <= _MAX_INLINE:
+        return play(target, others, sender, assumed, now)
+    return await to_thread.run_sync(play, target, others, sender, assumed, now, abandon_on_cancel=True)
 
 
 def _starts(total: int) -> Sequence[int]:

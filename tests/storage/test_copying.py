@@ -105,6 +105,7 @@ def fill(tx: Transaction) -> None:
     tx.inbound.insert(builders.make_inbound(provider="p", provider_id="i"))
     tx.work.schedule(WorkUnit("campaign", WORKSPACE_ID, campaign.id), NOW)
     tx.runs.put(builders.make_run(campaign_id=campaign.id))
+    assert tx.forecasts.keep(WORKSPACE_ID, "1", builders.make_kept_forecast(campaign_id=campaign.id), most=9)
     tx.runs.put_sender_slot(WORKSPACE_ID, "+15550000001", NOW)
     tx.leases.put(builders.make_lease(home=DatabaseHome(host="test", path="/x")))
     tx.leases.set_home(DatabaseHome(host="test", path="/x"))
@@ -215,6 +216,7 @@ async def looked_at(url: str) -> list[object]:
             total,
             list(tx.inbound.list(WORKSPACE_ID)),
             tx.price_tables.get(WORKSPACE_ID),
+            [tx.forecasts.of_campaign(WORKSPACE_ID, one) for one in sorted(one.id for one in found)],
             tx.register.get(WORKSPACE_ID, "+15550000002"),
             tx.leases.database_id(),
         ]

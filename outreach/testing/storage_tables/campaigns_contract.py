@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import attrs
 import pytest
 
 from outreach.models.campaign import AgentSnapshot, CallerIdAllocation, Counters
-from outreach.models.forecast import ForecastHour, KeptForecast
 from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
@@ -21,6 +20,7 @@ from outreach.testing.builders import (
     make_campaign,
     make_flow,
     make_holidays,
+    make_kept_forecast,
     make_prepared,
     make_trunk,
     new_id,
@@ -43,24 +43,7 @@ class CampaignsContract(ContractBase):
     async def test_forecasts_are_kept_once_each_and_of_many_the_first_and_the_latest(self, storage: Storage) -> None:
         """By (made_at, basis); nothing of another workspace's campaign is read or written."""
         campaign = await given_campaign(storage, campaign=make_campaign())
-        made = KeptForecast(
-            campaign_id=campaign.id,
-            at=NOW,
-            reason="start",
-            revision=MAX_INTEGER,
-            starts_at=NOW + TICK,
-            ends_at=None,
-            contacts=2,
-            requests=3,
-            unreached=1,
-            held=0,
-            expires=True,
-            step_hours=2,
-            hours=[
-                ForecastHour(at=NOW, requests=3, bound_by="pace"),
-                ForecastHour(at=NOW + timedelta(hours=2), requests=0, bound_by="holidays"),
-            ],
-        )
+        made = make_kept_forecast(campaign_id=campaign.id, revision=MAX_INTEGER)
 
         def keep(tx: Transaction) -> list[object]:
             table = tx.forecasts
