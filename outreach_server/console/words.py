@@ -41,6 +41,22 @@ CONTACT_STATES: Final[Mapping[str, tuple[str, str, Tone]]] = MappingProxyType(
 )
 """Of each status of a contact: its word, icon and tone."""
 
+DONE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "archive": "Archived",
+        "cancel": "Cancelled",
+        "create": "Created",
+        "pause": "Paused",
+        "resume": "Resumed",
+        "start": "Started",
+        "test": "Sent as a test",
+        "unarchive": "Brought back from the archive",
+        "unschedule": "Taken back",
+        "update": "Changed",
+    }
+)
+"""What was done to a campaign, by the entry of the audit trail."""
+
 CHANNELS: Final = MappingProxyType({"sms": "Messages", "call": "Calls"})
 
 ERRORS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
@@ -99,7 +115,8 @@ def clocks_of(zone: str) -> tzinfo:
 
 def zone_name(zone: str) -> str:
     """Return the zone whose clocks `clocks_of` returns, as people read it."""
-    return "UTC" if clocks_of(zone) is UTC else zone.rpartition("/")[2].replace("_", " ") + " time"
+    clocks = clocks_of(zone)
+    return "UTC" if clocks is UTC or zone == "UTC" else zone.rpartition("/")[2].replace("_", " ") + " time"
 
 
 def moment(at: datetime, now: datetime, zone: str, *, seconds: bool = False) -> str:

@@ -134,7 +134,7 @@ def _levels_drawn(levels: Sequence[int], scale: _Scale) -> Iterator[str]:
         y, name = scale.y(level), "grid" if level else "axis"
         yield f'<line class="{name}" x1="{_LEFT}" x2="{scale.width - _LEFT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         if level:
-            yield f'<text x="{scale.width - _LEFT}" y="{y - 4:.1f}" text-anchor="end">{level:,}</text>'
+            yield f'<text class="level" x="{_LEFT}" y="{y - 4:.1f}">{level:,}</text>'
 
 
 def _line(name: str, points: Sequence[Point], scale: _Scale) -> Iterator[str]:

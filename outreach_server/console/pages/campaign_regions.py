@@ -177,9 +177,10 @@ def _curve(figures: Figures, zone: str) -> Curve:
     report, forecast = figures.report, figures.forecast
     real = []
     if report.over_time:
-        real = [Point(report.over_time[0].since, 0)]
+        first = report.over_time[0].since
+        real = [Point(max(first, report.started_at or first), 0)]
         real += [
-            Point(bucket.until, total)
+            Point(min(bucket.until, report.at), total)
             for bucket, total in zip(
                 report.over_time, accumulate(one.requests for one in report.over_time), strict=True
             )
@@ -270,7 +271,8 @@ def _reasons(figures: Figures, zone: str, contacts_url: Callable[[Mapping[str, o
 
 
 def _event(entry: AuditEntry, figures: Figures, zone: str) -> EventView:
-    what = entry.action.partition(".")[2].replace("_", " ").capitalize()
+    action = entry.action.partition(".")[2]
+    what = words.DONE.get(action, action.replace("_", " ").capitalize())
     detail = f": {entry.detail}" if entry.detail else ""
     return EventView(
         at=moment_of(entry.at, figures.report.at, zone, seconds=True),

@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 from starlette.responses import Response
 
-from outreach import Campaign, Recipient, RecipientStatus
+from outreach import Campaign, MessageStatus, Recipient, RecipientStatus
 from outreach.reasons import describe_reason
 from outreach_server.console import words
 from outreach_server.console.context import Visit, not_found
@@ -16,6 +16,7 @@ from outreach_server.console.pages.campaign_views import MomentView, StateView, 
 from outreach_server.console.pages.trail import steps_of
 
 PAGE_SIZE: Final = 50
+_MOST_REQUESTS: Final = 100
 
 
 @attrs.frozen(kw_only=True)
@@ -110,6 +111,7 @@ async def show_one(visit: Visit) -> Response:
     place = (visit.place.id, campaign_id)
     campaign = await visit.engine.campaigns.get(*place)
     recipient = await visit.engine.campaigns.get_recipient(*place, position)
+    requests = (await visit.engine.campaigns.list_dispatches(*place, position, limit=_MOST_REQUESTS)).items
     return visit.page(
         "contact",
         title=f"Contact {position + 1} · {words.visible(campaign.name)}",
@@ -118,9 +120,9 @@ async def show_one(visit: Visit) -> Response:
         campaign_url=visit.url("campaign", campaign=campaign_id),
         contacts_url=visit.url("contacts", campaign=campaign_id),
         erased=campaign.erased_at is not None,
-        contact=_row(visit, campaign, recipient),
+        contact=_row(visit, campaign, recipient, requests[-1].report if requests else None),
         facts=_facts(recipient),
-        days=await steps_of(visit, campaign, recipient),
+        days=await steps_of(visit, campaign, recipient, requests),
     )
 
 
@@ -138,8 +140,13 @@ def state_of_contact(status: str, why: str) -> StateView:
     return StateView(word=word, icon=icon, tone=tone, why=why)
 
 
-def _row(visit: Visit, campaign: Campaign, one: Recipient) -> ContactRow:
-    why = describe_reason(one.status, one.reason, campaign.channel, campaign=campaign.status)
+def _row(visit: Visit, campaign: Campaign, one: Recipient, report: MessageStatus | None = None) -> ContactRow:
+    why = (
+        # Whether it was delivered is known of the contact's page alone.
+        "accepted by the carrier"
+        if (one.status, one.reason, campaign.channel, report) == ("completed", None, "sms", None)
+        else describe_reason(one.status, one.reason, campaign.channel, report=report, campaign=campaign.status)
+    )
     when, at = ("Due", one.due_at) if one.due_at is not None and one.is_open else ("Ended", one.ended_at)
     zone = visit.zone(campaign.timezone)
     return ContactRow(

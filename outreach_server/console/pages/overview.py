@@ -117,8 +117,7 @@ async def show(visit: Visit) -> Response:
         needs=[_need(visit, one) for one in status.findings if one.code not in {"no_dispatcher", "database_copied"}],
         running=[_running(visit, one) for one in status.running],
         running_count=status.active_campaigns,
-        upcoming=[row_of(visit, one) for one in scheduled.items],
-        drafts=[row_of(visit, one) for one in drafts],
+        upcoming=[row_of(visit, one) for one in (*scheduled.items, *drafts)],
         last=[row_of(visit, one) for one in ended],
         steps=() if recent.items else _steps(visit),
     )

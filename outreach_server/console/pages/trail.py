@@ -16,7 +16,6 @@ from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
 from outreach_server.console.words import Tone, clocks_of
 
-_MOST_REQUESTS: Final = 100
 _MOST_MESSAGES: Final = 100
 
 _KINDS: Final[Mapping[TrailStepKind, tuple[str, str, Tone]]] = {
@@ -112,7 +111,9 @@ class _Known:
     replies: Mapping[datetime, str]
 
 
-async def steps_of(visit: Visit, campaign: Campaign, recipient: Recipient) -> Sequence[DayView]:
+async def steps_of(
+    visit: Visit, campaign: Campaign, recipient: Recipient, requests: Sequence[Dispatch]
+) -> Sequence[DayView]:
     """Return the steps of a contact by day, the first at the top.
 
     Raises:
@@ -120,7 +121,6 @@ async def steps_of(visit: Visit, campaign: Campaign, recipient: Recipient) -> Se
     """
     place = (campaign.workspace_id, campaign.id, recipient.position)
     history = await visit.engine.campaigns.recipient_history(*place)
-    requests = await visit.engine.campaigns.list_dispatches(*place, limit=_MOST_REQUESTS)
     replies: dict[datetime, str] = {}
     if recipient.phone is not None and any(step.what is TrailStepKind.REPLIED for step in history.steps):
         items = await visit.engine.contacts.list_history(campaign.workspace_id, recipient.phone, limit=_MOST_MESSAGES)
