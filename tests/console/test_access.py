@@ -110,7 +110,7 @@ async def test_reading_changes_nothing(house: House) -> None:
 async def test_an_api_key_does_not_open_the_console(house: House) -> None:
     """People sign in; programs have keys."""
     key = await house.engine.api_keys.create(house.workspace, name="app", scopes=["send", "manage"])
-    answer = await house.get("", person=None, authorization=f"Bearer {key.secret}")
+    answer = await house.get("", person=None, authorization=f"Bearer {key.api_key}")
     assert answer.status_code == 401
 
 
