@@ -149,7 +149,7 @@ def derived_keys_of(engine: Outreach, purpose: str) -> Sequence[bytes]:
     Raises:
         ConfigError: There is no usable key; the message says what to do.
     """
-    return engine._vault.derived_keys(purpose)
+    return engine._vault._derived_keys(purpose)
 
 
 def clock_of(engine: Outreach) -> Clock:

@@ -133,7 +133,7 @@ class Vault:
             raise ConfigError(f"{whose} belong to another account. Connect the account at {provider} anew.")
         return held
 
-    def derived_keys(self, purpose: str) -> Sequence[bytes]:
+    def _derived_keys(self, purpose: str) -> Sequence[bytes]:
         """Return 32 secret bytes for a purpose of each key (HKDF, RFC 5869), of the newest first; make a first key.
 
         All processes of a database return the same, and they say nothing about the keys.

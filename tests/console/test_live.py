@@ -20,6 +20,7 @@ from outreach_server.console.live.stream import (
     message,
 )
 from outreach_server.console.live.views import CAMPAIGN_REGIONS
+from outreach_server.streams import end_streams
 from tests.console.conftest import MOUNT, PEOPLE, House
 from tests.console.page import Page, parse
 
@@ -199,7 +200,7 @@ async def test_a_stream_ends_with_the_access_and_with_the_server(house: House, a
             await gone.over.wait()
             await changed.over.wait()
         assert not stopped.over.is_set()
-        house.app.state.streams.end()
+        end_streams(house.app)
         with anyio.fail_after(SHORT):
             await stopped.over.wait()
 
