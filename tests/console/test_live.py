@@ -19,7 +19,7 @@ from outreach_server.console.live.stream import (
     LiveStreams,
     message,
 )
-from outreach_server.console.live.views import CAMPAIGN_REGIONS
+from outreach_server.console.live.views import CAMPAIGN_REGIONS, OVERVIEW_REGIONS
 from outreach_server.streams import end_streams
 from tests.console.conftest import MOUNT, PEOPLE, House
 from tests.console.page import Page, parse
@@ -52,8 +52,9 @@ class Stream:
                 self.came = anyio.Event()
                 await self.came.wait()
 
-    async def run(self, house: House, campaign: Campaign, person: str = "owner") -> None:
-        """Open the stream of a campaign's page, and read it until it ends."""
+    async def run(self, house: House, campaign: Campaign | None, person: str = "owner") -> None:
+        """Open the stream of a campaign's page, or of the overview, and read it until it ends."""
+        of = "overview" if campaign is None else f"campaign:{campaign.id}"
         scope = {
             "type": "http",
             "http_version": "1.1",
@@ -62,7 +63,7 @@ class Stream:
             "path": f"{MOUNT}/w/{house.workspace}/live",
             "root_path": MOUNT,
             "raw_path": b"",
-            "query_string": f"of=campaign:{campaign.id}".encode(),
+            "query_string": f"of={of}".encode(),
             "headers": [(PEOPLE.encode(), person.encode()), (b"host", b"host.example")],
             "client": None,
             "server": None,
@@ -114,7 +115,7 @@ async def test_the_first_message_is_the_whole_state_and_the_next_what_has_change
         first = parts(await stream.until(lambda body: True))
         assert tuple(first) == CAMPAIGN_REGIONS
         for name, page in first.items():
-            assert page.by_id(name)
+            assert page.by_id(name).tag
             assert [one for one in page.problems if "h1" not in one] == []
             assert not page.all("form"), "a live region holds no form: what is typed is never replaced"
         await house.engine.campaigns.pause(house.workspace, active.id)
@@ -130,7 +131,7 @@ async def test_the_page_has_each_region_once(house: House, active: Campaign) -> 
     """So the page and the stream show the same, and a page of an ended campaign has no stream."""
     page = await house.page(f"campaigns/{active.id}")
     for name in CAMPAIGN_REGIONS:
-        assert page.by_id(name)
+        assert page.by_id(name).tag
     [live] = [one for one in page.root if "hx-sse:connect" in one.attributes]
     assert live.attributes["hx-sse:connect"].startswith(f"{MOUNT}/w/{house.workspace}/live?of=campaign")
     assert live.attributes["hx-sse:close"] == "superseded"
@@ -138,6 +139,19 @@ async def test_the_page_has_each_region_once(house: House, active: Campaign) -> 
     await house.engine.campaigns.cancel(house.workspace, active.id)
     page = await house.page(f"campaigns/{active.id}")
     assert not [one for one in page.root if "hx-sse:connect" in one.attributes]
+
+
+async def test_the_overview_changes_by_itself(house: House, active: Campaign) -> None:
+    """What needs a person, and what runs."""
+    page = await house.page("")
+    assert all(page.by_id(name).tag for name in OVERVIEW_REGIONS)
+    stream = Stream()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stream.run, house, None)
+        first = parts(await stream.until(lambda body: True))
+        assert tuple(first) == OVERVIEW_REGIONS
+        assert active.name in first["running"].by_id("running").text
+        stream.gone.set()
 
 
 async def test_figures_are_those_of_the_ledger(house: House, active: Campaign) -> None:

@@ -12,7 +12,7 @@ from outreach.errors import Conflict
 from outreach_server.console import words
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.live.stream import LiveResponse
-from outreach_server.console.live.views import CAMPAIGN_REGIONS, campaign_renderer, campaign_view
+from outreach_server.console.live.views import CAMPAIGN_REGIONS, campaign_renderer, campaign_view, overview_renderer
 from outreach_server.console.pages.campaign_actions import WrongName, buttons_of, do_action
 
 
@@ -95,11 +95,16 @@ async def stream(visit: Visit) -> Response:
     Raises:
         HTTPException: There is no such live page.
     """
-    kind, _, campaign_id = visit.request.query_params.get("of", "").partition(":")
-    if kind != "campaign" or not campaign_id:
+    of = visit.request.query_params.get("of", "")
+    kind, _, campaign_id = of.partition(":")
+    if of == "overview":
+        render = overview_renderer(visit)
+    elif kind == "campaign" and campaign_id:
+        # What is not there is answered before the stream begins.
+        await visit.engine.campaigns.get(visit.place.id, campaign_id)
+        render = campaign_renderer(visit, campaign_id)
+    else:
         raise not_found()
-    # What is not there is answered before the stream begins.
-    await visit.engine.campaigns.get(visit.place.id, campaign_id)
     workspace, role, root = visit.place.id, visit.role, visit.request.scope.get("root_path", "")
 
     async def may_go_on() -> bool:
@@ -110,8 +115,8 @@ async def stream(visit: Visit) -> Response:
         streams=visit.console.streams,
         fan_out=visit.console.fan_out,
         subject=visit.user.subject,
-        key=("campaign", workspace, campaign_id, visit.user.time_zone, root),
-        render=campaign_renderer(visit, campaign_id),
+        key=(of, workspace, visit.user.time_zone, root),
+        render=render,
         may_go_on=may_go_on,
     )
 

@@ -15,7 +15,7 @@ from outreach.models import RunningCampaign
 from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.charts import Piece, progress
-from outreach_server.console.pages.campaign_views import row_of
+from outreach_server.console.pages.campaign_views import MomentView, moment_of, row_of
 
 MAX_SHOWN: Final = 8
 _MOST_WORKSPACES: Final = 100
@@ -101,10 +101,34 @@ async def home(visit: Visit) -> Response:
     return visit.page("home", title="Workspaces", workspaces=shown, next_url=next_url)
 
 
+@attrs.frozen(kw_only=True)
+class OverviewView:
+    """The parts of the overview that change by themselves.
+
+    Attributes:
+        running_count: How many campaigns run; `running` has the oldest.
+    """
+
+    needs: Sequence[NeedView]
+    running: Sequence[RunningView]
+    running_count: int
+    as_of: MomentView
+
+
+async def overview_view(visit: Visit) -> OverviewView:
+    """Return what the overview shows now."""
+    status = await visit.console.status.of(visit.engine, visit.place.id)
+    return OverviewView(
+        needs=[_need(visit, one) for one in status.findings if one.code not in {"no_dispatcher", "database_copied"}],
+        running=[_running(visit, one) for one in status.running],
+        running_count=status.active_campaigns,
+        as_of=moment_of(status.at, status.at, visit.zone(), seconds=True),
+    )
+
+
 async def show(visit: Visit) -> Response:
     """Show the overview."""
     workspace = visit.place.id
-    status = await visit.console.status.of(visit.engine, workspace)
     scheduled = await visit.engine.campaigns.list(workspace, status=CampaignStatus.SCHEDULED, limit=MAX_SHOWN)
     recent = await visit.engine.campaigns.list(workspace, limit=_LOOKED_AT)
     ended = [one for one in recent.items if one.status in _ENDED][:MAX_SHOWN]
@@ -114,9 +138,8 @@ async def show(visit: Visit) -> Response:
         title="Overview",
         current="overview",
         live=True,
-        needs=[_need(visit, one) for one in status.findings if one.code not in {"no_dispatcher", "database_copied"}],
-        running=[_running(visit, one) for one in status.running],
-        running_count=status.active_campaigns,
+        view=await overview_view(visit),
+        stream_url=visit.url("live", {"of": "overview"}),
         upcoming=[row_of(visit, one) for one in (*scheduled.items, *drafts)],
         last=[row_of(visit, one) for one in ended],
         steps=() if recent.items else _steps(visit),
