@@ -48,11 +48,11 @@ class PasswordHasher:
     others wait.
 
     Args:
-        cost: The cost of new hashes.
+        cost: The cost of new hashes; None for `COST`.
     """
 
-    def __init__(self, cost: Cost = COST) -> None:
-        self._cost = cost
+    def __init__(self, cost: Cost | None = None) -> None:
+        self._cost = cost or COST
         self._limiter: CapacityLimiter | None = None
 
     async def hash(self, password: str) -> str:

@@ -289,7 +289,7 @@ class LoginFailures:
 
     Attributes:
         bucket: Whose they are: a digest, without an e-mail address or IP address.
-        count: How many, without a quiet quarter of an hour between.
+        count: How many, without a quiet quarter of an hour between (`rules.throttling`).
         last_at: The last one.
     """
 

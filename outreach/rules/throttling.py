@@ -13,7 +13,7 @@ FREE_FAILURES: Final = 10
 """So many failures cost no wait."""
 
 WINDOW: Final = timedelta(minutes=15)
-"""Failures are forgotten after so long without another one; it is the longest wait, too."""
+"""Failures are forgotten so long after their wait, without another one; it is the longest wait, too."""
 
 _FIRST_WAIT: Final = timedelta(seconds=1)
 _MOST_DOUBLINGS: Final = 10
@@ -38,7 +38,7 @@ def open_from(known: LoginFailures | None) -> datetime | None:
 
 def is_forgotten(known: LoginFailures, now: datetime) -> bool:
     """Return whether failures count no longer."""
-    return now >= known.last_at + WINDOW
+    return now >= (open_from(known) or known.last_at) + WINDOW
 
 
 def network_of(address: str) -> str:

@@ -218,7 +218,7 @@ class Sessions:
 
         def operation(tx: Transaction) -> SignedIn:
             found = logins.open_session(tx, digest, context.now())
-            if found is None:
+            if found is None or found[0].second_factor == "awaited":
                 raise Unauthorized(_NOT_SIGNED_IN)
             after = attrs.evolve(found[0], digest=digest_of(fresh))
             tx.sessions.update(after)
