@@ -142,17 +142,17 @@ def _withdraw_made_by(tx: Transaction, user_id: str, workspace_id: str, now: dat
             use(tx, one, now)
 
 
-def require_reset_by_owner(tx: Transaction, workspace_id: str, user: StoredUser) -> None:
-    """Check that a workspace's owner may reset a user: an account with more rights must not be taken over by it.
+def require_member(tx: Transaction, workspace_id: str, user_id: str) -> None:
+    """Check that a user has rights in one workspace alone: whoever has a link to the account takes these over.
 
     Raises:
-        NotFound: The workspace has no such user.
+        NotFound: There is no such workspace, or it has no such user.
         Conflict: The user operates the server, or belongs to another workspace, too.
     """
     workspace_of(tx, workspace_id)
-    if tx.memberships.get(workspace_id, user.id) is None:
-        raise NotFound("user", user.id)
-    if user.operator or len(tx.memberships.of_user(user.id)) > 1:
+    if tx.memberships.get(workspace_id, user_id) is None:
+        raise NotFound("user", user_id)
+    if user_of(tx, user_id).operator or len(tx.memberships.of_user(user_id)) > 1:
         raise Conflict(
             "This user has rights outside this workspace: only an operator makes this link, with "
             "`outreach-server users reset`."

@@ -98,9 +98,9 @@ class Links:
 
         def operation(tx: Transaction) -> CreatedInvitation:
             now = context.now()
-            user = operations.user_of(tx, user_id)
             if workspace_id is not None:
-                operations.require_reset_by_owner(tx, workspace_id, user)
+                operations.require_member(tx, workspace_id, user_id)
+            user = operations.user_of(tx, user_id)
             if user.disabled_at is not None:
                 raise Conflict("This user is disabled. Enable the user first.")
             if second_factor:
