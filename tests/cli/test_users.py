@@ -126,7 +126,9 @@ def test_sessions_are_listed_and_ended(cli: Cli, workspace_id: str) -> None:
     ]
     assert listed[1]["id"] == first.session.id
     assert "digest" not in listed[0]
-    assert [one["ended_at"] is None for one in cli.ask("users", "sessions", EMAIL, "--end", listed[0]["id"])] == [False] * 2
+    assert [one["ended_at"] is None for one in cli.ask("users", "sessions", EMAIL, "--end", listed[0]["id"])] == [
+        False
+    ] * 2
     accepted(cli, token_of(cli.ask("users", "reset", EMAIL)))
     assert {one["ended_at"] is None for one in cli.ask("users", "sessions", EMAIL, "--end-all")} == {False}
     assert "no session" in cli.refuse("users", "sessions", EMAIL, "--end", NOBODY)

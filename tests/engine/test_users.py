@@ -247,11 +247,17 @@ async def test_a_new_password_ends_everything_of_the_old_one(engine: Outreach, a
 
 @pytest.mark.parametrize(
     "password",
-    ["short", "a" * 12, "x" * 257, "ann@acme.example", "Passwort2026!", "qwertyuiop123", "correct horse battery staple"],
+    [
+        "short",
+        "a" * 12,
+        "x" * 257,
+        "ann@acme.example",
+        "Passwort2026!",
+        "qwertyuiop123",
+        "correct horse battery staple",
+    ],
 )
-async def test_a_bad_password_is_refused_and_the_link_stays(
-    engine: Outreach, acme: Workspace, password: str
-) -> None:
+async def test_a_bad_password_is_refused_and_the_link_stays(engine: Outreach, acme: Workspace, password: str) -> None:
     """Too short, too long, the address, or one that everybody tries; the error does not quote it."""
     made = await engine.users.invite(acme.id, "ann@acme.example", "viewer")
     with pytest.raises(InvalidRequest) as caught:

@@ -46,9 +46,7 @@ class Links:
 
     _users: UserContext
 
-    async def invite(
-        self, workspace_id: str, email: str, role: Role, *, actor: str = "library"
-    ) -> CreatedInvitation:
+    async def invite(self, workspace_id: str, email: str, role: Role, *, actor: str = "library") -> CreatedInvitation:
         """Make a link by which somebody joins a workspace; good for seven days. Nothing is sent.
 
         Args:
@@ -179,9 +177,7 @@ class Links:
             email = found.email or ""
             if tx.users.by_email(email) is not None:
                 raise Conflict(_EXISTS)
-            new = StoredUser(
-                id=identifier, email=email, name=given, password=hashed, operator=False, created_at=now
-            )
+            new = StoredUser(id=identifier, email=email, name=given, password=hashed, operator=False, created_at=now)
             user = operations.create(tx, new, actor=found.made_by)
             self._join(tx, found, user)
             return user
@@ -245,9 +241,7 @@ class Links:
             if found.kind != "setup":
                 raise NotFound("invitation", found.id)
             operations.use(tx, found, now)
-            stored = StoredUser(
-                id=user_id, email=email, name=new.name, password=hashed, operator=True, created_at=now
-            )
+            stored = StoredUser(id=user_id, email=email, name=new.name, password=hashed, operator=True, created_at=now)
             actor = f"user:{user_id}"
             user = operations.create(tx, stored, actor=actor)
             made = workspaces.create(tx, first, actor=actor)
@@ -276,9 +270,7 @@ class Links:
         """Iterate over the invitations to a workspace, oldest first; see `list_invitations`."""
         return iterate(partial(self.list_invitations, workspace_id))
 
-    async def withdraw_invitation(
-        self, workspace_id: str, invitation_id: str, *, actor: str = "library"
-    ) -> Invitation:
+    async def withdraw_invitation(self, workspace_id: str, invitation_id: str, *, actor: str = "library") -> Invitation:
         """Withdraw an invitation to a workspace, so that its link is not valid any more.
 
         Raises:
@@ -307,9 +299,7 @@ class Links:
         if invitation.workspace_id is None or invitation.role is None:
             return
         now = self._users.services.now()
-        operations.set_role(
-            tx, invitation.workspace_id, user.id, invitation.role, now=now, actor=f"user:{user.id}"
-        )
+        operations.set_role(tx, invitation.workspace_id, user.id, invitation.role, now=now, actor=f"user:{user.id}")
 
     def _make(
         self,

@@ -200,9 +200,7 @@ class Sessions:
             accept(tx)
             after = attrs.evolve(found[0], digest=digest_of(fresh), verified_at=now)
             tx.sessions.update(after)
-            changed = operations.set_password(
-                tx, found[1], hashed, now=now, actor=f"user:{user.id}", but=session.id
-            )
+            changed = operations.set_password(tx, found[1], hashed, now=now, actor=f"user:{user.id}", but=session.id)
             return _signed_in(fresh, after, changed)
 
         return await context.storage.write(operation)

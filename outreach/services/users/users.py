@@ -41,12 +41,8 @@ class Users(Links, SecondFactors):
         check_kind("new", new, NewUser)
         email = check_email("email", new.email)
         context = self._users.services
-        user = StoredUser(
-            id=context.ids(), email=email, name=new.name, operator=new.operator, created_at=context.now()
-        )
-        return operations.shown(
-            await context.storage.write(lambda tx: operations.create(tx, user, actor=actor))
-        )
+        user = StoredUser(id=context.ids(), email=email, name=new.name, operator=new.operator, created_at=context.now())
+        return operations.shown(await context.storage.write(lambda tx: operations.create(tx, user, actor=actor)))
 
     async def get(self, user_id: str) -> User:
         """Return a user.
@@ -137,9 +133,7 @@ class Users(Links, SecondFactors):
 
         return await context.storage.write(operation)
 
-    async def set_role(
-        self, workspace_id: str, user_id: str, role: Role | None, *, actor: str = "library"
-    ) -> User:
+    async def set_role(self, workspace_id: str, user_id: str, role: Role | None, *, actor: str = "library") -> User:
         """Give a user a role in a workspace, or None to remove the user from it.
 
         A change ends the user's sessions, in every process within a second: the next login has the new rights.

@@ -29,7 +29,9 @@ class UsersContract(ContractBase):
     @awkward_texts
     async def test_a_user_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
         """Each field comes back, whatever the text; the address finds the user."""
-        user = make_user(email=f"{text[:100]}@x", name=text, password=text, totp=text, totp_step=MAX_INTEGER, phone="+1")
+        user = make_user(
+            email=f"{text[:100]}@x", name=text, password=text, totp=text, totp_step=MAX_INTEGER, phone="+1"
+        )
         await storage.write(lambda tx: tx.users.insert(user))
         assert await storage.read(lambda tx: tx.users.get(user.id)) == user
         assert await storage.read(lambda tx: tx.users.by_email(user.email)) == user
@@ -164,7 +166,9 @@ class UsersContract(ContractBase):
 
     async def test_failed_logins_are_counted_and_swept(self, storage: Storage) -> None:
         """By bucket."""
-        rows = [LoginFailures(bucket=name, count=number, last_at=NOW + number * TICK) for number, name in enumerate("abc")]
+        rows = [
+            LoginFailures(bucket=name, count=number, last_at=NOW + number * TICK) for number, name in enumerate("abc")
+        ]
         for row in rows:
             await storage.write(lambda tx, row=row: tx.login_failures.put(row))  # type: ignore[misc]
         assert await storage.read(lambda tx: tx.login_failures.get("b")) == rows[1]

@@ -70,7 +70,15 @@ def list_(workspace_id: str | None) -> None:
 
     show_list(
         with_engine(work),
-        ("id", "email", "name", *(() if workspace_id is None else ("role",)), "operator", "last_seen_at", "disabled_at"),
+        (
+            "id",
+            "email",
+            "name",
+            *(() if workspace_id is None else ("role",)),
+            "operator",
+            "last_seen_at",
+            "disabled_at",
+        ),
         empty="There are no users yet. Make one with: outreach-server users create EMAIL --operator",
     )
 
@@ -90,9 +98,7 @@ def invite(workspace_id: str, email: str | None, role: Role, withdraw: str | Non
             raise click.UsageError("Give EMAIL or --withdraw, not both.")
         show(
             _invitation(
-                with_engine(
-                    lambda engine: engine.users.withdraw_invitation(workspace_id, withdraw, actor=actor())
-                )
+                with_engine(lambda engine: engine.users.withdraw_invitation(workspace_id, withdraw, actor=actor()))
             )
         )
         return
@@ -115,9 +121,7 @@ def invite(workspace_id: str, email: str | None, role: Role, withdraw: str | Non
 @_ROLE_OPTION
 @click.option("--no-role", is_flag=True, help="Remove the user from the workspace.")
 @click.option("--operator/--no-operator", default=None, help="Every right in every workspace, and on the server.")
-def role(
-    user: str, workspace_id: str | None, role: Role | None, no_role: bool, operator: bool | None
-) -> None:
+def role(user: str, workspace_id: str | None, role: Role | None, no_role: bool, operator: bool | None) -> None:
     """Change what USER (an e-mail address or an id) may do; the user has to sign in again."""
     if role is not None and no_role:
         raise click.UsageError("--role and --no-role exclude each other.")
