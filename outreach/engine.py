@@ -186,7 +186,7 @@ class Outreach(ResourceServices):
         self._instruments = Instruments(instrumentation, self._log_throttle)
         if instrumentation and isinstance(storage, ObservableStorage):
             storage.observe(self._instruments)
-        vault = vault or Vault()
+        self._vault = vault = vault or Vault()
         self._connections = AccountConnections(
             vault=vault,
             clock=self._clock,
