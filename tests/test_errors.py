@@ -17,10 +17,10 @@ from outreach.errors import (
     IllegalTransition,
     InsufficientScope,
     InvalidRequest,
+    LoginThrottled,
     NotFound,
     OutreachError,
     Problem,
-    LoginThrottled,
     RateLimited,
     RequestInProgress,
 )

@@ -1,4 +1,4 @@
-"""Time-based one-time passwords (RFC 6238) with SHA-1, six digits and steps of 30 s, as every authenticator has them."""
+"""Time-based one-time passwords (RFC 6238): SHA-1, six digits and steps of 30 s, as authenticators have them."""
 
 from __future__ import annotations
 

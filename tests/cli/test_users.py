@@ -12,7 +12,7 @@ from outreach.models import SignedIn
 from tests.cli.conftest import Cli
 
 EMAIL = "ann@acme.example"
-PASSWORD = "seven blue herons"  # noqa: S105 - of a test
+PASSWORD = "seven blue herons"
 NOBODY = str(uuid.UUID(int=7))
 
 

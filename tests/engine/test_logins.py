@@ -27,7 +27,7 @@ from tests.engine.conftest import OpenStorage
 pytestmark = pytest.mark.anyio
 
 EMAIL: Final = "ann@acme.example"
-PASSWORD: Final = "seven blue herons"  # noqa: S105 - of a test
+PASSWORD: Final = "seven blue herons"
 OTHER: Final = "nine green otters"
 HOME: Final = "192.0.2.7"
 AWAY: Final = "198.51.100.9"
@@ -280,7 +280,7 @@ def test_the_cost_is_the_documented_one(monkeypatch: pytest.MonkeyPatch) -> None
 
 async def test_an_accent_typed_in_two_ways_is_one(engine: Outreach, ann: User) -> None:
     """Keyboards compose letters differently."""
-    await engine.users.accept((await engine.users.reset(ann.id)).token, password="caf\u00e9 au lait, svp")  # noqa: S106
+    await engine.users.accept((await engine.users.reset(ann.id)).token, password="caf\u00e9 au lait, svp")
     assert (await engine.sessions.sign_in(EMAIL, "cafe\u0301 au lait, svp")).user.id == ann.id
 
 

@@ -15,7 +15,7 @@ from tests.engine.conftest import OpenStorage
 
 pytestmark = pytest.mark.anyio
 
-PASSWORD = "seven blue herons"  # noqa: S105 - of a test
+PASSWORD = "seven blue herons"
 OTHER = "nine green otters"
 
 
@@ -284,7 +284,7 @@ async def test_the_first_run_is_opened_by_the_newest_link_alone(engine: Outreach
         with pytest.raises(Unauthorized):
             await engine.users.set_up(token, new, password=PASSWORD, workspace=workspace)
     with pytest.raises(InvalidRequest):
-        await engine.users.set_up(good.token, new, password="short", workspace=workspace)  # noqa: S106
+        await engine.users.set_up(good.token, new, password="short", workspace=workspace)
     made = await engine.users.set_up(good.token, new, password=PASSWORD, workspace=workspace)
     assert clock.now() == spare_time
     assert made.user.operator

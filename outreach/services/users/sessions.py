@@ -67,7 +67,6 @@ class Sessions:
         token, session_id = new_token(), context.ids()
 
         def operation(tx: Transaction) -> SignedIn:
-            now = context.now()
             known = operations.user_of(tx, user.id)
             if known.password != user.password or known.disabled_at is not None:
                 raise Unauthorized(LOGIN_FAILED)
