@@ -15,7 +15,7 @@ FREE_FAILURES: Final = 10
 WINDOW: Final = timedelta(minutes=15)
 """Failures are forgotten so long after their wait, without another one; it is the longest wait, too."""
 
-_FIRST_WAIT: Final = timedelta(seconds=1)
+_FIRST_WAIT_SECONDS: Final = 1
 _MOST_DOUBLINGS: Final = 10
 
 
@@ -32,7 +32,7 @@ def open_from(known: LoginFailures | None) -> datetime | None:
     """
     if known is None or known.count < FREE_FAILURES:
         return None
-    wait = _FIRST_WAIT * 2 ** min(known.count - FREE_FAILURES, _MOST_DOUBLINGS)
+    wait = timedelta(seconds=_FIRST_WAIT_SECONDS << min(known.count - FREE_FAILURES, _MOST_DOUBLINGS))
     return known.last_at + min(wait, WINDOW)
 
 
