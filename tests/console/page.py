@@ -117,11 +117,11 @@ def _problems(page: Page) -> Iterator[str]:
         for name, value in one.attributes.items():
             if name.startswith(("on", "style")) or (name.startswith("hx-") and name not in ALLOWED_HX):
                 yield f"<{one.tag}> has {name}"
-            if name == "hx-trigger" and "[" in value or value.lower().startswith(("javascript:", "js:")):
+            if (name == "hx-trigger" and "[" in value) or value.lower().startswith(("javascript:", "js:")):
                 yield f"<{one.tag}> runs code: {name}={value}"
             if name in {"aria-labelledby", "aria-describedby", "for"}:
                 yield from (f"{name} names {part}, which is not there" for part in value.split() if part not in ids)
-        if one.tag == "style" or one.tag == "script" and ("src" not in one.attributes or one.text):
+        if one.tag == "style" or (one.tag == "script" and ("src" not in one.attributes or one.text)):
             yield f"<{one.tag}> inline"
         if one.tag in _LABELLED and one.attributes.get("type") != "hidden" and one.attributes.get("id") not in labels:
             yield f"<{one.tag}> without a label: {one.attributes}"

@@ -18,8 +18,9 @@ from outreach.core.totp import accepted_step, code_at, step_of
 from outreach.core.vault import Vault
 from outreach.errors import ConfigError, LoginThrottled, OutreachError, Unauthorized
 from outreach.ledger.access import logins
+from outreach.ledger.leases import leases
 from outreach.models import NewUser, SignedIn, User
-from outreach.protocols.storage import Storage
+from outreach.models.work import DatabaseHome
 from outreach.rules.throttling import FREE_FAILURES, network_of
 from outreach.testing.clock import ManualClock
 from tests.engine.conftest import OpenStorage
@@ -174,11 +175,15 @@ async def test_dangerous_actions_need_a_fresh_proof(engine: Outreach, ann: User,
         await engine.sessions.verify("other", password=PASSWORD)
 
 
-async def test_a_restored_database_has_no_open_session(engine: Outreach, ann: User, storage: Storage) -> None:
+async def test_a_moved_or_restored_database_has_no_open_session(engine: Outreach, ann: User) -> None:
     """Those that were ended after the backup would be open again; so would links."""
     session, link = await engine.sessions.begin(ann.id), await engine.users.reset(ann.id)
-    context = engine.sessions._users.services
-    await context.storage.write(lambda tx: logins.end_after_restore(tx, context.now()))
+    here, elsewhere = (DatabaseHome(host=name, path="/outreach.db") for name in ("here", "elsewhere"))
+    write = engine.sessions._users.services.storage.write
+    await write(lambda tx: leases.take_over(tx, home=here, noted=None, now=engine.now()))
+    await write(lambda tx: leases.take_over(tx, home=here, noted=None, now=engine.now()))
+    assert await engine.sessions.find(session.token) is not None
+    await write(lambda tx: leases.take_over(tx, home=elsewhere, noted=None, now=engine.now()))
     assert await engine.sessions.find(session.token) is None
     with pytest.raises(Unauthorized):
         await engine.users.get_invitation(link.token)

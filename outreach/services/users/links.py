@@ -280,8 +280,9 @@ class Links:
 
         def operation(tx: Transaction) -> Invitation:
             now = context.now()
+            workspace = workspace_of(tx, workspace_id)
             found = tx.invitations.get(invitation_id)
-            if found is None or found.workspace_id != workspace_of(tx, workspace_id).id:
+            if found is None or found.workspace_id != workspace.id:
                 raise NotFound("invitation", invitation_id)
             if found.used_at is None:
                 operations.use(tx, found, now)

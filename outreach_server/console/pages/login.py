@@ -92,9 +92,7 @@ async def _end(guest: Guest) -> None:
     for awaited in (False, True):
         before = await guest.engine.sessions.find(guest.token, awaited=awaited) if guest.token else None
         if before is not None:
-            await guest.engine.sessions.end(
-                before.user.id, before.session.id, actor=f"user:{before.user.id}"
-            )
+            await guest.engine.sessions.end(before.user.id, before.session.id, actor=f"user:{before.user.id}")
 
 
 def _wait(error: LoginThrottled) -> str:
