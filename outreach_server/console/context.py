@@ -17,6 +17,7 @@ from starlette.routing import Route, Router
 
 from outreach import Outreach, Workspace, WorkspaceMode
 from outreach.server_support import clock_of, derived_keys_of, public_url_of
+from outreach_server.console import words
 from outreach_server.console.access import ConsoleUser, Identify, Right, Role, may, roles_with
 from outreach_server.console.actions import ACTIONS
 from outreach_server.console.figures import FigureReader
@@ -239,7 +240,7 @@ class Visit:
     def _frame(self, title: str, current: str, live: bool) -> Frame:
         several = self.user.operator or len(self.user.workspaces) > 1
         return Frame(
-            title=title if self.workspace is None else f"{title} · {self.workspace.name}",
+            title=title if self.workspace is None else f"{title} · {words.visible(self.workspace.name)}",
             product=self.console.title,
             home_url=self.url("home") if self.workspace is None else self.url("overview"),
             person=self.user.name,

@@ -117,7 +117,8 @@ def _problems(page: Page) -> Iterator[str]:
         for name, value in one.attributes.items():
             if name.startswith(("on", "style")) or (name.startswith("hx-") and name not in ALLOWED_HX):
                 yield f"<{one.tag}> has {name}"
-            if (name == "hx-trigger" and "[" in value) or value.lower().startswith(("javascript:", "js:")):
+            runs = name != "value" and value.lower().startswith(("javascript:", "js:"))
+            if runs or (name == "hx-trigger" and "[" in value):
                 yield f"<{one.tag}> runs code: {name}={value}"
             if name in {"aria-labelledby", "aria-describedby", "for"}:
                 yield from (f"{name} names {part}, which is not there" for part in value.split() if part not in ids)
