@@ -485,8 +485,7 @@ async def test_guessed_codes_wait_too_and_a_password_in_between_does_not_help(
             await engine.sessions.confirm(half.token, "000000")
         return half
 
-    for _ in range(FREE_FAILURES):
-        half = await guess()
+    half = [await guess() for _ in range(FREE_FAILURES)][-1]
     with pytest.raises(LoginThrottled):
         await engine.sessions.confirm(half.token, code(secret, clock))
     with pytest.raises(LoginThrottled):

@@ -51,8 +51,8 @@ SELECT {invitations} FROM invitations WHERE digest = :digest
 SELECT {invitations} FROM invitations WHERE workspace_id {is} :workspace_id::text ORDER BY created_at, id
 
 -- withdraw_all_invitations --
--- After a restore, as sessions.
-UPDATE invitations SET used_at = :now WHERE used_at IS NULL
+-- After a restore, as sessions. Links of the set-up last an hour, and are of no use once there is a user.
+UPDATE invitations SET used_at = :now WHERE used_at IS NULL AND kind <> 'setup'
 
 -- sweep_invitations --
 -- In slices, the first to expire first.

@@ -12,11 +12,9 @@ from outreach.models import ROLES, CreatedInvitation, Invitation, NewUser, Role,
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.collecting import collect
+from outreach_server.cli.console_links import link_of
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.values import NAME, WORKSPACE, Identifier, OneOf, Text
-
-CONSOLE: Final = "/console"
-"""Where `serve` has the console."""
 
 _EMAIL: Final = Text(3, 254)
 _USER: Final = Text(1, 254)
@@ -198,23 +196,11 @@ def sessions(user: str, end: str | None, end_all: bool) -> None:
     )
 
 
-def link_of(made: CreatedInvitation, base: str) -> str:
-    """Return the link of an invitation or set-up.
-
-    Args:
-        made: The invitation.
-        base: The URL of the console.
-    """
-    # What follows `#` is in no log of a proxy.
-    return f"{base}/setup#{made.token}" if made.invitation.kind == "setup" else f"{base}/invitation/{made.token}"
-
-
 def _link(made: CreatedInvitation) -> documents.Document:
     config, _ = state().configuration()
     scheme = "http" if config.tls_certificate is None else "https"
     own = f"{scheme}://{config.listen_host}:{config.listen_port}{config.root_path or ''}"
-    base = f"{config.public_url or own}{CONSOLE}"
-    return {"link": link_of(made, base), "link_expires_at": to_json(made.invitation.expires_at)}
+    return {"link": link_of(made, config.public_url or own), "link_expires_at": to_json(made.invitation.expires_at)}
 
 
 def _invitation(one: Invitation) -> documents.Document:

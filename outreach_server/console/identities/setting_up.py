@@ -7,13 +7,8 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Final
 
-from outreach import NewAgent, NewNumber, NewRecipient, NewSmsCampaign, Outreach
-from outreach.models import CarrierName
-
-SENDER: Final = "+14155550100"
-"""The sending number of sandboxes, reserved for fiction."""
-
-CARRIER: Final[CarrierName] = "twilio"
+from outreach import NewRecipient, NewSmsCampaign, Outreach
+from outreach_server.sandboxes import CARRIER, SENDER, add_agent_and_number
 
 _SAMPLE: Final = "cli/serving/sample.csv"
 _TEXT: Final = "Hi {{first_name}}, your check-up is on {{Slot}}."
@@ -32,8 +27,7 @@ async def fill_sandbox(engine: Outreach, workspace_id: str, *, actor: str) -> st
         workspace_id: The workspace.
         actor: Recorded in the audit trail.
     """
-    await engine.agents.create(workspace_id, NewAgent(name="Ada", from_number=SENDER), actor=actor)
-    await engine.numbers.create(workspace_id, NewNumber(phone=SENDER, carrier=CARRIER), actor=actor)
+    await add_agent_and_number(engine, workspace_id, actor=actor)
     new = NewSmsCampaign(name="Sample: check-ups", body=_TEXT, carrier=CARRIER, from_number=SENDER)
     made = await engine.campaigns.create_sms(workspace_id, new, sample_contacts(), actor=actor)
     return made.campaign.id

@@ -132,7 +132,7 @@ class Invitations(Table):
         self._rows.update(INVITATIONS, INVITATIONS.key_of(invitation), invitation)
 
     def withdraw_all(self, now: datetime) -> int:
-        """Withdraw all invitations; return how many were open."""
+        """Withdraw all invitations but those of the set-up; return how many were open."""
         return self._rows.execute_on(INVITATIONS, "users.withdraw_all_invitations", now=format_timestamp(now))
 
     def sweep(self, before: datetime, *, limit: int) -> int:

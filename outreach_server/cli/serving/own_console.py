@@ -1,0 +1,37 @@
+"""The console of `serve`: mounted beside the HTTP interface, with the link of the first-run set-up."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from outreach import Outreach
+from outreach.models import CreatedInvitation
+from outreach_server.cli.base import actor
+from outreach_server.cli.console_links import CONSOLE
+from outreach_server.context import Server
+from outreach_server.needs import CONSOLE_MODULES
+
+
+def is_installed() -> bool:
+    """Return whether the extra `console` is installed."""
+    return all(find_spec(name) is not None for name in CONSOLE_MODULES)
+
+
+def mount_console(app: Starlette) -> None:
+    """Mount the console in an app that `create_app` has returned.
+
+    Args:
+        app: The app.
+    """
+    from outreach_server.console.app import create_own_console
+
+    server: Server = app.state.server
+    app.router.routes.append(Mount(CONSOLE, create_own_console(get_engine=lambda: server.engine)))
+
+
+async def open_setup(engine: Outreach) -> CreatedInvitation | None:
+    """Make the link of the first-run set-up; None if there is a user."""
+    return await engine.users.open_setup(actor=actor())
