@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import cast
 
 import pytest
 
@@ -108,9 +107,10 @@ async def test_the_last_owner_stays(engine: Outreach, acme: Workspace) -> None:
     ann = await user_of(engine, acme.id, "owner")
     ben = await user_of(engine, acme.id, "owner", "ben@acme.example")
     await engine.users.disable(ben.id)
-    for role in ("manager", None):
+    demotions: tuple[Role | None, ...] = ("manager", None)
+    for role in demotions:
         with pytest.raises(Conflict, match="last owner"):
-            await engine.users.set_role(acme.id, ann.id, cast("Role | None", role))
+            await engine.users.set_role(acme.id, ann.id, role)
     with pytest.raises(Conflict, match="last owner"):
         await engine.users.disable(ann.id)
     await engine.users.enable(ben.id)
