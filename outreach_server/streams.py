@@ -76,7 +76,10 @@ class Streams:
 
 
 def end_streams(app: object) -> None:
-    """End all streams of an app that `create_app` or `create_console` has returned; do nothing for another one."""
+    """End all streams of an app that `create_app` or `create_console` has returned, and of those mounted in it."""
     streams = getattr(getattr(app, "state", None), "streams", None)
-    if isinstance(streams, EndingStreams):
-        streams.end()
+    if not isinstance(streams, EndingStreams):
+        return
+    streams.end()
+    for route in getattr(app, "routes", ()):
+        end_streams(getattr(route, "app", None))

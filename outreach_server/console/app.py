@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
-from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,16 +17,16 @@ from outreach import ConfigError, Outreach, OutreachError
 from outreach.errors import StorageBusy
 from outreach_server.console import words
 from outreach_server.console.access import ConsoleUser, Identify, Right
-from outreach_server.console.context import VISIT, Console, Visit, not_found
+from outreach_server.console.context import VISIT, Console, Visit, not_found, url_of
 from outreach_server.console.errors import ConsoleMiddleware, ErrorHandlers
 from outreach_server.console.frame import Notice
-from outreach_server.console.pages import campaign_live, campaigns, contacts, overview
-from outreach_server.console.security.forms import MAX_FORM_BYTES, TOKEN_FIELD, is_same_origin
+from outreach_server.console.identities.guests import GuestPage, guest_endpoint
+from outreach_server.console.identities.sessions import identify_by_session
+from outreach_server.console.pages import account, campaign_live, campaigns, contacts, links, login, overview
+from outreach_server.console.security.forms import TOKEN_FIELD, is_same_origin, read_form
 from outreach_server.console.security.headers import SecurityHeadersMiddleware
 
 Page: TypeAlias = Callable[[Visit], Awaitable[Response]]
-
-MAX_FIELDS: Final = 500
 
 _BUSY_TRIES: Final = 3
 _BUSY_SECONDS: Final = 0.2
@@ -74,6 +73,17 @@ def create_console(
     )
 
 
+def create_own_console(*, get_engine: Callable[[], Outreach], title: str = "Outreach") -> Starlette:
+    """Return the console with its own users, logins and set-up (docs/users.md), as `serve` has it.
+
+    Args:
+        get_engine: Returns the open engine.
+        title: The title of the pages.
+    """
+    identify = identify_by_session(get_engine)
+    return build(get_engine=get_engine, identify=identify, actor_kind="user", title=title, has_login=True)
+
+
 def build(
     *,
     get_engine: Callable[[], Outreach],
@@ -82,6 +92,7 @@ def build(
     title: str = "Outreach",
     sign_out_url: str = "",
     sign_in_url: str = "",
+    has_login: bool = False,
 ) -> Starlette:
     """Return the console of an engine that may be opened later; the other arguments are those of `Console`."""
     router = Router(redirect_slashes=False)
@@ -92,6 +103,7 @@ def build(
         title=title,
         sign_out_url=sign_out_url,
         sign_in_url=sign_in_url,
+        has_login=has_login,
         router=router,
     )
     router.routes.extend(_routes(console))
@@ -112,7 +124,20 @@ def _routes(console: Console) -> list[Route]:
         methods = ["GET"] if post is None else ["GET", "POST"]
         return Route(path, _endpoint(console, name, get, post), name=name, methods=methods)
 
+    def guest(path: str, name: str, get: GuestPage, post: GuestPage) -> Route:
+        return Route(path, guest_endpoint(console, name, get, post), name=name, methods=["GET", "POST"])
+
+    own = [
+        guest("/login", "login", login.show, login.act),
+        guest("/two-factor", "two-factor", login.show_code, login.act_code),
+        page("/logout", "logout", login.show_logout, login.act_logout),
+        guest("/setup", "setup", links.show_setup, links.act_setup),
+        guest("/invitation/{token}", "invitation", links.show_invitation, links.act_invitation),
+        page("/account", "account", account.show, account.act),
+        page("/account/two-factor", "account-two-factor", account.show_second_factor, account.act_second_factor),
+    ]
     return [
+        *(own if console.has_login else ()),
         page("/", "home", overview.home),
         page("/w/{workspace}/", "overview", overview.show),
         page("/w/{workspace}/campaigns", "campaigns", campaigns.show, campaigns.act),
@@ -151,6 +176,9 @@ async def _enter(console: Console, request: Request) -> Visit | Response:
         raise HTTPException(403, words.CROSS_SITE)
     user = await console.identify(request)
     if user is None:
+        if console.has_login and request.method == "GET" and not request.url.path.endswith("/live"):
+            onward = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return RedirectResponse(url_of(console, request, "login", {"next": onward}), 303)
         if not console.sign_in_url or request.url.path.endswith("/live"):
             # A stream that is opened again would take a page for a stream.
             raise HTTPException(401)
@@ -196,16 +224,7 @@ async def _form(visit: Visit) -> Mapping[str, str]:
     Raises:
         HTTPException: It is too large, no form, or not of this session.
     """
-    body = bytearray()
-    async for chunk in visit.request.stream():
-        body += chunk
-        if len(body) > MAX_FORM_BYTES:
-            raise HTTPException(413)
-    try:
-        fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
-    except ValueError:
-        raise HTTPException(400) from None
-    form = dict(reversed(fields))
+    form = await read_form(visit.request)
     if not visit.console.tokens.accepts(form.get(TOKEN_FIELD, ""), visit.user.subject, visit.now):
         raise HTTPException(403, words.STALE_FORM)
     return form

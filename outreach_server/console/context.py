@@ -50,6 +50,7 @@ class Console:
         title: Its title.
         sign_out_url: Where people sign out; empty if there is no such address.
         sign_in_url: Where they sign in; empty to answer 401.
+        has_login: Whether it has logins of its own.
         make_key: Makes the keys of forms.
     """
 
@@ -60,6 +61,7 @@ class Console:
     sign_out_url: str
     sign_in_url: str
     router: Router
+    has_login: bool = False
     make_key: Callable[[], str] = attrs.field(default=secrets.token_urlsafe)
     templates: Templates = attrs.field(factory=Templates)
     static: StaticFiles = attrs.field(factory=StaticFiles)
@@ -242,7 +244,8 @@ class Visit:
             product=self.console.title,
             home_url=self.url("home") if self.workspace is None else self.url("overview"),
             person=self.user.name,
-            sign_out_url=self.console.sign_out_url,
+            sign_out_url=self.url("logout") if self.console.has_login else self.console.sign_out_url,
+            account_url=self.url("account") if self.console.has_login else "",
             workspace="" if self.workspace is None else self.workspace.name,
             all_workspaces_url=self.url("home") if several else "",
             sandbox=self.workspace is not None and self.workspace.mode is WorkspaceMode.SANDBOX,

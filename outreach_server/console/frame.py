@@ -47,6 +47,7 @@ class Frame:
         home_url: The first page.
         person: The name of the person; empty if nobody is signed in.
         sign_out_url: Where the person signs out; empty if the host has no such address.
+        account_url: The page of the person's own account; empty where the host has the accounts.
         workspace: The name of the workspace; empty outside of one.
         all_workspaces_url: The list of the person's workspaces; empty if there is only one.
         sandbox: Whether nothing reaches a phone.
@@ -61,6 +62,7 @@ class Frame:
     home_url: str
     person: str = ""
     sign_out_url: str = ""
+    account_url: str = ""
     workspace: str = ""
     all_workspaces_url: str = ""
     sandbox: bool = False

@@ -25,8 +25,9 @@ from outreach_server.cli.lists.csv_lines import Source
 from outreach_server.cli.lists.rejects import Rejects
 from outreach_server.cli.output import cell, program
 from outreach_server.cli.progress import follow, view_for
-from outreach_server.cli.serving.sandbox import CARRIER, SENDER, Tenant
+from outreach_server.cli.serving.sandbox import Tenant
 from outreach_server.cli.tables import open_csv
+from outreach_server.sandboxes import CARRIER, SENDER
 
 SAMPLE: Final = "sample.csv"
 OPTED_OUT: Final = "+12125550199"

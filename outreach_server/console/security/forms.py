@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from hashlib import sha256
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import attrs
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 TOKEN_FIELD: Final = "token"  # noqa: S105 - a field's name
@@ -18,6 +19,8 @@ ACTION_FIELD: Final = "action"
 
 MAX_FORM_BYTES: Final = 64 * 1024
 """The largest form without files."""
+
+MAX_FIELDS: Final = 500
 
 
 @attrs.frozen(kw_only=True)
@@ -45,6 +48,24 @@ class FormTokens:
 
 def _token(key: bytes, subject: str, day: date) -> str:
     return hmac.new(key, f"{day.isoformat()}\n{subject}".encode(), sha256).hexdigest()
+
+
+async def read_form(request: Request) -> Mapping[str, str]:
+    """Return the fields of a form, the first of each name.
+
+    Raises:
+        HTTPException: It is too large, or no form.
+    """
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_FORM_BYTES:
+            raise HTTPException(413)
+    try:
+        fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        raise HTTPException(400) from None
+    return dict(reversed(fields))
 
 
 def is_same_origin(request: Request, public_url: str | None) -> bool:

@@ -5,6 +5,15 @@
   const menu = document.querySelector("details.menu");
   if (menu && matchMedia("(max-width: 800px)").matches) menu.open = false;
 
+  const problems = document.getElementById("problems");
+  if (problems) problems.focus();
+  // The token of the set-up stands behind the # of its link, where no proxy logs it.
+  const setup = document.getElementById("setup_token");
+  if (setup && location.hash) {
+    setup.value = location.hash.slice(1);
+    history.replaceState(null, "", location.pathname);
+  }
+
   const live = document.querySelector("[data-live]");
   if (!live) return;
   let heard = Date.now(), over = false;
