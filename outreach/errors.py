@@ -19,6 +19,7 @@
         |   +-- CannotStart             has every reason, by field and in words
         |   +-- AccountMissing          a live workspace has no account at this provider
     +-- RateLimited                 the workspace's request limit is used up
+        +-- LoginThrottled              too many logins have failed
         +-- RequestInProgress           another request with the same idempotency key is still running
     +-- LeaseLost                   this worker no longer owns the work
     +-- StorageError                the database cannot be used
@@ -309,6 +310,20 @@ class RateLimited(OutreachError):
         super().__init__(
             f"The workspace's limit of {limit} requests a minute is used up. Try again in {retry_after_seconds} s."
         )
+
+
+class LoginThrottled(OutreachError):
+    """Too many logins of this account, or from this network, have failed; nothing was checked.
+
+    Attributes:
+        retry_after_seconds: Seconds until the next attempt is accepted.
+    """
+
+    code = "login_throttled"
+
+    def __init__(self, *, retry_after_seconds: int) -> None:
+        self.retry_after_seconds = retry_after_seconds
+        super().__init__(f"Too many failed logins. Try again in {retry_after_seconds} s.")
 
 
 class RequestInProgress(OutreachError):

@@ -30,6 +30,7 @@ from outreach.insight.diagnosis.checks import Check, run_checks
 from outreach.insight.readiness import FILES_GONE
 from outreach.ledger.settling.callback_checks import token_of
 from outreach.models.fields import Option, bounded_fields, fields_of
+from outreach.models.states import operator_actions
 from outreach.rules.column_names import (
     LAST_NAMES_BESIDE,
     NAMES,
@@ -55,6 +56,9 @@ from outreach.services.campaigns.contacts import prepare_recipient
 from outreach.services.tenants.resources import RESOURCE_SERVICES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from outreach.core.clock import Clock
     from outreach.core.log_throttle import LogThrottle
     from outreach.engine import Outreach
 
@@ -80,6 +84,7 @@ __all__ = [
     "PlaceholderTally",
     "bare_phone_name",
     "bounded_fields",
+    "clock_of",
     "composed",
     "country_code",
     "country_of",
@@ -88,6 +93,7 @@ __all__ = [
     "dates_like",
     "day_like",
     "decoded_once",
+    "derived_keys_of",
     "described",
     "did_you_mean",
     "escape_formula",
@@ -109,10 +115,12 @@ __all__ = [
     "normalise",
     "number_kind",
     "number_like",
+    "operator_actions",
     "person_key",
     "placeholders_of",
     "plain",
     "prepare_recipient",
+    "public_url_of",
     "read_cell",
     "read_number",
     "read_number_cell",
@@ -136,3 +144,22 @@ def log_throttle_of(engine: Outreach) -> LogThrottle:
     A problem of the database that it logs counts for `engine.readiness()` too.
     """
     return engine._log_throttle
+
+
+def derived_keys_of(engine: Outreach, purpose: str) -> Sequence[bytes]:
+    """Return 32 secret bytes for a purpose, the same in all processes of a database, for each key of its credentials.
+
+    Raises:
+        ConfigError: There is no usable key; the message says what to do.
+    """
+    return engine._vault._derived_keys(purpose)
+
+
+def clock_of(engine: Outreach) -> Clock:
+    """Return the clock that an engine works by."""
+    return engine._clock
+
+
+def public_url_of(engine: Outreach) -> str | None:
+    """Return the URL under which an engine's server is reached from outside, if it is configured."""
+    return engine._config.public_url

@@ -120,6 +120,7 @@ class ServerConfig(EngineConfig):
             again when it changes.
         tls_key: A PEM file with the key of the certificate; None where the certificate's file has it too.
         dispatch: Whether this process sends; otherwise it answers requests only.
+        console: Whether the console is at `/console`, where the extra `console` is installed.
         log_level: The least severe level that is logged.
         log_format: What lines of the log look like: `text` for people, or `json` for programs (docs/logging.md).
         metrics: Where `/metrics` answers Prometheus, as HOST:PORT: not the address of the API; None for nowhere.
@@ -144,6 +145,7 @@ class ServerConfig(EngineConfig):
     tls_certificate: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a PEM file"))
     tls_key: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a PEM file"))
     dispatch: bool = attrs.field(default=True, validator=_BOOLEAN)
+    console: bool = attrs.field(default=True, validator=_BOOLEAN)
     log_level: str = attrs.field(default="info", validator=_one_of(LOG_LEVELS))
     log_format: str = attrs.field(default="text", validator=_one_of(LOG_FORMATS))
     metrics: str | None = attrs.field(default=None, validator=_METRICS)

@@ -140,6 +140,12 @@ def request_state_of(connection: HTTPConnection) -> RequestState:
     return exchange
 
 
+def request_id_of(scope: Scope) -> str | None:
+    """Return the id that a request has got from an app around it; None without one."""
+    exchange = scope.get(_EXCHANGE)
+    return exchange.request_id if isinstance(exchange, RequestState) else None
+
+
 def server_of(connection: HTTPConnection) -> Server:
     """Return the server of a request."""
     return request_state_of(connection).server

@@ -16,6 +16,7 @@ from outreach import Conflict, InvalidRequest, NotFound, OutreachError
 from outreach.errors import (
     CannotStart,
     Forbidden,
+    LoginThrottled,
     Problem,
     RateLimited,
     RequestInProgress,
@@ -38,6 +39,7 @@ STATUS_BY_ERROR: Final[Mapping[type[OutreachError], int]] = {
     NotFound: 404,
     Conflict: 409,
     RateLimited: 429,
+    LoginThrottled: 429,
     RequestInProgress: 429,
     StorageBusy: 503,
     StorageFull: 503,
@@ -117,7 +119,7 @@ async def answer_outreach_error(request: Request, error: Exception) -> Response:
     headers = {}
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
-    if isinstance(error, RateLimited | RequestInProgress):
+    if isinstance(error, RateLimited | LoginThrottled | RequestInProgress):
         headers["Retry-After"] = str(error.retry_after_seconds)
     details = error.details if isinstance(error, InvalidRequest | CannotStart) else ()
     return error_response(request, status, error.code, error.message, details=details, headers=headers)

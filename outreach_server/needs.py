@@ -1,13 +1,16 @@
-"""What the server needs beyond the engine: the extra `server`, and the words for a part of it that is missing."""
+"""What the server needs beyond the engine: its extras, and the words for a part of them that is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from typing import Final
 
 MODULES: Final = frozenset({"click", "httptools", "httpx", "offapi", "openpyxl", "rich", "starlette", "uvicorn"})
-"""The modules of the extra without which something of the server cannot be imported."""
+"""The modules of the extra `server` without which something of the server cannot be imported."""
+
+CONSOLE_MODULES: Final = frozenset({"cryptography", "jinja2", "python_multipart", "segno"})
+"""The modules of the extra `console`."""
 
 
 @contextmanager
@@ -20,9 +23,22 @@ def server_extra(purpose: str) -> Iterator[None]:
     Raises:
         ImportError: A library of the extra is not installed. The message has the command that installs it.
     """
+    with _extra("server", MODULES, purpose):
+        yield
+
+
+@contextmanager
+def console_extra(purpose: str) -> Iterator[None]:
+    """Import parts of the console inside; args and errors are those of `server_extra`."""
+    with _extra("console", CONSOLE_MODULES, purpose), server_extra(purpose):
+        yield
+
+
+@contextmanager
+def _extra(name: str, modules: Set[str], purpose: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name not in MODULES:
+        if error.name not in modules:
             raise
-        raise ImportError(f"{purpose} needs {error.name}: pip install 'outreach[server]'", name=error.name) from error
+        raise ImportError(f"{purpose} needs {error.name}: pip install 'outreach[{name}]'", name=error.name) from error

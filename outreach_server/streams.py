@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 import anyio
 
@@ -15,6 +15,15 @@ HEARTBEAT_SECONDS: Final = 15.0
 MAX_STREAMS: Final = 100
 MAX_STREAMS_EACH: Final = 10
 """Open streams of a server, and of one workspace."""
+
+
+@runtime_checkable
+class EndingStreams(Protocol):
+    """Streams that can be ended."""
+
+    def end(self) -> None:
+        """End all streams, because the server stops."""
+        ...
 
 
 class Streams:
@@ -67,7 +76,10 @@ class Streams:
 
 
 def end_streams(app: object) -> None:
-    """End all streams of an app that `create_app` has returned; do nothing for another one."""
+    """End all streams of an app that `create_app` or `create_console` has returned, and of those mounted in it."""
     streams = getattr(getattr(app, "state", None), "streams", None)
-    if isinstance(streams, Streams):
-        streams.end()
+    if not isinstance(streams, EndingStreams):
+        return
+    streams.end()
+    for route in getattr(app, "routes", ()):
+        end_streams(getattr(route, "app", None))

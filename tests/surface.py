@@ -36,7 +36,7 @@ MODULES: Final = (
 )
 
 SERVER: Final = "outreach_server"
-"""Comes last: its import reads the types of models, and they would be written otherwise."""
+"""Comes last, with its console: its import reads the types of models, and they would be written otherwise."""
 
 
 def surface() -> str:
@@ -44,7 +44,8 @@ def surface() -> str:
     lines = _engine()
     for name in names_of_testing():
         lines += [f"# {name}", *_names_of(import_module(name)), ""]
-    lines += [f"# {SERVER}", *_names_of(import_module(SERVER)), ""]
+    for name in (SERVER, f"{SERVER}.console"):
+        lines += [f"# {name}", *_names_of(import_module(name)), ""]
     return "\n".join(lines)
 
 

@@ -17,6 +17,7 @@ from outreach.errors import (
     IllegalTransition,
     InsufficientScope,
     InvalidRequest,
+    LoginThrottled,
     NotFound,
     OutreachError,
     Problem,
@@ -38,6 +39,7 @@ MADE: dict[type[OutreachError], Callable[[], OutreachError]] = {
     InvalidRequest: lambda: InvalidRequest(details=[DETAIL]),
     NotFound: lambda: NotFound("campaign", "7"),
     RateLimited: lambda: RateLimited(limit=600, retry_after_seconds=7),
+    LoginThrottled: lambda: LoginThrottled(retry_after_seconds=7),
     RequestInProgress: lambda: RequestInProgress(retry_after_seconds=2),
 }
 

@@ -10,7 +10,7 @@ import pytest
 
 from outreach import ConfigError
 from outreach.core.extras import _MODULES, needed_for, require
-from outreach_server.needs import MODULES, server_extra
+from outreach_server.needs import CONSOLE_MODULES, MODULES, server_extra
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -46,16 +46,22 @@ def test_each_optional_module_comes_with_the_extra_that_the_error_names() -> Non
     extras = PROJECT["optional-dependencies"]
     # Lists of contacts are read by the library that exports are written with, which is an extra of its own too.
     assert (_names(extras["server"]) | _names(extras["xlsx"])) - {"outreach", "uvloop"} == MODULES
+    assert {one.replace("-", "_") for one in _names(extras["console"])} - {"outreach"} == CONSOLE_MODULES
 
 
 def test_the_core_has_no_library_of_an_extra() -> None:
     """`pip install outreach` brings what the engine needs."""
     core = _names(PROJECT["dependencies"])
     extras = PROJECT["optional-dependencies"]
-    for extra in ("server", "providers", "metrics", "otel", "holidays", "postgres", "procrastinate", "testing", "xlsx"):
+    for extra in (
+        *("console", "server", "providers", "metrics", "otel", "holidays", "postgres", "procrastinate", "testing"),
+        "xlsx",
+    ):
         assert not core & _names(extras[extra])
     assert not core & {"starlette", "uvicorn", "rich", "pyyaml", "httpx", "cryptography", "holidays"}
-    assert extras["all"] == ["outreach[holidays,metrics,otel,postgres,procrastinate,providers,server,testing,xlsx]"]
+    assert extras["all"] == [
+        "outreach[console,holidays,metrics,otel,postgres,procrastinate,providers,server,testing,xlsx]"
+    ]
     assert "outreach[all]" in extras["dev"]
 
 

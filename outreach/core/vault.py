@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import logging
 from collections.abc import Hashable, Mapping, Sequence
@@ -132,6 +133,20 @@ class Vault:
             raise ConfigError(f"{whose} belong to another account. Connect the account at {provider} anew.")
         return held
 
+    def _derived_keys(self, purpose: str) -> Sequence[bytes]:
+        """Return 32 secret bytes for a purpose of each key (HKDF, RFC 5869), of the newest first; make a first key.
+
+        All processes of a database return the same, and they say nothing about the keys.
+
+        Args:
+            purpose: Such as `console forms`; each has other bytes.
+
+        Raises:
+            ConfigError: No usable key; the message says what to do.
+        """
+        self._known(make=True)
+        return [_derived(text.encode("ascii"), purpose) for text in self._source.read(make=False)]
+
     def problem(self) -> Problem | None:
         """Return why there is no key to decrypt with, and what puts another one there; None if there is one."""
         try:
@@ -227,6 +242,11 @@ class Vault:
                 which = "no key" if len(texts) == 1 else f"what is no key, at place {number} of {len(texts)}"
                 raise ConfigError(f"{shown} holds {which}. {HOW_TO_MAKE_ONE}") from None
         return _Keys(newest=found[0], all=MultiFernet(found))
+
+
+def _derived(key: bytes, purpose: str) -> bytes:
+    extracted = hmac.digest(b"outreach", key, "sha256")
+    return hmac.digest(extracted, purpose.encode() + b"\x01", "sha256")
 
 
 def _capitalised(name: str) -> str:

@@ -22,6 +22,7 @@ from outreach.dispatch.permits import WorkerPermits
 from outreach.dispatch.provider_log import SafeAnalyser, log_throttled
 from outreach.errors import DispatchRefused, LeaseLost
 from outreach.ledger import provider_throttles
+from outreach.ledger.access import logins
 from outreach.ledger.campaigns import trail
 from outreach.ledger.erasure.applying import apply_retention
 from outreach.ledger.leases import clock_steps, leases, workers
@@ -630,7 +631,7 @@ class Worker:
         return await self._storage.write(operation)
 
     async def sweep(self) -> None:
-        """Delete leftovers of failed loads, expired keys, idle units, old callbacks and uploads; apply retention.
+        """Delete leftovers of failed loads, what has expired, idle units and old callbacks; apply retention.
 
         One worker does so for all. What goes by its age waits until the clock has not been set for an hour.
         """
@@ -640,6 +641,7 @@ class Worker:
         for workspace_id, campaign_id in leftovers:
             await self._delete_leftover(workspace_id, campaign_id)
         await self._clear(lambda tx, limit: tx.requests.sweep(self._clock.now(), limit=limit), _MAX_ROWS)
+        await self._clear(lambda tx, limit: logins.sweep_failures(tx, self._clock.now(), limit=limit), _MAX_ROWS)
         await self._clear(lambda tx, limit: tx.work.delete_idle(limit=limit), _MAX_ROWS)
         now = self._clock.now()
         trusted = await self._storage.read(lambda tx: clock_steps.is_trusted(tx, now))
@@ -647,6 +649,7 @@ class Worker:
             oldest = now - timedelta(days=self._config.callback_retention_days)
             await self._clear(lambda tx, limit: tx.callbacks.sweep(oldest, limit=limit), _MAX_ROWS)
             await self._clear(lambda tx, limit: tx.uploads.sweep(now, limit=limit), _MAX_CHUNKS)
+            await self._clear(lambda tx, limit: logins.sweep(tx, now, limit=limit), _MAX_ROWS)
         result = await apply_retention(
             self._storage,
             self._clock,

@@ -237,7 +237,7 @@ class AuditEntry:
 
     Attributes:
         workspace_id: None for the whole database.
-        actor: `api`, `library`, `cli:NAME` or `engine`.
+        actor: `api`, `library`, `cli:NAME`, `user:ID` or `engine`.
         action: `campaign.pause`, `key.revoke`, …
         subject: Id of the changed object.
         detail: For people; never a secret, a message body or a full number.

@@ -41,6 +41,8 @@ from outreach.services.tenants.settings import CallingSettings as AsyncCallingSe
 from outreach.services.tenants.settings import Replies as AsyncReplies
 from outreach.services.tenants.settings import Settings as AsyncSettings
 from outreach.services.tenants.workspaces import Workspaces as AsyncWorkspaces
+from outreach.services.users.sessions import Sessions as AsyncSessions
+from outreach.services.users.users import Users as AsyncUsers
 from outreach.sync.lifetime import Lifetime
 from outreach.sync.service import Service, awaited, iterated, like, plain, same_parameters
 from outreach.sync.streams import EventStream, NamedStream
@@ -98,6 +100,55 @@ class Audit(Service[AsyncAudit]):
     list = awaited(AsyncAudit.list)
     iter_all = iterated(AsyncAudit.iter_all)
     record = awaited(AsyncAudit.record)
+
+
+class Users(Service[AsyncUsers]):
+    """The users of the console."""
+
+    create = awaited(AsyncUsers.create)
+    get = awaited(AsyncUsers.get)
+    find = awaited(AsyncUsers.find)
+    list = awaited(AsyncUsers.list)
+    iter_all = iterated(AsyncUsers.iter_all)
+    list_members = awaited(AsyncUsers.list_members)
+    iter_members = iterated(AsyncUsers.iter_members)
+    get_roles = awaited(AsyncUsers.get_roles)
+    update = awaited(AsyncUsers.update)
+    set_role = awaited(AsyncUsers.set_role)
+    set_operator = awaited(AsyncUsers.set_operator)
+    disable = awaited(AsyncUsers.disable)
+    enable = awaited(AsyncUsers.enable)
+    invite = awaited(AsyncUsers.invite)
+    reset = awaited(AsyncUsers.reset)
+    open_setup = awaited(AsyncUsers.open_setup)
+    get_invitation = awaited(AsyncUsers.get_invitation)
+    accept = awaited(AsyncUsers.accept)
+    join = awaited(AsyncUsers.join)
+    set_up = awaited(AsyncUsers.set_up)
+    list_invitations = awaited(AsyncUsers.list_invitations)
+    iter_invitations = iterated(AsyncUsers.iter_invitations)
+    withdraw_invitation = awaited(AsyncUsers.withdraw_invitation)
+    begin_second_factor = awaited(AsyncUsers.begin_second_factor)
+    confirm_second_factor = awaited(AsyncUsers.confirm_second_factor)
+    remove_second_factor = awaited(AsyncUsers.remove_second_factor)
+    renew_recovery_codes = awaited(AsyncUsers.renew_recovery_codes)
+    count_recovery_codes = awaited(AsyncUsers.count_recovery_codes)
+
+
+class Sessions(Service[AsyncSessions]):
+    """The sessions of users."""
+
+    sign_in = awaited(AsyncSessions.sign_in)
+    begin = awaited(AsyncSessions.begin)
+    confirm = awaited(AsyncSessions.confirm)
+    find = awaited(AsyncSessions.find)
+    verify = awaited(AsyncSessions.verify)
+    change_password = awaited(AsyncSessions.change_password)
+    renew = awaited(AsyncSessions.renew)
+    list = awaited(AsyncSessions.list)
+    iter_all = iterated(AsyncSessions.iter_all)
+    end = awaited(AsyncSessions.end)
+    end_all = awaited(AsyncSessions.end_all)
 
 
 class Agents(Service[AsyncAgents]):
@@ -514,6 +565,8 @@ class Outreach(Service[AsyncOutreach]):
         self.workspaces = Workspaces(lifetime, engine.workspaces)
         self.api_keys = ApiKeys(lifetime, engine.api_keys)
         self.audit = Audit(lifetime, engine.audit)
+        self.users = Users(lifetime, engine.users)
+        self.sessions = Sessions(lifetime, engine.sessions)
         self.agents = Agents(lifetime, engine.agents)
         self.trunks = Trunks(lifetime, engine.trunks)
         self.numbers = Numbers(lifetime, engine.numbers)

@@ -35,6 +35,7 @@ from outreach.models.states import (
 from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
 from outreach.models.unsubscribe import Unsubscribe
+from outreach.models.user import Invitation, Membership, Session, StoredUser
 from outreach.models.work import AuditEntry, CampaignRunState, IdempotencyRecord, Lease, RequestWindow, WorkerLease
 from outreach.models.workspace import ApiKey, Workspace
 
@@ -477,6 +478,55 @@ def make_audit_entry(**changes: Any) -> AuditEntry:
     """Return the audit entry of a campaign that an operator paused."""
     entry = AuditEntry(at=NOW, workspace_id=WORKSPACE_ID, actor="cli:ann", action="campaign.pause", subject=new_id())
     return attrs.evolve(entry, **changes)
+
+
+def make_user(**changes: Any) -> StoredUser:
+    """Return an enabled user without a password."""
+    user_id = new_id()
+    user = StoredUser(id=user_id, email=f"{user_id}@acme.example", name="Ann", operator=False, created_at=NOW)
+    return attrs.evolve(user, **changes)
+
+
+def make_membership(**changes: Any) -> Membership:
+    """Return the role of an agent."""
+    made = Membership(workspace_id=WORKSPACE_ID, user_id=new_id(), role="agent", created_at=NOW)
+    return attrs.evolve(made, **changes)
+
+
+def make_session(**changes: Any) -> Session:
+    """Return an open session without a second factor."""
+    session_id = new_id()
+    session = Session(
+        id=session_id,
+        digest=f"digest of {session_id}",
+        user_id=new_id(),
+        created_at=NOW,
+        seen_at=NOW,
+        expires_at=NOW + timedelta(days=30),
+        verified_at=NOW,
+        address="192.0.2.7",
+        agent="Firefox",
+        second_factor="none",
+    )
+    return attrs.evolve(session, **changes)
+
+
+def make_invitation(**changes: Any) -> Invitation:
+    """Return an open invitation to be an agent."""
+    invitation_id = new_id()
+    invitation = Invitation(
+        id=invitation_id,
+        digest=f"digest of {invitation_id}",
+        kind="invitation",
+        email="ben@acme.example",
+        workspace_id=WORKSPACE_ID,
+        role="agent",
+        user_id=None,
+        made_by="library",
+        created_at=NOW,
+        expires_at=NOW + timedelta(days=7),
+    )
+    return attrs.evolve(invitation, **changes)
 
 
 def make_trail_entry(**changes: Any) -> TrailEntry:

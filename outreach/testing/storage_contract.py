@@ -32,6 +32,7 @@ from outreach.testing.storage_tables.requests_contract import RequestsContract
 from outreach.testing.storage_tables.subscriptions_contract import SubscriptionsContract
 from outreach.testing.storage_tables.trail_contract import TrailContract
 from outreach.testing.storage_tables.transactions_contract import TransactionsContract
+from outreach.testing.storage_tables.users_contract import UsersContract
 from outreach.testing.storage_tables.work_contract import WorkContract
 
 __all__ = ["StorageContract"]
@@ -54,6 +55,7 @@ class StorageContract(
     RequestsContract,
     TrailContract,
     SubscriptionsContract,
+    UsersContract,
     ReportsContract,
     ErasuresContract,
 ):

@@ -34,6 +34,7 @@ _LISTING: Final = {
     "campaign": "outreach-server campaigns list WORKSPACE_ID",
     "account": "outreach-server accounts list WORKSPACE_ID",
     "key": "outreach-server keys list WORKSPACE_ID",
+    "user": "outreach-server users list",
     "dispatch": "outreach-server dispatches unknown WORKSPACE_ID",
 }
 

@@ -34,6 +34,7 @@ COMMANDS: Final = LazyCommands(
             "setup.workspaces", "Create, change and list workspaces: the tenants that everything else belongs to."
         ),
         "keys": CommandModule("setup.keys", "Create, list and revoke API keys."),
+        "users": CommandModule("setup.users", "Manage the people who use the console: roles, invitations and logins."),
         "accounts": CommandModule("setup.accounts", "Connect workspaces to carriers and voice providers."),
         "agents": CommandModule("setup.agents", "Create, change, remove and list voice agents."),
         "trunks": CommandModule(OF_RESOURCE, "Create, change, remove and list SIP trunks."),

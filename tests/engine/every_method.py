@@ -28,7 +28,7 @@ from outreach import (
     Outreach,
     Workspace,
 )
-from outreach.models import NewFollowUp, NewTestMessage, NewUnsubscribes, NewUpload, Price, PriceTable
+from outreach.models import NewFollowUp, NewTestMessage, NewUnsubscribes, NewUpload, NewUser, Price, PriceTable
 from outreach.testing.builders import make_call, make_message, make_workspace, new_id
 
 _BY_NAME: dict[str, Any] = {
@@ -61,6 +61,13 @@ _BY_NAME: dict[str, Any] = {
     "opted_out": True,
     "external_id": "crm-7",
     "kinds": [],
+    "email": "ann@acme.example",
+    "role": "viewer",
+    "operator": True,
+    "token": "token",
+    "password": "seven blue herons",
+    "current": "seven blue herons",
+    "code": "000000",
 }
 """What a required argument is by its name."""
 
@@ -81,6 +88,7 @@ _BY_TYPE: dict[type, Callable[[], Any]] = {
     NewTestMessage: lambda: NewTestMessage(contact="+14155550101", to="+14155550102"),
     NewFollowUp: lambda: NewFollowUp(results=["failed"]),
     NewUnsubscribes: lambda: NewUnsubscribes(phone_numbers=["+14155550101"]),
+    NewUser: lambda: NewUser(email="ann@acme.example", name="Ann"),
     Call: make_call,
     Message: make_message,
     Workspace: make_workspace,

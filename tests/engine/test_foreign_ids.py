@@ -14,12 +14,16 @@ pytestmark = pytest.mark.virtual_time
 WITHOUT = {"callbacks.receive", "callbacks.max_body_bytes", "callbacks.misdirected"}
 """A provider calls an address that names the account alone; `misdirected` is for what comes to a wrong address."""
 
+OF_THE_DATABASE = {"user_id", "session_id"}
+"""Users and their sessions belong to no workspace; tests/engine/test_users.py holds who may do what."""
+
 
 def test_every_method_that_takes_an_identifier_takes_the_workspace() -> None:
     """All but the look-ups for operators, whose commands name a thing alone; they change nothing."""
     engine = Outreach.open("memory://")
     for method in every_method(engine):
         names = set(inspect.signature(method.function).parameters) - {"workspace_id", "provider_id", "trunk_id"}
+        names -= OF_THE_DATABASE
         identified = any(name.endswith("_id") or name == "identifier" for name in names)
         is_look_up = method.name.endswith(".get_anywhere")
         if identified and not is_look_up and method.name not in WITHOUT:

@@ -28,13 +28,17 @@ from outreach.testing.builders import (
     make_dispatch,
     make_flow,
     make_inbound,
+    make_invitation,
     make_key,
+    make_membership,
     make_message,
     make_number,
     make_prepared,
+    make_session,
     make_subscription,
     make_trunk,
     make_unsubscribe,
+    make_user,
     make_workspace,
     new_id,
 )
@@ -63,6 +67,8 @@ LISTS = {
 }
 CAMPAIGN = make_campaign(id="0195554e-0000-7000-8000-00000000ca11")
 
+USER = make_user(id="0195554e-0000-7000-8000-00000000ca13")
+
 ARGUMENTS = {
     "workspaces.list": (),
     "events.list_subscriptions": (),
@@ -70,6 +76,8 @@ ARGUMENTS = {
     "campaigns.list_dispatches": (THIS_WORKSPACE, CAMPAIGN.id, 0),
     "campaigns.list_recipients": (THIS_WORKSPACE, CAMPAIGN.id),
     "contacts.list_history": (THIS_WORKSPACE, "+14155550400"),
+    "users.list": (),
+    "sessions.list": (USER.id,),
 }
 
 
@@ -101,6 +109,7 @@ def make_upload(created_at: datetime) -> Upload:
 def fill(tx: Transaction) -> None:
     """Write some of everything, created at the same moment and an instant later."""
     publish(tx, CAMPAIGN, pending(*(make_prepared(external_id="crm-7") for _ in range(COUNT))))
+    tx.users.insert(USER)
     for number in range(COUNT):
         at = {"created_at": NOW + timedelta(microseconds=number // 2)}
         tx.workspaces.insert(make_workspace(id=new_id(), **at))
@@ -118,6 +127,11 @@ def fill(tx: Transaction) -> None:
         tx.dispatches.insert(make_dispatch(state=DispatchState.UNKNOWN, message_id=message.id, **at))
         of_recipient = {"campaign_id": CAMPAIGN.id, "position": 0, "state": DispatchState.ACCEPTED}
         tx.dispatches.insert(make_dispatch(attempt=number + 1, try_number=number + 1, **of_recipient, **at))
+        user = make_user(**at)
+        tx.users.insert(user)
+        tx.memberships.put(make_membership(user_id=user.id, **at))
+        tx.sessions.insert(make_session(user_id=USER.id, **at))
+        tx.invitations.insert(make_invitation(**at))
         tx.subscriptions.put(make_subscription(name=f"billing {number}"))
         tx.inbound.insert(make_inbound(from_number="+14155550400", received_at=at["created_at"]))
         tx.callbacks.insert(make_callback(event_id=f"a~{number}", received_at=at["created_at"]))

@@ -22,6 +22,7 @@ from outreach.errors import DatabaseInUse, DatabaseMissing, StorageError
 from outreach.models.prices import Price, PriceTable
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.upload import Upload
+from outreach.models.user import LoginFailures, RecoveryCode
 from outreach.models.work import Claim, DatabaseHome, WorkUnit
 from outreach.protocols.storage import Storage
 from outreach.storage.base import transfer
@@ -112,6 +113,13 @@ def fill(tx: Transaction) -> None:
     tx.workers.put(builders.make_worker())
     tx.claims.put(Claim(workspace_id=WORKSPACE_ID, subject=campaign.id, epoch=1, held=True))
     tx.subscriptions.put(builders.make_subscription())
+    user = builders.make_user(name=AWKWARD, totp_step=7)
+    tx.users.insert(user)
+    tx.memberships.put(builders.make_membership(user_id=user.id))
+    tx.sessions.insert(builders.make_session(user_id=user.id, agent=AWKWARD))
+    tx.invitations.insert(builders.make_invitation(user_id=user.id))
+    tx.recovery_codes.replace(user.id, [RecoveryCode(user_id=user.id, digest="d")])
+    tx.login_failures.put(LoginFailures(bucket="b", count=1, last_at=NOW))
     tx.audit.append(builders.make_audit_entry(detail=AWKWARD))
     tx.trail.append(builders.make_trail_entry(campaign_id=campaign.id))
     tx.trail.append(builders.make_trail_entry())

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import attrs
 
 from outreach.errors import DispatchRefused, LeaseLost
+from outreach.ledger.access import logins
 from outreach.ledger.campaigns.transitions import move
 from outreach.ledger.common import record_audit
 from outreach.ledger.leases import claims, clock_steps, workers
@@ -91,6 +92,7 @@ def take_over(
             move(tx, campaign, CampaignAction.PAUSE, now=now, actor="engine", pause_reason=reason)
             for campaign in running
         ]
+        logins.end_after_restore(tx, now)
     spacings = _take_everything(tx, epoch, now, receipt) if alone else {}
     if home is not None:
         tx.leases.set_home(home)

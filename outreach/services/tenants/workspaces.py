@@ -37,19 +37,7 @@ class Workspaces:
         Raises:
             InvalidRequest: The region is unknown.
         """
-        check_kind("new", new, NewWorkspace)
-        _check_region(new.default_region)
-        now = self._context.now()
-        if new.contact_hours is None:
-            new = attrs.evolve(new, contact_hours=new.mode is WorkspaceMode.LIVE)
-        workspace = Workspace(
-            id=self._context.ids(),
-            status=WorkspaceStatus.ACTIVE,
-            revision=0,
-            created_at=now,
-            updated_at=now,
-            **attrs.asdict(new, recurse=False),
-        )
+        workspace = new_workspace(self._context, new)
         return await self._context.storage.write(lambda tx: operations.create(tx, workspace, actor=actor))
 
     async def update(self, workspace_id: str, change: WorkspaceUpdate, *, actor: str = "library") -> Workspace:
@@ -89,6 +77,27 @@ class Workspaces:
     def iter_all(self) -> AsyncIterator[Workspace]:
         """Iterate over all workspaces, oldest first; see `list`."""
         return iterate(self.list)
+
+
+def new_workspace(context: ServiceContext, new: NewWorkspace) -> Workspace:
+    """Return a workspace that is to be written.
+
+    Raises:
+        InvalidRequest: The region is unknown.
+    """
+    check_kind("new", new, NewWorkspace)
+    _check_region(new.default_region)
+    now = context.now()
+    if new.contact_hours is None:
+        new = attrs.evolve(new, contact_hours=new.mode is WorkspaceMode.LIVE)
+    return Workspace(
+        id=context.ids(),
+        status=WorkspaceStatus.ACTIVE,
+        revision=0,
+        created_at=now,
+        updated_at=now,
+        **attrs.asdict(new, recurse=False),
+    )
 
 
 def _check_region(region: str | Unset | None) -> None:

@@ -27,6 +27,7 @@ from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry
 from outreach.models.unsubscribe import RegisterSalt, Unsubscribe
 from outreach.models.upload import Upload
+from outreach.models.user import Invitation, LoginFailures, Membership, RecoveryCode, Session, StoredUser
 from outreach.models.work import (
     AuditEntry,
     CampaignRunState,
@@ -203,6 +204,12 @@ UPLOADS: Final = _kind("uploads", Upload, "upload", fixed=("file_name", "size_by
 SUBSCRIPTIONS: Final = _kind(
     "subscriptions", StoredSubscription, "subscription", key=("name",), fixed=("workspace_id", "created_at")
 )
+USERS: Final = _kind("users", StoredUser, "user", key=("id",), fixed=("created_at",))
+MEMBERSHIPS: Final = _kind("memberships", Membership, "membership", key=("workspace_id", "user_id"))
+SESSIONS: Final = _kind("sessions", Session, "session", key=("id",), fixed=("user_id", "created_at"))
+INVITATIONS: Final = _kind("invitations", Invitation, "invitation", key=("id",), fixed=("digest", "created_at"))
+RECOVERY_CODES: Final = _kind("recovery_codes", RecoveryCode, "recovery code", key=("user_id", "digest"))
+LOGIN_FAILURES: Final = _kind("login_failures", LoginFailures, "number of failed logins", key=("bucket",))
 INBOUND: Final = _kind("inbound_messages", InboundMessage, "inbound message")
 MESSAGES: Final = _kind("messages", Message, "message")
 CALLS: Final = _kind(
@@ -456,5 +463,6 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     *(UNSUBSCRIBES, REGISTER_SALTS, REQUEST_WINDOWS, IDEMPOTENCY_KEYS, UPLOADS),
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),
     *(WORK, RUNS, SENDER_PACES, LEASE, WORKERS, CLAIMS, HOME, STOPS, SUBSCRIPTIONS),
+    *(USERS, MEMBERSHIPS, SESSIONS, INVITATIONS, RECOVERY_CODES, LOGIN_FAILURES),
 )
 """The kinds of rows with keys, in the order in which foreign keys need them to be written."""

@@ -32,6 +32,14 @@ from outreach.storage.unit_of_work.tables.register import Register
 from outreach.storage.unit_of_work.tables.reports import Reports
 from outreach.storage.unit_of_work.tables.trail import Audit, Subscriptions, Trail
 from outreach.storage.unit_of_work.tables.uploads import Uploads
+from outreach.storage.unit_of_work.tables.users import (
+    Failures,
+    Invitations,
+    Memberships,
+    RecoveryCodes,
+    Sessions,
+    Users,
+)
 from outreach.storage.unit_of_work.tables.work import Claims, Leases, Runs, Stops, Workers, WorkQueue
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
@@ -76,6 +84,12 @@ class Transaction:
         self.audit = Audit(rows)
         self.trail = Trail(rows)
         self.subscriptions = Subscriptions(rows)
+        self.users = Users(rows)
+        self.memberships = Memberships(rows)
+        self.sessions = Sessions(rows)
+        self.invitations = Invitations(rows)
+        self.recovery_codes = RecoveryCodes(rows)
+        self.login_failures = Failures(rows)
         self.reports = Reports(rows)
         self.forecasts = Forecasts(rows)
         self.erasures = Erasures(rows)

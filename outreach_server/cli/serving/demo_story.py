@@ -22,11 +22,12 @@ from outreach_server.cli.campaigns.panel import STYLES, groups_table
 from outreach_server.cli.campaigns.picture import Snapshot
 from outreach_server.cli.output import cell, program
 from outreach_server.cli.progress import follow, view_for
-from outreach_server.cli.serving.sandbox import CARRIER, SENDER, Tenant
+from outreach_server.cli.serving.sandbox import Tenant
 from outreach_server.lists.contacts import ContactFile
 from outreach_server.lists.csv_lines import Source
 from outreach_server.lists.rejects import Rejects
 from outreach_server.lists.tables import open_csv
+from outreach_server.sandboxes import CARRIER, SENDER
 
 SAMPLE: Final = "sample.csv"
 OPTED_OUT: Final = "+12125550199"

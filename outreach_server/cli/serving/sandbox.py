@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Final
 
 import attrs
 import click
 
-from outreach import NewAgent, NewNumber, NewWorkspace, Outreach
-from outreach.models import API_SCOPES, CarrierName
+from outreach import NewWorkspace, Outreach
+from outreach.models import API_SCOPES
 from outreach_server.cli.base import OwnDatabaseCommand, actor, state
 from outreach_server.cli.output import console, echo_json, fields
 from outreach_server.cli.reading import parser_command
@@ -18,11 +17,7 @@ from outreach_server.cli.serving.serving import Server, bind, run_fast, url_of
 from outreach_server.cli.sigint import ending_in_order
 from outreach_server.cli.values import PORT, OneOf
 from outreach_server.config import LOG_LEVELS
-
-SENDER: Final = "+14155550100"
-"""The sandbox's sending number, reserved for fiction."""
-
-CARRIER: Final[CarrierName] = "twilio"
+from outreach_server.sandboxes import CARRIER, SENDER, add_agent_and_number
 
 
 @attrs.frozen(kw_only=True)
@@ -41,8 +36,7 @@ async def create_demo_workspace(engine: Outreach, name: str) -> Tenant:
         NewWorkspace(name=name, request_limit=None, default_region="US"), actor=who
     )
     key = await engine.api_keys.create(workspace.id, name=name, scopes=API_SCOPES, actor=who)
-    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada", from_number=SENDER), actor=who)
-    await engine.numbers.create(workspace.id, NewNumber(phone=SENDER, carrier=CARRIER), actor=who)
+    agent = await add_agent_and_number(engine, workspace.id, actor=who)
     return Tenant(workspace_id=workspace.id, agent_id=agent.id, api_key=key.api_key)
 
 

@@ -12,10 +12,13 @@ from anyio import to_thread
 
 from outreach import ConfigError, Outreach
 from outreach.database import shown_url
+from outreach.models import CreatedInvitation
 from outreach_server.cli.base import state
+from outreach_server.cli.console_links import CONSOLE, link_of
 from outreach_server.cli.output import echo_json
 from outreach_server.cli.reading import parser_command
 from outreach_server.cli.serving.metrics_address import answering, metrics_of
+from outreach_server.cli.serving.own_console import is_installed, mount_console, open_setup
 from outreach_server.cli.serving.serving import Server, bind_metrics, run_fast, url_of
 from outreach_server.cli.serving.sockets import listening
 from outreach_server.cli.serving.supervision import Pulse, ServiceManager
@@ -84,16 +87,25 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
         scheme = "http" if certificates is None else "https"
         addresses = [url_of(listener, scheme) for listener in listeners]
         scraped = None if side_listener is None else f"{url_of(side_listener)}/metrics"
+        public = config.public_url or f"{addresses[0]}{config.root_path or ''}"
+        has_console = config.console and is_installed()
+        setups: list[CreatedInvitation] = []
 
         def started() -> None:
             if as_json:
                 shown = {"database": shown_url(url), "database_path": place.path, "database_is_new": place.new}
-                echo_json({"url": addresses[0], **shown, "dispatch": dispatch, "metrics_url": scraped})
+                links = {
+                    "console_url": f"{public}{CONSOLE}" if has_console else None,
+                    "setup_url": link_of(setups[0], public) if setups else None,
+                }
+                echo_json({"url": addresses[0], **shown, "dispatch": dispatch, "metrics_url": scraped, **links})
             what = "New database" if place.new else "Database"
             _announce(
                 [
                     *(_serving(address) for address in addresses),
                     *([] if scraped is None else [f"Metrics {scraped}"]),
+                    *([f"Console {public}{CONSOLE}"] if has_console else []),
+                    *(f"Set the console up within an hour: {link_of(one, public)}" for one in setups),
                     f"{what} {place.path}{'' if dispatch else ', without dispatch'}. Ctrl-C stops it.",
                     *([_EMPTY] if place.new else []),
                 ],
@@ -114,6 +126,9 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
             tracing=config.tracing,
             cors_origins=config.cors_origins,
         )
+
+        if has_console:
+            mount_console(app)
 
         if config.tracing:
             warn_if_spans_are_lost()
@@ -138,8 +153,9 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
 
         async def run() -> None:
             # Opened once before listening, so that problems of the database are reported first.
-            async with Outreach.open(url, migrate=True, config=config, simulator=simulator):
-                pass
+            async with Outreach.open(url, migrate=True, config=config, simulator=simulator) as engine:
+                made = await open_setup(engine) if has_console else None
+                setups.extend([] if made is None else [made])
             if not dispatch:
                 # An engine that dispatches names them itself.
                 for one in await to_thread.run_sync(unreadable_archives, url):

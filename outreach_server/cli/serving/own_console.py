@@ -1,0 +1,45 @@
+"""The console of `serve`: mounted beside the HTTP interface, with the link of the first-run set-up."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route
+
+from outreach import Outreach
+from outreach.models import CreatedInvitation
+from outreach_server.cli.base import actor
+from outreach_server.cli.console_links import CONSOLE
+from outreach_server.context import Server
+from outreach_server.needs import CONSOLE_MODULES
+
+
+def is_installed() -> bool:
+    """Return whether the extra `console` is installed."""
+    return all(find_spec(name) is not None for name in CONSOLE_MODULES)
+
+
+def mount_console(app: Starlette) -> None:
+    """Mount the console in an app that `create_app` has returned.
+
+    Args:
+        app: The app.
+    """
+    from outreach_server.console.app import create_own_console
+
+    server: Server = app.state.server
+    console = create_own_console(get_engine=lambda: server.engine)
+    app.router.routes += [Route(CONSOLE, _begin), Mount(CONSOLE, console)]
+
+
+async def _begin(request: Request) -> Response:
+    """Lead to the console's first page, whose links begin with a slash after its path."""
+    return RedirectResponse(f"{request.url.path}/", 303)
+
+
+async def open_setup(engine: Outreach) -> CreatedInvitation | None:
+    """Make the link of the first-run set-up; None if there is a user."""
+    return await engine.users.open_setup(actor=actor())

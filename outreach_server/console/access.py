@@ -1,0 +1,93 @@
+"""Who may do what in the console: one table of roles and rights."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+import attrs
+from starlette.requests import Request
+
+
+class Role(StrEnum):
+    """What a person is in a workspace."""
+
+    VIEWER = "viewer"
+    AGENT = "agent"
+    MANAGER = "manager"
+    OWNER = "owner"
+
+
+class Right(StrEnum):
+    """Something that a person may do in a workspace.
+
+    Meanings:
+        see: read campaigns, their contacts and reports
+        pause: pause campaigns; it can be undone, and stopping is safe
+        draft: change and archive what is not being sent
+        start: start and resume campaigns, which send messages or place calls
+        cancel: end campaigns for good
+    """
+
+    SEE = "see"
+    PAUSE = "pause"
+    DRAFT = "draft"
+    START = "start"
+    CANCEL = "cancel"
+
+
+_VIEWER: Final = frozenset({Right.SEE})
+_AGENT: Final = _VIEWER | {Right.PAUSE}
+_MANAGER: Final = _AGENT | {Right.DRAFT, Right.START, Right.CANCEL}
+
+RIGHTS: Final[Mapping[Role, frozenset[Right]]] = MappingProxyType(
+    {Role.VIEWER: _VIEWER, Role.AGENT: _AGENT, Role.MANAGER: _MANAGER, Role.OWNER: _MANAGER}
+)
+"""The rights of each role. Pages and templates ask this table and no other."""
+
+
+@attrs.frozen(kw_only=True)
+class ConsoleUser:
+    """A person who is signed in.
+
+    Attributes:
+        id: Identifies the person in the audit trail: 1 to 200 characters.
+        name: The name that pages show.
+        workspaces: The person's role in each workspace, by the workspace's id.
+        operator: Whether the person runs the server: an owner of every workspace.
+        time_zone: The IANA zone of the person's times; empty for the campaign's, else UTC.
+        session: Identifies the session, to bind forms and streams to it; empty for hosts whose sessions the console
+            does not know, where the person's id takes its place.
+    """
+
+    id: str
+    name: str
+    workspaces: Mapping[str, Role] = attrs.field(factory=dict)
+    operator: bool = False
+    time_zone: str = ""
+    session: str = attrs.field(default="", repr=False)
+
+    def role_in(self, workspace_id: str) -> Role | None:
+        """Return the person's role in a workspace; None if it is none of the person's."""
+        return Role.OWNER if self.operator else self.workspaces.get(workspace_id)
+
+    @property
+    def subject(self) -> str:
+        """What forms and streams are bound to: the session, else the person."""
+        return f"session:{self.session}" if self.session else f"user:{self.id}"
+
+
+Identify: TypeAlias = Callable[[Request], Awaitable[ConsoleUser | None]]
+"""Returns the person who sends a request; None if nobody is signed in."""
+
+
+def may(role: Role | None, right: Right) -> bool:
+    """Return whether a role has a right."""
+    return role is not None and right in RIGHTS[role]
+
+
+def roles_with(right: Right) -> tuple[Role, ...]:
+    """Return the roles that have a right, the least first."""
+    return tuple(role for role in Role if right in RIGHTS[role])

@@ -1,0 +1,240 @@
+"""The Starlette app of the console."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeAlias
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route, Router
+
+from outreach import ConfigError, Outreach, OutreachError
+from outreach.errors import StorageBusy
+from outreach_server.console import words
+from outreach_server.console.access import ConsoleUser, Identify, Right
+from outreach_server.console.context import VISIT, Console, Visit, not_found, url_of
+from outreach_server.console.errors import ConsoleMiddleware, ErrorHandlers
+from outreach_server.console.frame import Notice
+from outreach_server.console.identities.guests import GuestPage, guest_endpoint
+from outreach_server.console.identities.sessions import identify_by_session
+from outreach_server.console.pages import account, campaign_live, campaigns, contacts, links, login, overview
+from outreach_server.console.security.forms import TOKEN_FIELD, is_same_origin, read_form
+from outreach_server.console.security.headers import SecurityHeadersMiddleware
+
+Page: TypeAlias = Callable[[Visit], Awaitable[Response]]
+
+_BUSY_TRIES: Final = 3
+_BUSY_SECONDS: Final = 0.2
+
+
+def create_console(
+    *,
+    engine: Outreach,
+    identify: Identify,
+    title: str = "Outreach",
+    sign_out_url: str = "",
+    sign_in_url: str = "",
+) -> Starlette:
+    """Return an ASGI app with the pages of the console, to be mounted at any path of another one.
+
+    It has no login of its own: people are signed in by the host, which `identify` asks.
+
+    Args:
+        engine: The engine; open while requests come.
+        identify: An async function that returns the `ConsoleUser` who sends a request, or None. It is called for each
+            request, and once a second for each page that changes by itself.
+        title: The title of the pages, 1 to 100 characters.
+        sign_out_url: Where people sign out; the pages then have a link there.
+        sign_in_url: Where people sign in: they are sent there instead of being answered 401.
+
+    Raises:
+        ConfigError: An argument is of another kind than it says.
+    """
+    given: object = engine
+    if not isinstance(given, Outreach):
+        raise ConfigError(f"engine is {given!r}; it must be an outreach.Outreach.")
+    if not callable(identify):
+        raise ConfigError(f"identify is {identify!r}; it must be an async function of a request.")
+    named: object = title
+    if not isinstance(named, str) or not 1 <= len(title) <= 100:
+        raise ConfigError(f"title is {title!r}; it must be a text of 1 to 100 characters.")
+    return build(
+        get_engine=lambda: engine,
+        identify=identify,
+        actor_kind="host",
+        title=title,
+        sign_out_url=sign_out_url,
+        sign_in_url=sign_in_url,
+    )
+
+
+def create_own_console(*, get_engine: Callable[[], Outreach], title: str = "Outreach") -> Starlette:
+    """Return the console with its own users, logins and set-up (docs/users.md), as `serve` has it.
+
+    Args:
+        get_engine: Returns the open engine.
+        title: The title of the pages.
+    """
+    identify = identify_by_session(get_engine)
+    return build(get_engine=get_engine, identify=identify, actor_kind="user", title=title, has_login=True)
+
+
+def build(
+    *,
+    get_engine: Callable[[], Outreach],
+    identify: Identify,
+    actor_kind: str,
+    title: str = "Outreach",
+    sign_out_url: str = "",
+    sign_in_url: str = "",
+    has_login: bool = False,
+) -> Starlette:
+    """Return the console of an engine that may be opened later; the other arguments are those of `Console`."""
+    router = Router(redirect_slashes=False)
+    console = Console(
+        get_engine=get_engine,
+        identify=identify,
+        actor_kind=actor_kind,
+        title=title,
+        sign_out_url=sign_out_url,
+        sign_in_url=sign_in_url,
+        has_login=has_login,
+        router=router,
+    )
+    router.routes.extend(_routes(console))
+    handlers = ErrorHandlers(console)
+    app = Starlette(
+        routes=router.routes,
+        middleware=[Middleware(SecurityHeadersMiddleware), Middleware(ConsoleMiddleware, console=console)],
+        exception_handlers={OutreachError: handlers.of_engine, HTTPException: handlers.of_http},
+    )
+    app.router.redirect_slashes = False
+    app.state.console = console
+    app.state.streams = console.streams
+    return app
+
+
+def _routes(console: Console) -> list[Route]:
+    def page(path: str, name: str, get: Page, post: Page | None = None) -> Route:
+        methods = ["GET"] if post is None else ["GET", "POST"]
+        return Route(path, _endpoint(console, name, get, post), name=name, methods=methods)
+
+    def guest(path: str, name: str, get: GuestPage, post: GuestPage) -> Route:
+        return Route(path, guest_endpoint(console, name, get, post), name=name, methods=["GET", "POST"])
+
+    own = [
+        guest("/login", "login", login.show, login.act),
+        guest("/two-factor", "two-factor", login.show_code, login.act_code),
+        page("/logout", "logout", login.show_logout, login.act_logout),
+        guest("/setup", "setup", links.show_setup, links.act_setup),
+        guest("/invitation/{token}", "invitation", links.show_invitation, links.act_invitation),
+        page("/account", "account", account.show, account.act),
+        page("/account/two-factor", "account-two-factor", account.show_second_factor, account.act_second_factor),
+    ]
+    return [
+        *(own if console.has_login else ()),
+        page("/", "home", overview.home),
+        page("/w/{workspace}/", "overview", overview.show),
+        page("/w/{workspace}/campaigns", "campaigns", campaigns.show, campaigns.act),
+        page("/w/{workspace}/campaigns/{campaign}", "campaign", campaign_live.show, campaign_live.act),
+        page("/w/{workspace}/campaigns/{campaign}/contacts", "contacts", contacts.show),
+        page("/w/{workspace}/campaigns/{campaign}/contacts/{position:int}", "contact", contacts.show_one),
+        page("/w/{workspace}/live", "live", campaign_live.stream),
+        Route("/static/{hash}/{file}", console.static.answer, name="static"),
+    ]
+
+
+def _endpoint(console: Console, name: str, get: Page, post: Page | None) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers the requests for one page: nothing reaches the page that was not checked before."""
+
+    async def endpoint(request: Request) -> Response:
+        visit = await _enter(console, request)
+        if isinstance(visit, Response):
+            return visit
+        if request.method == "POST" and post is not None:
+            visit.form = await _form(visit)
+            return await post(visit)
+        return await _shown(get, visit)
+
+    # For the log, which must not have the path: it may contain a number.
+    endpoint.__name__ = f"console_{name}"
+    return endpoint
+
+
+async def _enter(console: Console, request: Request) -> Visit | Response:
+    """Return the visit that a request makes, or the answer to one that may not come in.
+
+    Raises:
+        HTTPException: It comes from another site, too often, or the person has nothing to do with the workspace.
+    """
+    if request.method == "POST" and not is_same_origin(request, console.public_url):
+        raise HTTPException(403, words.CROSS_SITE)
+    user = await console.identify(request)
+    if user is None:
+        if console.has_login and request.method == "GET" and not request.url.path.endswith("/live"):
+            onward = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return RedirectResponse(url_of(console, request, "login", {"next": onward}), 303)
+        if not console.sign_in_url or request.url.path.endswith("/live"):
+            # A stream that is opened again would take a page for a stream.
+            raise HTTPException(401)
+        return RedirectResponse(console.sign_in_url, 303)
+    if not isinstance(user, ConsoleUser):
+        raise TypeError(f"identify returned {user!r}; it must return a ConsoleUser or None.")
+    if not console.throttle.admits(user.subject):
+        raise HTTPException(429, headers={"Retry-After": "1"})
+    visit = Visit(console=console, request=request, user=user)
+    workspace_id = request.path_params.get("workspace")
+    if workspace_id is not None:
+        visit.role = user.role_in(workspace_id)
+        if visit.role is None:
+            raise not_found()
+        visit.require(Right.SEE)
+        visit.workspace = await console.engine.workspaces.get(workspace_id)
+        await _look_around(visit)
+    request.scope[VISIT] = visit
+    return visit
+
+
+async def _look_around(visit: Visit) -> None:
+    """Find what stands on every page of a workspace."""
+    workspace = visit.place
+    status = await visit.console.status.of(visit.engine, workspace.id)
+    notices = []
+    if workspace.status != "active":
+        notices.append(Notice(tone="bad", text=f"This workspace is {workspace.status}: nothing is sent from it."))
+    if status.dispatching.problem is not None:
+        problem = status.dispatching.problem
+        notices.append(Notice(tone="bad", text=problem.message, command=" ".join(problem.commands[:1])))
+    for one in status.throttles[:1]:
+        until = words.moment(one.until, visit.now, visit.zone())
+        text = f"{one.provider} throttles this workspace: requests go on at {until} ({words.zone_name(visit.zone())})."
+        notices.append(Notice(tone="warn", text=text))
+    visit.notices = notices
+    visit.waiting = sum(1 for one in status.findings if one.code not in {"no_dispatcher", "database_copied"})
+
+
+async def _form(visit: Visit) -> Mapping[str, str]:
+    """Return the fields of a form, the first of each name.
+
+    Raises:
+        HTTPException: It is too large, no form, or not of this session.
+    """
+    form = await read_form(visit.request)
+    if not visit.console.tokens.accepts(form.get(TOKEN_FIELD, ""), visit.user.subject, visit.now):
+        raise HTTPException(403, words.STALE_FORM)
+    return form
+
+
+async def _shown(get: Page, visit: Visit) -> Response:
+    """Return a page; where another process holds the database for a moment, after another try or two."""
+    for _ in range(_BUSY_TRIES - 1):
+        try:
+            return await get(visit)
+        except StorageBusy:
+            await asyncio.sleep(_BUSY_SECONDS)
+    return await get(visit)

@@ -1,0 +1,297 @@
+"""What a request of the console knows: the engine, the person, the workspace, the role, the time zone."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final, TypeVar
+from urllib.parse import urlencode
+
+import attrs
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route, Router
+
+from outreach import Outreach, Workspace, WorkspaceMode
+from outreach.server_support import clock_of, derived_keys_of, public_url_of
+from outreach_server.console import words
+from outreach_server.console.access import ConsoleUser, Identify, Right, Role, may, roles_with
+from outreach_server.console.actions import ACTIONS
+from outreach_server.console.figures import FigureReader
+from outreach_server.console.frame import Frame, Link, Notice
+from outreach_server.console.health import StatusCache
+from outreach_server.console.live.fan_out import FanOut
+from outreach_server.console.live.stream import LiveStreams
+from outreach_server.console.rendering import Templates
+from outreach_server.console.security.forms import FormTokens
+from outreach_server.console.static_files import StaticFiles
+from outreach_server.console.throttle import SessionThrottle
+
+T = TypeVar("T")
+
+VISIT: Final = "outreach_server.console.visit"
+"""The key of the visit in the scope of a request."""
+
+_SAID: Final = "done"
+"""The parameter of a page's URL that names the action that was done."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Console:
+    """One console with what its requests share.
+
+    Attributes:
+        get_engine: Returns the engine while it is open.
+        identify: Returns the person who sends a request.
+        actor_kind: What stands before a person's id in the audit trail: `user`, or `host` for ids of the host.
+        title: Its title.
+        sign_out_url: Where people sign out; empty if there is no such address.
+        sign_in_url: Where they sign in; empty to answer 401.
+        has_login: Whether it has logins of its own.
+        make_key: Makes the keys of forms.
+    """
+
+    get_engine: Callable[[], Outreach]
+    identify: Identify
+    actor_kind: str
+    title: str
+    sign_out_url: str
+    sign_in_url: str
+    router: Router
+    has_login: bool = False
+    make_key: Callable[[], str] = attrs.field(default=secrets.token_urlsafe)
+    templates: Templates = attrs.field(factory=Templates)
+    static: StaticFiles = attrs.field(factory=StaticFiles)
+    streams: LiveStreams = attrs.field(factory=LiveStreams)
+    fan_out: FanOut = attrs.field(factory=FanOut)
+    _kept: dict[str, Any] = attrs.field(factory=dict, init=False, repr=False)
+
+    @property
+    def engine(self) -> Outreach:
+        """The open engine.
+
+        Raises:
+            ConfigError: It is not open.
+        """
+        return self.get_engine()
+
+    @property
+    def tokens(self) -> FormTokens:
+        """The tokens of forms.
+
+        Raises:
+            ConfigError: The engine has no key to make them with; the message says what to do.
+        """
+        return self._once("tokens", lambda: FormTokens(keys=derived_keys_of(self.engine, "console forms")))
+
+    @property
+    def status(self) -> StatusCache:
+        """The status of workspaces."""
+        return self._once("status", lambda: StatusCache(clock_of(self.engine)))
+
+    @property
+    def figures(self) -> FigureReader:
+        """The figures of campaigns."""
+        return self._once("figures", lambda: FigureReader(clock_of(self.engine)))
+
+    @property
+    def throttle(self) -> SessionThrottle:
+        """The counts of requests."""
+        return self._once("throttle", lambda: SessionThrottle(clock_of(self.engine)))
+
+    @property
+    def public_url(self) -> str | None:
+        """The URL under which people reach the server, if it is configured."""
+        return public_url_of(self.engine)
+
+    def has_workspace(self, page: str) -> bool:
+        """Return whether the address of a page names a workspace."""
+        return any(
+            isinstance(one, Route) and one.name == page and "workspace" in one.param_convertors
+            for one in self.router.routes
+        )
+
+    def now(self) -> datetime:
+        """Return the present moment."""
+        return clock_of(self.engine).now()
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        """Return something that needs the engine, which may not be open yet when the console is made."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        kept: T = self._kept[name]
+        return kept
+
+
+@attrs.define(kw_only=True, eq=False, slots=False)
+class Visit:
+    """One request by a person who is signed in.
+
+    Attributes:
+        console: The console.
+        request: The request.
+        user: The person.
+        workspace: The workspace of the path; None outside of one.
+        role: The person's role in it.
+        form: The fields of the form that was sent; empty for a GET.
+        notices: What stands above the content of every page.
+        waiting: How many things need a person in the workspace.
+    """
+
+    console: Console
+    request: Request
+    user: ConsoleUser
+    workspace: Workspace | None = None
+    role: Role | None = None
+    form: Mapping[str, str] = attrs.field(factory=dict)
+    notices: Sequence[Notice] = ()
+    waiting: int = 0
+
+    @property
+    def engine(self) -> Outreach:
+        """The open engine."""
+        return self.console.engine
+
+    @property
+    def place(self) -> Workspace:
+        """The workspace of the path, in pages that have one."""
+        assert self.workspace is not None  # noqa: S101 - the route has a workspace
+        return self.workspace
+
+    @property
+    def actor(self) -> str:
+        """The person, as the audit trail names it."""
+        return f"{self.console.actor_kind}:{self.user.id}"
+
+    @cached_property
+    def now(self) -> datetime:
+        """The moment of the request."""
+        return self.console.now()
+
+    def zone(self, zone: str = "UTC") -> str:
+        """Return the IANA zone of times: the person's, else the one that is given."""
+        return self.user.time_zone or zone
+
+    def may(self, right: Right) -> bool:
+        """Return whether the person has a right in the workspace."""
+        return may(self.role, right)
+
+    def require(self, right: Right) -> None:
+        """Check that the person has a right in the workspace.
+
+        Raises:
+            HTTPException: The role does not have it; the message names the roles that have.
+        """
+        if not self.may(right):
+            roles = " or ".join(roles_with(right))
+            raise HTTPException(403, f"This takes the role {roles} in this workspace; yours is {self.role}.")
+
+    def url(self, name: str, query: Mapping[str, object] | None = None, **path: object) -> str:
+        """Return the address of a page below the mount, in this workspace where the page has one."""
+        if self.workspace is not None and self.console.has_workspace(name):
+            path = {"workspace": self.workspace.id, **path}
+        return url_of(self.console, self.request, name, query, **path)
+
+    def page(
+        self,
+        template: str,
+        *,
+        title: str,
+        current: str = "",
+        status: int = 200,
+        live: bool = False,
+        **values: object,
+    ) -> Response:
+        """Return a page.
+
+        Args:
+            template: Its template.
+            title: Its title, without numbers.
+            current: The entry of the menu that it belongs to.
+            status: The HTTP status.
+            live: Whether it changes by itself.
+            values: What the template shows.
+        """
+        frame = self._frame(title, current, live)
+        action = ACTIONS.get(self.request.query_params.get(_SAID, ""))
+        said = "" if action is None else action.done
+        text = self.console.templates.render(
+            f"pages/{template}.html",
+            {**template_helpers(self.console, self.request, self.url), "frame": frame, "said": said, **values},
+        )
+        return HTMLResponse(text, status)
+
+    def part(self, template: str, **values: object) -> str:
+        """Return a part of a page."""
+        helpers = template_helpers(self.console, self.request, self.url)
+        return self.console.templates.render(f"parts/{template}.html", {**helpers, **values})
+
+    def go(self, name: str, *, said: str = "", **path: object) -> Response:
+        """Return the answer to a form that has done something: the address of what it made or changed."""
+        return RedirectResponse(self.url(name, {_SAID: said} if said else None, **path), 303)
+
+    def new_key(self) -> str:
+        """Return the key of a form: sent twice, the form does nothing the second time."""
+        return self.console.make_key()
+
+    def _frame(self, title: str, current: str, live: bool) -> Frame:
+        several = self.user.operator or len(self.user.workspaces) > 1
+        return Frame(
+            title=title if self.workspace is None else f"{title} · {words.visible(self.workspace.name)}",
+            product=self.console.title,
+            home_url=self.url("home") if self.workspace is None else self.url("overview"),
+            person=self.user.name,
+            sign_out_url=self.url("logout") if self.console.has_login else self.console.sign_out_url,
+            account_url=self.url("account") if self.console.has_login else "",
+            workspace="" if self.workspace is None else self.workspace.name,
+            all_workspaces_url=self.url("home") if several else "",
+            sandbox=self.workspace is not None and self.workspace.mode is WorkspaceMode.SANDBOX,
+            menu=self._menu(current),
+            notices=self.notices,
+            token=self.console.tokens.token(self.user.subject, self.now),
+            live=live,
+        )
+
+    def _menu(self, current: str) -> Sequence[Link]:
+        if self.workspace is None:
+            return ()
+        return [
+            Link(name=name, icon=icon, url=self.url(page), current=page == current, count=count)
+            for name, icon, page, count in (
+                ("Overview", "house", "overview", self.waiting),
+                ("Campaigns", "send", "campaigns", 0),
+            )
+        ]
+
+
+def url_of(
+    console: Console, request: Request, name: str, query: Mapping[str, object] | None = None, **path: object
+) -> str:
+    """Return the address of a page, with the path under which the console is mounted and nothing before it."""
+    inner = str(console.router.url_path_for(name, **path))
+    asked = {key: value for key, value in (query or {}).items() if value not in {None, ""}}
+    root: str = request.scope.get("root_path", "")
+    return root.rstrip("/") + inner + (f"?{urlencode(asked)}" if asked else "")
+
+
+def template_helpers(console: Console, request: Request, url: Callable[..., str]) -> dict[str, Any]:
+    """Return the functions that templates call."""
+
+    def asset(name: str) -> str:
+        return url_of(console, request, "static", hash=console.static.hashes[name], file=name)
+
+    return {"url": url, "asset": asset}
+
+
+def visit_of(request: Request) -> Visit | None:
+    """Return the visit of a request; None if nobody is signed in."""
+    visit = request.scope.get(VISIT)
+    return visit if isinstance(visit, Visit) else None
+
+
+def not_found() -> HTTPException:
+    """Return the error of a page that does not exist, or not for this person."""
+    return HTTPException(404)

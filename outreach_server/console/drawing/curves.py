@@ -1,0 +1,197 @@
+"""The curve of a campaign: what was sent so far, and what the forecast says of the rest."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final, Literal
+
+import attrs
+from markupsafe import Markup, escape
+
+from outreach_server.console.words import clocks_of
+
+WIDTHS: Final = ((880, 250, "large"), (360, 230, "small"))
+"""A curve is drawn for each width, and the style shows one: letters of a drawing that is scaled down cannot be read."""
+
+_LEFT: Final = 8
+_TOP: Final = 22
+_BOTTOM: Final = 30
+_MOST_LEVELS: Final = 4
+_LETTER: Final = 6.6
+"""The width of a letter, roughly."""
+
+_MINUTES: Final = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080, 20_160, 43_200, 86_400)
+"""The steps of the time axis."""
+
+
+@attrs.frozen
+class Point:
+    """How many there were at a moment."""
+
+    at: datetime
+    value: int
+
+
+@attrs.frozen(kw_only=True)
+class Band:
+    """A stretch of time in which something held the campaign back.
+
+    Attributes:
+        words: What; it is written where it fits.
+    """
+
+    begins_at: datetime
+    ends_at: datetime
+    words: str
+    tone: Literal["shut", "late"] = "shut"
+
+
+@attrs.frozen(kw_only=True)
+class Curve:
+    """What is drawn.
+
+    Attributes:
+        real: What happened, by time.
+        plan: What the forecast says, by time.
+        bands: What holds it back.
+        now: The present.
+        zone: The IANA zone of the axis.
+        label: The curve in a sentence.
+    """
+
+    real: Sequence[Point]
+    plan: Sequence[Point]
+    bands: Sequence[Band]
+    now: datetime
+    zone: str
+    label: str
+
+
+def drawn(curve: Curve) -> Markup:
+    """Return the drawings of a curve, one for each width; empty if there is no time to draw."""
+    moments = [one.at for one in (*curve.real, *curve.plan)]
+    if len(moments) < 2 or min(moments) >= max(moments):
+        return Markup("")
+    return Markup("").join(_drawing(curve, *size) for size in WIDTHS)
+
+
+def _drawing(curve: Curve, width: int, height: int, name: str) -> Markup:
+    points = (*curve.real, *curve.plan)
+    begins, ends = min(one.at for one in points), max(one.at for one in points)
+    levels = _levels(max(1, *(one.value for one in points)))
+    scale = _Scale(begins=begins, ends=ends, top=levels[-1], width=width, height=height)
+    parts = [
+        *_bands(curve.bands, scale),
+        *_levels_drawn(levels, scale),
+        *_area(curve.real, scale),
+        *_line("plan", curve.plan, scale),
+        *_line("real", curve.real, scale),
+        *_now(curve, scale),
+        *_ticks(curve.zone, scale),
+    ]
+    return Markup(  # noqa: S704 - every value is escaped or a number
+        f'<svg class="curve {name}" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(curve.label)}">'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+@attrs.frozen(kw_only=True)
+class _Scale:
+    begins: datetime
+    ends: datetime
+    top: int
+    width: int
+    height: int
+
+    def x(self, at: datetime) -> float:
+        share = (at - self.begins) / (self.ends - self.begins)
+        return _LEFT + min(1.0, max(0.0, share)) * (self.width - 2 * _LEFT)
+
+    def y(self, value: int) -> float:
+        return self.floor - value / self.top * (self.floor - _TOP)
+
+    @property
+    def floor(self) -> float:
+        return self.height - _BOTTOM
+
+
+def _bands(bands: Sequence[Band], scale: _Scale) -> Iterator[str]:
+    for one in bands:
+        left, right = scale.x(one.begins_at), scale.x(one.ends_at)
+        if right - left < 1:
+            continue
+        size = f'x="{left:.1f}" y="{_TOP}" width="{right - left:.1f}" height="{scale.floor - _TOP:.1f}"'
+        yield f'<rect class="{escape(one.tone)}" {size}><title>{escape(one.words)}</title></rect>'
+        if len(one.words) * _LETTER < right - left:
+            middle = (left + right) / 2
+            yield f'<text x="{middle:.1f}" y="{_TOP + 16}" text-anchor="middle">{escape(one.words)}</text>'
+
+
+def _levels_drawn(levels: Sequence[int], scale: _Scale) -> Iterator[str]:
+    for level in levels:
+        y, name = scale.y(level), "grid" if level else "axis"
+        yield f'<line class="{name}" x1="{_LEFT}" x2="{scale.width - _LEFT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        if level:
+            yield f'<text class="level" x="{_LEFT}" y="{y - 4:.1f}">{level:,}</text>'
+
+
+def _line(name: str, points: Sequence[Point], scale: _Scale) -> Iterator[str]:
+    if len(points) > 1:
+        yield f'<polyline class="{name}" points="{_places(points, scale)}"/>'
+
+
+def _area(points: Sequence[Point], scale: _Scale) -> Iterator[str]:
+    if len(points) > 1:
+        first, last = scale.x(points[0].at), scale.x(points[-1].at)
+        around = f"{first:.1f},{scale.floor:.1f} {_places(points, scale)} {last:.1f},{scale.floor:.1f}"
+        yield f'<polygon class="area" points="{around}"/>'
+
+
+def _places(points: Sequence[Point], scale: _Scale) -> str:
+    return " ".join(f"{scale.x(one.at):.1f},{scale.y(one.value):.1f}" for one in points)
+
+
+def _now(curve: Curve, scale: _Scale) -> Iterator[str]:
+    if not curve.plan or not scale.begins <= curve.now <= scale.ends:
+        return
+    x = scale.x(curve.now)
+    yield f'<line class="nowline" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 6}" y2="{scale.floor:.1f}"/>'
+    anchor, aside = ("end", -4) if x > scale.width - 60 else ("start", 4)
+    yield f'<text x="{x + aside:.1f}" y="{_TOP - 8}" text-anchor="{anchor}">now</text>'
+    if curve.real:
+        last = curve.real[-1]
+        yield f'<circle class="end" cx="{scale.x(last.at):.1f}" cy="{scale.y(last.value):.1f}" r="4"/>'
+
+
+def _ticks(zone: str, scale: _Scale) -> Iterator[str]:
+    clocks = clocks_of(zone)
+    minutes = (scale.ends - scale.begins) / timedelta(minutes=1)
+    most = scale.width // 84
+    step = next((one for one in _MINUTES if minutes / one <= most), _MINUTES[-1])
+    first = scale.begins.astimezone(clocks)
+    at = first.replace(hour=0, minute=0, second=0, microsecond=0)
+    if step < 1440:
+        since = (first - at) / timedelta(minutes=1)
+        at += timedelta(minutes=step * -(-since // step))
+    elif at < first:
+        at += timedelta(days=1)
+    day = None
+    for _ in range(most + 1):
+        if at > scale.ends:
+            return
+        x = scale.x(at)
+        if 18 < x < scale.width - 18:
+            new_day, day = at.date() != day, at.date()
+            text = f"{at:%a} {at:%H:%M}" if step < 1440 and new_day and minutes > 1440 else f"{at:%H:%M}"
+            text = text if step < 1440 else f"{at.day} {at:%b}"
+            yield f'<text x="{x:.1f}" y="{scale.height - 10}" text-anchor="middle">{escape(text)}</text>'
+        at += timedelta(minutes=step)
+
+
+def _levels(highest: int) -> Sequence[int]:
+    """Return the round numbers of a scale, from 0 to the first one that is not below the highest value."""
+    sizes = (step * 10**power for power in itertools.count() for step in (1, 2, 5))
+    size = next(size for size in sizes if -(-highest // size) <= _MOST_LEVELS)
+    return range(0, -(-highest // size) * size + 1, size)

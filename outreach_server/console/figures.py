@@ -1,0 +1,118 @@
+"""The figures of a campaign that a page shows: slow ones are read less often, however many pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import attrs
+
+from outreach import Campaign, Outreach
+from outreach.errors import Problem
+from outreach.models import AuditEntry, CampaignReport, Forecast
+from outreach.protocols import Clock
+
+MAX_KEPT: Final = 100
+"""Campaigns whose figures are kept."""
+
+_SHARE: Final = 20.0
+"""What is slow may take at most a twentieth of the time."""
+
+_AUDIT_ENTRIES: Final = 100
+"""The workspace's newest entries, of which those of the campaign are taken."""
+
+REPORT_SECONDS: Final = 0.8
+FORECAST_SECONDS: Final = 10.0
+
+
+@attrs.frozen(kw_only=True)
+class Figures:
+    """A campaign with all its figures.
+
+    Attributes:
+        report: Its figures of one snapshot of the ledger; they add up.
+        blockers: What blocks it now, most urgent first.
+        waits: When the first contact that waits is due, by state and reason.
+        forecast: When it will be done; None after its end.
+        missing: What prevents its start, if it has not started.
+        changes: What people and the engine did with it lately, newest first.
+    """
+
+    campaign: Campaign
+    report: CampaignReport
+    blockers: Sequence[Problem]
+    waits: Mapping[tuple[str, str | None], datetime]
+    forecast: Forecast | None
+    missing: Sequence[Problem]
+    changes: Sequence[AuditEntry]
+
+
+@attrs.define
+class _Kept:
+    report: CampaignReport | None = None
+    report_again: float = 0.0
+    forecast: Forecast | None = None
+    forecast_again: float = 0.0
+    forecast_state: object = None
+
+
+class FigureReader:
+    """Reads the figures of campaigns.
+
+    Args:
+        clock: Where the time comes from.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: dict[tuple[str, str], _Kept] = {}
+
+    async def read(self, engine: Outreach, workspace_id: str, campaign_id: str) -> Figures:
+        """Return the figures of a campaign.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        place = (workspace_id, campaign_id)
+        campaign = await engine.campaigns.get(*place)
+        kept = self._kept.pop(place, None) or _Kept()
+        self._kept[place] = kept
+        if len(self._kept) > MAX_KEPT:
+            del self._kept[next(iter(self._kept))]
+        blockers = await engine.campaigns.blockers(*place)
+        audit = await engine.audit.list(workspace_id, limit=_AUDIT_ENTRIES)
+        return Figures(
+            campaign=campaign,
+            report=await self._report(engine, campaign, kept),
+            blockers=blockers,
+            waits={} if campaign.is_terminal else await engine.campaigns.next_due_times(*place),
+            forecast=await self._forecast(engine, campaign, tuple(one.code for one in blockers), kept),
+            missing=()
+            if campaign.started_at or campaign.is_terminal
+            else await engine.campaigns.start_problems(*place),
+            changes=[one for one in audit.items if one.subject == campaign_id],
+        )
+
+    async def _report(self, engine: Outreach, campaign: Campaign, kept: _Kept) -> CampaignReport:
+        began = self._clock.monotonic()
+        old = kept.report
+        if old is None or began >= kept.report_again or old.status != campaign.status:
+            old = kept.report = await engine.campaigns.report(campaign.workspace_id, campaign.id)
+            took = self._clock.monotonic() - began
+            kept.report_again = began + max(REPORT_SECONDS, took * _SHARE)
+        return old
+
+    async def _forecast(
+        self, engine: Outreach, campaign: Campaign, blocked: tuple[str, ...], kept: _Kept
+    ) -> Forecast | None:
+        if campaign.is_terminal:
+            return None
+        began = self._clock.monotonic()
+        state = (campaign.status, campaign.revision, blocked)
+        if state != kept.forecast_state or began >= kept.forecast_again:
+            kept.forecast = await engine.campaigns.forecast(campaign.workspace_id, campaign.id)
+            took = self._clock.monotonic() - began
+            kept.forecast_again = began + max(FORECAST_SECONDS, took * _SHARE)
+            kept.forecast_state = state
+        return kept.forecast

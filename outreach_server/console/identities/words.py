@@ -1,0 +1,22 @@
+"""The sentences of logins and accounts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from outreach import InvalidRequest
+
+WAIT: Final = "Too many failed logins. Try again in {seconds} s."
+LINK_GONE: Final = "This link is not valid: it was used, has expired, or was withdrawn. Ask for a new one."
+SETUP_GONE: Final = (
+    "This link is not valid: it is older than an hour, or a later start of the server has made another one. Restart "
+    "`outreach-server serve` and open the link that it prints."
+)
+REQUIRED: Final = "Fill this in."
+
+_FIELDS: Final = {"email": "The e-mail address", "name": "The name", "password": "The password", "code": "The code"}
+
+
+def problems_of(error: InvalidRequest) -> dict[str, str]:
+    """Return what is wrong with each field of a form, in a sentence."""
+    return {one.path: f"{_FIELDS.get(one.path, 'This')} {one.message}." for one in error.details}

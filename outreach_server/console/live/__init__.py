@@ -1,0 +1,1 @@
+"""Pages that change while they are open."""

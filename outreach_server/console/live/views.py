@@ -1,0 +1,52 @@
+"""The parts of each live page, as HTML by the id of their element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from outreach_server.console.context import Visit
+from outreach_server.console.live.fan_out import Regions, Render
+from outreach_server.console.pages.campaign_regions import CampaignView, view_of
+from outreach_server.console.pages.overview import overview_view
+
+CAMPAIGN_REGIONS: Final = ("state", "now", "tiles", "curve", "funnel", "reasons", "events", "as-of")
+"""The live parts of a campaign's page; each has a template, and its name is the id of its element."""
+
+
+async def campaign_view(visit: Visit, campaign_id: str) -> CampaignView:
+    """Return what the page of a campaign shows now.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+    """
+    figures = await visit.console.figures.read(visit.engine, visit.place.id, campaign_id)
+
+    def contacts_url(query: Mapping[str, object]) -> str:
+        return visit.url("contacts", query, campaign=campaign_id)
+
+    return view_of(figures, visit.zone(figures.campaign.timezone), contacts_url)
+
+
+OVERVIEW_REGIONS: Final = ("needs", "running", "as-of")
+"""The live parts of the overview."""
+
+
+def overview_renderer(visit: Visit) -> Render:
+    """Return what renders the live parts of the overview."""
+
+    async def render() -> Regions:
+        view = await overview_view(visit)
+        return {name: visit.part(f"overview/{name}", view=view) for name in OVERVIEW_REGIONS}
+
+    return render
+
+
+def campaign_renderer(visit: Visit, campaign_id: str) -> Render:
+    """Return what renders the live parts of a campaign's page."""
+
+    async def render() -> Regions:
+        view = await campaign_view(visit, campaign_id)
+        return {name: visit.part(f"campaign/{name}", view=view) for name in CAMPAIGN_REGIONS}
+
+    return render

@@ -1,0 +1,90 @@
+"""Doing what the buttons of a campaign say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+from starlette.exceptions import HTTPException
+
+from outreach import Campaign
+from outreach_server.console import words
+from outreach_server.console.actions import ACTIONS, Action, actions_on
+from outreach_server.console.context import Visit
+from outreach_server.console.security.forms import ACTION_FIELD, KEY_FIELD
+
+NAME_FIELD = "name"
+
+
+@attrs.frozen(kw_only=True)
+class ButtonView:
+    """A button that does something to a campaign.
+
+    Attributes:
+        url: Where its form is sent.
+        typed: Whether the campaign's name has to be typed.
+        key: The key of the form.
+    """
+
+    name: str
+    label: str
+    icon: str
+    url: str
+    typed: bool
+    primary: bool
+    key: str
+
+
+class WrongName(Exception):
+    """The name that was typed is not the campaign's.
+
+    Attributes:
+        typed: What was typed.
+    """
+
+    def __init__(self, typed: str) -> None:
+        super().__init__(typed)
+        self.typed = typed
+
+
+def buttons_of(visit: Visit, campaign: Campaign, *, page: str = "campaign") -> Sequence[ButtonView]:
+    """Return the buttons of what the person may do to a campaign now."""
+    assert visit.role is not None  # noqa: S101 - a page of a workspace
+    url = visit.url("campaign", campaign=campaign.id) if page == "campaign" else visit.url(page)
+    return [_button(visit, one, url) for one in actions_on(campaign, visit.role)]
+
+
+def _button(visit: Visit, action: Action, url: str) -> ButtonView:
+    return ButtonView(
+        name=action.name,
+        label=action.label,
+        icon=action.icon,
+        url=url,
+        typed=action.typed,
+        primary=action.primary,
+        key=visit.new_key(),
+    )
+
+
+async def do_action(visit: Visit, campaign_id: str) -> Action:
+    """Do to a campaign what a form says, and return what it was.
+
+    Raises:
+        HTTPException: There is no such action, or the person may not do it.
+        WrongName: It needs the campaign's name, and another one was typed.
+        OutreachError: The engine refuses it.
+    """
+    action = ACTIONS.get(visit.form.get(ACTION_FIELD, ""))
+    if action is None:
+        raise HTTPException(400, words.NO_SUCH_ACTION)
+    visit.require(action.right)
+    key = visit.form.get(KEY_FIELD, "")
+    if not 1 <= len(key) <= 100:
+        raise HTTPException(400)
+    campaign = await visit.engine.campaigns.get(visit.place.id, campaign_id)
+    if action.typed:
+        typed = visit.form.get(NAME_FIELD, "")
+        if " ".join(typed.split()) != " ".join(words.visible(campaign.name).split()):
+            raise WrongName(typed)
+    await action.do(visit.engine, campaign, key=f"console:{key}", actor=visit.actor)
+    return action

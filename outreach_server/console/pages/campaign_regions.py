@@ -1,0 +1,281 @@
+"""The parts of a campaign's page that change while it runs, as values for their templates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import accumulate
+from typing import Final
+
+import attrs
+from markupsafe import Markup
+
+from outreach.models import AuditEntry, CampaignReport, Forecast, ForecastHour
+from outreach.reasons import LIMITS
+from outreach_server.console import words
+from outreach_server.console.drawing.charts import Piece, progress
+from outreach_server.console.drawing.curves import Band, Curve, Point, drawn
+from outreach_server.console.figures import Figures
+from outreach_server.console.pages.campaign_now import NowView, now_of
+from outreach_server.console.pages.campaign_views import MomentView, StateView, moment_of, state_of
+
+MAX_EVENTS: Final = 6
+_MAX_ROWS: Final = 48
+_SHUT: Final = frozenset({"business_hours", "holidays", "contact_hours"})
+_UNSURE: Final = frozenset({"unknown", "unconfirmed"})
+
+
+@attrs.frozen(kw_only=True)
+class Tile:
+    """A figure with its name."""
+
+    name: str
+    value: str
+    about: str = ""
+    url: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class FunnelStep:
+    """A step from loaded to opted out."""
+
+    name: str
+    value: int
+    share: str
+    bar: Markup
+
+
+@attrs.frozen(kw_only=True)
+class ReasonRow:
+    """The contacts with one state and reason."""
+
+    state: StateView
+    meaning: str
+    contacts: int
+    share: str
+    until: MomentView | None
+    url: str
+
+
+@attrs.frozen(kw_only=True)
+class HourRow:
+    """A row of the table beside the curve."""
+
+    at: MomentView
+    real: str
+    plan: str
+    bound_by: str
+
+
+@attrs.frozen(kw_only=True)
+class EventView:
+    """Something that was done with the campaign."""
+
+    at: MomentView
+    what: str
+    who: str
+
+
+@attrs.frozen(kw_only=True)
+class CampaignView:
+    """Everything on the page that changes.
+
+    Attributes:
+        as_of: When the figures were taken.
+        curve: Empty where there is nothing to draw yet.
+        contacts: The sum of all reasons.
+    """
+
+    state: StateView
+    now: NowView
+    as_of: MomentView
+    tiles: Sequence[Tile]
+    curve: Markup
+    curve_says: str
+    bands: Sequence[str]
+    has_plan: bool
+    hours: Sequence[HourRow]
+    funnel: Sequence[FunnelStep]
+    reasons: Sequence[ReasonRow]
+    contacts: int
+    events: Sequence[EventView]
+    ended: bool
+
+
+def view_of(figures: Figures, zone: str, contacts_url: Callable[[Mapping[str, object]], str]) -> CampaignView:
+    """Return what the page of a campaign shows.
+
+    Args:
+        figures: Its figures.
+        zone: The IANA zone of the times.
+        contacts_url: Returns the address of its contacts with a filter.
+    """
+    report = figures.report
+    curve = _curve(figures, zone)
+    return CampaignView(
+        state=state_of(figures.campaign, report.at),
+        now=now_of(figures, zone),
+        as_of=moment_of(report.at, report.at, zone, seconds=True),
+        tiles=_tiles(report, contacts_url),
+        curve=drawn(curve),
+        curve_says=curve.label,
+        bands=sorted({one.words for one in curve.bands}),
+        has_plan=bool(curve.plan),
+        hours=_hours(figures, zone),
+        funnel=_funnel(report),
+        reasons=_reasons(figures, zone, contacts_url),
+        contacts=report.contacts,
+        events=[_event(one, figures, zone) for one in figures.changes[:MAX_EVENTS]],
+        ended=figures.campaign.is_terminal,
+    )
+
+
+def _tiles(report: CampaignReport, contacts_url: Callable[[Mapping[str, object]], str]) -> Sequence[Tile]:
+    counts: dict[str, int] = {}
+    for one in report.results:
+        counts[one.status] = counts.get(one.status, 0) + one.contacts
+    unsure = sum(counts.get(one, 0) for one in _UNSURE)
+    left_out = counts.get("skipped", 0)
+    tiles = [
+        Tile(name="Contacts", value=f"{report.contacts:,}", about=f"{left_out:,} left out" if left_out else ""),
+        Tile(
+            name="Contacted",
+            value=f"{report.contacted:,}",
+            about=words.share(report.contacted, report.contacts),
+        ),
+    ]
+    if report.messages is not None:
+        found = report.messages
+        about = f"{words.share(found.delivered, found.accepted)} of accepted" if found.accepted else ""
+        tiles.append(Tile(name="Delivered", value=f"{found.delivered:,}", about=about))
+    if report.calls is not None:
+        talked = f"{report.calls.minutes:,} min" if report.calls.milliseconds else ""
+        tiles.append(Tile(name="Answered", value=f"{report.calls.answered:,}", about=talked))
+        tiles.append(Tile(name="Positive", value=f"{report.successful:,}"))
+    failed = max((one for one in report.results if one.status == "failed"), key=lambda one: one.contacts, default=None)
+    tiles += [
+        Tile(
+            name="Failed",
+            value=f"{report.failed:,}",
+            about=f"{failed.contacts:,} {(failed.reason or 'failed').replace('_', ' ')}" if failed else "",
+        ),
+        Tile(
+            name="Unknown",
+            value=f"{unsure:,}",
+            about="look at them" if unsure else "",
+            url=contacts_url({"status": "unknown" if counts.get("unknown") else "unconfirmed"}) if unsure else "",
+        ),
+        Tile(name="Still open", value=f"{report.still_open:,}", about=words.share(report.still_open, report.contacts)),
+        Tile(name="Replies", value=f"{report.replies:,}", about=f"{report.opt_outs:,} opted out"),
+    ]
+    if report.cost is not None:
+        tiles.append(Tile(name="Cost so far", value=report.cost.amount_text, about=report.cost.currency))
+    return tiles
+
+
+def _curve(figures: Figures, zone: str) -> Curve:
+    report, forecast = figures.report, figures.forecast
+    real = []
+    if report.over_time:
+        first = report.over_time[0].since
+        real = [Point(max(first, report.started_at or first), 0)]
+        real += [
+            Point(min(bucket.until, report.at), total)
+            for bucket, total in zip(
+                report.over_time, accumulate(one.requests for one in report.over_time), strict=True
+            )
+        ]
+    done = real[-1].value if real else 0
+    if real and not figures.campaign.is_terminal and real[-1].at < report.at:
+        real.append(Point(report.at, done))
+    plan: list[Point] = []
+    bands: list[Band] = []
+    if forecast is not None and forecast.hours:
+        plan = [Point(max(forecast.at, forecast.hours[0].at), done)]
+        for hour in forecast.hours:
+            plan.append(Point(_end(hour, forecast), plan[-1].value + hour.requests))
+        bands = [
+            Band(begins_at=one.begins_at, ends_at=one.ends_at, words=f"closed: {LIMITS[one.bound_by]}")
+            for one in forecast.phases
+            if one.bound_by in _SHUT
+        ]
+    requests = "calls" if report.calls is not None else "messages"
+    says = f"{done:,} {requests} were made until {words.moment(report.at, report.at, zone)}."
+    if forecast is not None and plan:
+        ends = "" if forecast.ends_at is None else f", done {words.moment(forecast.ends_at, report.at, zone)}"
+        says += f" The forecast has {forecast.requests:,} more{ends} ({words.zone_name(zone)})."
+    return Curve(real=real, plan=plan, bands=bands, now=report.at, zone=zone, label=says)
+
+
+def _end(hour: ForecastHour, forecast: Forecast) -> datetime:
+    """Return when an hour of a forecast ends: the last one with the forecast."""
+    end = hour.at + timedelta(hours=1)
+    return end if forecast.ends_at is None else min(end, max(forecast.ends_at, hour.at))
+
+
+def _hours(figures: Figures, zone: str) -> Sequence[HourRow]:
+    """Return what the curve shows, bucket by bucket and then hour by hour."""
+    at = figures.report.at
+    rows = [
+        HourRow(at=moment_of(one.since, at, zone), real=f"{one.requests:,}", plan="", bound_by="")
+        for one in figures.report.over_time
+        if one.requests
+    ]
+    if figures.forecast is not None:
+        rows += [
+            HourRow(
+                at=moment_of(one.begins_at, at, zone), real="", plan=f"{one.requests:,}", bound_by=LIMITS[one.bound_by]
+            )
+            for one in figures.forecast.phases
+        ]
+    return rows[-_MAX_ROWS:]
+
+
+def _funnel(report: CampaignReport) -> Sequence[FunnelStep]:
+    steps = [("Loaded", report.contacts), ("Contacted", report.contacted)]
+    if report.messages is not None:
+        steps += [("Messages accepted", report.messages.accepted), ("Messages delivered", report.messages.delivered)]
+    if report.calls is not None:
+        steps += [("Calls answered", report.calls.answered), ("Positive", report.successful)]
+    steps += [("Replied", report.repliers), ("Opted out", report.opt_outs)]
+    most = max(1, *(value for _, value in steps))
+    return [
+        FunnelStep(
+            name=name,
+            value=value,
+            share=words.share(value, report.contacts),
+            bar=progress(
+                [Piece(value=value, tone="accent", words=name)], total=most, label=f"{name}: {value:,} of {most:,}"
+            ),
+        )
+        for name, value in steps
+    ]
+
+
+def _reasons(figures: Figures, zone: str, contacts_url: Callable[[Mapping[str, object]], str]) -> Sequence[ReasonRow]:
+    rows = []
+    for one in figures.report.results:
+        word, icon, tone = words.CONTACT_STATES[one.status]
+        due = figures.waits.get((str(one.status), one.reason))
+        rows.append(
+            ReasonRow(
+                state=StateView(word=word, icon=icon, tone=tone),
+                meaning=one.meaning or (one.reason or "").replace("_", " "),
+                contacts=one.contacts,
+                share=words.share(one.contacts, figures.report.contacts),
+                until=None if due is None else moment_of(due, figures.report.at, zone),
+                url=contacts_url({"status": str(one.status), "reason": one.reason or ""}),
+            )
+        )
+    return rows
+
+
+def _event(entry: AuditEntry, figures: Figures, zone: str) -> EventView:
+    action = entry.action.partition(".")[2]
+    what = words.DONE.get(action, action.replace("_", " ").capitalize())
+    detail = f": {entry.detail}" if entry.detail else ""
+    return EventView(
+        at=moment_of(entry.at, figures.report.at, zone, seconds=True),
+        what=words.visible(f"{what}{detail}"),
+        who=words.visible(entry.actor),
+    )

@@ -1,0 +1,112 @@
+"""Campaigns as several pages show them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import attrs
+from markupsafe import Markup
+
+from outreach import Campaign
+from outreach.reasons import PAUSE_REASONS
+from outreach_server.console import words
+from outreach_server.console.context import Visit
+from outreach_server.console.drawing.charts import Piece, progress
+from outreach_server.console.words import Tone
+
+
+@attrs.frozen(kw_only=True)
+class StateView:
+    """A state, said by a word, an icon and a colour.
+
+    Attributes:
+        why: Why it is so; empty if there is nothing to say.
+    """
+
+    word: str
+    icon: str
+    tone: Tone
+    why: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class MomentView:
+    """A moment in words and for machines."""
+
+    text: str
+    iso: str
+    zone: str
+
+
+@attrs.frozen(kw_only=True)
+class CampaignRow:
+    """A campaign in a list.
+
+    Attributes:
+        counts: How far it is, in words.
+        bar: The same as a drawing.
+        when: What its time is, such as `Starts`; empty without one.
+    """
+
+    id: str
+    name: str
+    url: str
+    channel: str
+    state: StateView
+    counts: str
+    ended_share: str
+    bar: Markup
+    when: str
+    at: MomentView | None
+
+
+def state_of(campaign: Campaign, now: datetime) -> StateView:
+    """Return the state of a campaign, with why it is paused."""
+    word, icon, tone = words.STATES[campaign.effective_status(now)]
+    why = PAUSE_REASONS.get(campaign.pause_reason or "", "")
+    return StateView(word=word, icon=icon, tone=tone, why=why)
+
+
+def moment_of(at: datetime, now: datetime, zone: str, *, seconds: bool = False) -> MomentView:
+    """Return a moment by the clocks of a zone."""
+    text = words.moment(at, now, zone, seconds=seconds)
+    return MomentView(text=text, iso=at.isoformat(), zone=words.zone_name(zone))
+
+
+def row_of(visit: Visit, campaign: Campaign) -> CampaignRow:
+    """Return a campaign as a row."""
+    counters = campaign.counters
+    ended = counters.total - counters.open
+    counts = f"{ended:,} of {counters.total:,} done"
+    when, at = _when(campaign)
+    zone = visit.zone(campaign.timezone)
+    return CampaignRow(
+        id=campaign.id,
+        name=campaign.name,
+        url=visit.url("campaign", campaign=campaign.id),
+        channel=words.CHANNELS[campaign.channel],
+        state=state_of(campaign, visit.now),
+        counts=counts,
+        ended_share=words.share(ended, counters.total),
+        bar=progress(
+            [
+                Piece(value=ended - counters.failed, tone="good", words="done"),
+                Piece(value=counters.failed, tone="bad", words="failed"),
+            ],
+            total=counters.total,
+            label=f"{counts}, {counters.failed:,} failed",
+        ),
+        when=when,
+        at=None if at is None else moment_of(at, visit.now, zone),
+    )
+
+
+def _when(campaign: Campaign) -> tuple[str, datetime | None]:
+    """Return the time that says most about a campaign, and what it is."""
+    if campaign.completed_at is not None:
+        return "Ended", campaign.completed_at
+    if campaign.started_at is not None:
+        return "Started", campaign.started_at
+    if campaign.scheduled_start_at is not None:
+        return "Starts", campaign.scheduled_start_at
+    return "Created", campaign.created_at

@@ -1,0 +1,190 @@
+"""The overview of a workspace: what needs a person, what runs, what is next and what was last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+from markupsafe import Markup
+from starlette.responses import RedirectResponse, Response
+
+from outreach import CampaignStatus, Workspace, WorkspaceMode
+from outreach.errors import Problem
+from outreach.models import RunningCampaign
+from outreach_server.console import words
+from outreach_server.console.context import Visit
+from outreach_server.console.drawing.charts import Piece, progress
+from outreach_server.console.pages.campaign_views import MomentView, moment_of, row_of
+
+MAX_SHOWN: Final = 8
+_MOST_WORKSPACES: Final = 100
+_LOOKED_AT: Final = 50
+_ENDED: Final = frozenset({CampaignStatus.COMPLETED, CampaignStatus.CANCELLED, CampaignStatus.EXPIRED})
+_ICONS: Final = {"critical": "circle-alert", "warning": "triangle-alert", "info": "circle-help"}
+
+
+@attrs.frozen(kw_only=True)
+class NeedView:
+    """Something that waits for a person.
+
+    Attributes:
+        commands: What fixes it, where the console has no button for it yet.
+        url: The page where it is decided; empty if there is none.
+    """
+
+    icon: str
+    tone: str
+    text: str
+    commands: Sequence[str]
+    url: str
+
+
+@attrs.frozen(kw_only=True)
+class RunningView:
+    """A campaign that sends."""
+
+    name: str
+    url: str
+    channel: str
+    counts: str
+    share: str
+    bar: Markup
+    late: str
+
+
+@attrs.frozen(kw_only=True)
+class StepView:
+    """A step towards the first campaign."""
+
+    text: str
+    command: str
+    done: bool
+
+
+@attrs.frozen(kw_only=True)
+class WorkspaceView:
+    """A workspace to choose."""
+
+    name: str
+    url: str
+    role: str
+    mode: str
+
+
+async def home(visit: Visit) -> Response:
+    """Show the person's workspaces; one alone is opened at once."""
+    user = visit.user
+    if not user.operator and len(user.workspaces) == 1:
+        [only] = user.workspaces
+        return RedirectResponse(visit.url("overview", workspace=only), 303)
+    next_url = ""
+    workspaces: Sequence[Workspace]
+    if user.operator:
+        page = await visit.engine.workspaces.list(
+            after=visit.request.query_params.get("after") or None, limit=_MOST_WORKSPACES
+        )
+        workspaces = page.items
+        next_url = visit.url("home", {"after": page.next}) if page.next else ""
+    else:
+        ids = sorted(user.workspaces)[:_MOST_WORKSPACES]
+        workspaces = [await visit.engine.workspaces.get(one) for one in ids]
+    shown = [
+        WorkspaceView(
+            name=one.name,
+            url=visit.url("overview", workspace=one.id),
+            role=str(user.role_in(one.id)),
+            mode="Sandbox" if one.mode is WorkspaceMode.SANDBOX else "Live",
+        )
+        for one in workspaces
+    ]
+    return visit.page("home", title="Workspaces", workspaces=shown, next_url=next_url)
+
+
+@attrs.frozen(kw_only=True)
+class OverviewView:
+    """The parts of the overview that change by themselves.
+
+    Attributes:
+        running_count: How many campaigns run; `running` has the oldest.
+    """
+
+    needs: Sequence[NeedView]
+    running: Sequence[RunningView]
+    running_count: int
+    as_of: MomentView
+
+
+async def overview_view(visit: Visit) -> OverviewView:
+    """Return what the overview shows now."""
+    status = await visit.console.status.of(visit.engine, visit.place.id)
+    return OverviewView(
+        needs=[_need(visit, one) for one in status.findings if one.code not in {"no_dispatcher", "database_copied"}],
+        running=[_running(visit, one) for one in status.running],
+        running_count=status.active_campaigns,
+        as_of=moment_of(status.at, status.at, visit.zone(), seconds=True),
+    )
+
+
+async def show(visit: Visit) -> Response:
+    """Show the overview."""
+    workspace = visit.place.id
+    scheduled = await visit.engine.campaigns.list(workspace, status=CampaignStatus.SCHEDULED, limit=MAX_SHOWN)
+    recent = await visit.engine.campaigns.list(workspace, limit=_LOOKED_AT)
+    ended = [one for one in recent.items if one.status in _ENDED][:MAX_SHOWN]
+    drafts = [one for one in recent.items if one.status in {CampaignStatus.DRAFT, CampaignStatus.READY}][:MAX_SHOWN]
+    return visit.page(
+        "overview",
+        title="Overview",
+        current="overview",
+        live=True,
+        view=await overview_view(visit),
+        stream_url=visit.url("live", {"of": "overview"}),
+        upcoming=[row_of(visit, one) for one in (*scheduled.items, *drafts)],
+        last=[row_of(visit, one) for one in ended],
+        steps=() if recent.items else _steps(visit),
+    )
+
+
+def _need(visit: Visit, problem: Problem) -> NeedView:
+    severity = problem.severity or "info"
+    url = visit.url("campaign", campaign=problem.path) if problem.code == "campaign_paused" else ""
+    return NeedView(
+        icon=_ICONS[severity],
+        tone={"critical": "bad", "warning": "warn", "info": "plain"}[severity],
+        text=problem.message,
+        commands=() if url else problem.commands,
+        url=url,
+    )
+
+
+def _running(visit: Visit, one: RunningCampaign) -> RunningView:
+    counts = f"{one.ended:,} of {one.recipients:,} done"
+    return RunningView(
+        name=one.name,
+        url=visit.url("campaign", campaign=one.id),
+        channel=words.CHANNELS[one.channel],
+        counts=counts,
+        share=words.share(one.ended, one.recipients),
+        bar=progress([Piece(value=one.ended, tone="accent", words="done")], total=one.recipients, label=counts),
+        late=f"{words.duration(one.lag_seconds)} behind" if one.lag_seconds >= 60 else "",
+    )
+
+
+def _steps(visit: Visit) -> Sequence[StepView]:
+    """Return the three steps of a first campaign, ticked by what exists."""
+    name = visit.place.id
+    sending = not any(one.command for one in visit.notices)
+    return (
+        StepView(text="A server sends what is due.", command="outreach-server serve", done=sending),
+        StepView(
+            text="Load a list of contacts with a text.",
+            command=f'outreach-server campaigns import {name} FILE --name NAME --message "Hello {{{{first_name}}}}"',
+            done=False,
+        ),
+        StepView(
+            text="Check it and start it, here or with the command.",
+            command="outreach-server campaigns start CAMPAIGN_ID",
+            done=False,
+        ),
+    )

@@ -1,0 +1,1 @@
+"""What protects the console: headers, and the checks of forms."""

@@ -1,0 +1,36 @@
+// What the console does in the browser besides htmx. Every page works without it.
+"use strict";
+(() => {
+  const FROZEN_MS = 20000;
+  const menu = document.querySelector("details.menu");
+  if (menu && matchMedia("(max-width: 800px)").matches) menu.open = false;
+
+  const problems = document.getElementById("problems");
+  if (problems) problems.focus();
+  // The token of the set-up stands behind the # of its link, where no proxy logs it.
+  const setup = document.getElementById("setup_token");
+  if (setup && location.hash) {
+    setup.value = location.hash.slice(1);
+    history.replaceState(null, "", location.pathname);
+  }
+
+  const live = document.querySelector("[data-live]");
+  if (!live) return;
+  let heard = Date.now(), over = false;
+  const freeze = (is) => live.classList.toggle("frozen", is);
+  setInterval(() => { if (!document.hidden) freeze(Date.now() - heard > FROZEN_MS); }, 1000);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && !over) heard = Date.now(); });
+  document.body.addEventListener("htmx:sse:after:message", () => { if (!over) { heard = Date.now(); freeze(false); } });
+  // The person has no access any more, or signed out: the page, loaded again, says so.
+  document.body.addEventListener("htmx:sse:error", (event) => {
+    const status = event.detail && event.detail.status;
+    if (status === 401 || status === 403 || status === 404) location.reload();
+  });
+  live.addEventListener("superseded", () => {
+    over = true;
+    heard = 0;
+    freeze(true);
+    const note = document.getElementById("superseded");
+    if (note) note.hidden = false;
+  });
+})();

@@ -1,0 +1,160 @@
+"""The sentences of the console that `outreach.reasons` does not have, and how it writes numbers and times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, tzinfo
+from types import MappingProxyType
+from typing import Final, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+Tone = Literal["good", "warn", "bad", "plain"]
+
+STATES: Final[Mapping[str, tuple[str, str, Tone]]] = MappingProxyType(
+    {
+        "draft": ("Draft", "flag", "plain"),
+        "ready": ("Ready", "circle-check", "plain"),
+        "scheduled": ("Scheduled", "calendar-clock", "plain"),
+        "active": ("Active", "play", "good"),
+        "paused": ("Paused", "pause", "warn"),
+        "completed": ("Completed", "check", "good"),
+        "cancelled": ("Cancelled", "x", "bad"),
+        "expired": ("Expired", "clock", "bad"),
+    }
+)
+"""Of each status of a campaign: its word, icon and tone."""
+
+CONTACT_STATES: Final[Mapping[str, tuple[str, str, Tone]]] = MappingProxyType(
+    {
+        "pending": ("To come", "hourglass", "plain"),
+        "waiting": ("Waits", "clock", "plain"),
+        "dispatching": ("On its way", "send", "plain"),
+        "in_progress": ("In progress", "send", "plain"),
+        "unknown": ("Unknown", "circle-help", "warn"),
+        "completed": ("Reached", "check", "good"),
+        "failed": ("Failed", "circle-x", "bad"),
+        "skipped": ("Left out", "ban", "warn"),
+        "canceled": ("Cancelled", "x", "plain"),
+        "expired": ("Expired", "clock", "plain"),
+        "unconfirmed": ("Unconfirmed", "circle-help", "warn"),
+    }
+)
+"""Of each status of a contact: its word, icon and tone."""
+
+DONE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "archive": "Archived",
+        "cancel": "Cancelled",
+        "create": "Created",
+        "pause": "Paused",
+        "resume": "Resumed",
+        "start": "Started",
+        "test": "Sent as a test",
+        "unarchive": "Brought back from the archive",
+        "unschedule": "Taken back",
+        "update": "Changed",
+    }
+)
+"""What was done to a campaign, by the entry of the audit trail."""
+
+CHANNELS: Final = MappingProxyType({"sms": "Messages", "call": "Calls"})
+
+ERRORS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
+    {
+        400: ("This request cannot be read", "Go back, check what you entered and send it again."),
+        401: ("You are not signed in", "Sign in where you started this application, and open this page again."),
+        403: ("You may not do this", "Ask an owner of the workspace for another role."),
+        404: (
+            "There is no such page here",
+            "It never existed, was erased, or belongs to another workspace. Check the address.",
+        ),
+        405: ("This page does not take such a request", "Go back and use the buttons of the page."),
+        409: ("This is not possible now", "Look at the present state, and decide again."),
+        413: ("This is too large", "Send less at a time."),
+        422: ("Something has to be corrected", "Go back and correct it."),
+        429: ("Too many requests", "Wait a moment, and try again."),
+        500: ("Something went wrong on our side", "The server's log says why, under the number below."),
+        503: ("The database cannot be used at the moment", "Nothing was changed. Try again in a moment."),
+    }
+)
+"""Of each status of an error page: what is wrong, and what to do."""
+
+CROSS_SITE: Final = (
+    "This form was not sent by a page of this console, so nothing was changed. Open the page again and use its "
+    "buttons. Behind a proxy, the server's public_url must be the address that browsers show."
+)
+STALE_FORM: Final = (
+    "This form is no longer valid, because it is older than a day or was made in another session. Nothing was changed. "
+    "Open the page again and send it anew."
+)
+NO_SUCH_ACTION: Final = "This page has no such action."
+
+
+def number(value: int) -> str:
+    """Return a number with commas between thousands."""
+    return f"{value:,}"
+
+
+def share(part: int, whole: int) -> str:
+    """Return a share in percent to a tenth; empty without a whole."""
+    return f"{100 * part / whole:.1f} %" if whole else ""
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def clocks_of(zone: str) -> tzinfo:
+    """Return the clocks of an IANA zone; UTC's where this machine does not know it."""
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        return UTC
+
+
+def zone_name(zone: str) -> str:
+    """Return the zone whose clocks `clocks_of` returns, as people read it."""
+    clocks = clocks_of(zone)
+    return "UTC" if clocks is UTC or zone == "UTC" else zone.rpartition("/")[2].replace("_", " ") + " time"
+
+
+def moment(at: datetime, now: datetime, zone: str, *, seconds: bool = False) -> str:
+    """Return a time by the clocks of a zone: without the day if it is today, with the weekday within a week."""
+    clocks = clocks_of(zone)
+    local, today = at.astimezone(clocks), now.astimezone(clocks).date()
+    time = f"{local:%H:%M:%S}" if seconds else f"{local:%H:%M}"
+    days = (local.date() - today).days
+    if days in {-1, 0, 1}:
+        return f"{('yesterday ', '', 'tomorrow ')[days + 1]}{time}"
+    day = f"{local:%A}" if 1 < days < 7 else f"{local.day} {local:%b}"
+    return f"{day}{f' {local.year}' if local.date().year != today.year else ''} {time}"
+
+
+def duration(seconds: float) -> str:
+    """Return a number of seconds in its two largest units."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+_SYMBOLS: Final = {
+    **{code: 0x2400 + code for code in range(32) if code not in {9, 10, 13}},
+    0x7F: 0x2421,
+    **dict.fromkeys((0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF), 0xFFFD),
+}
+
+
+def visible(text: str) -> str:
+    """Return the text of others with its control and direction characters as symbols."""
+    return text.translate(_SYMBOLS).encode("utf-8", "replace").decode()
+
+
+def phone_path(phone: str) -> str:
+    """Return a number as it stands in a path: without its plus."""
+    return phone.removeprefix("+")

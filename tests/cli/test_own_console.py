@@ -1,0 +1,46 @@
+"""`serve` with the console, and the link of the first-run set-up."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+
+from tests.cli.conftest import Cli, Start
+
+
+def test_the_first_start_prints_a_link_that_works_once(start: Start, cli: Cli) -> None:
+    """Each start another one, and none once there is a user."""
+    first = start("serve", "--port", "0", "--json").document()
+    assert first["console_url"] == f"{first['url']}/console"
+    second = start("serve", "--port", "0", "--no-dispatch", "--json").document()
+    assert first["setup_url"] != second["setup_url"]
+    address, _, token = second["setup_url"].partition("#")
+    with httpx.Client(base_url=second["url"], trust_env=False) as client:
+        page = client.get(address)
+        form_token = re.search(r'name="token" value="(\w+)"', page.text)
+        assert form_token is not None
+        form = {"token": form_token[1], "name": "Ann", "email": "ann@acme.example", "password": "seven blue herons"}
+        answer = client.post(address, data={**form, "setup_token": token}, headers={"sec-fetch-site": "same-origin"})
+        assert answer.status_code == 303, answer.text
+        assert client.get(answer.headers["location"]).status_code == 200
+        assert client.get("/campaigns").status_code == 401
+    with httpx.Client(base_url=first["url"], trust_env=False, cookies=client.cookies) as other:
+        assert other.get("/console/account").status_code == 200
+        assert cli.ask("users", "sessions", "ann@acme.example", "--end-all")
+        assert other.get("/console/account").status_code == 303
+    third = start("serve", "--port", "0", "--no-dispatch", "--json").document()
+    assert (third["setup_url"], third["console_url"]) == (None, f"{third['url']}/console")
+
+
+def test_the_console_is_switched_off(start: Start) -> None:
+    """Then there is no link either."""
+    found = start("serve", "--port", "0", "--no-console", "--json").document()
+    assert (found["setup_url"], found["console_url"]) == (None, None)
+    assert httpx.get(f"{found['url']}/console/login", trust_env=False).status_code == 404
+
+
+def test_people_read_the_link(start: Start) -> None:
+    """On stderr, beside the address."""
+    server = start("serve", "--port", "0", OUTREACH_PUBLIC_URL="https://outreach.example.com")
+    server.says("Set the console up within an hour: https://outreach.example.com/console/setup#")

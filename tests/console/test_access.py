@@ -1,0 +1,124 @@
+"""Who may see and do what."""
+
+from __future__ import annotations
+
+import pytest
+
+from outreach import CampaignStatus
+from outreach_server.console.access import RIGHTS, Right, Role, may
+from outreach_server.console.actions import ACTIONS
+from tests.console.conftest import PAGES, House
+
+pytestmark = pytest.mark.anyio
+
+READY_FOR = {
+    "start": (),
+    "pause": ("start",),
+    "resume": ("start", "pause"),
+    "cancel": ("start",),
+    "archive": (),
+    "unarchive": ("archive",),
+}
+"""What brings a ready campaign into a state in which each action is possible."""
+
+TABLE = {
+    Role.VIEWER: {Right.SEE},
+    Role.AGENT: {Right.SEE, Right.PAUSE},
+    Role.MANAGER: {Right.SEE, Right.PAUSE, Right.DRAFT, Right.START, Right.CANCEL},
+    Role.OWNER: {Right.SEE, Right.PAUSE, Right.DRAFT, Right.START, Right.CANCEL},
+}
+
+
+def test_the_table_of_rights_is_the_designs() -> None:
+    """Everybody may pause but viewers; managers and owners may do the rest."""
+    assert dict(RIGHTS) == TABLE
+    assert not any(may(None, right) for right in Right)
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path != "nothing"])
+async def test_each_role_sees_each_page_of_its_workspace(house: House, path: str) -> None:
+    """Strangers find nothing there, and people who are not signed in are told so."""
+    campaign = await house.campaign()
+    path = path.format(id=campaign.id)
+    for role in (*Role, "operator"):
+        assert (await house.get(path, person=str(role))).status_code in ({200} if path != "/" else {200, 303})
+    assert (await house.get(path, person=None)).status_code == 401
+    if path != "/":
+        assert (await house.get(path, person="stranger")).status_code == 404
+
+
+@pytest.mark.parametrize("role", [*Role, "operator"])
+@pytest.mark.parametrize("name", READY_FOR)
+async def test_an_action_works_exactly_where_its_button_is(house: House, name: str, role: str) -> None:
+    """Another role gets 403, with the roles that may, and nothing changes."""
+    campaign = await house.campaign("Reminders")
+    for before in READY_FOR[name]:
+        await getattr(house.engine.campaigns, before)(house.workspace, campaign.id)
+    allowed = role == "operator" or may(Role(role), ACTIONS[name].right)
+    shown = await house.page(f"campaigns/{campaign.id}", person=role)
+    assert (name in shown.buttons) is allowed
+    before_it = await house.engine.campaigns.get(house.workspace, campaign.id)
+    answer = await house.post(f"campaigns/{campaign.id}", {"action": name, "name": "Reminders"}, person=role)
+    after = await house.engine.campaigns.get(house.workspace, campaign.id)
+    if allowed:
+        assert answer.status_code == 303
+        assert answer.headers["location"].endswith(f"/campaigns/{campaign.id}?done={name}")
+        assert after != before_it
+        assert (await house.engine.audit.list(house.workspace)).items[0].actor == f"host:{role}"
+    else:
+        assert answer.status_code == 403
+        assert "manager or owner" in answer.text
+        assert after == before_it
+
+
+async def test_a_row_of_the_list_offers_what_may_be_done(house: House) -> None:
+    """The list has the same buttons, and they work from there."""
+    campaign = await house.campaign()
+    await house.engine.campaigns.start(house.workspace, campaign.id)
+    assert (await house.page("campaigns", person="viewer")).buttons == set()
+    assert (await house.page("campaigns", person="agent")).buttons == {"pause"}
+    answer = await house.post("campaigns", {"action": "pause", "campaign": campaign.id}, person="agent")
+    assert answer.status_code == 303
+    found = await house.engine.campaigns.get(house.workspace, campaign.id)
+    assert found.status is CampaignStatus.PAUSED
+
+
+async def test_ids_of_other_workspaces_are_not_there(house: House) -> None:
+    """Neither for reading nor for doing, whoever asks."""
+    theirs = await house.campaign(workspace=house.foreign)
+    for path in (*PAGES[2:5], "live?of=campaign:{id}"):
+        for person in ("owner", "operator"):
+            assert (await house.get(path.format(id=theirs.id), person=person)).status_code == 404, path
+    for path, form in ((f"campaigns/{theirs.id}", {}), ("campaigns", {"campaign": theirs.id})):
+        assert (await house.post(path, {"action": "start", **form})).status_code == 404
+    ours = await house.campaign()
+    assert (await house.get(f"campaigns/{ours.id}/contacts/99")).status_code == 404
+    assert (await house.get(f"/w/{house.foreign}/")).status_code == 404
+    assert (await house.get("/w/none/", person="operator")).status_code == 404
+    assert (await house.engine.campaigns.get(house.foreign, theirs.id)).status is CampaignStatus.READY
+
+
+async def test_reading_changes_nothing(house: House) -> None:
+    """A GET with the fields of a form does nothing, and pages without forms take none."""
+    campaign = await house.campaign()
+    token = await house.token("owner")
+    await house.get(f"campaigns/{campaign.id}?action=start&key=k&token={token}")
+    assert (await house.engine.campaigns.get(house.workspace, campaign.id)).status is CampaignStatus.READY
+    assert (await house.post("", {"action": "start"})).status_code == 405
+
+
+async def test_an_api_key_does_not_open_the_console(house: House) -> None:
+    """People sign in; programs have keys."""
+    key = await house.engine.api_keys.create(house.workspace, name="app", scopes=["send", "manage"])
+    answer = await house.get("", person=None, authorization=f"Bearer {key.api_key}")
+    assert answer.status_code == 401
+
+
+async def test_one_session_cannot_send_without_end(house: House) -> None:
+    """More than twenty requests in a second are refused for a moment, and those of others are not."""
+    answers = [(await house.get("campaigns")).status_code for _ in range(60)]
+    if 429 not in answers:
+        console = house.app.state.console
+        counts = [console.throttle.admits("somebody") for _ in range(100)]
+        assert False in counts
+    assert (await house.get("campaigns", person="viewer")).status_code == 200

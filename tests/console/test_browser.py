@@ -1,0 +1,158 @@
+"""Pages in a browser: nothing against the policy, live figures, forms, and every page without JavaScript."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.console.chromium import Site, browser, site
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+WITHIN = 60_000.0
+"""Milliseconds that a page may take on a busy machine."""
+
+SIZES = ((1280, "light"), (390, "dark"))
+
+RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
+
+HURDLES = """() => {
+    const wrong = [];
+    const root = document.documentElement;
+    if (root.scrollWidth > root.clientWidth) wrong.push(`scrolls sideways: ${root.scrollWidth}`);
+    for (const one of document.querySelectorAll("a, button, summary, input, select")) {
+        const box = one.getBoundingClientRect();
+        const shown = box.width && getComputedStyle(one).visibility === "visible" && !one.closest(".hidden");
+        if (shown && box.height < 18) wrong.push(`too low: ${one.outerHTML.slice(0, 80)}`);
+    }
+    return wrong;
+}"""
+
+
+def pages_of(served: Site) -> tuple[str, ...]:
+    """Return the addresses of the pages, and of one that is not there."""
+    campaign = served.campaign
+    paths = (f"{campaign}/contacts", f"{campaign}/contacts/0", f"{campaign}/contacts?status=failed", f"{campaign}x")
+    return (served.home, f"{served.home}campaigns", campaign, *paths)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """A browser for the tests of this module."""
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def served(chromium: Browser) -> Iterator[Site]:
+    """A console with a campaign that sends."""
+    with site() as running:
+        yield running
+
+
+def opened(chromium: Browser, said: list[str], **options: Any) -> Page:
+    """Return a page of a new session, and collect what it complains of."""
+    page = chromium.new_context(**options).new_page()
+    page.set_default_timeout(WITHIN)
+    page.on("console", lambda line: said.append(line.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on(
+        "request", lambda request: said.append(request.url) if not request.url.startswith("http://127.0.0.1") else None
+    )
+    return page
+
+
+def test_a_campaign_is_watched_and_paused(chromium: Browser, served: Site) -> None:
+    """Figures move by themselves, open details stay open, the focus stays, and the button works."""
+    said: list[str] = []
+    page = opened(chromium, said)
+    page.goto(served.campaign)
+    page.locator("#curve details summary").click()
+    page.locator("#curve details summary").focus()
+    before = page.locator("#as-of time").inner_text()
+    page.wait_for_function("old => document.querySelector('#as-of time').innerText !== old", arg=before)
+    page.wait_for_function("() => document.querySelector('#tiles').innerText.includes('%')")
+    assert page.locator("#curve details").get_attribute("open") is not None
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_url("**done=pause")
+    assert "It is paused" in page.locator("main").inner_text()
+    page.get_by_role("button", name="Resume").click()
+    page.wait_for_url("**done=resume")
+    assert said == []
+    page.context.close()
+
+
+@pytest.mark.soak("a browser opens every page in each width and theme")
+@pytest.mark.parametrize(("width", "theme"), SIZES)
+def test_pages_break_no_rule_of_the_policy_and_scroll_one_way(
+    chromium: Browser, served: Site, width: int, theme: str
+) -> None:
+    """No complaint of the browser, no request elsewhere, no sideways scrolling."""
+    said: list[str] = []
+    page = opened(chromium, said, viewport={"width": width, "height": 800}, color_scheme=theme)
+    for path in pages_of(served)[:-1]:
+        # The browser itself complains of an answer that says 404.
+        page.goto(path)
+        assert page.evaluate(HURDLES) == [], path
+    page.set_viewport_size({"width": 320, "height": 800})
+    page.goto(served.campaign)
+    assert page.evaluate(HURDLES) == []
+    assert said == []
+    page.context.close()
+
+
+@pytest.mark.nightly("hundreds of rules are tried on every page")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_break_no_rule_of_accessibility(chromium: Browser, served: Site, width: int, theme: str) -> None:
+    """WCAG 2.2 A and AA, and best practice, as axe-core tries them."""
+    # Not as an element: the policy refuses it.
+    axe = (resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+    page = opened(chromium, [], viewport={"width": width, "height": 800}, color_scheme=theme)
+    for path in pages_of(served):
+        page.goto(path)
+        page.evaluate(axe)
+        found = page.evaluate(f"axe.run({{runOnly: {json.dumps(RULES)}}})")
+        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == [], path
+    page.context.close()
+
+
+@pytest.mark.soak("a browser goes through a flow")
+def test_everything_works_without_javascript(chromium: Browser, served: Site) -> None:
+    """From the overview to the campaign, pause and resume, a contact, and a name that is typed."""
+    page = opened(chromium, [], java_script_enabled=False)
+    page.goto(served.home)
+    page.get_by_role("link", name="Reminders").first.click()
+    page.get_by_role("button", name="Pause").click()
+    assert "It is paused" in page.locator("main").inner_text()
+    page.get_by_role("button", name="Resume").click()
+    page.locator("summary", has_text="Cancel").click()
+    page.get_by_label("Type the name of the campaign").fill("Another")
+    page.get_by_role("button", name="Cancel this campaign for good").click()
+    assert page.get_by_label("Type the name of the campaign").input_value() == "Another"
+    page.get_by_role("link", name="Contacts", exact=True).click()
+    page.locator("tbody a").first.click()
+    assert "May be contacted" in page.locator("main").inner_text()
+    page.context.close()
+
+
+@pytest.mark.soak("a browser opens many pages")
+def test_a_fifth_page_stops_the_oldest(chromium: Browser, served: Site) -> None:
+    """So that a browser has connections left: a tenth page loads too, and the first says that it stands still."""
+    context = chromium.new_context()
+    pages = [context.new_page() for _ in range(6)]
+    for page in pages:
+        page.set_default_timeout(WITHIN)
+        page.goto(served.campaign)
+        page.wait_for_selector("#live.htmx-request, #live[data-htmx-powered]", state="attached")
+        page.wait_for_timeout(500)
+    assert "Too many live pages" in pages[0].locator("#superseded").inner_text()
+    assert pages[0].locator("#live.frozen").count() == 1
+    assert pages[-1].locator("#superseded").is_hidden()
+    context.close()

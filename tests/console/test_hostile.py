@@ -1,0 +1,68 @@
+"""Names and texts of others are shown, never run, and break nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from outreach import NewRecipient, NewSmsCampaign, WorkspaceUpdate
+from tests.console.conftest import PAGES, SENDER, House
+from tests.console.page import parse
+
+pytestmark = pytest.mark.anyio
+
+NAMES = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "{{ 7 * 7 }}{% raw %}",
+    "javascript:alert(1)",
+    "\u202eevil\u202c \u2066x\u2069",
+    '=HYPERLINK("http://evil.example")',
+    "👩‍👩‍👧‍👦 مرحبا",
+    "x" * 100,
+    "tab\there\x7f",
+    "</title></noscript><svg/onload=alert(1)>",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_hostile_names_are_text(house: House, name: str) -> None:
+    """In every page, as the name of a campaign, a person, a contact and a variable, and in its text."""
+    new = NewSmsCampaign(name=name, description=name, body=f"Hi {name}", carrier="twilio", from_number=SENDER)
+    person = NewRecipient(
+        phone_number="+13035550100", first_name=name, company=name, external_id=name, custom_variables={name: name}
+    )
+    created = await house.engine.campaigns.create_sms(house.workspace, new, [person])
+    await house.engine.workspaces.update(house.workspace, WorkspaceUpdate(name=name))
+    for path in PAGES:
+        answer = await house.get(path.format(id=created.campaign.id), person="operator")
+        page = parse(answer.text)
+        assert page.problems == [], path
+        assert not page.all("img")
+        assert {one.attributes["src"].rpartition("/")[2] for one in page.all("script")} == {"htmx.js", "console.js"}
+        assert "\u202e" not in answer.text
+        assert "49{% raw" not in answer.text
+        assert len(answer.text) < 150_000
+
+
+async def test_what_is_typed_into_a_url_is_text(house: House) -> None:
+    """Filters stand in the URL, and anybody can write one."""
+    campaign = await house.campaign()
+    for name in NAMES:
+        for path in ("campaigns", f"campaigns/{campaign.id}/contacts"):
+            answer = await house.client.get(
+                house.url(path), params={"q": name, "reason": name, "done": name}, headers={"x-test-person": "owner"}
+            )
+            assert answer.status_code in {200, 400}
+            assert parse(answer.text).problems == []
+
+
+@pytest.mark.parametrize(
+    "query", ["status=none", "channel=fax", "after=%00", "after=x", "q=%00", "q=%ff", "status=%F0", "archived=maybe"]
+)
+async def test_a_wrong_filter_is_no_fault(house: House, query: str) -> None:
+    """It is answered with a page."""
+    for path in ("campaigns", f"campaigns/{(await house.campaign()).id}/contacts"):
+        answer = await house.get(f"{path}?{query}")
+        assert answer.status_code in {200, 400, 404}
+        assert parse(answer.text).problems == []

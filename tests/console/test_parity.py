@@ -1,0 +1,32 @@
+"""The console can do nothing that the commands and the HTTP interface cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import yaml
+
+from outreach_server.cli.root import main
+from outreach_server.console.actions import ACTIONS
+
+CONTRACT = yaml.safe_load((Path(__file__).parents[2] / "openapi.yaml").read_text("utf-8"))
+
+
+def _operations() -> Iterator[str]:
+    for path, item in CONTRACT["paths"].items():
+        if path.startswith("/manage"):
+            yield from (one["operationId"] for one in item.values() if isinstance(one, dict) and "operationId" in one)
+
+
+def test_each_action_has_its_command_and_its_operation() -> None:
+    """Each by its name."""
+    operations, context = set(_operations()), click.Context(main)
+    assert {"pause", "resume", "start", "cancel", "archive", "unarchive", "unschedule"} == set(ACTIONS)
+    for action in ACTIONS.values():
+        group, _, name = action.command.partition(" ")
+        command = main.get_command(context, group)
+        assert isinstance(command, click.Group)
+        assert name in command.list_commands(context), action
+        assert action.operation in operations, action

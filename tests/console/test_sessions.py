@@ -1,0 +1,457 @@
+"""The console's own logins: cookies, links, set-up, accounts (docs/users.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+
+import attrs
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from outreach import NewWorkspace, Outreach
+from outreach.core import passwords
+from outreach.core.passwords import Cost
+from outreach.core.totp import code_at, step_of
+from outreach.models import CreatedInvitation, NewUser, User
+from outreach.testing.clock import ShiftedClock
+from outreach_server.console.app import create_own_console
+from outreach_server.console.identities.cookies import PLAIN_NAME, SECURE_NAME
+from outreach_server.console.security.headers import HEADERS
+from tests.console.page import Page, parse
+
+pytestmark = pytest.mark.anyio
+
+MOUNT = "/a/b"
+EMAIL = "ann@acme.example"
+PASSWORD = "seven blue herons"
+OTHER = "nine green otters"
+GUESTS = ("/login", "/two-factor", "/setup")
+
+
+@attrs.define
+class Browser:
+    """A browser with cookies of its own."""
+
+    client: httpx.AsyncClient
+
+    @property
+    def token(self) -> str:
+        """The token of the session that the browser keeps."""
+        return self.client.cookies.get(PLAIN_NAME) or self.client.cookies.get(SECURE_NAME) or ""
+
+    async def get(self, path: str, **headers: str) -> httpx.Response:
+        """Get a page by its path below the mount."""
+        return await self.client.get(_url(path), headers=headers)
+
+    async def page(self, path: str) -> Page:
+        """Get a page and read it."""
+        answer = await self.get(path)
+        assert answer.status_code == 200, (answer.status_code, answer.headers.get("location"))
+        page = parse(answer.text)
+        assert page.problems == []
+        return page
+
+    async def post(self, path: str, form: Mapping[str, str], *, of: str = "", **headers: str) -> httpx.Response:
+        """Send a form as the page does that has it: with its hidden token."""
+        page = await self.client.get(_url(of or path))
+        token = re.search(r'name="token" value="(\w+)"', page.text)
+        fields = {"token": token[1] if token else "", **form}
+        return await self.client.post(_url(path), data=fields, headers={"sec-fetch-site": "same-origin", **headers})
+
+    async def sign_in(self, password: str = PASSWORD, email: str = EMAIL, **form: str) -> httpx.Response:
+        """Send the form of the login."""
+        fields = {"email": email, "password": password, **form}
+        return await self.post("/login", fields, of="/login?again=yes")
+
+    async def is_in(self) -> bool:
+        """Return whether the browser is signed in."""
+        return (await self.get("/account")).status_code == 200
+
+
+@attrs.define
+class House:
+    """A console with logins of its own, a user and a workspace."""
+
+    engine: Outreach
+    app: Starlette
+    clock: ShiftedClock
+    workspace: str
+    ann: User
+
+    def browser(self, *, origin: str = "http://host.example", address: str = "192.0.2.7") -> Browser:
+        """Return a browser somewhere."""
+        transport = httpx.ASGITransport(self.app, client=(address, 1234))
+        return Browser(httpx.AsyncClient(transport=transport, base_url=origin))
+
+    async def second_factor(self) -> tuple[str, list[str]]:
+        """Give the user a second factor; return the secret and the recovery codes."""
+        begun = await self.engine.users.begin_second_factor(self.ann.id)
+        codes = await self.engine.users.confirm_second_factor(self.ann.id, self.code(begun.secret))
+        self.clock.advance(30)
+        return begun.secret, list(codes)
+
+    def code(self, secret: str) -> str:
+        """Return what the authenticator shows now."""
+        return code_at(secret, step_of(self.clock.now()))
+
+
+def _url(path: str) -> str:
+    return path if path.startswith(MOUNT) else f"{MOUNT}{path}"
+
+
+@pytest.fixture(autouse=True)
+def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hash at the least cost."""
+    monkeypatch.setattr(passwords, "COST", Cost(kibibytes=8, passes=1, lanes=1))
+
+
+@pytest.fixture
+async def empty() -> AsyncIterator[House]:
+    """A console without any user."""
+    clock = ShiftedClock()
+    async with Outreach.open("memory://", clock=clock) as engine:
+        app = Starlette(routes=[Mount(MOUNT, create_own_console(get_engine=lambda: engine))])
+        yield House(engine, app, clock, "", None)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def house(empty: House) -> House:
+    """A console with a user."""
+    engine = empty.engine
+    workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
+    user = await engine.users.create(NewUser(email=EMAIL, name="Ann"))
+    await engine.users.set_role(workspace.id, user.id, "owner")
+    user = await engine.users.accept((await engine.users.reset(user.id)).token, password=PASSWORD)
+    return attrs.evolve(empty, workspace=workspace.id, ann=user)
+
+
+# ------------------------------------------------------------------------------------------------- login
+
+
+async def test_a_login_leads_to_where_somebody_wanted_to_go(house: House) -> None:
+    """And to nowhere outside of the console."""
+    browser = house.browser()
+    first = await browser.get(f"/w/{house.workspace}/campaigns?q=x")
+    assert first.status_code == 303
+    login = await browser.client.get(first.headers["location"])
+    onward = re.search(r'name="next" value="([^"]*)"', login.text)
+    assert onward is not None
+    answer = await browser.sign_in(next=onward[1])
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{MOUNT}/w/{house.workspace}/campaigns?q=x")
+    assert (await browser.client.get(answer.headers["location"])).status_code == 200
+    for evil in ("https://evil.example/", "//evil.example", "/elsewhere", f"{MOUNT}/\\evil", f"{MOUNT}/x\r\nSet: y"):
+        answer = await browser.sign_in(next=evil)
+        assert answer.headers["location"] == f"{MOUNT}/"
+
+
+async def test_the_cookie_is_out_of_reach(house: House) -> None:
+    """Of scripts, of forms of other sites, and behind TLS of everything without it."""
+    plain = (await house.browser().sign_in()).headers["set-cookie"]
+    assert plain.startswith(f"{PLAIN_NAME}=")
+    assert {"HttpOnly", "Path=/", "SameSite=lax"} <= set(plain.split("; "))
+    secure = (await house.browser(origin="https://host.example").sign_in()).headers["set-cookie"]
+    assert secure.startswith(f"{SECURE_NAME}=")
+    assert {"HttpOnly", "Path=/", "SameSite=lax", "Secure"} <= set(secure.split("; "))
+    assert "Domain" not in secure
+    browser = house.browser(origin="https://host.example")
+    made = await house.engine.sessions.begin(house.ann.id)
+    browser.client.cookies.set(PLAIN_NAME, made.token)
+    assert not await browser.is_in()
+
+
+async def test_a_session_that_somebody_fixed_opens_nothing_after_the_login(house: House) -> None:
+    """The token is new at each login, and the one before is ended."""
+    browser, fixed = house.browser(), await house.engine.sessions.begin(house.ann.id)
+    browser.client.cookies.set(PLAIN_NAME, fixed.token, domain="host.example", path="/")
+    assert await browser.is_in()
+    answer = await browser.sign_in()
+    assert answer.status_code == 303
+    assert f"{PLAIN_NAME}={fixed.token}" not in answer.headers["set-cookie"]
+    assert await house.engine.sessions.find(fixed.token) is None
+
+
+async def test_all_failures_look_alike_and_keep_the_address(house: House) -> None:
+    """Unknown or wrong: the same page but for what was typed."""
+    pages = set()
+    for email, password in [(EMAIL, OTHER), ("nobody@acme.example", PASSWORD), ("no address", PASSWORD)]:
+        answer = await house.browser().sign_in(password, email)
+        assert answer.status_code == 422
+        assert "set-cookie" not in answer.headers
+        assert f'value="{email}"' in answer.text
+        assert password not in answer.text
+        assert parse(answer.text).problems == []
+        pages.add(answer.text.replace(email, ""))
+    assert len(pages) == 1
+
+
+async def test_throttled_logins_say_how_long(house: House) -> None:
+    """Whether the user exists or not; a right password changes nothing while it lasts."""
+    browser = house.browser()
+    for _ in range(10):
+        assert (await browser.sign_in(OTHER)).status_code == 422
+        house.clock.advance(1)
+    await browser.sign_in(OTHER)
+    answer = await browser.sign_in()
+    assert answer.status_code == 429
+    assert int(answer.headers["retry-after"]) in {1, 2}
+    assert "Try again in" in answer.text
+    house.clock.advance(3)
+    assert (await browser.sign_in()).status_code == 303
+
+
+@pytest.mark.parametrize("path", GUESTS)
+async def test_forms_of_guests_come_from_here(house: House, path: str) -> None:
+    """A form of another site signs nobody in, nor one without a token."""
+    browser = house.browser()
+    fields = {"email": EMAIL, "password": PASSWORD}
+    for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "https://evil.example"}, {}):
+        answer = await browser.client.post(_url(path), data=fields, headers=headers)
+        assert answer.status_code == 403
+        assert "set-cookie" not in answer.headers
+    answer = await browser.client.post(
+        _url(path), data={**fields, "token": "0" * 64}, headers={"sec-fetch-site": "same-origin"}
+    )
+    assert answer.status_code == 403
+    assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
+
+
+async def test_signing_out_takes_a_form_and_ends_the_session(house: House) -> None:
+    """A link alone does nothing; the token is of no use afterwards."""
+    browser = house.browser()
+    await browser.sign_in()
+    token = browser.token
+    await browser.page("/logout")
+    assert await browser.is_in()
+    answer = await browser.post("/logout", {})
+    assert answer.headers["location"] == f"{MOUNT}/login"
+    assert browser.token == ""
+    assert await house.engine.sessions.find(token) is None
+
+
+async def test_a_session_ends_with_the_role_and_after_twelve_hours(house: House) -> None:
+    """The next request lands on the login."""
+    browser = house.browser()
+    await browser.sign_in()
+    await house.engine.users.set_role(
+        (await house.engine.workspaces.create(NewWorkspace(name="B"))).id, house.ann.id, "viewer"
+    )
+    assert not await browser.is_in()
+    await browser.sign_in()
+    house.clock.advance(timedelta(hours=12).total_seconds())
+    assert not await browser.is_in()
+    live = await browser.get(f"/w/{house.workspace}/live?of=overview")
+    assert live.status_code == 401
+
+
+async def test_an_end_is_seen_by_another_process(tmp_path: Path) -> None:
+    """Two engines on one file stand for two processes: each looks into the database."""
+    url = f"sqlite:///{tmp_path / 'test.db'}"
+    async with Outreach.open(url) as one, Outreach.open(url) as two:
+        user = await one.users.create(NewUser(email=EMAIL, name="Ann"))
+        made = await one.sessions.begin(user.id)
+        transport = httpx.ASGITransport(create_own_console(get_engine=lambda: two))
+        cookies = {PLAIN_NAME: made.token}
+        async with httpx.AsyncClient(transport=transport, base_url="http://host.example", cookies=cookies) as client:
+            assert (await client.get("/account")).status_code == 200
+            await one.sessions.end(user.id, made.session.id)
+            assert (await client.get("/account")).status_code == 303
+
+
+# ----------------------------------------------------------------------------------------- second factor
+
+
+async def test_a_login_with_a_code(house: House) -> None:
+    """Half a login opens no page; a code is good once; the token changes."""
+    secret, codes = await house.second_factor()
+    browser = house.browser()
+    answer = await browser.sign_in(next=f"{MOUNT}/account")
+    assert answer.headers["location"].startswith(f"{MOUNT}/two-factor?next=")
+    half = browser.token
+    assert not await browser.is_in()
+    assert (await browser.get("/login")).headers["location"].startswith(f"{MOUNT}/two-factor")
+    assert (await browser.post("/two-factor", {"code": "000000"})).status_code == 422
+    code = house.code(secret)
+    answer = await browser.post("/two-factor", {"code": code, "next": f"{MOUNT}/account"})
+    assert answer.headers["location"] == f"{MOUNT}/account"
+    assert browser.token != half
+    assert await browser.is_in()
+    other = house.browser()
+    await other.sign_in()
+    assert (await other.post("/two-factor", {"code": code})).status_code == 422
+    assert (await other.post("/two-factor", {"code": codes[0]})).status_code == 303
+    third = house.browser()
+    await third.sign_in()
+    assert (await third.post("/two-factor", {"code": codes[0]})).status_code == 422
+    assert (await house.browser().get("/two-factor")).headers["location"].startswith(f"{MOUNT}/login")
+
+
+async def test_a_second_factor_is_switched_on_and_off(house: House) -> None:
+    """By who has given the password lately; the session that does it goes on, under another token."""
+    browser, other = house.browser(), house.browser()
+    await browser.sign_in()
+    await other.sign_in()
+    house.clock.advance(15 * 60)
+    assert (await browser.post("/account/two-factor", {"action": "begin"})).status_code == 422
+    assert (await browser.post("/account/two-factor", {"action": "begin", "current": OTHER})).status_code == 422
+    page = parse((await browser.post("/account/two-factor", {"action": "begin", "current": PASSWORD})).text)
+    assert page.problems == []
+    [secret] = [one.text.replace(" ", "") for one in page.all("code") if len(one.text) > 20]
+    assert (await browser.post("/account/two-factor", {"action": "confirm", "code": "000000"})).status_code == 422
+    before = browser.token
+    answer = await browser.post("/account/two-factor", {"action": "confirm", "code": house.code(secret)})
+    codes = [one.text for one in parse(answer.text).all("code")]
+    assert len(codes) == 10
+    assert browser.token != before
+    assert await browser.is_in()
+    assert not await other.is_in()
+    assert "10 recovery codes" in (await browser.get("/account")).text
+    answer = await browser.post("/account/two-factor", {"action": "codes"})
+    assert not set(codes) & {one.text for one in parse(answer.text).all("code")}
+    await browser.post("/account/two-factor", {"action": "remove"})
+    assert not (await house.engine.users.get(house.ann.id)).has_second_factor
+
+
+# ----------------------------------------------------------------------------------------------- account
+
+
+async def test_an_account_is_changed_by_its_user(house: House) -> None:
+    """Name, zone and number; what cannot be used is said beside what was typed."""
+    browser = house.browser()
+    await browser.sign_in()
+    page = await browser.page("/account")
+    assert page.problems == []
+    form = {"action": "profile", "name": "Ann B", "time_zone": "Europe/Berlin", "phone": "+14155550102"}
+    assert (await browser.post("/account", form)).status_code == 303
+    after = await house.engine.users.get(house.ann.id)
+    assert (after.name, after.time_zone, after.phone) == ("Ann B", "Europe/Berlin", "+14155550102")
+    answer = await browser.post("/account", {**form, "time_zone": "Berlin", "name": "Ann C"})
+    assert answer.status_code == 422
+    assert 'value="Ann C"' in answer.text
+    assert parse(answer.text).problems == []
+    assert (await browser.post("/account", {"action": "other"})).status_code == 400
+
+
+async def test_a_password_is_changed_and_sessions_are_ended(house: House) -> None:
+    """This session goes on; a session of somebody else is not found."""
+    browser, other = house.browser(), house.browser()
+    await browser.sign_in()
+    await other.sign_in()
+    wrong = await browser.post("/account", {"action": "password", "current": OTHER, "password": OTHER})
+    assert wrong.status_code == 422
+    assert OTHER not in wrong.text
+    await browser.post("/account", {"action": "password", "current": PASSWORD, "password": OTHER})
+    assert [await one.is_in() for one in (browser, other)] == [True, False]
+    await other.sign_in(OTHER)
+    await browser.post("/account", {"action": "end-others"})
+    assert [await one.is_in() for one in (browser, other)] == [True, False]
+    ben = await house.engine.users.create(NewUser(email="ben@acme.example", name="Ben"))
+    foreign = await house.engine.sessions.begin(ben.id)
+    assert (await browser.post("/account", {"action": "end", "session": foreign.session.id})).status_code == 404
+    assert await house.engine.sessions.find(foreign.token) is not None
+    trail = [one.actor async for one in house.engine.audit.iter_all() if one.action in {"user.password", "session.end"}]
+    assert f"user:{house.ann.id}" in trail
+
+
+# ------------------------------------------------------------------------------------------------- links
+
+
+async def test_an_invitation_is_accepted_and_signs_in(house: House) -> None:
+    """Once; a bad password keeps the link and the name."""
+    made = await house.engine.users.invite(house.workspace, "ben@acme.example", "agent")
+    browser, path = house.browser(), f"/invitation/{made.token}"
+    page = await browser.page(path)
+    assert "ben@acme.example" in page.root.text
+    answer = await browser.post(path, {"name": "Ben", "password": "short"})
+    assert answer.status_code == 422
+    assert 'value="Ben"' in answer.text
+    assert parse(answer.text).problems == []
+    assert (await browser.post(path, {"name": "Ben", "password": PASSWORD})).status_code == 303
+    assert await browser.is_in()
+    assert (await browser.get(path)).status_code == 404
+    assert (await house.browser().get("/invitation/guess")).status_code == 404
+
+
+async def test_an_invitation_of_a_user_is_used_after_a_login(house: House) -> None:
+    """Whoever has the link alone does not get the account."""
+    other = await house.engine.workspaces.create(NewWorkspace(name="Other"))
+    made = await house.engine.users.invite(other.id, EMAIL, "viewer")
+    browser, path = house.browser(), f"/invitation/{made.token}"
+    assert (await browser.post(path, {"password": OTHER})).status_code == 409
+    assert (await browser.post(path, {"action": "join", "password": OTHER})).status_code == 409
+    await browser.sign_in()
+    assert "Choose a password" not in (await browser.get(path)).text
+    assert (await browser.post(path, {"action": "join"})).status_code == 303
+    assert await browser.is_in()
+    assert await house.engine.users.get_roles(house.ann.id) == {house.workspace: "owner", other.id: "viewer"}
+
+
+async def test_a_new_password_by_a_link_needs_the_second_factor_too(house: House) -> None:
+    """The link is one factor."""
+    await house.second_factor()
+    made = await house.engine.users.reset(house.ann.id)
+    browser = house.browser()
+    answer = await browser.post(f"/invitation/{made.token}", {"password": OTHER})
+    assert answer.headers["location"].startswith(f"{MOUNT}/two-factor")
+    assert not await browser.is_in()
+
+
+# ------------------------------------------------------------------------------------------------ set-up
+
+
+def setup_form(made: CreatedInvitation | None, **more: str) -> dict[str, str]:
+    """Return the fields of the set-up."""
+    token = made.token if made is not None else ""
+    return {
+        "setup_token": token,
+        "name": "Ann",
+        "email": EMAIL,
+        "password": PASSWORD,
+        "workspace": "Clinic",
+        "region": "us",
+        **more,
+    }
+
+
+async def test_the_set_up_makes_a_user_and_a_sandbox_that_can_send(empty: House) -> None:
+    """With an agent, a number and a sample campaign that may be started; then it is closed."""
+    browser = empty.browser()
+    assert "/setup" in (await browser.get("/login")).text
+    await browser.page("/setup")
+    link = f"http://host.example{MOUNT}/setup#"
+    made = await empty.engine.users.open_setup()
+    assert made is not None
+    for wrong in ({"setup_token": "guess"}, {"password": "short"}, {"email": "ann"}, {"region": "XX"}):
+        answer = await browser.post("/setup", setup_form(made, **wrong))
+        assert answer.status_code == 422, wrong
+        assert parse(answer.text).problems == []
+        assert 'value="Ann"' in answer.text
+    assert [one async for one in empty.engine.workspaces.iter_all()] == []
+    answer = await browser.post("/setup", setup_form(made, setup_token=link + made.token))
+    assert answer.status_code == 303
+    assert (await browser.client.get(answer.headers["location"])).status_code == 200
+    [workspace] = [one async for one in empty.engine.workspaces.iter_all()]
+    assert (workspace.name, workspace.mode, workspace.default_region) == ("Clinic", "sandbox", "US")
+    [campaign] = [one async for one in empty.engine.campaigns.iter_all(workspace.id)]
+    await empty.engine.campaigns.start(workspace.id, campaign.id)
+    assert len([one async for one in empty.engine.agents.iter_all(workspace.id)]) == 1
+    [user] = [one async for one in empty.engine.users.iter_all()]
+    assert user.operator
+    actors = {one.actor async for one in empty.engine.audit.iter_all(workspace.id) if one.action != "campaign.start"}
+    assert actors == {f"user:{user.id}"}
+    stranger = empty.browser()
+    assert (await stranger.get("/setup")).headers["location"] == f"{MOUNT}/login"
+    assert (await stranger.post("/setup", setup_form(made, email="eve@acme.example"), of="/login")).status_code == 303
+    assert len([one async for one in empty.engine.users.iter_all()]) == 1
+
+
+async def test_no_page_of_guests_names_anything_but_this_origin(house: House) -> None:
+    """Nor is any kept by a cache."""
+    for path in GUESTS:
+        answer = await house.browser().get(path)
+        assert answer.headers["cache-control"] == "no-store"
+        assert not re.findall(r'(?:href|src|action|content)="(?:https?:)?//', answer.text)
