@@ -28,7 +28,7 @@
 # elsewhere.
 # `binary` also needs binutils, a compiler of C with zlib, and a Python with a shared library (libpython3.*.so).
 # `make test PYTEST_ARGS="-k hours"` runs some tests. `make bench ROWS=dispatch,list ROUNDS=3` measures some rows,
-# QUICK=1 only tries them, BASE=v1.0 lets an earlier version send beside this one. SUITE=quick lets
+# QUICK=1 only tries them, BASE=v1.0 compares some rows with an earlier version. SUITE=quick lets
 # `contract-tools` and `binary-check` try one case of each kind.
 
 PYTHON =

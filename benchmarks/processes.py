@@ -97,11 +97,17 @@ class Server:
         self.process.wait(timeout=PATIENCE)
 
 
-def serve_outreach(database: Path | str, *options: str, environment: Mapping[str, str] | None = None) -> Server:
-    """Start `outreach-server serve` on a file or the database of a URL, and a free port; then it answers."""
+def serve_outreach(
+    database: Path | str, *options: str, environment: Mapping[str, str] | None = None, base: Base | None = None
+) -> Server:
+    """Start `outreach-server serve` on a file or the database of a URL, and a free port; then it answers.
+
+    `base` is the earlier version that serves; None for this one.
+    """
     url, key = (f"sqlite:///{database}", {}) if isinstance(database, Path) else (database, _SECRET_KEY)
     command = ["-m", "outreach_server", "--json", "--database", url]
-    return _serve([*command, "serve", "--port", "0", "--log-level", "error", *options], {**key, **(environment or {})})
+    served = [*command, "serve", "--port", "0", "--log-level", "error", *options]
+    return _serve(served, {**key, **(environment or {})}, base)
 
 
 def serve_side(module: str, arguments: Mapping[str, Any]) -> Server:
@@ -109,12 +115,12 @@ def serve_side(module: str, arguments: Mapping[str, Any]) -> Server:
     return _serve(["-m", f"benchmarks.sides.{module}", json.dumps(arguments)], {})
 
 
-def _serve(arguments: Sequence[str], environment: Mapping[str, str]) -> Server:
+def _serve(arguments: Sequence[str], environment: Mapping[str, str], base: Base | None = None) -> Server:
     begun = time.perf_counter()
     with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            [sys.executable, *arguments],
-            cwd=ROOT,
+            [str(base.python) if base else sys.executable, *arguments],
+            cwd=base.root if base else ROOT,
             stdin=subprocess.DEVNULL,
             stdout=told,
             stderr=errors,

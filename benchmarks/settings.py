@@ -80,6 +80,9 @@ class Settings:
 
 ORDINARY_NEEDS: Final = ("fastapi", "pydantic", "sqlalchemy", "greenlet")
 HUEY_NEEDS: Final = ("huey",)
+
+NO_SLOWER: Final = 0.97
+"""A version is as fast as an earlier one at this ratio: rounds of one run differ by as much."""
 PROCRASTINATE_NEEDS: Final = ("procrastinate",)
 
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,7 @@ import attrs
 
 from benchmarks.people import MESSAGE, SENDER, campaign_name, contact, is_draft, registered
 from benchmarks.processes import run_side
-from benchmarks.settings import Settings
+from benchmarks.settings import Base, Settings
 from outreach import NewAgent, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 
 _AT_ONCE: Final = 100
@@ -51,7 +51,9 @@ class Tenant:
         return attrs.evolve(self, database=target)
 
 
-def tenant(directory: Path, *, campaigns: int = 0, register: bool = False, contacts: int = 0) -> Tenant:
+def tenant(
+    directory: Path, *, campaigns: int = 0, register: bool = False, contacts: int = 0, base: Base | None = None
+) -> Tenant:
     """Make a database of the engine.
 
     Args:
@@ -59,7 +61,11 @@ def tenant(directory: Path, *, campaigns: int = 0, register: bool = False, conta
         campaigns: How many campaigns of one contact each are in it.
         register: Whether there is a register.
         contacts: How many contacts one more campaign has; none for 0.
+        base: The earlier version that makes it; None for this one.
     """
+    if base is not None:
+        arguments = {"directory": str(directory), "campaigns": campaigns, "register": register, "contacts": contacts}
+        return _read(run_side("tenant", arguments, base=base))
     database = directory / "outreach.db"
     return anyio.run(_fill, database, campaigns, register, contacts)
 
@@ -92,20 +98,23 @@ def _campaign(name: str, carrier: Any) -> NewSmsCampaign:
     return NewSmsCampaign(name=name, body=MESSAGE, carrier=carrier, from_number=SENDER)
 
 
-def kept_tenant(settings: Settings, *, campaigns: int = 0, contacts: int = 0) -> Tenant:
-    """Return a copy of a large database, which is made once for each schema and kept for other runs."""
-    name = f"{campaigns}-campaigns-{contacts}-contacts-{_schema(settings)}"
+def kept_tenant(settings: Settings, *, campaigns: int = 0, contacts: int = 0, base: Base | None = None) -> Tenant:
+    """Return a copy of a large database, which is made once for each schema, or base, and kept for other runs."""
+    name = f"{campaigns}-campaigns-{contacts}-contacts-{base.root.name if base else _schema(settings)}"
     kept = settings.kept / name
     facts = kept / "tenant.json"
     if not facts.exists():
         settings.say(f"making a database of {campaigns} campaigns and {contacts} contacts, once")
         shutil.rmtree(kept, ignore_errors=True)
         kept.mkdir(parents=True)
-        made = tenant(kept, campaigns=campaigns, contacts=contacts)
+        made = tenant(kept, campaigns=campaigns, contacts=contacts, base=base)
         # Written last: what was interrupted is made anew.
         facts.write_text(json.dumps(attrs.asdict(made), default=str))
-    told = json.loads(facts.read_text())
-    return Tenant(**{**told, "database": Path(told["database"])}).copied(settings.place(f"kept-{name}"))
+    return _read(json.loads(facts.read_text())).copied(settings.place(f"kept-{name}"))
+
+
+def _read(told: Mapping[str, Any]) -> Tenant:
+    return Tenant(**{**told, "database": Path(told["database"])})
 
 
 def ordinary_tenant(directory: Path, api_key: str, *, campaigns: int = 0, register: bool = False) -> Tenant:

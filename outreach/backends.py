@@ -10,7 +10,7 @@ from outreach.storage.sqlite.statements import write as sqlite_write
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.storage.unit_of_work.backend import Backend, Change, Row, Write, write_one_by_one
 from outreach.storage.unit_of_work.kinds import ALL_KINDS, Kind
-from outreach.storage.unit_of_work.running import OperationRunner, TransactionControl
+from outreach.storage.unit_of_work.transaction import OperationRunner, TransactionControl
 
 __all__ = [
     "ALL_KINDS",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from outreach.core.vault import Vault
 from outreach.insight.blockers import CampaignBlockers
 from outreach.insight.forecast import CampaignForecast
+from outreach.insight.live import LiveCampaigns
 from outreach.insight.preflight import CampaignPreflight
 from outreach.insight.reports import CampaignExports, CampaignReports
 from outreach.services.campaigns.audience import AudienceCounting
@@ -34,6 +35,7 @@ class Campaigns:
         self._deletion = CampaignDeletion(context)
         self._recipients = CampaignRecipients(context)
         self._blockers = CampaignBlockers(context)
+        self._live = LiveCampaigns(context)
         self._preflight = CampaignPreflight(
             context, start_problems=self._moves.start_problems, draft_of=creation.draft_of
         )
@@ -78,6 +80,7 @@ class Campaigns:
     list_appearances = method_of("_recipients", CampaignRecipients.list_appearances)
     iter_appearances = method_of("_recipients", CampaignRecipients.iter_appearances)
     count_recipients = method_of("_recipients", CampaignRecipients.count_recipients)
+    skip_recipient = method_of("_recipients", CampaignRecipients.skip_recipient)
     list_dispatches = method_of("_recipients", CampaignRecipients.list_dispatches)
     iter_dispatches = method_of("_recipients", CampaignRecipients.iter_dispatches)
     recipient_history = method_of("_recipients", CampaignRecipients.recipient_history)
@@ -86,10 +89,14 @@ class Campaigns:
     blockers = method_of("_blockers", CampaignBlockers.blockers)
     next_due_times = method_of("_blockers", CampaignBlockers.next_due_times)
 
+    now = method_of("_live", LiveCampaigns.now)
+    progress = method_of("_live", LiveCampaigns.progress)
+
     preflight = method_of("_preflight", CampaignPreflight.preflight)
     preflight_new = method_of("_preflight", CampaignPreflight.preflight_new)
 
     forecast = method_of("_forecast", CampaignForecast.forecast)
+    forecasts = method_of("_forecast", CampaignForecast.forecasts)
 
     recipient_failures = method_of("_results", CampaignResults.recipient_failures)
     provider_failures = method_of("_results", CampaignResults.provider_failures)

@@ -63,6 +63,7 @@ from outreach.services.messaging.messages import Messages
 from outreach.services.registers.contacts import Contacts
 from outreach.services.registers.erasure import Erasure
 from outreach.services.registers.unsubscribes import Unsubscribes
+from outreach.services.registers.uploads import Uploads
 from outreach.services.tenants.accounts import Accounts
 from outreach.services.tenants.api_keys import ApiKeyCache, ApiKeys
 from outreach.services.tenants.audit import Audit
@@ -136,6 +137,7 @@ class Outreach(ResourceServices):
         unsubscribes: The unsubscribe register.
         contacts: Everything with one number.
         erasure: Erasing people, and what workspaces keep no longer.
+        uploads: Files that arrive in chunks, and are deleted after a day.
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
         messages: Single messages, and those that people write back.
@@ -255,6 +257,7 @@ class Outreach(ResourceServices):
         self.unsubscribes = Unsubscribes(context)
         self.contacts = Contacts(context)
         self.erasure = Erasure(context)
+        self.uploads = Uploads(context)
         self._creation = CampaignCreation(context)
         self.campaigns = Campaigns(context, vault, self._creation)
         self.calls = Calls(context)
@@ -505,6 +508,7 @@ class Outreach(ResourceServices):
             config=self._config,
             provider_pool=provider_pool,
             worker=worker,
+            forecast=self.campaigns.forecast,
         )
         dispatcher = self._make_dispatcher(
             DispatcherParts(

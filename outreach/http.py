@@ -9,7 +9,14 @@ from __future__ import annotations
 from outreach.core.clock import format_timestamp
 from outreach.models.base import JsonPage
 from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, RateLimitState, StoredAnswer
-from outreach.serialization.campaigns import in_json_names, read_call_campaign, read_sms_campaign
+from outreach.serialization.campaigns import (
+    in_json_names,
+    read_audience,
+    read_call_campaign,
+    read_campaign_of_upload,
+    read_leave_out,
+    read_sms_campaign,
+)
 from outreach.serialization.documents import document_of, to_json, write_blocker
 from outreach.serialization.exports import EXPORT_CONTENT_TYPES
 from outreach.serialization.exports.rows import write_exported_contact
@@ -55,6 +62,7 @@ from outreach.serialization.manage.resources import (
     read_decision,
     read_erasure,
     read_new_unsubscribes,
+    read_recipient_skip,
     read_reply_settings_update,
     resource_bodies,
     write_account,
@@ -67,7 +75,16 @@ from outreach.serialization.manage.resources import (
     write_sms,
     write_unsubscribe,
 )
-from outreach.serialization.planning import read_price_table, write_forecast, write_preflight, write_price_table
+from outreach.serialization.manage.uploads import read_new_upload, write_upload
+from outreach.serialization.planning import (
+    read_price_table,
+    write_campaign_now,
+    write_campaign_progress,
+    write_forecast,
+    write_kept_forecast,
+    write_preflight,
+    write_price_table,
+)
 
 __all__ = [
     "EVENT_TYPES",
@@ -88,20 +105,25 @@ __all__ = [
     "number_bodies",
     "parse_holidays",
     "parse_json",
+    "read_audience",
     "read_call_campaign",
     "read_call_settings_update",
     "read_call_verdict",
     "read_campaign_clone",
+    "read_campaign_of_upload",
     "read_campaign_start",
     "read_campaign_update",
     "read_decision",
     "read_erasure",
+    "read_leave_out",
     "read_new_call",
     "read_new_follow_up",
     "read_new_message",
     "read_new_test_message",
     "read_new_unsubscribes",
+    "read_new_upload",
     "read_price_table",
+    "read_recipient_skip",
     "read_reply_settings_update",
     "read_sms_campaign",
     "read_sms_settings_update",
@@ -117,6 +139,8 @@ __all__ = [
     "write_campaign",
     "write_campaign_copy",
     "write_campaign_created",
+    "write_campaign_now",
+    "write_campaign_progress",
     "write_campaign_report",
     "write_event",
     "write_exported_contact",
@@ -125,6 +149,7 @@ __all__ = [
     "write_history",
     "write_history_item",
     "write_inbound_message",
+    "write_kept_forecast",
     "write_managed_call",
     "write_managed_campaign",
     "write_message",
@@ -137,4 +162,5 @@ __all__ = [
     "write_sms",
     "write_sms_settings",
     "write_unsubscribe",
+    "write_upload",
 ]

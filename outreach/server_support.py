@@ -29,7 +29,7 @@ from outreach.core.meant.date_formats import DateFormat, date_format
 from outreach.insight.diagnosis.checks import Check, run_checks
 from outreach.insight.readiness import FILES_GONE
 from outreach.ledger.settling.callback_checks import token_of
-from outreach.models.fields import bounded_fields, fields_of
+from outreach.models.fields import Option, bounded_fields, fields_of
 from outreach.models.states import operator_actions
 from outreach.rules.column_names import (
     LAST_NAMES_BESIDE,
@@ -51,6 +51,7 @@ from outreach.rules.spreadsheets import NumberCell, NumberCorrection, is_cell_er
 from outreach.rules.texts import composed, is_blank, name_spellings
 from outreach.serialization.exports.rows import escape_formula
 from outreach.serialization.fast_bodies import read_simple_body
+from outreach.serialization.field_rules import read_timestamp
 from outreach.services.campaigns.contacts import prepare_recipient
 from outreach.services.tenants.resources import RESOURCE_SERVICES
 
@@ -79,6 +80,7 @@ __all__ = [
     "NumberCell",
     "NumberCorrection",
     "NumberKind",
+    "Option",
     "PlaceholderTally",
     "bare_phone_name",
     "bounded_fields",
@@ -123,6 +125,7 @@ __all__ = [
     "read_number",
     "read_number_cell",
     "read_simple_body",
+    "read_timestamp",
     "recipient_values",
     "region_of_country",
     "regions_like",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,23 @@ def copy_packages(root: Path) -> None:
     for package in ("outreach", "outreach_server"):
         shutil.copytree(ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__", "testing"))
     shutil.copy(ROOT / "openapi.yaml", root / "outreach_server")
+
+
+def apply_page(page: str, root: Path) -> list[str]:
+    """Make the edits of a page's blocks in a tree; return the names of the files."""
+    names = []
+    for block in re.findall(r"^```diff\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        head, _, changes = block.partition("\n")
+        names.append(head.removeprefix("+++ "))
+        file = root / names[-1]
+        text = file.read_text("utf-8") if file.exists() else ""
+        for change in changes.split("@@\n"):
+            lines = change.splitlines(keepends=True)
+            before, after = ("".join(line[1:] for line in lines if line[0] != sign) for sign in "+-")
+            assert not before or text.count(before) == 1, f"{file.name} does not have once:\n{before}"
+            text = text.replace(before, after, 1)
+        file.write_text(text, "utf-8")
+    return names
 
 
 @contextmanager

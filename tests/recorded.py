@@ -72,6 +72,7 @@ _SENDER: Final = {"sms_carrier": "twilio", "sms_from_number": "+14155550100"}
 _SMS: Final = {"name": "Autumn", "message_body": "Hi {{first_name|there}}", "recipients": _PEOPLE, **_SENDER}
 _CALLS: Final = {"channel": "call", "agent_id": "$agent", "name": "Renewals", "recipients": _PEOPLE[:2]}
 _PRICES: Final = {"currency": "USD", "prices": [{"kind": "sms", "amount": "0.0079"}, {"kind": "call", "amount": "0.1"}]}
+_LIST: Final = "Phone,First name\n(415) 555-0106,Ida\n12,Jan\n"
 _FLOW: Final = {"name": "Welcome", "steps": [{"kind": "send", "body": "Hi"}, {"kind": "wait", "wait_minutes": 60}]}
 
 
@@ -104,6 +105,7 @@ STEPS: Final = (
     Step("resolveUnsubscribe", "+14155550188", {"opted_out": True}),
     Step("resolveUnsubscribe", "+14155550188", {"opted_out": True}),
     Step("listInbound", keep="inbound"),
+    Step("countAudience", body={"recipients": [{"phone_number": "+14155550188"}], "leave_out": {}}),
     *_plain("getContactHistory +14155550188; getPrices; getSettings; getAccount $account; checkCallback $account"),
     *_plain("listUnsubscribes; getUnsubscribe +14155550177"),
     Step("createCall", body={"agent_id": "$agent", "to": "+14155550104", "variables": {"vip": True}}, keep="call"),
@@ -130,13 +132,17 @@ STEPS: Final = (
     *_plain("startCampaign $campaign; startCampaign $campaign; startCampaign $calls", wait=0.0),
     *_plain("deleteCampaign $campaign; archiveCampaign $campaign; pauseCampaign $calls", wait=0.0),
     *_plain("resumeCampaign $calls"),
+    *_plain("getCampaignNow $campaign; listForecasts $campaign"),
     Step("countRecipients", "$campaign", wait=300.0),
+    *_plain("getCampaignProgress $campaign; getCampaignProgress $calls?since=2026-03-01T00:00:00Z"),
     *_plain("getCampaign $calls; listRecipients $campaign; listRecipients $campaign?limit=1; getRecipient $campaign/0"),
     *_plain("getRecipientTrail $campaign/0; getRecipientTrail $calls/0; listCalls; listCalls ?campaign_id=$calls"),
     *_plain("reportCampaign $campaign; reportCampaign $calls; reportCampaign $calls?format=html"),
     *_plain("exportCampaign $campaign; exportCampaign $calls; exportCampaign $calls?format=jsonl"),
     Step("cloneCampaign", "$campaign", {"name": "Autumn again"}, keep="clone"),
     Step("followUpCampaign", "$campaign", {"results": ["completed"], "include": ["reached"]}),
+    Step("skipRecipient", "$clone/0", {"reason": "Asked by phone."}),
+    *_plain("skipRecipient $campaign/0"),
     Step("updateCampaign", "$clone", {"scheduled_start_at": "2026-04-01T10:00:00Z"}),
     *_plain("startCampaign $clone; unscheduleCampaign $clone; cancelCampaign $clone; cancelCampaign $clone"),
     Step("updateCampaign", "$clone", {"name": "Too late"}),
@@ -145,6 +151,17 @@ STEPS: Final = (
     *_plain("listSmsCampaigns ?status=completed&search=aut; removeUnsubscribe +14155550177; removePrices"),
     Step("erasePerson", body={"phone_number": "+14155550104", "confirm": True}),
     *_plain("listEvents ?limit=100"),
+    Step("createUpload", body={"file_name": "list.csv", "size_bytes": len(_LIST)}, keep="upload"),
+    Step("checkUpload", "$upload"),
+    Step("addUploadChunk", "$upload", _LIST),
+    Step("addUploadChunk", "$upload?offset=1", _LIST),
+    *_plain("getUpload $upload; listUploads; checkUpload $upload; listUploadRejects $upload"),
+    Step(
+        "loadUpload",
+        "$upload",
+        {"region": "US", "campaign": {"channel": "sms", "name": "List", "message_body": "Hi", **_SENDER}},
+    ),
+    Step("removeUpload", "$upload"),
 )
 
 
@@ -212,7 +229,7 @@ class _Record:
     async def step(self, step: Step, key: str) -> None:
         """Do a step."""
         await asyncio.sleep(step.wait)
-        text = None if step.body is None else json.dumps(step.body)
+        text = step.body if isinstance(step.body, str | None) else json.dumps(step.body)
         content = text and re.sub(r"\$(\w+)", lambda found: self.ids[found[1]], text).encode()
         answer = await self.ask(step.operation, self.path(step.operation, step.place), key, content or None)
         if step.keep:

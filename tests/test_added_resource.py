@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from tests.edited_copy import ROOT, copy_packages, run_trial
+from tests.edited_copy import ROOT, apply_page, copy_packages, run_trial
 
 PAGE = ROOT / "docs" / "adding-a-resource.md"
 
@@ -65,26 +64,9 @@ PRINTED = [
 ]
 
 
-def edit(page: str, root: Path) -> list[str]:
-    """Make the edits of a page's blocks in a tree; return the names of the files."""
-    names = []
-    for block in re.findall(r"^```diff\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
-        head, _, changes = block.partition("\n")
-        names.append(head.removeprefix("+++ "))
-        file = root / names[-1]
-        text = file.read_text("utf-8") if file.exists() else ""
-        for change in changes.split("@@\n"):
-            lines = change.splitlines(keepends=True)
-            before = "".join(line[1:] for line in lines if line[0] == " ")
-            assert not before or text.count(before) == 1, f"{file.name} does not have once:\n{before}"
-            text = text.replace(before, "".join(line[1:] for line in lines), 1)
-        file.write_text(text, "utf-8")
-    return names
-
-
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_a_resource_is_five_edits(tmp_path: Path, kind: str) -> None:
     """Greetings, as an experiment: created, changed, refused, listed and removed, by all four interfaces."""
     copy_packages(tmp_path)
-    assert len(edit(PAGE.read_text("utf-8"), tmp_path)) == 5
+    assert len(apply_page(PAGE.read_text("utf-8"), tmp_path)) == 5
     assert run_trial(tmp_path, TRIAL, kind).splitlines() == PRINTED

@@ -83,9 +83,13 @@ def _except(days: tuple[str, ...]) -> LocalHours | None:
         ("@_SAME_NAME\ndef create", "@_QUIET_DAYS\n"),
         (
             "@_SAME_NAME\ndef update",
-            '@_QUIET_DAYS\n@click.option("--no-quiet-days", is_flag=True, help="No quiet days.")\n',
+            '@_QUIET_DAYS\n@with_params(ClearOption("quiet_days", "No quiet days."))\n',
         ),
-        ("from outreach_server.cli import documents\n", "from outreach.models import DAYS\n"),
+        (
+            "from outreach_server.cli import documents\n",
+            "from outreach.models import DAYS\nfrom outreach_server.cli.model_options import ClearOption\n"
+            "from outreach_server.cli.values import OneOf\n",
+        ),
     ),
     "outreach_server/openapi.yaml": (
         (

@@ -35,7 +35,8 @@ def test_two_records_are_the_same_and_cover_every_operation_and_command(tmp_path
         assert answers & {"200", "201"}, f"{method} {path}"
         assert {"without-a-key", "workspace-suspended", "wrong-query"} <= answers, f"{method} {path}"
         assert "unknown" in answers or "{" not in path, f"{method} {path}"
-        assert {"no-json", "wrong-body"} <= answers or "requestBody" not in operation, f"{method} {path}"
+        takes_json = "application/json" in operation.get("requestBody", {}).get("content", {})
+        assert {"no-json", "wrong-body"} <= answers or not takes_json, f"{method} {path}"
     shown = {name.removeprefix("commands/outreach-server").removesuffix(".txt").strip() for name in recorded}
     groups = {" ".join(name.split()[:count]) for name in COMMANDS for count in range(len(name.split()))}
     assert COMMANDS.keys() | groups <= shown

@@ -17,7 +17,7 @@ from benchmarks.people import body, excluded
 from benchmarks.processes import Server, run_side, serve_outreach, serve_side
 from benchmarks.results import Results, Sample, Wanted, at_most, percentile
 from benchmarks.rounds import alternate
-from benchmarks.settings import ORDINARY_NEEDS, Settings, installed
+from benchmarks.settings import NO_SLOWER, ORDINARY_NEEDS, Settings, installed
 from benchmarks.tenants import Tenant, ordinary_tenant, tenant
 
 _REPEATS: Final = {1: 50, 100: 30, 10_000: 3, 100_000: 1}
@@ -37,6 +37,12 @@ def measure(settings: Settings) -> Results:
     ours = tenant(directory, register=True)
     with ExitStack() as stack:
         servers = {"outreach": stack.enter_context(serve_outreach(ours.database))}
+        keys = dict.fromkeys(("outreach", "ordinary app"), ours.api_key)
+        if settings.base is not None:
+            earlier = tenant(settings.place("create-base"), register=True, base=settings.base)
+            keys[settings.base.ref] = earlier.api_key
+            server = stack.enter_context(serve_outreach(earlier.database, base=settings.base))
+            servers[settings.base.ref] = server
         if installed(*ORDINARY_NEEDS):
             other = ordinary_tenant(directory, ours.api_key, register=True)
             servers["ordinary app"] = stack.enter_context(serve_side("ordinary", {"database": str(other.database)}))
@@ -45,7 +51,7 @@ def measure(settings: Settings) -> Results:
         table = _written(ours, servers["outreach"], directory, _SAMPLE)[2]
         repeats = settings.sized(_REPEATS, _QUICK_REPEATS)
         for contacts, count in repeats.items():
-            _measure(settings, results, ours, servers, directory, contacts=contacts, count=count, table=table)
+            _measure(settings, results, ours, servers, keys, directory, contacts=contacts, count=count, table=table)
         _list_meanwhile(settings, results, ours, servers["outreach"], max(repeats))
     return results
 
@@ -55,6 +61,7 @@ def _measure(
     results: Results,
     ours: Tenant,
     servers: Mapping[str, Server],
+    keys: Mapping[str, str],
     directory: Path,
     *,
     contacts: int,
@@ -66,20 +73,22 @@ def _measure(
     raw = body(contacts)
     file = directory / "body.json"
     file.write_bytes(raw)
-    asked = request("POST", "/sms-campaigns", key=ours.api_key, body=raw)
 
-    def served(server: Server) -> Sample:
+    def served(name: str) -> Sample:
+        server, asked = servers[name], request("POST", "/sms-campaigns", key=keys[name], body=raw)
         return {"ms": statistics.median(ask_often(server.address, [asked] * count, expect=201)) * 1000}
 
     def floor() -> Sample:
         places = {"body": str(file), "before": str(before), "after": str(after)}
         return run_side("create_floor", {**places, "table": table, "repeats": count})
 
-    sides = {name: partial(served, server) for name, server in servers.items()} | {"floor": floor}
+    sides = {name: partial(served, name) for name in servers} | {"floor": floor}
     samples = alternate(sides, settings.rounds)
     row, case = "create", f"{contacts:,} contact{'' if contacts == 1 else 's'}"
     results.compare(samples, "floor", row=row, case=case, unit="ms", wanted=_WANTED_FLOOR.get(contacts))
     results.compare(samples, "ordinary app", row=row, case=case, unit="ms", wanted=_WANTED_ORDINARY.get(contacts))
+    if settings.base is not None:
+        results.compare(samples, settings.base.ref, row=row, case=case, unit="ms", wanted=at_most(1 / NO_SLOWER))
     results.figure(samples["outreach"], "ms", row=row, case=case, wanted=_WANTED_MS.get(contacts))
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from benchmarks.results import Results, Sample, at_least, at_most
 from benchmarks.rounds import alternate
 from benchmarks.rows.sending import Load
-from benchmarks.settings import HUEY_NEEDS, Settings, installed
+from benchmarks.settings import HUEY_NEEDS, NO_SLOWER, Settings, installed
 
 _SECOND: Final = "messages a second"
 _WORKERS: Final = {0: 2, 300: 256}
@@ -52,7 +52,7 @@ def _measure(settings: Settings, results: Results, load: Load) -> None:
     results.compare(samples, "ledger floor with intents", row=row, case=case, unit=_SECOND)
     results.compare(samples, "Huey", row=row, case=case, unit=_SECOND, wanted=at_least(3) if at_once else None)
     if settings.base is not None:
-        results.compare(samples, settings.base.ref, row=row, case=case, unit=_SECOND, wanted=at_least(10))
+        results.compare(samples, settings.base.ref, row=row, case=case, unit=_SECOND, wanted=at_least(NO_SLOWER))
     ours = samples["outreach"]
     results.figure(ours, _SECOND, row=row, case=case, wanted=None if at_once else at_least(1000))
     results.figure(ours, "share of the nominal pace", row=row, case=case)

@@ -16,7 +16,7 @@ from benchmarks.load import Client, ask_often, flood, request
 from benchmarks.processes import Server, serve_outreach, serve_side
 from benchmarks.results import Results, Sample, Wanted, at_least, at_most
 from benchmarks.rounds import alternate
-from benchmarks.settings import ORDINARY_NEEDS, Settings, installed
+from benchmarks.settings import NO_SLOWER, ORDINARY_NEEDS, Settings, installed
 from benchmarks.tenants import Tenant, kept_tenant, ordinary_tenant, tenant
 
 _CONNECTIONS: Final = 16
@@ -48,7 +48,8 @@ def targets(campaigns: int) -> Mapping[str, str]:
 def _measure(settings: Settings, results: Results, campaigns: int) -> None:
     directory = settings.place("list")
     large = campaigns >= _LARGE
-    ours = kept_tenant(settings, campaigns=campaigns) if large else tenant(directory, campaigns=campaigns)
+    make = partial(kept_tenant, settings) if large else partial(tenant, directory)
+    ours = make(campaigns=campaigns)
     with ExitStack() as stack:
         servers = {"outreach": stack.enter_context(serve_outreach(ours.database))}
         asked = targets(campaigns)
@@ -61,13 +62,23 @@ def _measure(settings: Settings, results: Results, campaigns: int) -> None:
                 _check_same(answer, _answer(servers["ordinary app"], other, target))
         else:
             results.notes.append("The ordinary app is not installed here, and was not measured: see `make bench`.")
+        keys = dict.fromkeys(servers, ours.api_key)
+        if settings.base is not None:
+            make = partial(kept_tenant, settings) if large else partial(tenant, settings.place("list-base"))
+            earlier = make(campaigns=campaigns, base=settings.base)
+            keys[settings.base.ref] = earlier.api_key
+            server = stack.enter_context(serve_outreach(earlier.database, base=settings.base))
+            servers[settings.base.ref] = server
         for name, target in asked.items():
             settings.say(f"list: {campaigns} campaigns, {name}")
-            raw = request("GET", target, key=ours.api_key)
-            sides = {side: partial(_once, settings, server, raw) for side, server in servers.items()}
+            requests = {side: request("GET", target, key=key) for side, key in keys.items()}
+            sides = {side: partial(_once, settings, server, requests[side]) for side, server in servers.items()}
             samples = alternate(sides, settings.rounds)
             case = f"{campaigns:,} campaigns, {name}"
             _compare(results, samples, case, large=large and not name.endswith("status"), first=name == "page 1")
+            if settings.base is not None:
+                unit, wanted = "answers a second", at_least(NO_SLOWER)
+                results.compare(samples, settings.base.ref, row="list", case=case, unit=unit, wanted=wanted)
 
 
 def _compare(results: Results, samples: Mapping[str, Any], case: str, *, large: bool, first: bool) -> None:

@@ -42,7 +42,11 @@ from outreach.protocols import SystemClock
 from outreach.protocols.carrier import OutboundMessage, ReportSink
 from outreach.storage.opening import storage_from_url
 from outreach.testing.scripted import ScriptedCarrier
-from outreach_server.cli.serving.serving import run_fast
+
+try:
+    from outreach_server.cli.serving.serving import run_fast
+except ModuleNotFoundError:  # an earlier version, in which this was no folder
+    from outreach_server.cli.serving import run_fast  # type: ignore[attr-defined, no-redef]
 
 _AT_ONCE: Final = 50
 _RECEIPTS_AT_ONCE: Final = 1000

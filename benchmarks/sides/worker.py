@@ -21,7 +21,11 @@ from benchmarks.sides.telling import tell, told
 from outreach import EngineConfig, Outreach
 from outreach.protocols import SystemClock
 from outreach.storage.opening import storage_from_url
-from outreach_server.cli.serving.serving import run_fast
+
+try:
+    from outreach_server.cli.serving.serving import run_fast
+except ModuleNotFoundError:  # an earlier version, in which this was no folder
+    from outreach_server.cli.serving import run_fast  # type: ignore[attr-defined, no-redef]
 
 
 async def work(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Credentials at rest: encrypted with a key that is not in the database (docs/operations.md#security)."""
+"""Credentials at rest: encrypted with a key that is not in the database (SECURITY.md)."""
 
 from __future__ import annotations
 

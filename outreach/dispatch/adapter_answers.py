@@ -11,7 +11,7 @@ from typing import Any, Final, get_args
 
 import attrs
 
-from outreach.models.call import MAX_TRANSCRIPT, CallOutcome
+from outreach.models.call import MAX_TRANSCRIPT, CallOutcome, is_cost
 from outreach.models.dispatch import FAILURE_CLASSES, DispatchOutcome
 from outreach.models.message import Keyword
 from outreach.models.reports import CallReport, MessageReport, Report
@@ -196,7 +196,7 @@ def _other_words(report: CallReport) -> dict[str, Any]:
     if report.message_left is not None and not isinstance(report.message_left, bool):
         changes["message_left"] = None
     cost: object = report.cost
-    if cost is not None and not (isinstance(cost, Decimal) and cost.is_finite() and cost >= 0 and report.cost_currency):
+    if cost is not None and not (isinstance(cost, Decimal) and report.cost_currency and is_cost(cost)):
         changes |= {"cost": None, "cost_currency": None}
     if not isinstance(report.do_not_call, bool):
         changes["do_not_call"] = bool(report.do_not_call)

@@ -12,6 +12,7 @@ from outreach.core.config import EngineConfig
 from outreach.dispatch.batcher import Batcher
 from outreach.dispatch.channels import CampaignChannel, Decision
 from outreach.dispatch.claims import SliceClaims
+from outreach.dispatch.forecasts import ForecastKeeper
 from outreach.dispatch.outbox import Outbox
 from outreach.dispatch.sender_rotation import SenderRotation
 from outreach.dispatch.worker import Worker
@@ -29,6 +30,7 @@ from outreach.models.work import WorkUnit
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
 from outreach.providers.pool import ProviderRequest, account_key
+from outreach.rules.holding import LocalRules
 from outreach.rules.opening import OpeningState, earliest, opening_state
 from outreach.storage.unit_of_work import Transaction
 
@@ -73,8 +75,10 @@ class CampaignRunner:
         config: EngineConfig,
         worker: Worker,
         outbox: Outbox,
+        forecasts: ForecastKeeper,
         channels: Mapping[Channel, CampaignChannel],
     ) -> None:
+        self._forecasts = forecasts
         self._storage = storage
         self._clock = clock
         self._config = config
@@ -120,6 +124,7 @@ class CampaignRunner:
                 return await self._close(moved, until, wake_signal) if moved is not None else None
             if campaign.status is not CampaignStatus.ACTIVE:
                 return await self._close(campaign, until, wake_signal)
+            self._forecasts.note(campaign, plan.provider_throttle)
             most = channel.max_wave_size(campaign)
             if campaign.counters.open == 0:
                 await self._complete(campaign)
@@ -378,10 +383,11 @@ class CampaignRunner:
     def _decide(self, plan: WavePlan, channel: CampaignChannel, most: int, now: datetime) -> Sequence[Decision]:
         """Decide about the due recipients until `most` are to be contacted."""
         decisions = list[Decision]()
+        local = LocalRules(plan.workspace)
         for recipient in plan.due:
             if not most:
                 break
-            decisions.append(channel.decide(plan, recipient, now))
+            decisions.append(channel.decide(plan, local, recipient, now))
             most -= isinstance(decisions[-1], Intent)
         return decisions
 

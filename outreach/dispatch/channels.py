@@ -15,6 +15,7 @@ from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.voice import CallRequest
 from outreach.providers.pool import ProviderPool, ResolveProvider, SendRequest
 from outreach.rules.deciding import Reach, decide_call, decide_message, spacing
+from outreach.rules.holding import LocalRules
 from outreach.rules.placeholders import values_for
 
 Decision = Intent | Ending | Advance | Postponement
@@ -42,8 +43,8 @@ class CampaignChannel(Protocol):
         """Return the campaign's carrier or voice provider."""
         ...
 
-    def decide(self, plan: WavePlan, recipient: Recipient, now: datetime) -> Decision:
-        """Decide about one due recipient, by pure rules."""
+    def decide(self, plan: WavePlan, local: LocalRules, recipient: Recipient, now: datetime) -> Decision:
+        """Decide about one due recipient, by pure rules; `local` are those of the plan's workspace."""
         ...
 
     def build_request(
@@ -81,9 +82,9 @@ class SmsChannel:
         """Return the campaign's carrier."""
         return plan.campaign.carrier or ""
 
-    def decide(self, plan: WavePlan, recipient: Recipient, now: datetime) -> Decision:
+    def decide(self, plan: WavePlan, local: LocalRules, recipient: Recipient, now: datetime) -> Decision:
         """Render a message and count its segments."""
-        decided = decide_message(plan, recipient, now)
+        decided = decide_message(plan, local, recipient, now)
         if not isinstance(decided, Reach):
             return decided
         return Intent(
@@ -145,9 +146,9 @@ class CallChannel:
         """Return the voice provider of the agent."""
         return plan.agent.provider if plan.agent is not None else ""
 
-    def decide(self, plan: WavePlan, recipient: Recipient, now: datetime) -> Decision:
+    def decide(self, plan: WavePlan, local: LocalRules, recipient: Recipient, now: datetime) -> Decision:
         """Decide about a call, with the recipient's fields and variables for the agent."""
-        decided = decide_call(plan, recipient, now)
+        decided = decide_call(plan, local, recipient, now)
         if not isinstance(decided, Reach):
             return decided
         return Intent(

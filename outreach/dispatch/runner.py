@@ -12,6 +12,7 @@ from outreach.core.config import EngineConfig
 from outreach.core.ids import IdSource
 from outreach.dispatch.campaigns import CampaignRunner
 from outreach.dispatch.channels import CallChannel, SmsChannel
+from outreach.dispatch.forecasts import Forecaster, ForecastKeeper
 from outreach.dispatch.outbox import Outbox
 from outreach.dispatch.reconciler import Reconciler
 from outreach.dispatch.singles import SinglesRunner
@@ -34,7 +35,11 @@ class Runner:
         config: EngineConfig,
         provider_pool: ProviderPool,
         worker: Worker,
+        forecast: Forecaster | None = None,
     ) -> None:
+        self._forecasts = ForecastKeeper(
+            storage=storage, clock=clock, forecast=forecast, log_throttle=worker.log_throttle
+        )
         self._outbox = Outbox(storage=storage, clock=clock, config=config, worker=worker)
         self._reconciler = Reconciler(
             storage=storage, clock=clock, config=config, provider_pool=provider_pool, worker=worker
@@ -45,6 +50,7 @@ class Runner:
             config=config,
             worker=worker,
             outbox=self._outbox,
+            forecasts=self._forecasts,
             channels={
                 "sms": SmsChannel(ids=ids, config=config, provider_pool=provider_pool),
                 "call": CallChannel(ids=ids, provider_pool=provider_pool),
@@ -64,6 +70,7 @@ class Runner:
         """Run requests until cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._reconciler.serve)
+            tasks.start_soon(self._forecasts.serve)
             await self._outbox.serve(task_status=task_status)
             tasks.cancel_scope.cancel()
 

@@ -75,6 +75,9 @@ _MAX_SWEPT_SLICES: Final = 100
 _MAX_ROWS: Final = 200
 """Rows that one housekeeping transaction changes; outcomes and reports that share one."""
 
+_MAX_CHUNKS: Final = 16
+"""Chunks of expired uploads that one housekeeping transaction deletes; a chunk is large."""
+
 _KEPT_RETRY_SECONDS: Final = 0.5
 
 _SETTLING_PAUSE_SECONDS: Final = 0.01
@@ -628,7 +631,7 @@ class Worker:
         return await self._storage.write(operation)
 
     async def sweep(self) -> None:
-        """Delete leftovers of failed loads, what has expired, idle units and old callbacks in slices; apply retention.
+        """Delete leftovers of failed loads, what has expired, idle units, old callbacks, uploads; apply retention.
 
         One worker does so for all. What goes by its age waits until the clock has not been set for an hour.
         """
@@ -637,15 +640,16 @@ class Worker:
         leftovers = await self._storage.read(lambda tx: tx.campaigns.leftovers(self._clock.now()))
         for workspace_id, campaign_id in leftovers:
             await self._delete_leftover(workspace_id, campaign_id)
-        await self._clear(lambda tx: tx.requests.sweep(self._clock.now(), limit=_MAX_ROWS))
-        await self._clear(lambda tx: logins.sweep_failures(tx, self._clock.now(), limit=_MAX_ROWS))
-        await self._clear(lambda tx: tx.work.delete_idle(limit=_MAX_ROWS))
+        await self._clear(lambda tx, limit: tx.requests.sweep(self._clock.now(), limit=limit), _MAX_ROWS)
+        await self._clear(lambda tx, limit: logins.sweep_failures(tx, self._clock.now(), limit=limit), _MAX_ROWS)
+        await self._clear(lambda tx, limit: tx.work.delete_idle(limit=limit), _MAX_ROWS)
         now = self._clock.now()
         trusted = await self._storage.read(lambda tx: clock_steps.is_trusted(tx, now))
         if trusted:
             oldest = now - timedelta(days=self._config.callback_retention_days)
-            await self._clear(lambda tx: tx.callbacks.sweep(oldest, limit=_MAX_ROWS))
-            await self._clear(lambda tx: logins.sweep(tx, now, limit=_MAX_ROWS))
+            await self._clear(lambda tx, limit: tx.callbacks.sweep(oldest, limit=limit), _MAX_ROWS)
+            await self._clear(lambda tx, limit: logins.sweep(tx, now, limit=limit), _MAX_ROWS)
+            await self._clear(lambda tx, limit: tx.uploads.sweep(now, limit=limit), _MAX_CHUNKS)
         result = await apply_retention(
             self._storage,
             self._clock,
@@ -662,10 +666,13 @@ class Worker:
                 DATABASE, problem, "Erased campaigns are still in an archive. %s", problem, action="archive_missing"
             )
 
-    async def _clear(self, delete: Operation[int]) -> None:
-        """Delete slices until nothing is left, or a sweep's share is done; `delete` returns how many rows it was."""
+    async def _clear(self, delete: Callable[[Transaction, int], int], limit: int) -> None:
+        """Delete slices until nothing is left, or a sweep's share is done.
+
+        `delete` deletes at most `limit` rows and returns how many it deleted.
+        """
         for _ in range(_MAX_SWEPT_SLICES):
-            if await self._storage.write(delete, bulk=True) < _MAX_ROWS:
+            if await self._storage.write(lambda tx: delete(tx, limit), bulk=True) < limit:
                 return
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:

@@ -40,18 +40,9 @@ class CampaignBlockers:
         Raises:
             NotFound: The workspace has no such campaign.
         """
-
-        def operation(tx: Transaction) -> Sequence[Problem]:
-            campaign = campaign_of(tx, workspace_id, campaign_id)
-            if campaign.status not in {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}:
-                return ()
-            now = self._context.now()
-            found = [_of_workspace(tx, campaign), dispatch_overview(self._context, tx, now).problem]
-            if campaign.status is CampaignStatus.ACTIVE:
-                found += [_of_provider(tx, campaign, now), _of_hours(campaign, now)]
-            return tuple(one for one in found if one is not None)
-
-        return await self._context.storage.read(operation)
+        return await self._context.storage.read(
+            lambda tx: blockers_of(self._context, tx, campaign_of(tx, workspace_id, campaign_id), self._context.now())
+        )
 
     async def next_due_times(self, workspace_id: str, campaign_id: str) -> Mapping[tuple[str, str | None], datetime]:
         """Return when the first waiting recipient is due, for each state and reason with a known time.
@@ -78,6 +69,16 @@ class CampaignBlockers:
             return first
 
         return await self._context.storage.read(operation)
+
+
+def blockers_of(context: ServiceContext, tx: Transaction, campaign: Campaign, now: datetime) -> Sequence[Problem]:
+    """Return everything that blocks an active or scheduled campaign, most urgent first; see `blockers`."""
+    if campaign.status not in {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}:
+        return ()
+    found = [_of_workspace(tx, campaign), dispatch_overview(context, tx, now).problem]
+    if campaign.status is CampaignStatus.ACTIVE:
+        found += [_of_provider(tx, campaign, now), _of_hours(campaign, now)]
+    return tuple(one for one in found if one is not None)
 
 
 def _oldest_unknown(tx: Transaction, workspace_id: str, campaign_id: str, reason: str | None) -> datetime | None:

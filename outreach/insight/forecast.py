@@ -10,6 +10,7 @@ from typing import Final
 
 import anyio.lowlevel
 import attrs
+from anyio import to_thread
 
 from outreach.errors import InvalidRequest, Problem
 from outreach.insight.preflight import SLICE, Setup, read_setup, read_slice, start_of, turn_of
@@ -19,11 +20,11 @@ from outreach.ledger.sending.pace import sender_pace
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
-from outreach.models.forecast import Forecast, ForecastAssumptions
+from outreach.models.forecast import Forecast, ForecastAssumptions, KeptForecast
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.rules.call_settlement import RETRYABLE_OUTCOMES
 from outreach.rules.contact_hours import time_zones_of_phone
-from outreach.rules.forecast import OpenCampaign, OpenContact, SenderRate, play
+from outreach.rules.forecast import Course, OpenCampaign, OpenContact, SenderRate, play
 from outreach.rules.holding import HOLDING_RULES, LocalRules
 from outreach.rules.preflight import judge, messages_of
 from outreach.rules.settlement import TRANSIENT_FAILURES
@@ -36,6 +37,9 @@ _MAX_READ: Final = 10_000
 
 _MAX_PLAYED: Final = 20_000
 """Of more contacts, each that is played through stands for several."""
+
+_MAX_INLINE: Final = 500
+"""More contacts are played through in a thread."""
 
 _MAX_OTHERS: Final = 20
 """Campaigns with whom turns at a sending number are played through."""
@@ -93,7 +97,7 @@ class CampaignForecast:
             return _ended(campaign, now, given, measured)
         target = await self._left(known.setup, known.starts_at, known.next_slot_at, now)
         others = [await self._other(workspace_id, one, now) for one in known.others]
-        course = play(target, others, known.sender, given, now)
+        course = await _played(target, others, known.sender, given, now)
         return Forecast(
             campaign_id=campaign.id,
             channel=campaign.channel,
@@ -111,6 +115,19 @@ class CampaignForecast:
             assumptions=given,
             measured=measured,
             sampled=campaign.counters.total > _MAX_READ,
+        )
+
+    async def forecasts(self, workspace_id: str, campaign_id: str) -> Sequence[KeptForecast]:
+        """Return the forecasts of a campaign as they were when it started and after each change, oldest first.
+
+        A process that dispatches makes them, soon after: when the campaign becomes active, is changed, or is throttled
+        for 5 seconds or more (at most one in 10 minutes for that). Of more than 50 the first and the latest are kept.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        return await self._context.storage.read(
+            lambda tx: tx.forecasts.of_campaign(workspace_id, campaign_of(tx, workspace_id, campaign_id).id)
         )
 
     async def _other(self, workspace_id: str, campaign: Campaign, now: datetime) -> OpenCampaign:
@@ -146,7 +163,7 @@ class CampaignForecast:
                 if one.status not in {RecipientStatus.PENDING, RecipientStatus.WAITING}:
                     in_flight += 1
                     continue
-                verdict = judge(plan, messages, one, found.restrictions.get(one.phone or ""), at)
+                verdict = judge(plan, local, messages, one, found.restrictions.get(one.phone or ""), at)
                 if verdict.outcome == "left_out" and verdict.rule != "expires_first":
                     turn = max(one.due_at or starts_at, starts_at)
                     skipped_at = turn if skipped_at is None else max(skipped_at, turn)
@@ -192,6 +209,19 @@ class CampaignForecast:
             max_attempts=of_messages if is_sms else calls.retry_max_attempts,
             retry_delay=timedelta(minutes=settings.retry_delay_minutes if is_sms else calls.retry_delay_minutes),
         )
+
+
+async def _played(
+    target: OpenCampaign,
+    others: Sequence[OpenCampaign],
+    sender: SenderRate | None,
+    assumed: ForecastAssumptions,
+    now: datetime,
+) -> Course:
+    """Play a campaign through; many contacts in a thread, because that takes a second, in which this loop sends."""
+    if sum(len(one.contacts) for one in (target, *others)) <= _MAX_INLINE:
+        return play(target, others, sender, assumed, now)
+    return await to_thread.run_sync(play, target, others, sender, assumed, now, abandon_on_cancel=True)
 
 
 def _starts(total: int) -> Sequence[int]:

@@ -22,6 +22,9 @@ from outreach.storage.unit_of_work import Transaction
 
 _BATCH: Final = 500
 
+_BATCH_OF_CALLS: Final = 100
+"""Contacts whose calls are read at once: transcripts may be long."""
+
 FORMATS: Final[tuple[ExportFormat, ...]] = ("csv", "jsonl", "xlsx")
 
 
@@ -46,8 +49,9 @@ class CampaignExports:
 
             def operation(tx: Transaction, after: int = after) -> tuple[Sequence[ExportedContact], int | None]:
                 campaign = campaign_of(tx, workspace_id, campaign_id)
-                rows = tx.recipients.page(workspace_id, campaign.id, after=after, limit=_BATCH)
-                return _exported(tx, campaign, rows, now), rows[-1].position if len(rows) == _BATCH else None
+                limit = _BATCH if campaign.channel == "sms" else _BATCH_OF_CALLS
+                rows = tx.recipients.page(workspace_id, campaign.id, after=after, limit=limit)
+                return _exported(tx, campaign, rows, now), rows[-1].position if len(rows) == limit else None
 
             batch, last = await self._context.storage.read_ledger(workspace_id, campaign_id, operation)
             for contact in batch:
@@ -93,6 +97,7 @@ def _exported(
         for position, found in dispatches.items()
     }
     tx.calls.prefetch((workspace_id, call_id) for found in call_ids.values() for call_id in found)
+    transcripts = tx.calls.transcripts(workspace_id, [one for found in call_ids.values() for one in found])
     phones = {row.phone for row in tried if row.phone is not None}
     replies: Mapping[str, Sequence[tuple[datetime, str]]] = {}
     opt_outs: Mapping[str, datetime] = {}
@@ -124,6 +129,7 @@ def _exported(
                 calls=calls,
                 replies=[ExportedReply(received_at=at, body=body) for at, body in replies.get(phone or "", ())],
                 opted_out_at=opt_outs.get(phone or ""),
+                transcripts={one.id: transcripts[one.id] for one in calls if one.id in transcripts},
             )
         )
     return exported

@@ -17,7 +17,7 @@ from outreach.ledger import provider_throttles
 from outreach.ledger.campaigns.setup import not_installed
 from outreach.ledger.common import provider_of, workspace_of
 from outreach.ledger.sending.pace import lag_of_campaign, lag_of_singles
-from outreach.models.account import StoredAccount
+from outreach.models.account import PROVIDERS, StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.database import EngineFigures
 from outreach.models.states import CampaignStatus
@@ -94,6 +94,8 @@ class StatusQuery:
         unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED + 1)
         throttles = provider_throttles.unexpired(tx, workspace_id, now, limit=MAX_LISTED + 1)
         held = tx.register.held(workspace_id, limit=MAX_LISTED + 1)
+        accounts = tx.accounts.any_workspace(workspace_id, limit=MAX_ACCOUNTS + 1)
+        silent = silent_accounts(tx, accounts, now, has_callback_url=self._context.config.public_url is not None)
         truncated = [
             name
             for name, count, most in (
@@ -102,13 +104,13 @@ class StatusQuery:
                 ("unknown", sum(each.count for each in unknown), MAX_COUNTED),
                 ("throttles", len(throttles), MAX_LISTED),
                 ("held", len(held), MAX_LISTED),
+                ("silent", len(silent), MAX_LISTED),
             )
             if count > most
         ]
         if "unknown" in truncated:
             unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED)
         running = [_running(tx, campaign, now) for campaign in _listed(active)]
-        accounts = tx.accounts.any_workspace(workspace_id, limit=MAX_ACCOUNTS + 1)
         lags = [lag_of_singles(tx, workspace_id, now), *(campaign.lag_seconds for campaign in running)]
         status = EngineStatus(
             at=now,
@@ -125,7 +127,7 @@ class StatusQuery:
                 for throttle in _listed(throttles)
             ],
             held=_listed(held),
-            silent=_listed(silent_accounts(tx, accounts, now)),
+            silent=_listed(silent),
             truncated=truncated,
             adapter_problems=self._context.adapters.problems,
         )
@@ -172,16 +174,25 @@ def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -
     )
 
 
-def silent_accounts(tx: Transaction, accounts: Sequence[StoredAccount], now: datetime) -> Sequence[SilentAccount]:
+def silent_accounts(
+    tx: Transaction, accounts: Sequence[StoredAccount], now: datetime, *, has_callback_url: bool
+) -> Sequence[SilentAccount]:
     """Return which of some accounts get no receipts for longer than usual, in one query."""
-    asked = [
-        (account, last, time)
+    periods = [
+        (account, period)
         for account in accounts
-        if (last := account.last_report_at) is not None
-        and (time := receipts.time_without_receipts(last, now)) is not None
+        if (
+            period := receipts.time_without_receipts(
+                account.last_report_at,
+                now,
+                connected_at=account.created_at,
+                always_reports=has_callback_url and account.provider in PROVIDERS,
+            )
+        )
+        is not None
     ]
-    accepted = tx.accounts.count_accepted(
-        ((account.workspace_id, account.provider, *time) for account, _, time in asked),
+    accepted = tx.accounts.count_without_receipt(
+        ((account.workspace_id, account.provider, *period) for account, period in periods),
         campaigns=MAX_CAMPAIGNS,
         limit=receipts.MOST_COUNTED,
     )
@@ -190,10 +201,10 @@ def silent_accounts(tx: Transaction, accounts: Sequence[StoredAccount], now: dat
             id=account.id,
             workspace_id=account.workspace_id,
             provider=account.provider,
-            last_report_at=last,
+            last_report_at=account.last_report_at,
             accepted=min(count, receipts.MOST_COUNTED),
         )
-        for account, last, _ in asked
+        for account, _ in periods
         if receipts.is_silent(count := accepted.get((account.workspace_id, account.provider), 0))
     ]
 
@@ -274,7 +285,12 @@ class FiguresQuery:
         now = self._context.now()
         until = tx.trail.last_number()
         throttles = provider_throttles.unexpired(tx, None, now, limit=MAX_COUNTED)
-        silent = silent_accounts(tx, tx.accounts.any_workspace(None, limit=MAX_ACCOUNTS), now)
+        silent = silent_accounts(
+            tx,
+            tx.accounts.any_workspace(None, limit=MAX_ACCOUNTS),
+            now,
+            has_callback_url=self._context.config.public_url is not None,
+        )
         return EngineFigures(
             at=now,
             dispatching=dispatch_overview(self._context, tx, now),

@@ -28,12 +28,13 @@ from outreach.models.base import (
     SmsMode,
     Unset,
 )
-from outreach.models.call import Call, CallOutcome, CallVerdict, NewCall, NewCallOutcome
+from outreach.models.call import Call, CallOutcome, CallOutcomeFilter, CallVerdict, NewCall, NewCallOutcome
 from outreach.models.campaign import (
     AgentSnapshot,
     CallerIdAllocation,
     Campaign,
     CampaignCreated,
+    CampaignFilters,
     CampaignUpdate,
     Counters,
     FollowUpCreated,
@@ -64,9 +65,12 @@ from outreach.models.forecast import (
     ForecastAssumptions,
     ForecastHour,
     ForecastPhase,
+    ForecastReason,
+    KeptForecast,
 )
 from outreach.models.history import HistoryItem, HistoryKind
 from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
+from outreach.models.live import CampaignNow, CampaignProgress, ProgressPoint
 from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, NewTestMessage, ReplyPurpose
 from outreach.models.preflight import (
     CharacterReplacement,
@@ -84,8 +88,8 @@ from outreach.models.preflight import (
     SegmentShare,
     TextWarning,
 )
-from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable
-from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount
+from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable, ProviderCost
+from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount, RecipientSkip
 from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.resources import *  # noqa: F403 - its `__all__` says what is public there
 from outreach.models.settings import (
@@ -130,6 +134,7 @@ from outreach.models.unsubscribe import (
     UnsubscribeScope,
     UnsubscribeUndo,
 )
+from outreach.models.upload import MAX_CHUNK_BYTES, MAX_UPLOAD_BYTES, NewUpload, Upload
 from outreach.models.user import (
     ROLES,
     CreatedInvitation,
@@ -165,6 +170,8 @@ __all__ = [
     "CARRIERS",
     "DAYS",
     "DEFAULT_SCOPES",
+    "MAX_CHUNK_BYTES",
+    "MAX_UPLOAD_BYTES",
     "PROVIDERS",
     "ROLES",
     "UNSET",
@@ -182,6 +189,7 @@ __all__ = [
     "Call",
     "CallFigures",
     "CallOutcome",
+    "CallOutcomeFilter",
     "CallSettings",
     "CallSettingsUpdate",
     "CallStatus",
@@ -193,8 +201,11 @@ __all__ = [
     "Campaign",
     "CampaignAction",
     "CampaignCreated",
+    "CampaignFilters",
     "CampaignGroup",
+    "CampaignNow",
     "CampaignOverlap",
+    "CampaignProgress",
     "CampaignReport",
     "CampaignStatus",
     "CampaignUpdate",
@@ -237,6 +248,7 @@ __all__ = [
     "ForecastAssumptions",
     "ForecastHour",
     "ForecastPhase",
+    "ForecastReason",
     "HeldBack",
     "HeldBackRule",
     "HistoryItem",
@@ -246,6 +258,7 @@ __all__ = [
     "InboundMessage",
     "Invitation",
     "InvitationKind",
+    "KeptForecast",
     "Keyword",
     "LeaveOut",
     "LeftOut",
@@ -266,6 +279,7 @@ __all__ = [
     "NewSmsCampaign",
     "NewTestMessage",
     "NewUnsubscribes",
+    "NewUpload",
     "NewUser",
     "NewWorkspace",
     "OperatorDecision",
@@ -278,7 +292,9 @@ __all__ = [
     "Price",
     "PriceKind",
     "PriceTable",
+    "ProgressPoint",
     "Provider",
+    "ProviderCost",
     "ProviderFailure",
     "ProviderKind",
     "PurgeResult",
@@ -286,6 +302,7 @@ __all__ = [
     "Recipient",
     "RecipientCount",
     "RecipientOutcome",
+    "RecipientSkip",
     "RecipientStatus",
     "RekeyResult",
     "RenderedMessage",
@@ -323,6 +340,7 @@ __all__ = [
     "UnsubscribeImport",
     "UnsubscribeScope",
     "UnsubscribeUndo",
+    "Upload",
     "User",
     "UserUpdate",
     "Visit",

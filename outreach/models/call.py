@@ -16,11 +16,22 @@ from outreach.models.states import ENDED_CALL_STATUSES, CallStatus
 CallOutcome = Literal["positive", "negative", "callback", "voicemail", "busy", "no_answer", "declined", "failed"]
 """`callback`: somebody answered, and asks to be called again."""
 
+CallOutcomeFilter = Literal[CallOutcome, "unknown"]
+"""What lists of calls are filtered by; `unknown` stands for no outcome."""
+
 CallVerdict = Literal["positive", "negative", "callback", "voicemail"]
 """What may be found in an answered call after its end."""
 
 MAX_TRANSCRIPT: Final = 100_000
 """Code points of a stored transcript; the rest of a longer one is cut off."""
+
+
+_TOO_MUCH: Final = 1_000_000
+
+
+def is_cost(amount: Decimal) -> bool:
+    """Return whether an amount can be what a provider charges for a call; a millionth is the smallest part stored."""
+    return amount.is_finite() and 0 <= amount < _TOO_MUCH
 
 
 @attrs.frozen(kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, TypedDict, get_args
 
 import attrs
 
@@ -205,6 +205,22 @@ class Campaign:
         if not self.is_terminal and expiry is not None and now >= expiry:
             return CampaignStatus.EXPIRED
         return self.status
+
+
+class CampaignFilters(TypedDict, total=False):
+    """Which campaigns a list has: those for which all filters hold; None is no filter.
+
+    Attributes:
+        channel: Only campaigns of this channel.
+        status: Only campaigns with this raw status.
+        search: Part of the name, case-insensitive; an empty one is no filter.
+        archived: True returns only archived campaigns, False leaves them out.
+    """
+
+    channel: Channel | None
+    status: CampaignStatus | None
+    search: str | None
+    archived: bool | None
 
 
 @attrs.frozen(kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Literal
 
 import attrs
@@ -11,7 +12,7 @@ import attrs
 from outreach.models.base import Channel
 from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch
-from outreach.models.prices import Cost
+from outreach.models.prices import Cost, ProviderCost
 from outreach.models.recipient import Recipient
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CampaignStatus, RecipientStatus
@@ -87,6 +88,8 @@ class CallFigures:
         outcomes: Calls by outcome; `unknown` for ended ones without an outcome.
         milliseconds: The time between answer and end, in whole milliseconds of each call, over all ended calls.
         begun_minutes: The minutes that each of these calls has begun, which prices are for.
+        provider_costs: What the providers charge, by currency; empty where they do not tell. `CampaignReport.cost` is
+            by the workspace's own prices.
     """
 
     calls: int = 0
@@ -95,6 +98,7 @@ class CallFigures:
     outcomes: Mapping[str, int] = attrs.field(factory=dict)
     milliseconds: int = 0
     begun_minutes: int | None = None
+    provider_costs: Sequence[ProviderCost] = ()
 
     @property
     def seconds(self) -> int:
@@ -197,6 +201,7 @@ class ExportedContact:
         failure: What the provider said of the last request, if it failed; else None.
         dispatches: Its requests, oldest first.
         calls: Its call records, oldest first; empty in an SMS campaign.
+        transcripts: What was said in them, by their ids, as far as it is known.
         replies: What it wrote, oldest first; a message belongs to the campaign that sent the last request before it.
         opted_out_at: When it opted out after a request of this campaign; None if it did not.
     """
@@ -208,6 +213,16 @@ class ExportedContact:
     calls: Sequence[Call]
     replies: Sequence[ExportedReply]
     opted_out_at: datetime | None
+    transcripts: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def cost(self) -> tuple[Decimal, str] | None:
+        """What the providers charge for its calls, and the currency; None if they do not tell or have several."""
+        currencies = {one.cost_currency for one in self.calls if one.cost is not None}
+        currency = currencies.pop() if len(currencies) == 1 else None
+        if currency is None:
+            return None
+        return sum((one.cost for one in self.calls if one.cost is not None), Decimal()), currency
 
     @property
     def texts(self) -> Sequence[str]:

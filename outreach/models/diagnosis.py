@@ -134,8 +134,8 @@ EngineCode = Literal[
     public_url_local (warning): the public address leads to a loopback or private address
     public_url_missing (warning): live accounts are connected, and there is no address to call back
     public_url_unresolvable (warning): the name of the public address cannot be resolved here
-    receipts_missing (warning): an account's messages are accepted, and for an hour or more no receipt has come, though
-        receipts came before: 20 messages or more of the last day
+    receipts_missing (warning): an account's messages are accepted, and for an hour or more no receipt has come: 20
+        messages or more of the last day
     rekey_unfinished (info): accounts are encrypted with an older key than the first: changing the key is not done
     requests_overdue (warning): requests with an unknown outcome are past their deadline
         (`reconcile_deadline_seconds`)

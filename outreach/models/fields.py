@@ -243,14 +243,14 @@ def _named(kind: type[Any]) -> str:
 
 
 class Option(NamedTuple):
-    """How the command line sets a field of a resource.
+    """How the command line sets a field.
 
     Attributes:
         meaning: Its help.
         cleared: The help of the option that clears the field, such as `--no-trunk`; empty if none does.
         word: The name of the option, without dashes; empty for the field's.
         metavar: What stands for the value in the help; None for its type.
-        names: What the value names, `carrier` or the noun of a resource; empty for any text.
+        names: What the value names, `carrier`, `region` or the noun of a resource; empty for any text.
     """
 
     meaning: str
@@ -296,6 +296,16 @@ class Field(NamedTuple):
     unsettable: bool
     option: Option | None = None
 
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is true or false."""
+        return self.rule is boolean
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The words that it may hold; none if it may hold others."""
+        return self.rule.words if isinstance(self.rule, OneOf) else ()
+
     def check(self, value: Any) -> Any:
         """Return the value in the form that the models hold; raise `Refused`."""
         if (value is None and self.optional) or (value is UNSET and self.unsettable):
@@ -321,20 +331,22 @@ def fields_of(model: type[Any]) -> Mapping[str, Field]:
 
 def _read_fields(model: type[Any]) -> dict[str, Field]:
     hints = get_type_hints(model)
+    # A `TypedDict` has types alone.
+    declared = attrs.fields_dict(model) if attrs.has(model) else dict.fromkeys(hints)
     found: dict[str, Field] = {}
-    for field in attrs.fields(model):
-        kind = hints[field.name]
+    for name, field in declared.items():
+        kind, metadata = hints[name], {} if field is None else field.metadata
         # A literal's union with None is of the older kind.
         united = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
-        inherited = _inherited(model, field.name)
-        rule = field.metadata.get(_RULE) or (inherited and inherited.rule)
+        inherited = _inherited(model, name)
+        rule = metadata.get(_RULE) or (inherited and inherited.rule)
         if rule is None:
             kinds = [one for one in united if one not in {Unset, NoneType}]
             rule = _derived(kinds[0]) if len(kinds) == 1 else None
         if rule is None:
-            raise TypeError(f"{model.__name__}.{field.name} needs a rule: {kind} tells none.")
-        option = field.metadata.get(_OPTION) or (inherited and inherited.option)
-        found[field.name] = Field(rule, NoneType in united, Unset in united, option)
+            raise TypeError(f"{model.__name__}.{name} needs a rule: {kind} tells none.")
+        option = metadata.get(_OPTION) or (inherited and inherited.option)
+        found[name] = Field(rule, NoneType in united, Unset in united, option)
     return found
 
 

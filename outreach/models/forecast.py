@@ -102,3 +102,36 @@ class Forecast:
     assumptions: ForecastAssumptions
     measured: tuple[str, ...]
     sampled: bool
+
+
+ForecastReason = Literal["start", "change", "throttle"]
+"""Why a forecast was made and kept: the campaign became active for the first time, was resumed or changed, or its
+provider throttles."""
+
+
+@attrs.frozen(kw_only=True)
+class KeptForecast:
+    """A forecast as it was when the campaign started, or after a change, in at most 720 steps of time.
+
+    Attributes:
+        at: When it was worked out.
+        reason: Why.
+        revision: The campaign's revision that it is about.
+        starts_at, ends_at, contacts, requests, unreached, held, expires: As of `Forecast`.
+        step_hours: How many hours each of `hours` stands for: 1, or more in a long course.
+        hours: The curve, without a gap; each with what binds for most of it.
+    """
+
+    campaign_id: str
+    at: datetime
+    reason: ForecastReason
+    revision: int
+    starts_at: datetime | None
+    ends_at: datetime | None
+    contacts: int
+    requests: int
+    unreached: int
+    held: int
+    expires: bool
+    step_hours: int
+    hours: Sequence[ForecastHour]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import attrs
 
@@ -79,7 +79,7 @@ class Intent:
         body: The rendered text; None for a call.
         call_id: Id of the call record; None for a message.
         variables: Template variables of a call.
-        closing: What holds the contact back at the end of its local hours; None for no end.
+        closing: The end of the contact's local hours; None for no end.
     """
 
     dispatch_id: str
@@ -91,12 +91,12 @@ class Intent:
     segments: int | None = None
     call_id: str | None = None
     variables: Mapping[str, str] = attrs.field(factory=dict)
-    closing: Postponement | None = None
+    closing: Closing | None = None
 
     @property
     def latest(self) -> datetime | None:
         """The request starts no later; None for no bound."""
-        return None if self.closing is None else self.closing.due_at
+        return None if self.closing is None else self.closing.at
 
 
 @attrs.frozen(kw_only=True)
@@ -130,6 +130,21 @@ class Postponement:
     due_at: datetime
     reason: str
     rule: TrailRule
+
+
+class Closing(NamedTuple):
+    """The end of a contact's local hours, with the reason and rule that hold it back from then on.
+
+    A tuple, because most contacts of a wave share one.
+    """
+
+    at: datetime
+    reason: str
+    rule: TrailRule
+
+    def hold(self, recipient: Recipient) -> Postponement:
+        """Return the postponement of a recipient whose slot would come too late."""
+        return Postponement(recipient=recipient, due_at=self.at, reason=self.reason, rule=self.rule)
 
 
 @attrs.frozen(kw_only=True)

@@ -88,8 +88,31 @@ class Cost:
     @property
     def amount_text(self) -> str:
         """The amount for people, rounded to the decimals of its currency, with its digits in groups: `1,234.50`."""
-        places = _PLACES.get(self.currency, _USUAL_PLACES)
-        smallest = Decimal(1).scaleb(-places)
-        if 0 < self.amount < smallest / 2:
-            return f"less than {smallest:f}"
-        return f"{self.amount.quantize(smallest, ROUND_HALF_UP):,f}"
+        return _for_people(self.amount, self.currency)
+
+
+@attrs.frozen(kw_only=True)
+class ProviderCost:
+    """What the providers charge for calls in one currency, as far as they tell.
+
+    Attributes:
+        currency: ISO 4217.
+        calls: The calls of which `amount` is the sum.
+    """
+
+    currency: str
+    amount: Decimal
+    calls: int
+
+    @property
+    def amount_text(self) -> str:
+        """The amount for people, as that of `Cost`."""
+        return _for_people(self.amount, self.currency)
+
+
+def _for_people(amount: Decimal, currency: str) -> str:
+    places = _PLACES.get(currency, _USUAL_PLACES)
+    smallest = Decimal(1).scaleb(-places)
+    if 0 < amount < smallest / 2:
+        return f"less than {smallest:f}"
+    return f"{amount.quantize(smallest, ROUND_HALF_UP):,f}"

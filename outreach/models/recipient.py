@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 
-from outreach.models.fields import Text, ruled, sized
+from outreach.models.fields import Checked, Text, ruled, sized
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
 
 MAX_EXTERNAL_ID: Final = 255
@@ -32,6 +32,17 @@ class NewRecipient:
     company: str | None = None
     custom_variables: Mapping[str, Any] = attrs.field(factory=dict)
     external_id: str | None = sized(1, MAX_EXTERNAL_ID, default=None)
+
+
+@attrs.frozen(kw_only=True)
+class RecipientSkip(Checked):
+    """Why a person leaves a contact out of a campaign.
+
+    Attributes:
+        reason: In the person's words; kept in the audit trail.
+    """
+
+    reason: str | None = sized(1, 200, default=None)
 
 
 class PreparedRecipient(NamedTuple):

@@ -184,15 +184,14 @@ class SilentAccount:
 
     Attributes:
         id: The account's id.
-        last_report_at: When it last got one, to some minutes.
-        accepted: How many messages had no receipt an hour after they were sent, of the last day; a thousand may be
-            more.
+        last_report_at: When it last got one, to some minutes; None if it never did.
+        accepted: How many messages of the last day have had no receipt for an hour or more; a thousand may be more.
     """
 
     id: str
     workspace_id: str
     provider: str
-    last_report_at: datetime
+    last_report_at: datetime | None
     accepted: int
 
 
@@ -237,7 +236,7 @@ class EngineStatus:
         silent: Accounts that get no receipts for longer than usual, though their messages are accepted;
             `engine.accounts.check_callback` finds out whether the callback URL leads here.
         disk: The disk of the database; None if it is not a file.
-        truncated: Which of `running`, `paused`, `unknown`, `throttles`, `held` and `accounts` are incomplete.
+        truncated: Which of `running`, `paused`, `unknown`, `throttles`, `held`, `accounts` and `silent` are incomplete.
         adapter_problems: Adapters of installed packages that cannot be used in this process.
         findings: What needs a person, most urgent first, with these codes: `no_dispatcher`, `behind`, `disk_low`,
             `adapter_not_usable`, `account_not_usable`, `receipts_missing`, `campaign_paused`, `requests_unknown`,

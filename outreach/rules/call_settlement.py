@@ -32,6 +32,14 @@ RETRYABLE_OUTCOMES: Final = frozenset({"busy", "no_answer", "declined", "voicema
 PROVISIONAL_OUTCOMES: Final = frozenset({None, "positive", "negative", "callback"})
 """Outcomes of an answered call from which nothing follows but a result: a later verdict may change them."""
 
+_ENDED_BY_VERDICT: Final = frozenset(
+    {
+        *(RecipientStatus.WAITING, RecipientStatus.COMPLETED, RecipientStatus.FAILED),
+        *(RecipientStatus.CANCELED, RecipientStatus.EXPIRED),
+    }
+)
+"""Where a recipient may stand after a machine has answered, but for one who has opted out or was erased since."""
+
 SECOND_LEG_DEADLINE: Final = timedelta(seconds=10)
 """A double dial's second call starts within this time after the first one, or is dropped."""
 
@@ -136,6 +144,15 @@ def apply_late_analysis(recipient: Recipient, outcome: CallOutcome | None) -> Re
         return recipient
     positive = outcome == "positive"
     return attrs.evolve(recipient, successful=positive, reason=None if positive else outcome)
+
+
+def end_by_verdict(recipient: Recipient, outcome: CallOutcome, now: datetime) -> Recipient:
+    """Return a recipient whose call a person answered, not a machine as reported: no retry is due any more."""
+    if recipient.status not in _ENDED_BY_VERDICT:
+        return recipient
+    ended_at = now if recipient.ended_at is None else recipient.ended_at
+    done = attrs.evolve(recipient, status=RecipientStatus.COMPLETED, reason=None, due_at=None, ended_at=ended_at)
+    return apply_late_analysis(done, outcome)
 
 
 def second_leg_deadline(recipient: Recipient) -> datetime | None:

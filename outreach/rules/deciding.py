@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 import attrs
 
 from outreach.models.campaign import CallerIdAllocation, Campaign
-from outreach.models.plans import Advance, Ending, Postponement, WavePlan
+from outreach.models.plans import Advance, Closing, Ending, Postponement, WavePlan
 from outreach.models.recipient import PreparedRecipient, Recipient
 from outreach.models.resources import FlowStep
 from outreach.models.settings import SmsSettings
@@ -22,7 +22,7 @@ from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.rules.call_settlement import second_leg_is_late
 from outreach.rules.flows import current_send_step
-from outreach.rules.holding import UNCLEAR_REPLY, Open, check_holding_rules
+from outreach.rules.holding import UNCLEAR_REPLY, LocalRules, check_holding_rules
 from outreach.rules.placeholders import template_of
 from outreach.rules.rendering import compose, values_of
 from outreach.rules.segments import Encoding, count_segments, plain_form
@@ -45,12 +45,12 @@ class Reach:
     """A contact that may be reached now.
 
     Attributes:
-        closing: What holds the contact back at the end of its local hours; None for no end.
+        closing: The end of the contact's local hours; None for no end.
         body: The rendered text; None for a call.
         segments: Its SMS segments; None for a call.
     """
 
-    closing: Postponement | None
+    closing: Closing | None
     body: str | None = None
     segments: int | None = None
 
@@ -68,7 +68,9 @@ class RenderedText(NamedTuple):
     written: str
 
 
-def decide_message(plan: WavePlan, recipient: Recipient, now: datetime) -> Reach | Ending | Postponement | Advance:
+def decide_message(
+    plan: WavePlan, local: LocalRules, recipient: Recipient, now: datetime
+) -> Reach | Ending | Postponement | Advance:
     """Decide about a message to a due recipient."""
     template = plan.campaign.body
     if plan.steps is not None:
@@ -76,33 +78,37 @@ def decide_message(plan: WavePlan, recipient: Recipient, now: datetime) -> Reach
         if step is None:
             return Advance(recipient=recipient, kind="next_step")
         template = step.body
-    window = _check_reachable(plan, recipient, now)
-    if not isinstance(window, Open):
-        return window
+    closing = _check_reachable(plan, local, recipient, now)
+    if isinstance(closing, Postponement | Ending):
+        return closing
     text = render_message(template_of(plan.campaign, template), recipient, plan.campaign, plan.settings)
     if isinstance(text, Ending):
         return text
-    return Reach(closing=window.closing, body=text.body, segments=text.segments)
+    return Reach(closing=closing, body=text.body, segments=text.segments)
 
 
-def decide_call(plan: WavePlan, recipient: Recipient, now: datetime) -> Reach | Ending | Postponement | Advance:
+def decide_call(
+    plan: WavePlan, local: LocalRules, recipient: Recipient, now: datetime
+) -> Reach | Ending | Postponement | Advance:
     """Decide about a call to a due recipient."""
     if second_leg_is_late(recipient, now):
         return Advance(recipient=recipient, kind="drop_second_leg")
-    window = _check_reachable(plan, recipient, now)
-    if isinstance(window, Postponement) and recipient.leg == 2:
+    closing = _check_reachable(plan, local, recipient, now)
+    if isinstance(closing, Postponement) and recipient.leg == 2:
         # The second call of a double dial is made at once or not at all.
         return Advance(recipient=recipient, kind="drop_second_leg")
-    if not isinstance(window, Open):
-        return window
+    if isinstance(closing, Postponement | Ending):
+        return closing
     if plan.agent is None:
         return Ending(
             recipient=recipient, status=RecipientStatus.FAILED, reason="agent_unavailable", rule=TrailRule.AGENT
         )
-    return Reach(closing=window.closing)
+    return Reach(closing=closing)
 
 
-def _check_reachable(plan: WavePlan, recipient: Recipient, now: datetime) -> Postponement | Ending | Open:
+def _check_reachable(
+    plan: WavePlan, local: LocalRules, recipient: Recipient, now: datetime
+) -> Postponement | Ending | Closing | None:
     if recipient.phone is None:
         return Ending(
             recipient=recipient,
@@ -110,7 +116,7 @@ def _check_reachable(plan: WavePlan, recipient: Recipient, now: datetime) -> Pos
             reason="invalid_number",
             rule=TrailRule.INVALID_NUMBER,
         )
-    return check_holding_rules(plan, recipient, recipient.phone, now)
+    return check_holding_rules(plan, local, recipient, recipient.phone, now)
 
 
 def render_message(

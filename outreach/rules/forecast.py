@@ -37,6 +37,11 @@ _RULE_OF_REASON: Final[dict[str, BindingRule]] = {
 }
 
 
+def rule_of_wait(reason: str) -> BindingRule:
+    """Return what a contact waits for, by the reason of its wait."""
+    return _RULE_OF_REASON.get(reason, "retry")
+
+
 class OpenContact(NamedTuple):
     """A contact that is left, or several alike.
 
@@ -224,7 +229,7 @@ class _Stream:
         self._queue: list[tuple[float, int, _Waiting]] = []
         self._turn: list[_Waiting] = []
         for one in left.contacts:
-            rule = _RULE_OF_REASON.get(one.reason or "", "retry")
+            rule = rule_of_wait(one.reason or "")
             waiting = _Waiting(one.zones, one.step, one.attempts, rule, reached=one.attempts > 0 or one.step > 0)
             if one.due_at is None:
                 self._turn.append(waiting)

@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import attrs
 
-from outreach.models.plans import Ending, Postponement, WavePlan
+from outreach.models.plans import Closing, Ending, Postponement, WavePlan
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import HeldBackRule, TrailRule
@@ -96,18 +97,8 @@ _LOCAL: Final = tuple((rule, rule.local_hours) for rule in HOLDING_RULES.values(
 _SETTINGS: Final = tuple(rule.name for rule in HOLDING_RULES.values() if rule.released_by == "setting")
 
 
-class Open(NamedTuple):
-    """A contact that no rule holds back now.
-
-    Attributes:
-        closing: What holds it back at the end of its local hours; None if they do not end.
-    """
-
-    closing: Postponement | None
-
-
 class LocalRules:
-    """The rules by the contact's own time that a workspace has set."""
+    """The rules by the contact's own time that a workspace has set: the same for all contacts of a plan."""
 
     def __init__(self, workspace: Workspace) -> None:
         found = ((rule, local_hours(workspace)) for rule, local_hours in _LOCAL)
@@ -120,27 +111,35 @@ class LocalRules:
         closed = (rule for rule, hours in self._rules if next_common_open(zones, (hours,), now) != now)
         return next(closed, first)
 
-    def closing(self, zones: tuple[str, ...], now: datetime) -> tuple[datetime, HoldingRule] | None:
+    def closing(self, zones: tuple[str, ...], now: datetime) -> Closing | None:
         """Return when the first of the zones closes, from an open time on, and by which rule; None for never."""
-        ends = ((earliest_closing(zones, (hours,), now), rule) for rule, hours in self._rules)
-        return min(((at, rule) for at, rule in ends if at is not None), key=lambda one: one[0], default=None)
+        return _first_closing(self._rules, zones, now)
+
+
+# The recipients of one wave share the time and a few sets of zones.
+@functools.lru_cache(maxsize=4096)
+def _first_closing(
+    rules: tuple[tuple[HoldingRule, LocalHours], ...], zones: tuple[str, ...], now: datetime
+) -> Closing | None:
+    ends = ((earliest_closing(zones, (hours,), now), rule) for rule, hours in rules)
+    closings = (Closing(at, rule.name, rule.trail_rule) for at, rule in ends if at is not None)
+    return min(closings, key=lambda one: one.at, default=None)
 
 
 def check_holding_rules(
-    plan: WavePlan, recipient: Recipient, phone: str, now: datetime
-) -> Postponement | Ending | Open:
+    plan: WavePlan, local: LocalRules, recipient: Recipient, phone: str, now: datetime
+) -> Postponement | Ending | Closing | None:
     """Return what the workspace's settings decide about contacting a recipient now.
 
     Returns:
         `Postponement` until the cap allows a request, or the local hours and the campaign are open; `Ending` if the
-        number's zones are unknown or have no hours in common.
+        number's zones are unknown or have no hours in common; otherwise the end of its local hours, None for no end.
     """
     capped = plan.capped_until.get(recipient.position)
     if capped is not None and capped > now:
         return FREQUENCY_CAP.hold(recipient, capped)
-    local = LocalRules(plan.workspace)
     if not local.hours:
-        return Open(None)
+        return None
     zones = time_zones_of_phone(phone)
     opening = next_contact(plan.campaign, zones, local.hours, now)
     if opening is None:
@@ -148,8 +147,7 @@ def check_holding_rules(
         return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="timezone_unknown", rule=rule)
     if opening > now:
         return local.holding(zones, now).hold(recipient, opening)
-    closing = local.closing(zones, now)
-    return Open(None if closing is None else closing[1].hold(recipient, closing[0]))
+    return local.closing(zones, now)
 
 
 def contact_rules_key(workspace: Workspace) -> str:

@@ -176,17 +176,6 @@ def is_dialable(to: str) -> bool:
     return DIALABLE.fullmatch(to) is not None
 
 
-def mask_phone(phone: str) -> str:
-    """Return a number for logs, `+*********02`: its length and last two digits; too short ones are masked whole."""
-    shown = phone[:_MAX_INPUT_LENGTH].strip()
-    plus = "+" if shown.startswith("+") else ""
-    rest = shown[len(plus) :]
-    tail = rest[-2:]
-    if len(rest) < len("123456") or not (tail.isascii() and tail.isdigit()):
-        tail = ""
-    return plus + "*" * (len(rest) - len(tail)) + tail
-
-
 def _read_digits(text: str, region: str | None) -> NumberReading:
     number = _clean(text)
     if number is None:

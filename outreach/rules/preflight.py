@@ -92,6 +92,7 @@ def messages_of(plan: WavePlan) -> Sequence[tuple[int, str]]:
 
 def judge(
     plan: WavePlan,
+    local: LocalRules,
     messages: Sequence[tuple[int, str]],
     recipient: Recipient,
     restriction: Restriction | None,
@@ -101,13 +102,14 @@ def judge(
 
     Args:
         plan: The campaign with its rules, and `capped_until` of this contact.
+        local: The rules by the contact's own time of its workspace.
         messages: Its messages (`messages_of`).
         recipient: The contact.
         restriction: What the register says of its number.
         at: A time at which the campaign is open.
     """
     if recipient.status is not RecipientStatus.PENDING and recipient.status is not RecipientStatus.WAITING:
-        return _of_ended(plan, recipient, at)
+        return _of_ended(local, recipient, at)
     if recipient.phone is None:
         return Verdict("left_out", rule="invalid_number")
     expiry = plan.campaign.scheduled_expires_at
@@ -119,12 +121,12 @@ def judge(
         return Verdict("left_out", rule="opted_out")
     moment = at
     waits: Postponement | None = None
-    decided = check_holding_rules(plan, recipient, recipient.phone, moment)
+    decided = check_holding_rules(plan, local, recipient, recipient.phone, moment)
     if isinstance(decided, Postponement) and HOLDING_RULES[decided.reason].local_hours is None:
         waits = decided
         # After such a wait the local hours are checked, while the campaign is open.
         moment = opening_state(plan.campaign, decided.due_at).reopens_at
-        decided = check_holding_rules(plan, recipient, recipient.phone, moment)
+        decided = check_holding_rules(plan, local, recipient, recipient.phone, moment)
     if isinstance(decided, Postponement):
         waits = waits or decided
         moment = decided.due_at
@@ -132,7 +134,7 @@ def judge(
     if waits is not None and isinstance(registered, Ending):
         return Verdict("left_out", rule="opted_out")
     if isinstance(decided, Ending):
-        return _unreachable(plan, recipient.phone, moment)
+        return _unreachable(local, recipient.phone, moment)
     if expiry is not None and moment >= expiry:
         return Verdict("left_out", rule="expires_first")
     texts: list[RenderedText] = []
@@ -154,11 +156,11 @@ def judge(
     return Verdict("contacted", texts=texts, ends_early=ends_early)
 
 
-def _of_ended(plan: WavePlan, recipient: Recipient, at: datetime) -> Verdict:
+def _of_ended(local: LocalRules, recipient: Recipient, at: datetime) -> Verdict:
     """Return the verdict of a contact that is not open: left out by a rule, or ended in another way."""
     if not recipient.dispatched and recipient.status in {RecipientStatus.SKIPPED, RecipientStatus.FAILED}:
         if recipient.reason == "timezone_unknown" and recipient.phone is not None:
-            return _unreachable(plan, recipient.phone, at)
+            return _unreachable(local, recipient.phone, at)
         rule = _ENDED_BY.get(recipient.reason or "")
         if rule is not None:
             return Verdict("left_out", rule=rule)
@@ -167,9 +169,9 @@ def _of_ended(plan: WavePlan, recipient: Recipient, at: datetime) -> Verdict:
     return Verdict("ended", rule=recipient.status.value)
 
 
-def _unreachable(plan: WavePlan, phone: str, at: datetime) -> Verdict:
+def _unreachable(local: LocalRules, phone: str, at: datetime) -> Verdict:
     zones = time_zones_of_phone(phone)
-    why = unreachable_reason(zones, LocalRules(plan.workspace).hours, at)
+    why = unreachable_reason(zones, local.hours, at)
     return Verdict("left_out", rule=why, detail=", ".join(zones) or None)
 
 
@@ -267,6 +269,7 @@ class PreflightTally:
 
     def __init__(self, plan: WavePlan, at: datetime, *, by_country: bool, asked: frozenset[str]) -> None:
         self._plan = plan
+        self._local = LocalRules(plan.workspace)
         self._messages = messages_of(plan)
         self._placeholders = PlaceholderTally((template for _, template in self._messages), expected_names(plan.agent))
         self._at = at
@@ -301,7 +304,8 @@ class PreflightTally:
         """
         plan = attrs.evolve(self._plan, capped_until=capped_until)
         for recipient in recipients:
-            verdict = judge(plan, self._messages, recipient, restrictions.get(recipient.phone or ""), self._at)
+            restriction = restrictions.get(recipient.phone or "")
+            verdict = judge(plan, self._local, self._messages, recipient, restriction, self._at)
             self._count(recipient, verdict)
 
     def leave_out(self, recipient: Recipient, rule: LeftOutRule) -> None:

@@ -15,15 +15,6 @@ from outreach.rules.rendering import compose, render
 from outreach.rules.segments import count_segments, plain_form
 
 
-def is_ready(campaign: Campaign, agent: Agent | None) -> bool:
-    """Return whether a campaign's setup is complete.
-
-    SMS: a text or a flow, a sending number and a carrier (docs/interface.md#3). Calls: an active agent that may call
-    out (docs/interface.md#campaigns).
-    """
-    return not missing_requirements(campaign, agent)
-
-
 def missing_requirements(campaign: Campaign, agent: Agent | None) -> tuple[Problem, ...]:
     """Return what a campaign needs to be ready, each as a field and a sentence."""
     return tuple(_of_calls(agent) if campaign.channel == "call" else _of_messages(campaign))

@@ -22,14 +22,27 @@ MOST_COUNTED: Final = 1_000
 """Where more are silent, the number says no more."""
 
 
-def time_without_receipts(last_report_at: datetime | None, now: datetime) -> tuple[datetime, datetime] | None:
-    """Return in which time accepted messages ought to have brought a receipt, and brought none: after, up to.
+def time_without_receipts(
+    last_report_at: datetime | None, now: datetime, *, connected_at: datetime, always_reports: bool
+) -> tuple[datetime, datetime] | None:
+    """Return the period whose accepted messages should have brought a receipt by now: after, up to and including.
 
-    None if there is no such time: receipts came lately, or have never come, as from a carrier that sends none.
+    None if there is no such period: receipts came lately, or none is expected.
+
+    Args:
+        last_report_at: When the account last got a report; None if it never did.
+        now: The present time.
+        connected_at: When the account was connected.
+        always_reports: Whether receipts are expected before the first one came. Not from an adapter of one's own,
+            whose carrier may send none, and not without a callback URL.
     """
-    if last_report_at is None:
+    if last_report_at is not None:
+        expected_after = last_report_at + NOTED_EVERY
+    elif always_reports:
+        expected_after = connected_at
+    else:
         return None
-    after, until = max(last_report_at + NOTED_EVERY, now - LOOK_BACK), now - SILENCE
+    after, until = max(expected_after, now - LOOK_BACK), now - SILENCE
     return (after, until) if after < until else None
 
 

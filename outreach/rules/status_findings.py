@@ -78,14 +78,16 @@ def _of_accounts(status: EngineStatus) -> Iterator[Problem]:
             looks=[] if account.installed else [f"outreach-server accounts list {account.workspace_id}"],
         )
     for silent in status.silent:
+        last = silent.last_report_at
+        before = "none ever came" if last is None else f"the last one came at {format_timestamp(last)}"
         yield Problem(
             code="receipts_missing",
             severity="warning",
             workspace_id=silent.workspace_id,
             path=silent.id,
-            message=f"{silent.provider} has accepted {silent.accepted:,} messages and sent no receipt for them within "
-            f"an hour, though it did before; the last one came at {format_timestamp(silent.last_report_at)}. Find out "
-            "whether its callback URL leads here; what people write back, STOP too, may be missing as well.",
+            message=f"{silent.provider} has accepted {silent.accepted:,} messages, and no receipt for them came within "
+            f"an hour: {before}. Find out whether its callback URL leads here; what people write back, STOP too, may "
+            "be missing as well.",
             commands=[f"outreach-server accounts check {silent.id} --callback"],
         )
 

@@ -7,7 +7,10 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
+import attrs
+
 from outreach.errors import InvalidRequest, Problem
+from outreach.models.audience import LeaveOut
 from outreach.models.base import CARRIERS
 from outreach.models.campaign import CallerIdAllocation, NewCallCampaign, NewSmsCampaign
 from outreach.models.fields import MAX_DETAILS, FieldRule, OneOf, Refused, Text, within
@@ -16,7 +19,7 @@ from outreach.models.recipient import NewRecipient
 from outreach.serialization.business_hours import read_business_hours
 from outreach.serialization.field_rules import Array, uuid, variables
 from outreach.serialization.holidays import read_holidays
-from outreach.serialization.request_converter import make_request_converter, nested, with_json_paths
+from outreach.serialization.request_converter import make_request_converter, nested, read_object, with_json_paths
 
 _SHARED_NAMES: Final = {"business_hours": "business_hours_config", "holidays": "holidays_config"}
 SMS_NAMES: Final = _SHARED_NAMES | {
@@ -36,6 +39,18 @@ _read_recipient = make_request_converter(NewRecipient, {"custom_variables": vari
 _read_cli_entry = make_request_converter(
     CallerIdAllocation, {"phone": _E164}, renamed={"number_id": "phoneNumberId", "phone": "phoneE164"}
 )
+
+LEAVE_OUT: Final = {"leave_out": nested(make_request_converter(LeaveOut, closed="whom to leave out"))}
+"""The rule of the field that tells whom to leave out."""
+
+
+@attrs.frozen(kw_only=True)
+class _WhomToLeaveOut:
+    leave_out: LeaveOut | None = None
+
+
+_read_leave_out = make_request_converter(_WhomToLeaveOut, LEAVE_OUT)
+_read_audience = make_request_converter(_WhomToLeaveOut, LEAVE_OUT, closed="an audience")
 
 
 def read_sms_campaign(
@@ -61,6 +76,46 @@ def read_call_campaign(data: Any, *, this_year: int) -> tuple[NewCallCampaign, S
         InvalidRequest: A rule is broken; the details name each place.
     """
     return _read(data, _call_reader(this_year))
+
+
+def read_campaign_of_upload(
+    data: Any, *, this_year: int, carriers: Sequence[str] = ()
+) -> NewSmsCampaign | NewCallCampaign:
+    """Return a campaign whose contacts are those of an upload: as in POST /campaigns, without `recipients`.
+
+    Raises:
+        InvalidRequest: A rule is broken; the details name each place.
+    """
+    if type(data) is not dict:
+        raise InvalidRequest.at("", "must be an object")
+    if "recipients" in data:
+        raise InvalidRequest.at("recipients", "must be absent: the contacts are those of the upload")
+    try:
+        channel = OneOf(("call", "sms"))(data.get("channel", "call"))
+        return (_sms_reader(this_year, tuple(carriers)) if channel == "sms" else _call_reader(this_year))(data)
+    except Refused as refused:
+        raise InvalidRequest(details=refused.details[:MAX_DETAILS]) from None
+
+
+def read_leave_out(data: Any) -> LeaveOut | None:
+    """Return whom a body leaves out by its field `leave_out`; None for nobody.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_leave_out, data).leave_out
+
+
+def read_audience(data: Any) -> tuple[LeaveOut, Sequence[NewRecipient]]:
+    """Return whom a body of POST /manage/audience leaves out, and its contacts.
+
+    Raises:
+        InvalidRequest: A field is unknown or a rule is broken; the details name each place.
+    """
+    whom, recipients = _read(
+        data, lambda body: _read_audience({name: value for name, value in body.items() if name != "recipients"})
+    )
+    return whom.leave_out or LeaveOut(), recipients
 
 
 def in_json_names(error: InvalidRequest) -> InvalidRequest:

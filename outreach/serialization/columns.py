@@ -106,7 +106,7 @@ def _codec(kind: Any) -> _Codec | None:
     if kind is datetime:
         return format_timestamp, parse_timestamp
     if kind is Decimal:
-        return str, Decimal
+        return _millionths, money_of
     if kind is bool:
         return int, bool
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -118,6 +118,20 @@ def _codec(kind: Any) -> _Codec | None:
         lambda value: json_text(converter.unstructure(value, unstructure_as=kind)),
         lambda text: from_json(kind, json.loads(text)),
     )
+
+
+_MILLIONTH: Final = Decimal(1).scaleb(-6)
+
+
+def _millionths(amount: Decimal) -> int:
+    """Return an amount of money as databases add it up exactly."""
+    return int(amount.quantize(_MILLIONTH) / _MILLIONTH)
+
+
+def money_of(count: int) -> Decimal:
+    """Return an amount of money that is stored as millionths."""
+    amount = (count * _MILLIONTH).normalize()
+    return amount if amount.as_tuple().exponent <= 0 else amount.quantize(Decimal(1))  # type: ignore[operator]
 
 
 def _required(kind: Any) -> Any:

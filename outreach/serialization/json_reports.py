@@ -10,7 +10,7 @@ from cattrs import override
 from outreach.models.campaign_report import CallFigures, CampaignReport, FailureCount
 from outreach.models.prices import Cost
 from outreach.models.reports import Explanation, ProviderFailure
-from outreach.serialization.documents import Document, chosen_fields, converter, document_of, register
+from outreach.serialization.documents import Document, chosen_fields, converter, document_of, register, to_json
 
 _EXPLANATION: Final = ("meaning", "advice", "source")
 _COST: Final = ("amount", "currency", "unpriced", "lines")
@@ -53,10 +53,11 @@ def _read_failure(written: Mapping[str, Any], _: object) -> FailureCount:
 
 def _write_calls(calls: CallFigures) -> Document:
     return {
-        **document_of(calls, "begun_minutes"),
+        **document_of(calls, "begun_minutes", "provider_costs"),
         "seconds": calls.seconds,
         "minutes": calls.minutes,
         "begun_minutes": calls.begun_minutes,
+        "provider_costs": to_json(calls.provider_costs),
     }
 
 

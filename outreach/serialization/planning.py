@@ -10,7 +10,8 @@ from typing import Any, Final
 import attrs
 
 from outreach.models.fields import FieldRule, Refused, Text, check_value
-from outreach.models.forecast import Forecast
+from outreach.models.forecast import Forecast, KeptForecast
+from outreach.models.live import CampaignNow, CampaignProgress
 from outreach.models.preflight import Preflight
 from outreach.models.prices import Price, PriceTable
 from outreach.serialization.documents import document_of
@@ -30,6 +31,21 @@ def write_preflight(preflight: Preflight) -> dict[str, Any]:
 def write_forecast(forecast: Forecast) -> dict[str, Any]:
     """Return a forecast with every field, under its name."""
     return document_of(forecast)
+
+
+def write_kept_forecast(forecast: KeptForecast) -> dict[str, Any]:
+    """Return a kept forecast with every field, under its name."""
+    return document_of(forecast)
+
+
+def write_campaign_now(found: CampaignNow) -> dict[str, Any]:
+    """Return what a campaign waits for now."""
+    return document_of(found)
+
+
+def write_campaign_progress(found: CampaignProgress) -> dict[str, Any]:
+    """Return a campaign's requests by steps of time."""
+    return document_of(found)
 
 
 def write_price_table(table: PriceTable | None) -> dict[str, Any]:

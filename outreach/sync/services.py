@@ -28,6 +28,7 @@ from outreach.services.messaging.named_streams import NamedStream as AsyncNamedS
 from outreach.services.registers.contacts import Contacts as AsyncContacts
 from outreach.services.registers.erasure import Erasure as AsyncErasure
 from outreach.services.registers.unsubscribes import Unsubscribes as AsyncUnsubscribes
+from outreach.services.registers.uploads import Uploads as AsyncUploads
 from outreach.services.tenants.accounts import Accounts as AsyncAccounts
 from outreach.services.tenants.api_keys import ApiKeys as AsyncApiKeys
 from outreach.services.tenants.audit import Audit as AsyncAudit
@@ -224,6 +225,18 @@ class Prices(Service[AsyncPrices]):
     remove = awaited(AsyncPrices.remove)
 
 
+class Uploads(Service[AsyncUploads]):
+    """The uploads of workspaces: files that arrive in chunks, and are deleted after a day."""
+
+    create = awaited(AsyncUploads.create)
+    add_chunk = awaited(AsyncUploads.add_chunk)
+    get = awaited(AsyncUploads.get)
+    list = awaited(AsyncUploads.list)
+    iter_all = iterated(AsyncUploads.iter_all)
+    iter_content = iterated(AsyncUploads.iter_content)
+    remove = awaited(AsyncUploads.remove)
+
+
 class Unsubscribes(Service[AsyncUnsubscribes]):
     """The unsubscribe registers of workspaces."""
 
@@ -289,6 +302,9 @@ class Campaigns(Service[AsyncCampaigns]):
     list_appearances = awaited(AsyncCampaigns.list_appearances)
     iter_appearances = iterated(AsyncCampaigns.iter_appearances)
     count_recipients = awaited(AsyncCampaigns.count_recipients)
+    now = awaited(AsyncCampaigns.now)
+    progress = awaited(AsyncCampaigns.progress)
+    skip_recipient = awaited(AsyncCampaigns.skip_recipient)
     list_dispatches = awaited(AsyncCampaigns.list_dispatches)
     iter_dispatches = iterated(AsyncCampaigns.iter_dispatches)
     recipient_history = awaited(AsyncCampaigns.recipient_history)
@@ -296,6 +312,7 @@ class Campaigns(Service[AsyncCampaigns]):
     preflight = awaited(AsyncCampaigns.preflight)
     preflight_new = awaited(AsyncCampaigns.preflight_new, drawn="recipients")
     forecast = awaited(AsyncCampaigns.forecast)
+    forecasts = awaited(AsyncCampaigns.forecasts)
     report = awaited(AsyncCampaigns.report)
     iter_export = iterated(AsyncCampaigns.iter_export)
     export = iterated(AsyncCampaigns.export)
@@ -561,6 +578,7 @@ class Outreach(Service[AsyncOutreach]):
         self.unsubscribes = Unsubscribes(lifetime, engine.unsubscribes)
         self.contacts = Contacts(lifetime, engine.contacts)
         self.erasure = Erasure(lifetime, engine.erasure)
+        self.uploads = Uploads(lifetime, engine.uploads)
         self.campaigns = Campaigns(lifetime, engine.campaigns)
         self.calls = Calls(lifetime, engine.calls)
         self.messages = Messages(lifetime, engine.messages)

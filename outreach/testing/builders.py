@@ -12,6 +12,7 @@ from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAcco
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
+from outreach.models.forecast import ForecastHour, KeptForecast
 from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.message import InboundMessage, Message
 from outreach.models.recipient import PreparedRecipient, Recipient
@@ -54,6 +55,7 @@ __all__ = [
     "make_flow",
     "make_holidays",
     "make_inbound",
+    "make_kept_forecast",
     "make_key",
     "make_lease",
     "make_message",
@@ -414,6 +416,29 @@ def make_call_report(**changes: Any) -> CallReport:
 def make_lease(**changes: Any) -> Lease:
     """Return the first lease of a database without a home."""
     return attrs.evolve(Lease(epoch=1, home=None, renewed_at=NOW), **changes)
+
+
+def make_kept_forecast(**changes: Any) -> KeptForecast:
+    """Return the forecast of a start, with a curve of two steps."""
+    forecast = KeptForecast(
+        campaign_id=new_id(),
+        at=NOW,
+        reason="start",
+        revision=1,
+        starts_at=NOW + timedelta(seconds=1),
+        ends_at=None,
+        contacts=2,
+        requests=3,
+        unreached=1,
+        held=0,
+        expires=True,
+        step_hours=2,
+        hours=[
+            ForecastHour(at=NOW, requests=3, bound_by="pace"),
+            ForecastHour(at=NOW + timedelta(hours=2), requests=0, bound_by="holidays"),
+        ],
+    )
+    return attrs.evolve(forecast, **changes)
 
 
 def make_worker(**changes: Any) -> WorkerLease:

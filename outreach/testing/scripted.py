@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from decimal import Decimal
 from typing import ClassVar, Generic, Literal, TypeVar
 
 import anyio
@@ -93,10 +94,12 @@ class Step:
         outcome: CallOutcome | None = "positive",
         summary: str | None = None,
         do_not_call: bool = False,
+        transcript: str | None = None,
+        cost: Decimal | None = None,
         after_seconds: float = 5.0,
         talk_seconds: float = 30.0,
     ) -> Step:
-        """Return the step with a call that a person answers and that ends after a talk."""
+        """Return the step with a call that a person answers and that ends after a talk; `cost` is in US dollars."""
         return self._then(
             *talk(
                 after_seconds=after_seconds,
@@ -105,6 +108,8 @@ class Step:
                 outcome=outcome,
                 summary=summary,
                 do_not_call=do_not_call,
+                transcript=transcript,
+                cost=cost,
             )
         )
 

@@ -6,6 +6,7 @@ import heapq
 import itertools
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 import anyio
@@ -70,6 +71,7 @@ class CallEvent:
         answered_by: `human` or `machine`, once the call was answered.
         outcome: The provider's verdict at the end.
         do_not_call: Whether the contact wants no more calls.
+        cost: In US dollars; None if the provider does not tell.
     """
 
     after_seconds: float
@@ -79,6 +81,8 @@ class CallEvent:
     summary: str | None = None
     error: str | None = None
     do_not_call: bool = False
+    transcript: str | None = None
+    cost: Decimal | None = None
 
     def report(self, request: CallRequest, provider: str, provider_id: str, at: datetime) -> CallReport:
         """Return it as the engine takes it."""
@@ -94,6 +98,9 @@ class CallEvent:
             summary=self.summary,
             error=self.error,
             do_not_call=self.do_not_call,
+            transcript=self.transcript,
+            cost=self.cost,
+            cost_currency=None if self.cost is None else "USD",
         )
 
 
@@ -108,6 +115,8 @@ def talk(
     outcome: CallOutcome | None = None,
     summary: str | None = None,
     do_not_call: bool = False,
+    transcript: str | None = None,
+    cost: Decimal | None = None,
 ) -> tuple[CallEvent, ...]:
     """Return the course of a call that is answered and ends after a talk."""
     return (
@@ -120,6 +129,8 @@ def talk(
             outcome=outcome,
             summary=summary,
             do_not_call=do_not_call,
+            transcript=transcript,
+            cost=cost,
         ),
     )
 

@@ -23,6 +23,7 @@ from outreach.testing.storage_tables.directory_contract import DirectoryContract
 from outreach.testing.storage_tables.dispatches_contract import DispatchesContract
 from outreach.testing.storage_tables.due_contract import DueContract
 from outreach.testing.storage_tables.erasures_contract import ErasuresContract
+from outreach.testing.storage_tables.history_contract import HistoryContract
 from outreach.testing.storage_tables.loading_contract import LoadingContract
 from outreach.testing.storage_tables.recipients_contract import RecipientsContract
 from outreach.testing.storage_tables.register_contract import RegisterContract
@@ -49,6 +50,7 @@ class StorageContract(
     DueContract,
     DispatchesContract,
     CallsContract,
+    HistoryContract,
     WorkContract,
     RequestsContract,
     TrailContract,

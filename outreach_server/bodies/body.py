@@ -18,6 +18,7 @@ from outreach import InvalidRequest
 from outreach.http import parse_json
 from outreach_server.bodies.spool import spool_directory
 from outreach_server.context import request_state_of, server_of
+from outreach_server.fair_semaphore import FairSemaphore
 
 T = TypeVar("T")
 
@@ -95,17 +96,35 @@ async def read_model(body: Body, read: Callable[[Any], T]) -> T:
 
 
 @asynccontextmanager
+async def receive_content(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """Receive bytes of any kind from a workspace; many hold its turn until the end of the context.
+
+    Raises:
+        InvalidRequest: They are more than the limit, or too slow.
+    """
+    turns, owner = server_of(request).large_bodies, request_state_of(request).workspace_id or ""
+    async with _receive(request, limit, turns, owner) as content:
+        yield content
+
+
+@asynccontextmanager
 async def receive_callback_body(request: Request, limit: int, *, account_id: str) -> AsyncIterator[bytes]:
     """Receive a body of any kind; a large one holds its turn until the end of the context.
 
     Raises:
         InvalidRequest: It is larger than the limit, or too slow.
     """
+    async with _receive(request, limit, server_of(request).large_callbacks, account_id) as content:
+        yield content
+
+
+@asynccontextmanager
+async def _receive(request: Request, limit: int, turns: FairSemaphore, owner: str) -> AsyncIterator[bytes]:
     chunks = _chunks(request, limit)
     raw = bytearray()
     async with AsyncExitStack() as stack:
         if not await _read_all(request, chunks, raw, MAX_WITHOUT_TURN, limit):
-            await stack.enter_async_context(server_of(request).large_callbacks.turn(account_id))
+            await stack.enter_async_context(turns.turn(owner))
             async for chunk in chunks:
                 raw += chunk
         content = bytes(raw)

@@ -1,4 +1,4 @@
-"""Reads the body of a new campaign: here, in a thread, or in a helper process (`parser_process`)."""
+"""Reads a body with contacts: here, in a thread, or in a helper process (`parser_process`)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from outreach import NewCallCampaign, NewSmsCampaign, OutreachError
-from outreach.models import PreparedRecipient
+from outreach.models import LeaveOut, PreparedRecipient
 from outreach_server.bodies.body import Body
 from outreach_server.bodies.parser_process import LENGTH, FirstFrame
-from outreach_server.bodies.reading import ParsedCampaign, ParseOptions, read_campaign
+from outreach_server.bodies.reading import Head, ParsedBody, ParseOptions, read_contacts
 from outreach_server.context import Server
 
 _MAX_INLINE: Final = 32 * 1024
@@ -66,6 +66,29 @@ async def parsed_campaign(
         InvalidRequest: The body breaks a rule; the details name each place.
         SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
     """
+    async with _parsed(server, body, reading, workspace_id=workspace_id) as (campaign, chunks):
+        assert not isinstance(campaign, LeaveOut)  # noqa: S101 - only of an audience
+        yield campaign, chunks
+
+
+@asynccontextmanager
+async def parsed_audience(
+    server: Server, body: Body, reading: ParseOptions, *, workspace_id: str
+) -> AsyncIterator[tuple[LeaveOut, Chunks]]:
+    """Provide whom the body of an audience leaves out, and its contacts.
+
+    Raises:
+        InvalidRequest: The body breaks a rule; the details name each place.
+    """
+    async with _parsed(server, body, reading, workspace_id=workspace_id) as (leave_out, chunks):
+        assert isinstance(leave_out, LeaveOut)  # noqa: S101 - never of a campaign
+        yield leave_out, chunks
+
+
+@asynccontextmanager
+async def _parsed(
+    server: Server, body: Body, reading: ParseOptions, *, workspace_id: str
+) -> AsyncIterator[tuple[Head, Chunks]]:
     if body.file is not None and server.helper is not None:
         async with (
             server.helpers.turn(workspace_id),
@@ -75,16 +98,16 @@ async def parsed_campaign(
         return
     raw = await to_thread.run_sync(body.file.read_bytes) if body.file is not None else body.raw
     if len(raw) <= _MAX_INLINE:
-        read = read_campaign(raw, reading)
+        read = read_contacts(raw, reading)
     else:
         read = await to_thread.run_sync(_read_all, raw, reading, limiter=server.readers)
-    yield read.campaign, _each(read.chunks)
+    yield read.head, _each(read.chunks)
 
 
-def _read_all(raw: bytes, reading: ParseOptions) -> ParsedCampaign:
+def _read_all(raw: bytes, reading: ParseOptions) -> ParsedBody:
     """Read a body with all of its contacts."""
-    read = read_campaign(raw, reading)
-    return ParsedCampaign(campaign=read.campaign, chunks=iter(list(read.chunks)))
+    read = read_contacts(raw, reading)
+    return ParsedBody(head=read.head, chunks=iter(list(read.chunks)))
 
 
 async def _each(chunks: Iterator[list[PreparedRecipient]]) -> Chunks:
@@ -95,28 +118,38 @@ async def _each(chunks: Iterator[list[PreparedRecipient]]) -> Chunks:
 @asynccontextmanager
 async def parse_in_subprocess(
     command: Sequence[str], body: Path, reading: ParseOptions
-) -> AsyncIterator[tuple[NewSmsCampaign | NewCallCampaign, Chunks]]:
+) -> AsyncIterator[tuple[Head, Chunks]]:
     """Read a body's file in a helper process, which ends with the context at the latest.
 
     Yields:
-        The campaign of the body, and its contacts in chunks.
+        All of the body but its contacts, and these in chunks.
 
     Raises:
         OutreachError: The error of reading the body.
         ParserProcessFailed: The process died.
     """
+    async with helper_frames(command, body, json.dumps(attrs.asdict(reading))) as frames:
+        outcome: FirstFrame = pickle.loads(await anext(frames))  # noqa: S301 - written by our own process
+        if isinstance(outcome, OutreachError):
+            raise outcome
+        yield outcome, _contacts(frames)
+
+
+@asynccontextmanager
+async def helper_frames(command: Sequence[str], file: Path, options: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    """Start a helper process that reads a file, and provide what it writes; it ends with the context at the latest.
+
+    Raises:
+        ParserProcessFailed: The process died.
+    """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-    arguments = [*command, str(body), json.dumps(attrs.asdict(reading))]
-    log = body.with_name(_LOG_FILE)
+    log = file.with_name(_LOG_FILE)
     with log.open("xb") as errors:
+        arguments = [*command, str(file), options]
         process = await anyio.open_process(arguments, stdin=DEVNULL, stdout=PIPE, stderr=errors, env=environment)
     async with process:
         try:
-            frames = _frames(process, log)
-            outcome: FirstFrame = pickle.loads(await anext(frames))  # noqa: S301 - written by our own process
-            if isinstance(outcome, OutreachError):
-                raise outcome
-            yield outcome, _contacts(frames)
+            yield _frames(process, log)
         finally:
             with suppress(ProcessLookupError):
                 process.kill()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import attrs
 
 from outreach import CampaignStatus, InvalidRequest
 from outreach.errors import Problem
+from outreach.models import CampaignFilters
 from outreach.server_support import did_you_mean, nearest
 
 _DIGITS: Final = re.compile(r"[0-9]+")
@@ -20,6 +21,8 @@ _FAR_PAGE: Final = 10**_MAX_DIGITS
 _DEFAULT_PAGE_SIZE: Final = 20
 _MAX_PAGE_SIZE: Final = 100
 _SHORT: Final = 200
+_FILTERS: Final = ("status", "search")
+"""The filters of `CampaignFilters` that requests may have."""
 
 
 @attrs.frozen(kw_only=True)
@@ -29,13 +32,13 @@ class ListQuery:
     Attributes:
         page: The page to look up; one far past the end stands for all further ones.
         page_echo: The page in the response, which may be any number.
+        filters: Which campaigns, in the form of `list_campaigns`.
     """
 
     page: int
     page_echo: bytes
     page_size: int
-    status: CampaignStatus | None
-    search: str | None
+    filters: CampaignFilters
 
 
 def read_list_query(raw: bytes) -> ListQuery:
@@ -51,10 +54,12 @@ def _read(raw: bytes) -> ListQuery:
     values, details = _parameters(raw)
     page = _integer(values, "page", "1", details)
     size = _integer(values, "page_size", str(_DEFAULT_PAGE_SIZE), details)
-    status = _status(values, details)
-    search = values.get("search")
-    if search is not None and "\x00" in search:
-        details.append(Problem(path="search", message="must not contain NUL"))
+    filters: Any = {name: values[name] for name in _FILTERS if values.get(name)}
+    if "status" in values:
+        filters["status"] = _status(values["status"], details)
+    for name, value in filters.items():
+        if "\x00" in (value or ""):
+            details.append(Problem(path=name, message="must not contain NUL"))
     if details:
         raise InvalidRequest(details=details)
     is_far = len(page) > _MAX_DIGITS
@@ -62,8 +67,7 @@ def _read(raw: bytes) -> ListQuery:
         page=_FAR_PAGE if is_far else int(page),
         page_echo=page.encode(),
         page_size=_MAX_PAGE_SIZE if len(size) > _MAX_DIGITS else min(int(size), _MAX_PAGE_SIZE),
-        status=status,
-        search=search or None,
+        filters=filters,
     )
 
 
@@ -89,7 +93,7 @@ def _parameters(raw: bytes) -> tuple[dict[str, str], list[Problem]]:
     values: dict[str, str] = {}
     details: list[Problem] = []
     for name, value in query_pairs(raw):
-        if name in values and name in {"page", "page_size", "status", "search"}:
+        if name in values and name in {"page", "page_size", *_FILTERS}:
             details.append(Problem(path=name, message="must be given once"))
         values[name] = value
     return values, details
@@ -105,10 +109,7 @@ def _integer(values: dict[str, str], name: str, default: str, details: list[Prob
     return digits
 
 
-def _status(values: dict[str, str], details: list[Problem]) -> CampaignStatus | None:
-    text = values.get("status")
-    if text is None:
-        return None
+def _status(text: str, details: list[Problem]) -> CampaignStatus | None:
     try:
         return CampaignStatus(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Reads the body of a new campaign: parsed, checked, and with prepared contacts.
+"""Reads the body of a new campaign, or of an audience: parsed, checked, and with prepared contacts.
 
 This only computes. A small body is read on the event loop, a larger one in a thread, and a large one in its own process
 (`outreach_server.bodies.parser_process`), so that other requests do not wait.
@@ -14,12 +14,15 @@ import attrs
 
 from outreach import InvalidRequest, NewCallCampaign, NewRecipient, NewSmsCampaign
 from outreach.errors import SmsCampaignsDisabled
-from outreach.http import parse_json, read_call_campaign, read_sms_campaign
-from outreach.models import PreparedRecipient
+from outreach.http import parse_json, read_audience, read_call_campaign, read_sms_campaign
+from outreach.models import LeaveOut, PreparedRecipient
 from outreach.server_support import prepare_recipient, read_simple_body
 
 CHUNK: Final = 2_500
 """Contacts in a chunk."""
+
+Head = NewSmsCampaign | NewCallCampaign | LeaveOut
+"""What a body has beside its contacts: the campaign, or whom an audience leaves out."""
 
 
 @attrs.frozen(kw_only=True)
@@ -32,6 +35,7 @@ class ParseOptions:
         default_region: The region of local phone numbers.
         this_year: The first year of a country's holidays.
         carriers: Carriers that are accepted besides those of the interface.
+        is_audience: Whether it is an audience without a campaign.
     """
 
     channel_from_body: bool
@@ -39,22 +43,24 @@ class ParseOptions:
     default_region: str | None
     this_year: int
     carriers: Sequence[str] = ()
+    is_audience: bool = False
 
 
 @attrs.frozen(kw_only=True)
-class ParsedCampaign:
-    """A campaign to create, and its contacts.
+class ParsedBody:
+    """A campaign to create, or an audience, and its contacts.
 
     Attributes:
+        head: All but the contacts.
         chunks: The contacts, prepared in chunks during the one iteration.
     """
 
-    campaign: NewSmsCampaign | NewCallCampaign
+    head: Head
     chunks: Iterator[list[PreparedRecipient]]
 
 
-def read_campaign(raw: bytes, reading: ParseOptions) -> ParsedCampaign:
-    """Return a body's campaign.
+def read_contacts(raw: bytes, reading: ParseOptions) -> ParsedBody:
+    """Return a body's contacts and what they are for.
 
     Raises:
         InvalidRequest: The body breaks a rule; the details name each place.
@@ -64,13 +70,15 @@ def read_campaign(raw: bytes, reading: ParseOptions) -> ParsedCampaign:
     if plain is not None:
         # The slow reader below reports everything that is wrong.
         with suppress(InvalidRequest):
-            campaign, _ = _read(plain.head, reading)
-            return ParsedCampaign(campaign=campaign, chunks=plain.chunks(reading.default_region, size=CHUNK))
-    campaign, recipients = _read(parse_json(raw), reading)
-    return ParsedCampaign(campaign=campaign, chunks=_prepared(recipients, reading.default_region))
+            head, _ = _read(plain.head, reading)
+            return ParsedBody(head=head, chunks=plain.chunks(reading.default_region, size=CHUNK))
+    head, recipients = _read(parse_json(raw), reading)
+    return ParsedBody(head=head, chunks=_prepared(recipients, reading.default_region))
 
 
-def _read(data: Any, reading: ParseOptions) -> tuple[NewSmsCampaign | NewCallCampaign, Sequence[NewRecipient]]:
+def _read(data: Any, reading: ParseOptions) -> tuple[Head, Sequence[NewRecipient]]:
+    if reading.is_audience:
+        return read_audience(data)
     if reading.channel_from_body and _channel(data) == "call":
         return read_call_campaign(data, this_year=reading.this_year)
     if not reading.sms_campaigns_enabled:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from starlette.requests import Request
 
 from outreach import InvalidRequest
 from outreach.errors import Problem
-from outreach.server_support import did_you_mean, nearest
+from outreach.server_support import did_you_mean, nearest, read_timestamp
 from outreach_server.bodies.query import query_pairs
 
 Rule = Callable[[str], Any]
@@ -107,6 +108,14 @@ def identifier(text: str) -> str:
 def phone(text: str) -> str:
     """Return a phone number; a plus sign that was not encoded has become a space."""
     return words("+" + text[1:] if text.startswith(" ") else text)
+
+
+def moment(text: str) -> datetime:
+    """Return a time in UTC; a plus sign that was not encoded has become a space."""
+    found = read_timestamp(text.replace(" ", "+"))
+    if found is None:
+        raise ValueError("must be a time such as 2026-11-20T16:00:00Z")
+    return found
 
 
 limit: Final = whole(1, MAX_LIMIT)

@@ -21,6 +21,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from outreach_server import words
 from outreach_server.cli.base import state
 from outreach_server.cli.durations import UTC_NAME, time_text
 
@@ -45,6 +46,8 @@ _PROGRAM: Final = "outreach-server"
 _MODULE: Final = "outreach_server"
 
 Document = Mapping[str, Any]
+
+amount: Final = words.amount
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -96,14 +99,7 @@ def cell(value: object, zone: str = UTC_NAME) -> str:
         case _:
             # Alone, or in a sentence.
             text = _TIMESTAMP.sub(lambda found: time_text(datetime.fromisoformat(found[0]), zone), str(value))
-            return (
-                text if text.isprintable() else "".join(c if c.isprintable() else "\N{SYMBOL FOR ESCAPE}" for c in text)
-            )
-
-
-def amount(number: int, noun: str) -> str:
-    """Return a number with its noun, such as `1 row` or `2,000 rows`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+            return words.visible(text)
 
 
 def note(text: str) -> None:

@@ -6,34 +6,21 @@ have options of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 import click
 
 from outreach import Outreach
-from outreach.models import INTERNAL_FIELDS, Bounds
-from outreach.server_support import RESOURCE_SERVICES, bounded_fields, fields_of
+from outreach.models import INTERNAL_FIELDS
+from outreach.server_support import RESOURCE_SERVICES
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, with_engine
 from outreach_server.cli.collecting import collect
+from outreach_server.cli.model_options import given_changes, given_fields, options_of
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import CARRIER, NAME, WORKSPACE, Identifier, clear, integer_of, text_of
-
-
-class ClearOption(click.Option):
-    """An option of `update` that clears a field, such as `--no-trunk`.
-
-    Args:
-        field: The field.
-        meaning: The help.
-        word: The name of the option that sets the field, without dashes.
-    """
-
-    def __init__(self, field: str, meaning: str, *, word: str = "") -> None:
-        self.field, self.word = field, word or field.replace("_", "-")
-        super().__init__([f"--no-{self.word}", f"no_{field}"], is_flag=True, help=meaning)
+from outreach_server.cli.values import NAME, WORKSPACE, Identifier
 
 
 @attrs.frozen
@@ -64,7 +51,7 @@ class ResourceCommands:
         """Return `create`, which makes the model of the options that were given."""
 
         def run(workspace_id: str, **values: Any) -> None:
-            made = self.definition.new(**_given(values))
+            made = self.definition.new(**given_fields(values))
             show(
                 documents.resource(
                     with_engine(lambda engine: self.service(engine).create(workspace_id, made, actor=actor()))
@@ -92,7 +79,7 @@ class ResourceCommands:
 
         def run(**values: Any) -> None:
             place = {argument.name: values.pop(argument.name) for argument in arguments}
-            change = self.definition.change(**_changes(params, values))
+            change = self.definition.change(**given_changes(values))
 
             async def work(engine: Outreach) -> Any:
                 return await self.service(engine).update(*await self.locate(engine, place), change, actor=actor())
@@ -147,7 +134,7 @@ def resource_group(name: str, purpose: str) -> Group:
             resource.create(
                 texts.create or f"Create {called} called {title.upper()}.",
                 name_argument() if title == "name" else click.Argument([title]),
-                *_options(definition.new, title),
+                *options_of(definition.new),
             ),
             resource.list(
                 *(texts.columns or [field for field in shown if field not in hidden]),
@@ -156,37 +143,11 @@ def resource_group(name: str, purpose: str) -> Group:
             resource.update(
                 texts.update or f"Change {called}.",
                 *([click.Option(["--name"], type=NAME, help="A new name.")] if title == "name" else []),
-                *_options(definition.change, title),
+                *options_of(definition.change),
             ),
             resource.remove(texts.remove or f"Remove {called}, unless it is in use."),
         ],
     )
-
-
-def _options(model: type[Any], title: str) -> Iterator[click.Parameter]:
-    """Yield the options of the fields of a `New…` or an `…Update`, each with the one that clears it."""
-    bounds = bounded_fields(model)
-    for name, field in fields_of(model).items():
-        option = field.option
-        if name == title or option is None:
-            continue
-        kind: click.ParamType[Any] | None = None
-        if option.names:
-            kind = CARRIER if option.names == "carrier" else Identifier(option.names)
-        elif isinstance(bounds.get(name), Bounds):
-            kind = integer_of(model, name)
-        elif not field.optional:
-            kind = text_of(model, name)
-        word = option.word or name.replace("_", "-")
-        yield click.Option(
-            [f"--{word}", name],
-            type=kind,
-            metavar=option.metavar,
-            required=attrs.fields_dict(model)[name].default is attrs.NOTHING,
-            help=option.meaning,
-        )
-        if field.unsettable and field.optional and option.cleared:
-            yield ClearOption(name, option.cleared, word=word)
 
 
 def workspace_argument() -> click.Argument:
@@ -197,24 +158,3 @@ def workspace_argument() -> click.Argument:
 def name_argument() -> click.Argument:
     """Return the argument that names what is created."""
     return click.Argument(["name"], type=NAME)
-
-
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were given; one that may be repeated is an empty tuple where it was not."""
-    return {name: value for name, value in values.items() if value is not None and value != ()}
-
-
-def _changes(params: Sequence[click.Parameter], values: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields to change, None for those to clear.
-
-    Raises:
-        UsageError: There are none, or a field is to be set and cleared.
-    """
-    clearing = [one for one in params if isinstance(one, ClearOption)]
-    cleared = [one for one in clearing if values.pop(f"no_{one.field}")]
-    changes = _given(values)
-    for one in cleared:
-        clear(changes, one.field, True, option=one.word)
-    if not changes:
-        raise click.UsageError("Name something to change; see --help.")
-    return changes

@@ -34,24 +34,6 @@ def name_of(file: IO[Any]) -> str:
     return name if isinstance(name, str) and name != "<stdin>" else "standard input"
 
 
-def changed(**options: Any) -> dict[str, Any]:
-    """Return the options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def clear(changes: dict[str, Any], name: str, is_cleared: bool, *, option: str | None = None) -> None:
-    """Clear a field by an option such as `--no-frequency-cap`.
-
-    Raises:
-        UsageError: It was given a value too.
-    """
-    if is_cleared:
-        if name in changes:
-            word = option or name.replace("_", "-")
-            raise click.UsageError(f"--{word} and --no-{word} exclude each other.")
-        changes[name] = None
-
-
 def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
     """Return one decorator for several of click's, which add options in the order of the help."""
 

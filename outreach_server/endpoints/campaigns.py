@@ -12,7 +12,7 @@ from starlette.responses import Response
 from outreach import CampaignCreated, InvalidRequest, NewCallCampaign, NewSmsCampaign, NotFound, Workspace
 from outreach.errors import StorageError
 from outreach.http import IdempotentRequest, in_json_names, write_campaign_created
-from outreach.models import Channel
+from outreach.models import CampaignFilters, Channel
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.body import receive_body
 from outreach_server.bodies.parser_client import Chunks, parsed_campaign
@@ -44,13 +44,9 @@ class Campaigns(HTTPEndpoint):
         """
         workspace = await authenticate_request(request, cls.list_operation)
         query = read_list_query(request.scope["query_string"])
+        filters: CampaignFilters = {**query.filters, "channel": cls.channel}
         found = await server_of(request).engine.http.list_campaigns(
-            workspace.id,
-            channel=cls.channel,
-            status=query.status,
-            search=query.search,
-            page=query.page,
-            page_size=query.page_size,
+            workspace.id, page=query.page, page_size=query.page_size, **filters
         )
         body = b'{"data":%b,"pagination":{"page":%b,"page_size":%d,"total":%d}}' % (
             found.items,

@@ -49,7 +49,7 @@ FIGURES = {
     "memory": {"MB more"},
     "scraping": {"CPU ms a scrape", "% of the computing for metrics"},
     "reports": {"MB more", "s"},
-    "history": {"ms"},
+    "history": {"ms, library", "ms, /manage"},
     "preflight": {"s"},
     "postgres": {"messages a second", "statements a message", "round trips a message", "WAL bytes a message"},
     "postgres-load": {"ms"},

@@ -8,7 +8,9 @@ import click
 import pytest
 
 from outreach.server_support import NAMES, plain
-from outreach_server.cli.lists.contact_columns import ColumnMapping, read_columns
+from outreach_server.cli.lists.options import ColumnMapping
+from outreach_server.lists.contact_columns import read_columns
+from outreach_server.lists.errors import UnreadableList
 
 
 def test_columns_go_by_their_usual_names() -> None:
@@ -90,7 +92,7 @@ def test_a_word_for_the_person_does_not_hide_a_phone_column() -> None:
     assert read_columns(["customer_id", "customer_phone"]).phone == 1
     assert read_columns(["customer phone", "Phone"]).phone == 1
     assert read_columns(["Home Phone", "Client Mobile"]).phone == 1
-    with pytest.raises(click.ClickException, match="No column is the phone number"):
+    with pytest.raises(UnreadableList, match="No column is the phone number"):
         read_columns(["customer number", "user"])
 
 
@@ -117,7 +119,7 @@ def test_a_use_or_a_number_does_not_hide_a_phone_column(header: str) -> None:
 )  # fmt: skip
 def test_a_use_makes_no_phone_column_of_another_one(header: str) -> None:
     """Not of a fax, the number of an office, or somebody else's phone."""
-    with pytest.raises(click.ClickException, match="No column is the phone number"):
+    with pytest.raises(UnreadableList, match="No column is the phone number"):
         read_columns([header, "Vorname"])
 
 
@@ -180,7 +182,7 @@ def test_a_header_that_does_not_say_whom_to_reach_is_refused(
     header: list[str], mapped: dict[Any, str], problem: str
 ) -> None:
     """The message says what there is and what to do."""
-    with pytest.raises(click.ClickException) as caught:
+    with pytest.raises(UnreadableList) as caught:
         read_columns(header, mapped=mapped)
     assert problem in caught.value.message
 

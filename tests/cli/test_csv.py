@@ -4,15 +4,15 @@ import csv
 import io
 import re
 
-import click
 import pytest
 
 from outreach.server_support import escape_formula
-from outreach_server.cli.lists.contacts import CHUNK, ContactFile
-from outreach_server.cli.lists.csv_lines import MAX_LINE_LENGTH, Source
-from outreach_server.cli.lists.csv_records import Record, detect_delimiter, records
-from outreach_server.cli.lists.rejects import Rejects
-from outreach_server.cli.tables import open_csv
+from outreach_server.lists.contacts import CHUNK, ContactFile
+from outreach_server.lists.csv_lines import MAX_LINE_LENGTH, Source
+from outreach_server.lists.csv_records import Record, detect_delimiter, records
+from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.rejects import Rejects
+from outreach_server.lists.tables import open_csv
 
 
 class Dribble(io.BytesIO):
@@ -50,7 +50,7 @@ def test_a_named_encoding_is_used() -> None:
 def test_a_byte_of_another_encoding_is_named_with_its_place(size: int) -> None:
     """The message says where, and what to do; so it is with a letter that is damaged in a file that is UTF-8 else."""
     for broken, byte in ((b"Zo\x81,x", "81"), ("Łukasz, Zoë".encode() + b"\xeb", "eb")):
-        with pytest.raises(click.ClickException) as caught:
+        with pytest.raises(UnreadableList) as caught:
             lines(b"phone\nok\n" + broken + b"\n", size=size)
         assert re.search(rf"it is not utf-8 at byte \d+ \(line 3\): {byte}", caught.value.message)
         assert "--encoding cp1252" in caught.value.message
@@ -58,7 +58,7 @@ def test_a_byte_of_another_encoding_is_named_with_its_place(size: int) -> None:
 
 def test_a_file_that_ends_within_a_letter_is_not_in_its_encoding() -> None:
     """A download that broke off is not loaded as if it were whole."""
-    with pytest.raises(click.ClickException, match="at byte 2"):
+    with pytest.raises(UnreadableList, match="at byte 2"):
         lines("abé".encode()[:-1])
 
 
@@ -89,7 +89,7 @@ def test_a_pipe_is_not_read_twice_to_find_its_encoding() -> None:
         def seekable(self) -> bool:
             return False
 
-    with pytest.raises(click.ClickException, match="--encoding cp1252"):
+    with pytest.raises(UnreadableList, match="--encoding cp1252"):
         list(Source(Pipe("Zoë\n".encode("cp1252")), name="it", encoding=None).lines())
 
 

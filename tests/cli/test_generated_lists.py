@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import attrs
-import click
 import orjson
 import phonenumbers
 import pytest
@@ -15,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
-from outreach_server.cli.lists.contacts import ContactFile
 from outreach_server.cli.lists.opt_out_file import OptOutFile
-from outreach_server.cli.lists.rejects import Rejects
-from outreach_server.cli.tables import open_table
+from outreach_server.lists.contacts import ContactFile
+from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.rejects import Rejects
+from outreach_server.lists.tables import open_table
 from tests.cli.spreadsheets import WRITERS, Cell, Rows
 
 _KINDS: Final = (PhoneNumberType.MOBILE, PhoneNumberType.FIXED_LINE)
@@ -137,7 +137,7 @@ def test_each_person_of_a_list_is_taken_or_refused_by_row(program: str, people: 
 def test_a_list_with_a_phone_column_of_an_unknown_name_is_refused(program: str, people: People) -> None:
     """And read where --map names it, by name or by number."""
     content = WRITERS[program](people.rows)
-    with pytest.raises(click.ClickException, match="No column is the phone number"):
+    with pytest.raises(UnreadableList, match="No column is the phone number"):
         read_opt_outs(content)
     by_name = read_opt_outs(content, phone_number=people.phone_column or "")
     assert read_opt_outs(content, phone_number=str(people.column + 1)) == by_name
@@ -154,7 +154,7 @@ def test_a_list_without_a_header_is_read_where_one_column_has_numbers(
     content = WRITERS[program](rows)
     everybody = dict(enumerate(people.phones, 1)), set[int]()
     if numbered:
-        with pytest.raises(click.ClickException, match="columns 1 and 3 look like phone numbers"):
+        with pytest.raises(UnreadableList, match="columns 1 and 3 look like phone numbers"):
             read_opt_outs(content)
         assert read_opt_outs(content, phone_number="3") == everybody
     else:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_server.cli.lists.csv_records import Record, records
+from outreach_server.lists.csv_records import Record, records
 from tests.cli.conftest import Cli, Write
 
 CLOSED_LATER = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_server.cli.lists.number_formats import Value, shown_by
+from outreach_server.lists.number_formats import Value, shown_by
 
 # A cell has no time zone.
 EIGHT = datetime.fromisoformat("2026-12-08T08:00")

@@ -146,7 +146,9 @@ def test_settings_are_set_one_by_one(cli: Cli, workspace_id: str) -> None:
     after = cli.ask("settings", "set", workspace_id, "--no-footer", "--variable", "plan", "--variable", "slot")
     assert after == before | {"footer_enabled": False, "custom_variables": ["plan", "slot"]}
     assert cli.ask("settings", "set", workspace_id, "--no-variables") == before | {"footer_enabled": False}
-    assert "exclude" in cli.refuse("settings", "set", workspace_id, "--variable", "a", "--no-variables", code=2)
+    assert "--variable and --no-variables exclude" in cli.refuse(
+        "settings", "set", workspace_id, "--variable", "a", "--no-variables", code=2
+    )
 
 
 def test_settings_of_calling_campaigns_stand_beside_those_of_messages(cli: Cli, workspace_id: str) -> None:
@@ -301,4 +303,7 @@ def test_what_was_set_can_be_cleared(cli: Cli) -> None:
     )
     assert "--default-region and --no-default-region exclude" in cli.refuse(
         "workspaces", "update", workspace_id, "--default-region", "US", "--no-default-region", code=2
+    )
+    assert "--request-limit and --no-request-limit exclude" in cli.refuse(
+        "workspaces", "create", "Other", "--request-limit", "5", "--no-request-limit", code=2
     )

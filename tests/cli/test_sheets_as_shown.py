@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import Workbook
 
-from outreach_server.cli.lists.csv_records import Record
-from outreach_server.cli.tables import Table, open_table
+from outreach_server.lists.csv_records import Record
+from outreach_server.lists.tables import Table, open_table
 from tests.cli.conftest import Cli, Write
 from tests.cli.foreign_sheets import Cell, write_sheet
 

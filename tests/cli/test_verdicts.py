@@ -28,6 +28,22 @@ def given_call(cli: Cli, workspace_id: str) -> str:
     return call.id
 
 
+def test_calls_are_listed_by_what_is_asked_for(cli: Cli, workspace_id: str) -> None:
+    """Several filters hold together; a wrong word and an agent that is not there are refused."""
+    call_id = given_call(cli, workspace_id)
+    agent_id = cli.ask("calls", "show", call_id)["agent_id"]
+    for filters, count in (
+        ((), 1),
+        (("--agent", agent_id, "--status", "completed", "--outcome", "unknown"), 1),
+        (("--status", "busy"), 0),
+        (("--outcome", "callback"), 0),
+    ):
+        assert [one["id"] for one in cli.ask("calls", "list", workspace_id, *filters)] == [call_id][:count]
+    assert "no such calls" in cli.tell("calls", "list", workspace_id, "--outcome", "callback")
+    cli.refuse("calls", "list", workspace_id, "--status", "complete", code=2)
+    assert "agent" in cli.refuse("calls", "list", workspace_id, "--agent", new_id())
+
+
 def test_a_call_is_shown_with_what_was_said_and_judged(cli: Cli, workspace_id: str) -> None:
     """The verdict is final, and the audit trail has who gave it."""
     call_id = given_call(cli, workspace_id)

@@ -11,12 +11,12 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from openpyxl import Workbook
 
-from outreach_server.cli.lists.csv_records import Record
-from outreach_server.cli.tables import open_table
+from outreach_server.lists.csv_records import Record
+from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.tables import open_table
 from tests.cli.conftest import Cli
 
 # A cell has no time zone.
@@ -175,7 +175,7 @@ def archive(**files: bytes) -> bytes:
 )
 def test_what_is_no_workbook_is_named(content: bytes, problem: str) -> None:
     """With what to do."""
-    with pytest.raises(click.ClickException) as caught, open_table(io.BytesIO(content), name="it") as table:
+    with pytest.raises(UnreadableList) as caught, open_table(io.BytesIO(content), name="it") as table:
         list(table.records)
     assert f"it {problem}" in caught.value.message
     assert "CSV" in caught.value.message or problem == "is damaged"
@@ -183,7 +183,7 @@ def test_what_is_no_workbook_is_named(content: bytes, problem: str) -> None:
 
 def test_a_text_file_has_no_sheets() -> None:
     """The option is refused, not ignored."""
-    with pytest.raises(click.ClickException, match="no sheets"), open_table(io.BytesIO(b"phone"), name="it", sheet="A"):
+    with pytest.raises(UnreadableList, match="no sheets"), open_table(io.BytesIO(b"phone"), name="it", sheet="A"):
         pass
 
 
@@ -191,8 +191,8 @@ def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(
     xlsx: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before anything is unpacked."""
-    monkeypatch.setattr("outreach_server.cli.lists.xlsx_records._MAX_UNPACKED", 1000)
-    with pytest.raises(click.ClickException, match="too large"):
+    monkeypatch.setattr("outreach_server.lists.xlsx_records._MAX_UNPACKED", 1000)
+    with pytest.raises(UnreadableList, match="too large"):
         rows(xlsx(People=ROWS))
 
 
@@ -204,5 +204,5 @@ def test_the_library_that_is_missing_is_named_with_its_command(
     for name in [name for name in sys.modules if name.partition(".")[0] == "openpyxl"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "path", [])
-    with pytest.raises(click.ClickException, match=r"pip install 'outreach\[server\]'; or save the sheet as CSV"):
+    with pytest.raises(UnreadableList, match=r"pip install 'outreach\[server\]'; or save the sheet as CSV"):
         rows(path)

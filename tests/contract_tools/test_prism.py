@@ -25,9 +25,7 @@ VIOLATIONS = "sl-violations"
 REQUESTS = [
     (method, path, name, example["value"])
     for path, method, operation in operations()
-    for name, example in operation.get("requestBody", {"content": {JSON: {}}})["content"][JSON]
-    .get("examples", {})
-    .items()
+    for name, example in operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("examples", {}).items()
 ]
 ANSWERS = [
     (method, path, status, name, resolve(example)["value"])

@@ -40,6 +40,7 @@ ELSEWHERE = {
     "connections_low": "tests/doctor/test_postgres.py",
     "database_not_usable": "tests/doctor/test_postgres.py",
     "index_not_valid": "tests/doctor/test_postgres.py",
+    "receipts_missing": "tests/engine/test_missing_receipts.py",
     "server_old": "tests/doctor/test_postgres.py",
     "server_setting_unsafe": "tests/doctor/test_postgres.py",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import attrs
@@ -164,6 +165,7 @@ def _call(
         # Many a call lasts for some milliseconds more, or less, than whole minutes.
         ended_at=at + MINUTE * rng.randrange(1, 4) + timedelta(milliseconds=rng.randrange(2000)),
         summary="-cmd|' /C calc'!A0",
+        cost=rng.choice((None, Decimal("0.14"), Decimal("0.000001"), Decimal(2))),
     )
 
 
@@ -176,9 +178,12 @@ def _record(tx: Transaction, campaign: Campaign, place: dict[str, Any], *, leg: 
         to=place["to"],
         created_at=place["created_at"],
         dialed_at=place["created_at"],
+        cost_currency=None if fields.get("cost") is None else "USD",
         **fields,
     )
     tx.calls.insert(call)
+    if call.answered_at is not None:
+        tx.calls.put_transcript(call, f"agent: Hello, contact {call.position}\n=user: Yes?")
     known: dict[str, Any] = {"channel": "call", "call_id": call.id, "leg": leg, "body": None, "segments": None}
     tx.dispatches.insert(make_dispatch(**place, **known, state=DispatchState.ACCEPTED))
 

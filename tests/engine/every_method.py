@@ -28,10 +28,12 @@ from outreach import (
     Outreach,
     Workspace,
 )
-from outreach.models import NewFollowUp, NewTestMessage, NewUnsubscribes, NewUser, Price, PriceTable
+from outreach.models import NewFollowUp, NewTestMessage, NewUnsubscribes, NewUpload, NewUser, Price, PriceTable
 from outreach.testing.builders import make_call, make_message, make_workspace, new_id
 
 _BY_NAME: dict[str, Any] = {
+    "content": b"a",
+    "offset": 0,
     "name": "Acme",
     "phone": "+14155550101",
     "phones": ["+14155550101"],
@@ -79,6 +81,7 @@ _BY_TYPE: dict[type, Callable[[], Any]] = {
     NewCallCampaign: lambda: NewCallCampaign(name="Spring", agent_id=new_id()),
     NewAgent: lambda: NewAgent(name="Ada"),
     NewNumber: lambda: NewNumber(phone="+14155550101"),
+    NewUpload: lambda: NewUpload(file_name="list.csv", size_bytes=1),
     NewFlow: lambda: NewFlow(name="Welcome", steps=(FlowStep(kind="send", body="Hi"),)),
     NewTrunk: lambda: NewTrunk(name="Main", address="sip.example.com"),
     NewWorkspace: lambda: NewWorkspace(name="Acme"),

@@ -23,6 +23,7 @@ from outreach.models.plans import (
 from outreach.models.resources import FlowStep
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
+from outreach.rules.holding import LocalRules
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_flow
 from outreach.testing.clock import ManualClock
@@ -88,7 +89,7 @@ class Course:
 
     def _decide(self, plan: WavePlan) -> Wave:
         now = self.clock.now()
-        decisions = [self._channel.decide(plan, one, now) for one in plan.due]
+        decisions = [self._channel.decide(plan, LocalRules(plan.workspace), one, now) for one in plan.due]
         return Wave(
             workspace_id=THIS_WORKSPACE,
             campaign_id=self.campaign.id,

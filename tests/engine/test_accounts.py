@@ -287,7 +287,7 @@ async def problem_of(url: str, workspace_id: str) -> str:
 
 
 async def test_the_file_holds_no_credentials_and_the_key_is_the_owners(tmp_path: Path, fake: FakeAdapter) -> None:
-    """docs/operations.md#security: encrypted at rest, with a key from a 0600 file that is not the database."""
+    """SECURITY.md: encrypted at rest, with a key from a 0600 file that is not the database."""
     url = f"sqlite:///{tmp_path / 'o.db'}"
     async with Outreach.open(url, clock=clock_of_loop()) as engine:
         workspace = await engine.workspaces.create(NewWorkspace(name="Acme", mode=WorkspaceMode.LIVE))

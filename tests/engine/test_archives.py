@@ -55,7 +55,7 @@ pytestmark = pytest.mark.anyio
 
 DAY: Final = timedelta(days=1)
 HOUR: Final = timedelta(hours=1)
-LEDGER: Final = ("recipients", "calls", "dispatches", "trail")
+LEDGER: Final = ("recipients", "calls", "transcripts", "dispatches", "trail")
 
 
 @attrs.frozen

@@ -160,6 +160,32 @@ async def test_a_path_that_the_server_does_not_have_is_not_another_database(here
     assert (await here.check()).fault == "not_found"
 
 
+async def test_the_test_passes_a_proxy_that_strips_a_prefix(
+    open_storage: OpenStorage, fake: FakeAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The public URL has the prefix, and so has the URL that is signed; the server gets the path without it."""
+    clock, config = clock_of_loop(), EngineConfig(public_url=f"{URL}/a/b/")
+    async with Outreach(open_storage(clock), clock=clock, config=config) as engine:
+        workspace = await engine.workspaces.create(NewWorkspace(name="A", mode=WorkspaceMode.LIVE))
+        account = await engine.accounts.connect(workspace.id, "twilio", CREDENTIALS)
+        server = httpx.ASGITransport(app=create_app(engine=engine))
+
+        class Proxy(httpx.AsyncBaseTransport):
+            async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+                path = request.url.raw_path
+                assert path.startswith(b"/a/b/webhooks/")
+                inner = httpx.URL("http://10.0.0.7:8000").copy_with(raw_path=path.removeprefix(b"/a/b"))
+                headers = {**request.headers, "host": "10.0.0.7:8000"}
+                passed_on = httpx.Request("POST", inner, headers=headers, content=await request.aread())
+                return await server.handle_async_request(passed_on)
+
+        monkeypatch.setattr(httpx.AsyncClient, "_init_transport", lambda *_, **__: Proxy())
+        found = await engine.accounts.check_callback(workspace.id, account.id)
+        assert found == CallbackCheck(
+            ok=True, message=found.message, url=f"{URL}/a/b/webhooks/{account.id}", signed=True
+        )
+
+
 async def test_a_server_that_refuses_the_signature_is_told_apart(here: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where its public URL is another one."""
     signing = FakeAdapter.sign_callback
@@ -168,8 +194,13 @@ async def test_a_server_that_refuses_the_signature_is_told_apart(here: Scene, mo
         return signing(adapter, connection, url=url.replace("https:", "http:"), test_id=test_id)
 
     monkeypatch.setattr(FakeAdapter, "sign_callback", wrongly)
+    refused: list[str] = []
+    instruments = type(here.engine._instruments)
+    monkeypatch.setattr(instruments, "callback_refused", lambda _, provider: refused.append(provider))
     found = await here.check()
     assert (found.ok, found.fault, found.signed) == (False, "signature_refused", True)
+    # The alert on refused callbacks is about those of the provider.
+    assert refused == []
 
 
 async def test_a_callback_that_a_queue_holds_back_is_waited_for(here: Scene) -> None:

@@ -7,6 +7,7 @@ import re
 import tempfile
 from collections.abc import AsyncIterator
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 import attrs
@@ -22,6 +23,7 @@ from outreach.protocols.storage import Storage
 from outreach.serialization.exports import workbook
 from outreach.serialization.exports.columns import Table
 from outreach.server_support import escape_formula
+from outreach.testing.builders import make_call, make_recipient
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from tests.engine.all_endings import given_endings
@@ -102,6 +104,46 @@ async def test_times_in_tables_are_by_the_campaigns_clocks_and_name_its_zone(
     for shown, stored in ended:
         assert stored.endswith("Z")
         assert datetime.fromisoformat(shown) == datetime.fromisoformat(stored).replace(microsecond=0)
+
+
+async def test_what_was_said_and_what_it_cost_is_exported(reading: Outreach, storage: Storage) -> None:
+    """As lines of JSON for each call; in tables for the last call, and the cost of all as a number."""
+    campaign = await given_endings(storage, 3, channel="call", count=150)
+    lines = [json.loads(line) for line in (await file_of(reading, campaign, "jsonl")).splitlines()]
+    text = (await file_of(reading, campaign, "csv")).decode("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    sheet = load_workbook(io.BytesIO(await file_of(reading, campaign, "xlsx"))).active
+    assert sheet is not None
+    header, *cells = sheet.iter_rows(values_only=True)
+    told = 0
+    for line, row, cell in zip(lines, rows, cells, strict=True):
+        calls = line["calls"]
+        said = [one["transcript"] for one in calls]
+        assert [one is None for one in said] == [one["answered_at"] is None for one in calls]
+        last = said[-1] if said else None
+        assert (row["transcript"], cell[header.index("transcript")]) == (last or "", last)
+        costs = [Decimal(one["cost"]) for one in calls if one["cost"] is not None]
+        assert row["cost_currency"] == ("USD" if costs else "")
+        assert cell[header.index("cost")] == (float(sum(costs)) if costs else None)
+        assert row["cost"] == (str(float(sum(costs))) if costs else "")
+        assert all(f"{cost:f} USD" in row["calls"] for cost in costs)
+        told += len(costs)
+    assert told > 10
+
+
+def test_a_cost_in_several_currencies_is_no_sum() -> None:
+    """Each stands with its call."""
+    calls = [make_call(cost=Decimal(1), cost_currency=one) for one in ("USD", "EUR")]
+    contact = ExportedContact(
+        recipient=make_recipient(),
+        meaning=None,
+        failure=None,
+        dispatches=[],
+        calls=calls,
+        replies=[],
+        opted_out_at=None,
+    )
+    assert contact.cost is None
 
 
 async def test_nothing_in_a_spreadsheet_runs(reading: Outreach, storage: Storage) -> None:

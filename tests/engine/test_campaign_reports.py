@@ -16,7 +16,7 @@ from outreach.http import write_campaign_report
 from outreach.models.base import Channel
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import ExportedContact
-from outreach.models.prices import Price, PriceTable
+from outreach.models.prices import Price, PriceTable, ProviderCost
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.rules.number_zones import country_of_phone
@@ -125,6 +125,9 @@ async def test_a_report_of_calls_counts_outcomes_and_minutes(reading: Outreach, 
     assert figures.seconds == round(sum(lasted) / 1000)
     assert figures.minutes == round(sum(lasted) / 60_000, 1)
     assert figures.begun_minutes == sum(math.ceil(one / 60_000) for one in lasted)
+    costs = [one.cost for one in calls if one.cost is not None]
+    assert figures.provider_costs == (ProviderCost(currency="USD", amount=sum(costs, Decimal()), calls=len(costs)),)
+    assert costs
     assert {dispatch.leg for one in await exported(reading, campaign) for dispatch in one.dispatches} == {1, 2}
 
 

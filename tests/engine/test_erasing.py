@@ -34,7 +34,7 @@ from outreach.ledger.erasure.applying import apply_retention
 from outreach.ledger.erasure.campaigns import begin_erasure, erase_slice
 from outreach.ledger.settling.callbacks import CallbackContext, process_events
 from outreach.ledger.subscriptions import events_between
-from outreach.models import NewFollowUp
+from outreach.models import NewFollowUp, ProviderCost
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import CampaignReport
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
@@ -249,7 +249,15 @@ def test_a_stored_report_is_read_as_it_was_written() -> None:
     report = attrs.evolve(
         REPORT,
         messages=None,
-        calls=CallFigures(calls=3, answered=2, open=0, outcomes={"positive": 2}, milliseconds=91_400, begun_minutes=3),
+        calls=CallFigures(
+            calls=3,
+            answered=2,
+            open=0,
+            outcomes={"positive": 2},
+            milliseconds=91_400,
+            begun_minutes=3,
+            provider_costs=(ProviderCost(currency="USD", amount=Decimal("0.14"), calls=1),),
+        ),
         failures=(FailureCount(failure=failure, requests=7),),
         cost=Cost(amount=Decimal("1.50"), currency="EUR", lines=lines, unpriced=7),
         erased_at=NOW,
@@ -257,12 +265,12 @@ def test_a_stored_report_is_read_as_it_was_written() -> None:
     for one in (REPORT, report):
         assert read_campaign_report(write_campaign_report(one)) == one
     written = write_campaign_report(report)
-    for name in ("milliseconds", "begun_minutes"):
-        # An earlier version wrote neither.
+    for name in ("milliseconds", "begun_minutes", "provider_costs"):
+        # An earlier version wrote none of them.
         del written["calls"][name]
     earlier = read_campaign_report(written).calls
     assert earlier is not None
-    assert (earlier.seconds, earlier.begun_minutes) == (91, None)
+    assert (earlier.seconds, earlier.begun_minutes, earlier.provider_costs) == (91, None, ())
 
 
 async def given_person(storage: Storage, phone: str) -> tuple[Campaign, Campaign]:

@@ -10,11 +10,11 @@ from outreach import Conflict, InvalidRequest, NotFound, Outreach
 from outreach.models import CallVerdict, Counters, NewFollowUp
 from outreach.models.call import MAX_TRANSCRIPT, Call
 from outreach.models.campaign import Campaign
-from outreach.models.states import CallStatus, RecipientStatus
+from outreach.models.states import IN_FLIGHT_RECIPIENT_STATUSES, CallStatus, RecipientStatus
 from outreach.testing.builders import new_id
 from outreach.testing.scripted import ScriptedVoice
 from outreach.testing.virtual_time import clock_of_loop
-from tests.engine.calling import BUSY, NEGATIVE, POSITIVE, VOICEMAIL, calling, calls_of, hear
+from tests.engine.calling import BUSY, DECLINED, NEGATIVE, POSITIVE, VOICEMAIL, calling, calls_of, hear
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import Rig, people, reaches, until
 
@@ -64,14 +64,14 @@ async def test_a_verdict_that_comes_later_counts_in_a_campaign_that_has_ended(
 
 
 async def test_a_verdict_is_final(open_storage: OpenStorage) -> None:
-    """Said again it changes nothing; another one, and a later report of the provider, do not count."""
+    """Said again it changes the summary alone; another one, and a later report of the provider, do not count."""
     voice = ScriptedVoice(look_up="none")
     async with calling(open_storage(clock_of_loop()), 1, voice=voice) as (rig, campaign):
         await voice.wait_for_requests(1)
         hear(voice, voice.requests[0], **{**ANSWERED, "summary": None})
         await reaches(rig.engine, campaign, "completed")
         first, *_ = await judged(rig, campaign, "negative")
-        again, *_ = await judged(rig, campaign, "negative", summary="Other words.")
+        again, *_ = await judged(rig, campaign, "negative")
         assert again == first
         with pytest.raises(Conflict, match="final"):
             await judged(rig, campaign, "positive")
@@ -83,11 +83,14 @@ async def test_a_verdict_is_final(open_storage: OpenStorage) -> None:
         await until(heard)
         [call] = await calls_of(rig, campaign)
         assert (call.outcome, call.judged_at) == ("negative", first.judged_at)
+        for summary in ("Other words.", None):
+            told, *_ = await judged(rig, campaign, "negative", summary=summary)
+            assert told == attrs.evolve(call, summary="Other words.")
         entries = await rig.engine.audit.list(campaign.workspace_id)
         assert [one.subject for one in entries if one.action == "call.set_outcome"] == [call.id]
 
 
-@pytest.mark.parametrize(("ending", "why"), [(BUSY, "busy"), (VOICEMAIL, "final"), (None, "not ended")])
+@pytest.mark.parametrize(("ending", "why"), [(BUSY, "busy"), (DECLINED, "final"), (None, "not ended")])
 async def test_a_call_that_has_its_result_or_is_under_way_takes_no_verdict(
     open_storage: OpenStorage, ending: dict[str, Any] | None, why: str
 ) -> None:
@@ -103,6 +106,77 @@ async def test_a_call_that_has_its_result_or_is_under_way_takes_no_verdict(
             await judged(rig, campaign, "positive")
         if ending is not None:
             assert await calls_of(rig, campaign) == before
+
+
+@pytest.mark.parametrize("verdict", ["positive", "negative", "callback", "voicemail"])
+@pytest.mark.parametrize("situation", ["waits", "failed", "has_message", "canceled"])
+async def test_a_person_behind_a_machines_answer_is_not_called_again(
+    open_storage: OpenStorage, situation: str, verdict: CallVerdict
+) -> None:
+    """Wherever its contact stands: one that waits for its retry ends. A verdict that agrees changes nothing else.
+
+    docs/delivery-contract.md#rule-9.
+    """
+    voice = ScriptedVoice(look_up="none")
+    ending = {**VOICEMAIL, "message_left": situation == "has_message"}
+    attempts = 2 if situation in {"waits", "canceled"} else 1
+    async with calling(open_storage(clock_of_loop()), 1, voice=voice, attempts=attempts, minutes=1) as (rig, campaign):
+        await voice.wait_for_requests(1)
+        hear(voice, voice.requests[0], **ending)
+
+        async def heard() -> bool:
+            under_way = {RecipientStatus.PENDING, *IN_FLIGHT_RECIPIENT_STATUSES}
+            return (await people(rig.engine, campaign))[0].status not in under_way
+
+        await until(heard)
+        if situation == "canceled":
+            await rig.engine.campaigns.cancel(campaign.workspace_id, campaign.id)
+        if situation != "waits":
+            await reaches(rig.engine, campaign, "cancelled" if situation == "canceled" else "completed")
+        [before] = await people(rig.engine, campaign)
+        if situation == "canceled":
+
+            async def closed() -> bool:
+                return (await people(rig.engine, campaign))[0].status is RecipientStatus.CANCELED
+
+            await until(closed)
+            [before] = await people(rig.engine, campaign)
+        call, counters, result = await judged(rig, campaign, verdict)
+        assert (call.outcome, call.judged_at is not None) == (verdict, True)
+        [after] = await people(rig.engine, campaign)
+        if verdict == "voicemail":
+            assert after == before
+            return
+        assert counters == Counters(total=1, completed=1, successful=int(verdict == "positive"))
+        assert result == (RecipientStatus.COMPLETED, None if verdict == "positive" else verdict)
+        assert (after.due_at, after.ended_at is not None) == (None, True)
+        if situation == "waits":
+            assert before.status is RecipientStatus.WAITING
+            await reaches(rig.engine, campaign, "completed")
+        story = await rig.engine.campaigns.recipient_history(campaign.workspace_id, campaign.id, 0)
+        told = [(one.what, one.rule, one.state, one.reason) for one in story.steps]
+        assert told[-2:] == [
+            ("call_ended", "operator", "completed", verdict),
+            ("ended", "operator", "completed", result[1]),
+        ]
+        assert len(voice.requests) == 1
+
+
+async def test_a_person_who_has_opted_out_since_stays_so(open_storage: OpenStorage) -> None:
+    """The call has its verdict; the contact's end says why it is not called again."""
+    voice = ScriptedVoice(look_up="none")
+    async with calling(open_storage(clock_of_loop()), 1, voice=voice, attempts=2, minutes=1) as (rig, campaign):
+        await voice.wait_for_requests(1)
+        hear(voice, voice.requests[0], **VOICEMAIL)
+
+        async def heard() -> bool:
+            return (await people(rig.engine, campaign))[0].status is RecipientStatus.WAITING
+
+        await until(heard)
+        await rig.engine.unsubscribes.add(campaign.workspace_id, voice.requests[0].to)
+        await reaches(rig.engine, campaign, "completed")
+        call, _, result = await judged(rig, campaign, "positive")
+        assert (call.outcome, result) == ("positive", (RecipientStatus.SKIPPED, "opted_out"))
 
 
 async def test_a_contact_that_another_call_has_reached_keeps_the_result_of_that(open_storage: OpenStorage) -> None:

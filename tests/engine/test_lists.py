@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import attrs
@@ -15,6 +15,7 @@ from outreach import InvalidRequest, Outreach, Page
 from outreach import sync as plain
 from outreach.models.base import MAX_PAGE_ITEMS
 from outreach.models.states import DispatchState
+from outreach.models.upload import Upload
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
@@ -92,6 +93,19 @@ def iterator_of(method: str) -> str:
     return "iter_all" if method == "list" else method.replace("list_", "iter_", 1)
 
 
+def make_upload(created_at: datetime) -> Upload:
+    """Return an upload of a list that is still to come."""
+    return Upload(
+        id=new_id(),
+        workspace_id=THIS_WORKSPACE,
+        file_name="list.csv",
+        size_bytes=10,
+        received_bytes=0,
+        created_at=created_at,
+        expires_at=created_at + timedelta(days=1),
+    )
+
+
 def fill(tx: Transaction) -> None:
     """Write some of everything, created at the same moment and an instant later."""
     publish(tx, CAMPAIGN, pending(*(make_prepared(external_id="crm-7") for _ in range(COUNT))))
@@ -107,6 +121,7 @@ def fill(tx: Transaction) -> None:
         tx.flows.insert(make_flow(**at))
         tx.keys.insert(make_key(workspace_id=THIS_WORKSPACE, **at))
         tx.accounts.insert(make_account(provider=PROVIDERS[number], **at))
+        tx.uploads.insert(make_upload(**at))
         tx.audit.append(make_audit_entry(subject=str(number)))
         tx.calls.insert(make_call(agent_id=agent.id, **at))
         tx.dispatches.insert(make_dispatch(state=DispatchState.UNKNOWN, message_id=message.id, **at))

@@ -9,7 +9,7 @@ import pytest
 
 from outreach import EngineConfig, NewWorkspace, Outreach, WorkspaceMode, WorkspaceUpdate
 from outreach.models import Account
-from outreach.models.states import DispatchState, WorkspaceStatus
+from outreach.models.states import DispatchState, MessageStatus, WorkspaceStatus
 from outreach.rules.receipts import FEWEST, LOOK_BACK, NOTED_EVERY, SILENCE
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_dispatch, make_message, new_id
@@ -47,7 +47,8 @@ class Scene:
 
     async def accept(self, count: int = FEWEST, **changes: Any) -> None:
         """Have single messages accepted now."""
-        made = {"workspace_id": self.workspace_id, "created_at": self.clock.now(), "ended_at": self.clock.now()}
+        now = self.clock.now()
+        made = {"workspace_id": self.workspace_id, "status": MessageStatus.ACCEPTED, "created_at": now, "ended_at": now}
 
         def operation(tx: Transaction) -> None:
             for _ in range(count):
@@ -112,12 +113,13 @@ async def test_an_account_without_receipts_for_longer_than_before_is_found(here:
 
 
 async def test_messages_of_campaigns_count_while_these_run_and_after(here: Scene) -> None:
-    """As single ones do; what was refused, or sent by another account, does not."""
+    """As single ones do; what was refused, has a receipt or was sent by another account, does not."""
     await here.report()
     here.pass_by(NOTED_EVERY + MINUTE)
     await here.accept_of_campaign(FEWEST, ended=False)
     await here.accept_of_campaign(FEWEST + 1, ended=True)
     await here.accept_of_campaign(FEWEST, ended=False, state=DispatchState.REFUSED)
+    await here.accept_of_campaign(FEWEST, ended=False, report=MessageStatus.SENT)
     await here.accept_of_campaign(FEWEST, ended=False, provider="telnyx")
     await here.accept(2)
     here.pass_by(SILENCE + MINUTE)
@@ -149,14 +151,16 @@ async def test_many_receipts_are_noted_once_in_ten_minutes_and_all_count(here: S
 
 
 @pytest.mark.parametrize(
-    "case", ["never reported", "few", "sandbox", "suspended", "another carrier", "not accepted", "reported"]
+    "case", ["few", "sandbox", "suspended", "another carrier", "not accepted", "with a receipt", "reported"]
 )
-async def test_no_account_is_called_silent_that_is_as_usual(case: str, here: Scene) -> None:
-    """A carrier that reports nothing, too few messages to tell, a sandbox, or receipts that came."""
-    if case != "never reported":
+@pytest.mark.parametrize("is_new", [False, True])
+async def test_no_account_is_called_silent_that_is_as_usual(is_new: bool, case: str, here: Scene) -> None:
+    """Too few messages to tell, a sandbox, or receipts that came."""
+    if not is_new:
         await here.report()
     here.pass_by(NOTED_EVERY + MINUTE)
     others: dict[str, dict[str, Any]] = {
+        "with a receipt": {"status": MessageStatus.SENT},
         "another carrier": {"carrier": "telnyx"},
         "not accepted": {"provider_id": None},
     }
@@ -169,6 +173,49 @@ async def test_no_account_is_called_silent_that_is_as_usual(case: str, here: Sce
         await here.engine.workspaces.update(here.workspace_id, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
     here.pass_by(2 * SILENCE)
     assert await here.missing() == []
+
+
+async def test_a_new_account_whose_callbacks_never_arrive_is_found(here: Scene) -> None:
+    """Its callback address was wrong from the start."""
+    here.pass_by(MINUTE)
+    await here.accept()
+    here.pass_by(SILENCE - MINUTE)
+    assert await here.missing() == []
+    here.pass_by(2 * MINUTE)
+    assert await here.missing() == [(here.account.id, FEWEST)]
+    (finding,) = [one for one in (await here.engine.status()).findings if one.code == "receipts_missing"]
+    assert "none ever came" in finding.message
+
+
+async def test_an_account_that_is_connected_again_keeps_when_it_last_got_a_receipt(here: Scene) -> None:
+    """Else a wrong address would go unseen after a change of credentials."""
+    last = await here.report()
+    await here.engine.accounts.connect(here.workspace_id, "twilio", CREDENTIALS)
+    here.pass_by(NOTED_EVERY + MINUTE)
+    await here.accept()
+    here.pass_by(SILENCE + MINUTE)
+    assert await here.missing() == [(here.account.id, FEWEST)]
+    assert (await here.engine.status()).silent[0].last_report_at == last
+
+
+@pytest.mark.parametrize("case", ["no callback URL", "adapter of one's own"])
+async def test_an_account_that_can_get_no_receipts_is_not_called_silent(case: str, open_storage: OpenStorage) -> None:
+    """Outcomes come from look-ups there, or not at all."""
+    clock, adapter = ManualClock(), FakeAdapter()
+    own = case == "adapter of one's own"
+    if own:
+        adapter.name = "mine"
+    config = EngineConfig(public_url="https://o.example" if own else None)
+    async with Outreach(open_storage(clock), clock=clock, config=config, adapters=[adapter] if own else []) as engine:
+        workspace = await engine.workspaces.create(NewWorkspace(name="A", mode=WorkspaceMode.LIVE))
+        provider = "mine" if own else "twilio"
+        credentials = CREDENTIALS if own else {"account_sid": f"AC{'0' * 32}", "auth_token": "s3cret"}
+        account = await engine.accounts.connect(workspace.id, provider, credentials)
+        here = Scene(engine=engine, clock=clock, workspace_id=workspace.id, account=account)
+        here.pass_by(MINUTE)
+        await here.accept(carrier=provider)
+        here.pass_by(SILENCE + MINUTE)
+        assert await here.missing() == []
 
 
 def _make_sandbox(tx: Transaction, workspace_id: str) -> None:

@@ -14,6 +14,7 @@ from outreach.models.plans import Advance, Postponement
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.rules.call_settlement import DOUBLE_DIAL
+from outreach.rules.holding import LocalRules
 from outreach.testing.builders import NOW, make_workspace, new_id
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import (
@@ -113,5 +114,6 @@ async def test_a_channel_puts_off_first_calls_only(storage: Storage, leg: int) -
     assert plan is not None
     plan = attrs.evolve(plan, capped_until={one.position: NOW + timedelta(hours=9)})
     channel = CallChannel(ids=new_id, provider_pool=provider_pool_of(ScriptedCarrier(), ScriptedVoice()))
-    decision = channel.decide(plan, attrs.evolve(one, status=R.WAITING, reason=DOUBLE_DIAL, due_at=NOW), NOW)
+    second = attrs.evolve(one, status=R.WAITING, reason=DOUBLE_DIAL, due_at=NOW)
+    decision = channel.decide(plan, LocalRules(plan.workspace), second, NOW)
     assert isinstance(decision, Postponement if leg == 1 else Advance)

@@ -88,7 +88,7 @@ async def test_a_key_authenticates_its_workspace_until_it_is_revoked(engine: Out
 
 
 async def test_the_secret_of_a_key_is_nowhere_in_the_database(tmp_path: Path) -> None:
-    """docs/operations.md#security: stored as a SHA-256, shown once: no file of the database holds the secret."""
+    """SECURITY.md: stored as a SHA-256, shown once: no file of the database holds the secret."""
     path = tmp_path / "keys.db"
     async with Outreach.open(f"sqlite:///{path}", clock=clock_of_loop()) as engine:
         workspace = await given_workspace(engine)
@@ -510,7 +510,7 @@ async def test_prepared_chunks_and_contacts_one_by_one_make_the_same_campaign(en
 async def test_everything_of_another_workspace_counts_as_absent(engine: Outreach) -> None:
     """Every query carries its workspace; another one's ids are not found, in any service.
 
-    docs/operations.md#security.
+    SECURITY.md.
     """
     mine, other = await given_workspace(engine), await given_workspace(engine)
     campaign = await given_campaign(engine, other, 2)

@@ -164,6 +164,7 @@ async def test_nothing_to_tell_is_told(engine: Outreach, storage: Storage) -> No
         adapter_problems=[],
         running=[],
         accounts=[],
+        silent=[],
         findings=[],
         disk=found.disk,
     )

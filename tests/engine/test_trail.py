@@ -420,7 +420,7 @@ async def test_who_opts_out_while_waiting_ends_at_once(storage: Storage) -> None
 
 
 async def test_another_workspace_learns_nothing(storage: Storage) -> None:
-    """docs/operations.md#security: every query carries its workspace."""
+    """SECURITY.md: every query carries its workspace."""
     campaign = await given_active(storage)
     phone = (await recipient(storage, campaign)).phone or ""
     with pytest.raises(NotFound, match="campaign"):

@@ -13,6 +13,7 @@ from outreach.ledger.leases import workers
 from outreach.ledger.sending.intents import withdrawal_reason
 from outreach.models.campaign import Campaign
 from outreach.models.plans import (
+    Closing,
     Ending,
     Postponement,
     Wave,
@@ -147,7 +148,7 @@ async def test_a_second_call_is_dropped_where_another_one_would_be_put_off(stora
         )
         wave = attrs.evolve(wave, intents=(), postponements=(held,))
     elif by == "contact_hours":
-        closing = Postponement(recipient=rang_out, due_at=NOW, reason="contact_hours", rule=TrailRule.CONTACT_HOURS)
+        closing = Closing(NOW, "contact_hours", TrailRule.CONTACT_HOURS)
         wave = attrs.evolve(wave, intents=[attrs.evolve(one, closing=closing) for one in wave.intents])
     committed = await storage.write(lambda tx: commit_wave(tx, wave, clock_now=lambda: NOW))
     after = await recipient(storage, campaign)

@@ -46,6 +46,8 @@ class Known:
         message_id: A single message; `OUTREACH_FUZZ_MESSAGE`.
         inbound_id: An inbound message; `OUTREACH_FUZZ_INBOUND`.
         phone: A number on the register; `OUTREACH_FUZZ_PHONE`.
+        upload_id: An upload of `managing.LIST`, complete; `OUTREACH_FUZZ_UPLOAD`.
+        spare_upload_id: An upload that nothing but its removal is tried with; `OUTREACH_FUZZ_SPARE_UPLOAD`.
     """
 
     agent_id: str | None = _named("AGENT")
@@ -56,6 +58,8 @@ class Known:
     message_id: str | None = _named("MESSAGE")
     inbound_id: str | None = _named("INBOUND")
     phone: str | None = _named("PHONE")
+    upload_id: str | None = _named("UPLOAD")
+    spare_upload_id: str | None = _named("SPARE_UPLOAD")
 
 
 KNOWN: Final = Known()
@@ -192,7 +196,7 @@ def before_load_schema(context: schemathesis.HookContext, raw_schema: dict[str, 
 def map_path_parameters(context: schemathesis.HookContext, path_parameters: Body | None) -> Body | None:
     """Apply the rule to a path as it is made; what a link puts in afterwards stays."""
     if context.operation is not None and path_parameters is not None:
-        managing.name_what_exists(context.operation.path, path_parameters, KNOWN)
+        managing.name_what_exists(context.operation.path, path_parameters, KNOWN, method=context.operation.method)
     return path_parameters
 
 
@@ -203,10 +207,15 @@ def before_call(context: Any, case: schemathesis.Case, kwargs: dict[str, Any]) -
         return
     if not case.meta.is_negative_at(ParameterLocation.QUERY):
         begin_with_the_first_page(case.query)
-    if isinstance(case.body, dict) and not case.meta.is_negative_at(ParameterLocation.BODY):
+    operation = str(case.operation.definition.raw.get("operationId"))
+    if case.meta.is_negative_at(ParameterLocation.BODY):
+        return
+    if operation == "addUploadChunk" and not case.meta.is_negative_at(ParameterLocation.QUERY):
+        case.body = managing.repeat_the_list(case.query)
+    if isinstance(case.body, dict):
         for rule in TRAIL_RULES:
             rule(case.body)
-        managing.repair(str(case.operation.definition.raw.get("operationId")), case.body)
+        managing.repair(operation, case.body)
 
 
 @schemathesis.hook

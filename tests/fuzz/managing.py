@@ -22,6 +22,8 @@ NOUNS: Final[Mapping[str, str]] = {
     "sms": "message_id",
     "inbound": "inbound_id",
     "unsubscribes": "phone",
+    "uploads": "upload_id",
+    "contacts": "phone",
 }
 """What is known (`hooks.Known`), by the noun in a path. Accounts are not: no sandbox has one."""
 
@@ -29,7 +31,11 @@ _new_numbers: Final = itertools.count()
 _erased: Final[set[str]] = set()
 
 
-def name_what_exists(path: str, parameters: dict[str, Any], known: Any) -> None:
+LIST: Final = b"phone\n+14155550200\n"
+"""What the upload that is known holds."""
+
+
+def name_what_exists(path: str, parameters: dict[str, Any], known: Any, *, method: str = "get") -> None:
     """Name something that exists in three of four paths; a made-up name stays in the others.
 
     Reason: with made-up names alone the answer is always 404, and nothing behind it would be tried.
@@ -37,7 +43,9 @@ def name_what_exists(path: str, parameters: dict[str, Any], known: Any) -> None:
     noun = path.removeprefix("/manage/").split("/")[0]
     if not path.startswith("/manage/") or noun not in NOUNS:
         return
-    exists = getattr(known, NOUNS[noun])
+    # Nothing keeps an upload from being removed, as a campaign keeps what it uses.
+    removes_upload = noun == "uploads" and method.lower() == "delete"
+    exists = known.spare_upload_id if removes_upload else getattr(known, NOUNS[noun])
     for name, value in parameters.items():
         # Chosen by the text itself, so that a case that is run again is the same case; what is no text is no name.
         if not isinstance(value, str) or not value or zlib.crc32(repr(value).encode()) % 4 == 0:
@@ -138,11 +146,21 @@ def leave_no_text_blank(body: Body) -> None:
             body[name] = ""
 
 
+def leave_nobody_out(body: Body) -> None:
+    """Name no campaigns and no days.
+
+    Reason: which campaigns there are the server knows, and whether somebody is left then.
+    """
+    if isinstance(body.get("leave_out"), dict):
+        body["leave_out"] = {}
+
+
 def take_any_failure(body: Body) -> None:
     """Name results that there are, and keep the text of the campaign.
 
     Reason: the names of results are the server's to say, and so is which text every contact can get.
     """
+    leave_nobody_out(body)
     body["results"] = ["failed", "skipped"]
     body.pop("message_body", None)
 
@@ -164,6 +182,29 @@ def price_each_thing_once(body: Body) -> None:
     body["prices"] = [{**body["prices"][0], "provider": None, "country": None}]
 
 
+def read_the_list_as_it_is(body: Body) -> None:
+    """Map nothing, read the file as it is, and load it into a campaign that could be.
+
+    Reason: which columns and sheets a file has, and which campaigns there are, no schema can say; the campaign is that
+    of POST /campaigns, whose own body is tried there.
+    """
+    for name in ("map", "region", "sheet", "encoding", "delimiter"):
+        body.pop(name, None)
+    if isinstance(body.get("leave_out"), dict):
+        body["leave_out"].pop("campaigns", None)
+    if isinstance(body.get("campaign"), dict):
+        body["campaign"] = {"channel": "sms", "name": "List", "message_body": "Hi"}
+
+
+def repeat_the_list(query: Body) -> bytes:
+    """Return the one chunk of the upload that is known, and name its place.
+
+    Reason: where the next chunk begins, and how long the file is, no schema can say.
+    """
+    query["offset"] = 0
+    return LIST
+
+
 RULES: Final[Mapping[str, Callable[[Body], None]]] = {
     "updateCampaign": keep_to_the_channel_and_the_stored_times,
     "createAgent": use_what_agents_can_have,
@@ -172,8 +213,15 @@ RULES: Final[Mapping[str, Callable[[Body], None]]] = {
     "createFlow": let_steps_send_something,
     "updateFlow": let_steps_send_something,
     "addUnsubscribes": use_numbers_that_could_be,
+    "createCampaign": leave_nobody_out,
+    "createSmsCampaign": leave_nobody_out,
+    "cloneCampaign": leave_nobody_out,
+    "countAudience": leave_nobody_out,
     "followUpCampaign": take_any_failure,
     "sendTestMessage": try_the_first_contact,
     "setPrices": price_each_thing_once,
     "updateReplySettings": leave_no_text_blank,
+    "checkUpload": read_the_list_as_it_is,
+    "listUploadRejects": read_the_list_as_it_is,
+    "loadUpload": read_the_list_as_it_is,
 }

@@ -37,9 +37,11 @@ KNOWN = Known(campaign_id="C", phone="P")
         ("updateReplySettings", {"stop_text": " ", "help_text": "x"}, {"stop_text": "", "help_text": "x"}),
         (
             "followUpCampaign",
-            {"results": ["x"], "message_body": "y", "name": "n"},
-            {"results": ["failed", "skipped"], "name": "n"},
+            {"results": ["x"], "message_body": "y", "name": "n", "leave_out": {"campaigns": ["x"]}},
+            {"results": ["failed", "skipped"], "name": "n", "leave_out": {}},
         ),
+        ("countAudience", {"leave_out": {"contacted_within_days": 1}}, {"leave_out": {}}),
+        ("cloneCampaign", {"leave_out": None}, {"leave_out": None}),
         (
             "sendTestMessage",
             {"contact": "x", "to": "y", "message": 7},
@@ -50,6 +52,15 @@ KNOWN = Known(campaign_id="C", phone="P")
             {"prices": [{"amount": "1", "country": "QQ"}, {"amount": "2"}]},
             {"prices": [{"amount": "1", "provider": None, "country": None}]},
         ),
+        (
+            "loadUpload",
+            {"map": {"x": "y"}, "leave_out": {"campaigns": ["x"], "contacted_within_days": 3}, "campaign": {}},
+            {
+                "leave_out": {"contacted_within_days": 3},
+                "campaign": {"channel": "sms", "name": "List", "message_body": "Hi"},
+            },
+        ),
+        ("checkUpload", {"sheet": "x", "leave_out": None, "campaign": None}, {"leave_out": None, "campaign": None}),
         ("getCampaign", {"a": 1}, {"a": 1}),
     ],
 )
@@ -81,6 +92,22 @@ def test_three_of_four_paths_name_what_exists() -> None:
         parameters = {"id": "made up"}
         managing.name_what_exists(path, parameters, KNOWN)
         assert parameters == {"id": "made up"}
+
+
+def test_only_a_removal_names_the_spare_upload() -> None:
+    """The other operations need one that stays."""
+    known = Known(upload_id="U", spare_upload_id="S")
+    for method, exists in (("DELETE", "S"), ("post", "U"), ("get", "U")):
+        parameters = {"id": "made up"}
+        managing.name_what_exists("/manage/uploads/{id}", parameters, known, method=method)
+        assert parameters == {"id": exists}
+
+
+def test_a_chunk_is_the_one_that_is_there() -> None:
+    """At its place."""
+    query = {"offset": 7}
+    assert managing.repeat_the_list(query) == managing.LIST
+    assert query == {"offset": 0}
 
 
 def test_every_rule_is_of_an_operation() -> None:

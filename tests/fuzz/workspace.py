@@ -22,9 +22,10 @@ from outreach import (
     NewWorkspace,
     Outreach,
 )
-from outreach.models import API_SCOPES
+from outreach.models import API_SCOPES, NewUpload
 from outreach_server import create_app
 from tests.fuzz.hooks import Known
+from tests.fuzz.managing import LIST
 
 SENDER = "+14155550100"
 OPTED_OUT = "+14155550177"
@@ -82,6 +83,9 @@ async def furnish(engine: Outreach, workspace_id: str, agent_id: str) -> Known:
     message = await engine.messages.send(workspace_id, NewMessage(to="+14155550204", body="Hi"))
     inbound = await engine.messages.receive(workspace_id, from_number="+14155550205", to=SENDER, body="Thanks")
     assert inbound is not None
+    new = NewUpload(file_name="list.csv", size_bytes=len(LIST))
+    upload, spare = [await engine.uploads.create(workspace_id, new) for _ in range(2)]
+    await engine.uploads.add_chunk(workspace_id, upload.id, 0, LIST)
     return Known(
         agent_id=agent_id,
         flow_id=flow.id,
@@ -91,6 +95,8 @@ async def furnish(engine: Outreach, workspace_id: str, agent_id: str) -> Known:
         message_id=message.id,
         inbound_id=inbound.id,
         phone=OPTED_OUT,
+        upload_id=upload.id,
+        spare_upload_id=spare.id,
     )
 
 

@@ -16,6 +16,7 @@ import attrs
 import httpx
 
 from outreach import NewAgent, NewCallCampaign, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
+from outreach.models import API_SCOPES
 from tests.process.books import Books
 from tests.process.server import EngineProcess, ServerProcess, start_engine, start_server, start_worker
 from tests.process.waiting import PATIENCE, wait_for
@@ -177,7 +178,7 @@ class Place:
             workspace = await engine.workspaces.create(
                 NewWorkspace(name="Acme", request_limit=request_limit, default_region="US")
             )
-            key = await engine.api_keys.create(workspace.id, name="tests")
+            key = await engine.api_keys.create(workspace.id, name="tests", scopes=API_SCOPES)
             return workspace.id, key.api_key
 
         self.workspace_id, self.api_key = self.with_engine(work)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -9,24 +8,11 @@ import pytest
 
 from outreach_server.context import MAX_LARGE_EACH
 from tests.process.place import Place, body
-from tests.process.server import ServerProcess
-from tests.process.uploading import Upload, padded
+from tests.process.uploading import Upload, largest_resident, padded
 from tests.process.waiting import PATIENCE, wait_for
 
 AT_A_TIME = 8
 MAX_RESIDENT = 1_500_000_000
-
-
-def largest_resident(server: ServerProcess, until: Callable[[], bool]) -> int:
-    """Return the most memory that a server and its helpers were seen to hold until something is so."""
-    seen = [0]
-
-    def look() -> bool:
-        seen[0] = max(seen[0], server.resident_bytes())
-        return until()
-
-    wait_for("the work to be done", look, seconds=4 * PATIENCE)
-    return seen[0]
 
 
 def test_large_bodies_at_once_do_not_exhaust_memory(place: Place) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from tests.process.place import Place
 from tests.process.server import ServerProcess
-from tests.process.waiting import PATIENCE
+from tests.process.waiting import PATIENCE, wait_for
 
 MEBIBYTE: Final = 2**20
 
@@ -51,6 +51,18 @@ class Upload:
     def close(self) -> None:
         """Go away."""
         self._socket.close()
+
+
+def largest_resident(server: ServerProcess, until: Callable[[], bool], *, seconds: float = 4 * PATIENCE) -> int:
+    """Return the most memory that a server and its helpers were seen to hold until something is so."""
+    seen = [0]
+
+    def look() -> bool:
+        seen[0] = max(seen[0], server.resident_bytes())
+        return until()
+
+    wait_for("the work to be done", look, seconds=seconds)
+    return seen[0]
 
 
 def padded(document: dict[str, Any], size: int) -> bytes:

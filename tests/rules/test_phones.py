@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from outreach.rules.phones import is_dialable, mask_phone, normalise, read_number
+from outreach.rules.phones import is_dialable, normalise, read_number
 
 _E164 = re.compile(r"\+[1-9]\d{6,14}", re.ASCII)
 _NANP_REGIONS = tuple(
@@ -225,27 +225,3 @@ def test_dialable_is_seven_to_fifteen_digits(to: str) -> None:
 def test_anything_else_is_not_dialable(to: str) -> None:
     """Only ASCII digits, and nothing before or behind them."""
     assert not is_dialable(to)
-
-
-@pytest.mark.parametrize(
-    ("phone", "expected"),
-    [
-        ("+14155550102", "+*********02"),
-        ("4155550102", "********02"),
-        ("", ""),
-        ("+", "+"),
-        ("12345", "*****"),
-        ("+12345", "+*****"),
-        ("123456", "****56"),
-        ("somebody's name", "***************"),
-        ("number1", "*******"),
-    ],
-)
-def test_a_masked_number_shows_two_digits_at_the_most(phone: str, expected: str) -> None:
-    """Logs tell numbers apart without holding them."""
-    assert mask_phone(phone) == expected
-
-
-def test_a_mask_is_short() -> None:
-    """A log line does not grow with what somebody sent."""
-    assert len(mask_phone("9" * 1_000_000)) == 64

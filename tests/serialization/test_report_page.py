@@ -13,7 +13,7 @@ from outreach.http import write_campaign_report
 from outreach.integrations.report_page import render_report_page
 from outreach.integrations.report_page.charts import columns
 from outreach.models.campaign_report import CallFigures, CampaignReport, MessageFigures, ResultCount, TimeBucket
-from outreach.models.prices import Cost
+from outreach.models.prices import Cost, ProviderCost
 from outreach.models.states import CampaignStatus, RecipientStatus
 
 START = datetime(2026, 11, 2, 14, tzinfo=UTC)
@@ -131,6 +131,15 @@ def test_a_page_tells_the_cost_and_what_it_leaves_out() -> None:
     assert ">1,234.57</strong> <span>EUR, without 5 segments that have no price</span>" in page
     whole = attrs.evolve(cost, unpriced=0)
     assert "<span>EUR</span>" in render_report_page(attrs.evolve(REPORT, cost=whole))
+
+
+def test_a_page_tells_what_the_providers_charge_for_calls() -> None:
+    """Beside the cost by the workspace's prices, for each currency."""
+    costs = (ProviderCost(currency="USD", amount=Decimal("0.705"), calls=1200),)
+    page = render_report_page(attrs.evolve(REPORT, messages=None, calls=CallFigures(calls=1500, provider_costs=costs)))
+    assert ">0.71</strong> <span>USD by the providers, for 1,200 calls</span>" in page
+    without = render_report_page(attrs.evolve(REPORT, messages=None, calls=CallFigures(calls=1500)))
+    assert "by the providers" not in without
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,7 @@ def test_examples_are_accepted_as_they_stand(memory_service: Service) -> None:
     tried = 0
     for path, item in contract["paths"].items():
         for method, operation in item.items():
-            media = operation["requestBody"]["content"]["application/json"] if "requestBody" in operation else {}
+            media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
             for example in media.get("examples", {}).values():
                 body = json.loads(json.dumps(example["value"], default=str))
                 if "agent_id" in body:

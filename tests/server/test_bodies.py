@@ -16,7 +16,7 @@ import pytest
 from anyio import to_thread
 from filelock import FileLock
 
-from outreach import ConfigError, InvalidRequest
+from outreach import ConfigError, InvalidRequest, NewSmsCampaign
 from outreach_server import create_app
 from outreach_server.bodies import parser_client
 from outreach_server.bodies.body import MAX_IN_MEMORY, MAX_SMALL_BYTES
@@ -446,5 +446,6 @@ async def test_a_file_where_the_server_was_started_is_no_module_of_a_helper(
     command = default_command()
     assert command is not None
     async with parse_in_subprocess(command, body, READING) as (campaign, chunks):
+        assert isinstance(campaign, NewSmsCampaign)
         assert campaign.name == "Autumn"
         assert [len(chunk) async for chunk in chunks] == [1]

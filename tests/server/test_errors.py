@@ -189,7 +189,7 @@ def test_huge_values_are_not_echoed(memory_tenant: Tenant) -> None:
 
 
 def test_the_access_log_holds_ids_and_no_secrets(memory_service: Service, caplog: pytest.LogCaptureFixture) -> None:
-    """docs/operations.md#security: logs hold ids, no message bodies, no full numbers; nothing that is a secret."""
+    """SECURITY.md: logs hold ids, no message bodies, no full numbers; nothing that is a secret."""
     tenant = memory_service.tenant()
     with caplog.at_level(logging.DEBUG, "outreach_server"):
         tenant.create(message_body="a private matter")

@@ -54,6 +54,36 @@ def test_a_call_is_shown_with_what_was_said_and_judged(service: Service) -> None
         assert [one["path"] for one in error["details"]] == [where]
 
 
+def test_calls_are_filtered_by_agent_status_and_outcome(service: Service) -> None:
+    """All that is given holds together; a wrong word is a 400, an agent of another workspace a 404."""
+    tenant, other = service.tenant(), service.tenant()
+    call_id = given_call(service, tenant)
+    for query, count in (
+        (f"agent_id={tenant.agent.id}&status=completed&outcome=negative", 1),
+        ("status=in-progress", 0),
+        ("outcome=unknown", 0),
+    ):
+        found = tenant.get(f"/manage/calls?{query}").json()["data"]
+        assert [one["id"] for one in found] == [call_id][:count]
+    for query, where in (("status=complete", "status"), ("outcome=good", "outcome"), ("outcome=", "outcome")):
+        error = check_envelope(tenant.get(f"/manage/calls?{query}"), 400, "invalid_request")
+        assert [one["path"] for one in error["details"]] == [where]
+    check_envelope(other.get(f"/manage/calls?agent_id={tenant.agent.id}"), 404, "not_found")
+
+
+def test_a_verdict_names_a_call_by_the_providers_id_too(service: Service) -> None:
+    """An analyser that hears from the provider knows no other."""
+    tenant = service.tenant()
+    call_id = given_call(service, tenant)
+    get = service.engine.calls.get
+    call = service.run(get, tenant.workspace.id, call_id)
+    known = attrs.evolve(call, provider_call_id="call_7f0c")
+    service.run(service.engine._storage.write, lambda tx: tx.calls.update(known))
+    judged = tenant.request("PUT", "/manage/calls/call_7f0c/outcome", json={"outcome": "positive"}).json()
+    assert (judged["id"], judged["outcome"]) == (call_id, "positive")
+    assert tenant.get("/manage/calls/call_7f0c").json()["transcript"] == "agent: Hello"
+
+
 def test_a_person_is_erased_once_it_is_confirmed(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     """The answer counts what was found; repeated, nothing. Neither the log nor the audit trail has the number."""
     tenant, other = service.tenant(), service.tenant()

@@ -352,3 +352,29 @@ def test_prices_are_replaced_as_a_whole(tenant: Tenant) -> None:
     check_envelope(tenant.request("PUT", where, json=[]), 400, "invalid_request")
     assert tenant.get(where).json() == whole
     assert tenant.delete(where).json() == tenant.get(where).json() == none
+
+
+def test_an_audience_is_counted_before_its_campaign_exists(service: Service, tenant: Tenant, path: str) -> None:
+    """Whom `leave_out` names is counted; an unknown field of it is refused."""
+    first = tenant.get(path).json()
+    listed = [{"phone_number": number} for number in ("+14155550102", "+1 415 555 0188", "none")]
+    chosen = {"campaigns": [first["id"]]}
+    counts = tenant.post("/manage/audience", {"recipients": listed, "leave_out": chosen}).json()
+    overlap = {"campaign_id": first["id"], "name": first["name"], "people": 1, "left_out": True}
+    assert counts == {"contacts": 3, "people": 2, "left_out": 1, "campaigns": [overlap], "contacted": None}
+    without = tenant.post("/manage/audience", {"recipients": listed}).json()
+    assert without == counts | {"left_out": 0, "campaigns": [overlap | {"left_out": False}]}
+    assert service.tenant().post("/manage/audience", {"recipients": listed}).json()["campaigns"] == []
+    many = [{"phone_number": f"+1415556{number:04}", "company": "x" * 1000} for number in range(2500)]
+    counts = tenant.post("/manage/audience", {"recipients": [*many, *listed], "leave_out": chosen}).json()
+    assert (counts["contacts"], counts["people"], counts["left_out"]) == (2503, 2502, 1)
+    for body, place in (
+        ({"recipients": listed, "leave_out": {"campaigns": ["nobody"]}}, "leave_out.campaigns[0]"),
+        ({"recipients": listed, "leave_out": {"campaign": first["id"]}}, "leave_out.campaign"),
+        ({"recipients": listed, "leave_out": 1}, "leave_out"),
+        ({"recipients": listed, "name": "x"}, "name"),
+        ({"recipients": []}, "recipients"),
+        ({"leave_out": {}}, "recipients"),
+    ):
+        refused = check_envelope(tenant.post("/manage/audience", body), 400, "invalid_request")
+        assert refused["details"][0]["path"] == place

@@ -159,13 +159,14 @@ def test_a_single_message_is_looked_up(service: Service) -> None:
 
 
 def test_calls_are_listed_newest_first(service: Service) -> None:
-    """With the record that GET /calls/{id} has, page by page."""
+    """With the record that GET /calls/{id} has, and what it cost, page by page."""
     tenant = service.tenant()
     for last in "123":
         tenant.post("/calls", {"agent_id": tenant.agent.id, "to": f"+1415555010{last}"})
     first = tenant.get("/manage/calls?limit=2").json()
     assert [one["to"][-1] for one in first["data"]] == ["3", "2"]
-    assert first["data"][0] == tenant.get(f"/calls/{first['data'][0]['id']}").json()
+    record = tenant.get(f"/calls/{first['data'][0]['id']}").json()
+    assert first["data"][0] == record | {"cost": None, "cost_currency": None, "judged_at": None}
     rest = tenant.get("/manage/calls", params={"after": first["next"]}).json()
     assert ([one["to"][-1] for one in rest["data"]], rest["next"]) == (["1"], None)
     check_envelope(tenant.get("/manage/calls?campaign_id=1"), 404, "not_found")

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 from outreach import FlowStep, NewCall, NewFlow, NewMessage, NewNumber
+from outreach.models import NewUpload
 from outreach.testing.builders import new_id
 from tests.contract.document import DOCUMENT, operations, resolve
 from tests.server.conftest import Service, Tenant
@@ -30,10 +31,12 @@ BODIES: Final[Mapping[str, Any]] = {
     "updateFlow": {"name": "Mine"},
     "sendTestMessage": {"contact": "+14155550101", "to": "+14155550199"},
     "followUpCampaign": {"results": ["expired"]},
+    "addUploadChunk": "a" * 65_536,
+    "loadUpload": {"campaign": {"channel": "sms", "name": "Mine", "message_body": "Hi"}},
 }
 """What is sent where a body is needed."""
 
-IN_QUERIES: Final = {"listCalls": ("campaign_id", "campaigns")}
+IN_QUERIES: Final = (("listCalls", "campaign_id", "campaigns"), ("listCalls", "agent_id", "agents"))
 """Parameters that name something, and what."""
 
 
@@ -55,6 +58,8 @@ class Property:
             body="do not stop",
         )
         [inbound] = run(engine.messages.list_inbound, workspace_id)
+        new = NewUpload(file_name="list.csv", size_bytes=1_000_000)
+        upload = run(engine.uploads.create, workspace_id, new)
         self.ids = {
             "campaigns": self.campaign["id"],
             "agents": tenant.agent.id,
@@ -64,6 +69,7 @@ class Property:
             "sms": message.id,
             "inbound": inbound.id,
             "unsubscribes": "+14155550177",
+            "uploads": upload.id,
             # Nobody here has an account; one that is there is told apart by the engine's own tests.
             "accounts": new_id(),
         }
@@ -96,7 +102,7 @@ def test_what_is_anothers_is_not_there(
         assert answer.status_code in {200, 201, 409}, answer.text
 
 
-@pytest.mark.parametrize(("operation", "parameter", "noun"), [(key, *value) for key, value in IN_QUERIES.items()])
+@pytest.mark.parametrize(("operation", "parameter", "noun"), IN_QUERIES)
 def test_what_is_anothers_is_not_there_in_a_query(
     world: tuple[Tenant, Tenant, Property], operation: str, parameter: str, noun: str
 ) -> None:
@@ -153,11 +159,12 @@ def test_every_identifier_in_a_query_or_body_is_tried() -> None:
         for parameter in map(resolve, one.get("parameters", [])):
             if parameter["in"] == "query" and parameter["name"].endswith("_id"):
                 found.add((one["operationId"], parameter["name"]))
-        if one["tags"] == ["manage"] and "requestBody" in one:
-            schema = resolve(one["requestBody"]["content"]["application/json"]["schema"])
+        content = one["requestBody"]["content"] if "requestBody" in one else {}
+        if one["tags"] == ["manage"] and "application/json" in content:
+            schema = resolve(content["application/json"]["schema"])
             found |= {(one["operationId"], name) for name in schema["properties"] if name.endswith("_id")}
     assert found == {
-        ("listCalls", "campaign_id"),
+        *((operation, parameter) for operation, parameter, _ in IN_QUERIES),
         # The application's own, within the campaign that the path names.
         ("listRecipients", "external_id"),
         ("updateCampaign", "sms_flow_id"),

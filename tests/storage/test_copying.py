@@ -21,6 +21,7 @@ from outreach.database import check_database, copy_database
 from outreach.errors import DatabaseInUse, DatabaseMissing, StorageError
 from outreach.models.prices import Price, PriceTable
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
+from outreach.models.upload import Upload
 from outreach.models.user import LoginFailures, RecoveryCode
 from outreach.models.work import Claim, DatabaseHome, WorkUnit
 from outreach.protocols.storage import Storage
@@ -97,6 +98,7 @@ def fill(tx: Transaction) -> None:
     message, call = builders.make_message(body=AWKWARD), builders.make_call(agent_id=agent.id, variables={"a": AWKWARD})
     tx.messages.insert(message)
     tx.calls.insert(call)
+    tx.calls.put_transcript(call, AWKWARD)
     tx.dispatches.insert(builders.make_dispatch(message_id=message.id))
     tx.dispatches.insert(builders.make_dispatch(call_id=call.id))
     for position in (1, 0):
@@ -104,6 +106,7 @@ def fill(tx: Transaction) -> None:
     tx.inbound.insert(builders.make_inbound(provider="p", provider_id="i"))
     tx.work.schedule(WorkUnit("campaign", WORKSPACE_ID, campaign.id), NOW)
     tx.runs.put(builders.make_run(campaign_id=campaign.id))
+    assert tx.forecasts.keep(WORKSPACE_ID, "1", builders.make_kept_forecast(campaign_id=campaign.id), most=9)
     tx.runs.put_sender_slot(WORKSPACE_ID, "+15550000001", NOW)
     tx.leases.put(builders.make_lease(home=DatabaseHome(host="test", path="/x")))
     tx.leases.set_home(DatabaseHome(host="test", path="/x"))
@@ -120,6 +123,17 @@ def fill(tx: Transaction) -> None:
     tx.audit.append(builders.make_audit_entry(detail=AWKWARD))
     tx.trail.append(builders.make_trail_entry(campaign_id=campaign.id))
     tx.trail.append(builders.make_trail_entry())
+    upload = Upload(
+        id=new_id(),
+        workspace_id=WORKSPACE_ID,
+        file_name=AWKWARD,
+        size_bytes=2,
+        received_bytes=2,
+        created_at=NOW,
+        expires_at=NOW + timedelta(days=1),
+    )
+    tx.uploads.insert(upload)
+    tx.uploads.add_chunk(upload, 0, b"\x00\xff")
 
 
 async def filled(url: str) -> None:
@@ -156,9 +170,9 @@ def rows_of(url: str) -> dict[str, list[tuple[Any, ...]]]:
         return found
 
 
-def without_workers(rows: dict[str, list[tuple[Any, ...]]]) -> dict[str, list[tuple[Any, ...]]]:
-    """Return what is copied of these rows."""
-    return {**rows, "workers": [], "claims": []}
+def what_is_copied(rows: dict[str, list[tuple[Any, ...]]]) -> dict[str, list[tuple[Any, ...]]]:
+    """Return these rows without those of who dispatches, and without uploads."""
+    return {**rows, "workers": [], "claims": [], "uploads": [], "upload_chunks": []}
 
 
 @pytest.mark.anyio
@@ -176,7 +190,8 @@ async def test_there_and_back_every_row_is_the_same(file: str, back: str, server
     assert copied.rows == there.rows
     assert before["workers"]
     assert before["claims"]
-    assert rows_of(back) == without_workers(before)
+    assert before["upload_chunks"]
+    assert rows_of(back) == what_is_copied(before)
     assert check_database(back).problems == []
     for url in (file, server_url, back):
         async with opened(url) as storage:
@@ -209,6 +224,7 @@ async def looked_at(url: str) -> list[object]:
             total,
             list(tx.inbound.list(WORKSPACE_ID)),
             tx.price_tables.get(WORKSPACE_ID),
+            [tx.forecasts.of_campaign(WORKSPACE_ID, one) for one in sorted(one.id for one in found)],
             tx.register.get(WORKSPACE_ID, "+15550000002"),
             tx.leases.database_id(),
         ]
@@ -281,7 +297,7 @@ async def test_a_copy_that_was_interrupted_goes_on(file: str, back: str, server_
                     async with opened(target):
                         pass
         assert kills >= 5
-    assert rows_of(back) == without_workers(before)
+    assert rows_of(back) == what_is_copied(before)
 
 
 KILLED = """
@@ -313,7 +329,7 @@ def test_a_copy_whose_process_was_killed_goes_on(file: str, back: str, server_ur
     assert subprocess.run(command, capture_output=True, check=False, timeout=120).returncode == -9
     copy_database(file, server_url)
     copy_database(server_url, back)
-    assert rows_of(back) == without_workers(before)
+    assert rows_of(back) == what_is_copied(before)
 
 
 @pytest.mark.anyio

@@ -14,6 +14,7 @@ from psycopg.sql import SQL, Identifier, Literal
 from outreach.storage.postgres.connect import connect, conninfo_of
 from outreach.storage.postgres.schema import column_types
 from outreach.storage.postgres.sql import Queries
+from outreach.storage.unit_of_work.backend import filtered
 from tests import postgres
 
 SMALL_ROWS: Final = 2_000
@@ -88,6 +89,7 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         "provider_call_id": "'p' || i",
         "to_number": PHONE,
         "status": "CASE i % 100 WHEN 0 THEN 'queued' ELSE 'completed' END",
+        "outcome": "CASE i % 100 WHEN 1 THEN 'positive' END",
         "created_at": AT,
     },
     "messages": {
@@ -145,7 +147,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "campaigns.page?channel,status": {**PAGE, "channel": "sms", "status": "completed", "offset": 100},
     "campaigns.page": {**PAGE, "offset": 100},
     "campaigns.page?status": {**PAGE, "status": "completed", "offset": 100},
-    "campaigns.found": {
+    "campaigns.found?search": {
         "after_at": LATE,
         "after_id": "",
         "list": 1,
@@ -268,7 +270,18 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
         "after_event": "",
         "limit": ASKED,
     },
-    "calls.list": {"workspace_id": WORKSPACE, "after": None, "number": None, "limit": ASKED},
+    **{
+        filtered("calls.list", chosen): {"workspace_id": WORKSPACE, **chosen, "after": "~", "limit": ASKED}
+        for chosen in (
+            {},
+            {"number": LARGE},
+            {"agent_id": "a77"},
+            {"status": "queued"},
+            {"outcome": "positive"},
+            {"agent_id": "a77", "outcome": "unknown", "status": "completed"},
+            {"number": LARGE, "outcome": "positive"},
+        )
+    },
     "calls.by_provider_id": {"workspace_id": WORKSPACE, "provider_call_id": "p77"},
     "calls.open_of_agent": {"workspace_id": WORKSPACE, "agent_id": "a7"},
     "calls.open_call_between": {"workspace_id": WORKSPACE, "agent_id": "a7", "to_number": PHONE_OF_ONE},
@@ -308,6 +321,8 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 OF_TWO_INDEXES: Final = {
     "archives.replies_of",
+    "calls.list?agent_id,outcome,status",
+    "calls.list?number,outcome",
     "campaigns.any_archived",
     "campaigns.archived",
     "dispatches.judged",

@@ -117,7 +117,7 @@ def some_values(query: str, connection: psycopg.Connection[Any]) -> dict[str, An
 
 
 _BY_NAME = {"now": "2026-11-20T16:10:25.000000Z", "phrase": '"abcd"'}
-_BY_TYPE = {"text": "[]", "json": "[]", "boolean": True}
+_BY_TYPE = {"text": "[]", "json": "[]", "boolean": True, "bytea": b"a"}
 
 
 @pytest.mark.parametrize("name", sorted(BY_ROWS))

@@ -3,9 +3,11 @@ from __future__ import annotations
 import json
 import random
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import anyio
+import attrs
 import pytest
 
 from outreach.core.clock import Clock, SystemClock
@@ -169,3 +171,19 @@ def test_the_default_analyser_takes_the_providers_verdict_else_what_the_end_says
         answered_by=answered_by,
     )
     assert ProviderAnalyser().outcome(report) == expected
+
+
+@pytest.mark.parametrize(("to", "outcome"), [("+14155550100", "positive"), ("+14155550199", "callback")])
+async def test_the_end_of_a_call_brings_what_was_said_and_its_cost(tmp_path: Path, to: str, outcome: str) -> None:
+    """A minute that has begun counts whole; a number that ends in 0199 asks for another call."""
+    clock = ManualClock(NOW)
+    voice = _voice(clock=clock, log_file=tmp_path / "log.jsonl", call_seconds=61.0)
+    request = attrs.evolve(_request(), to=to)
+    await voice.place_call(request)
+    told = []
+    for seconds in (1.0, 61.0):
+        clock.advance(seconds)
+        report = await voice.status(workspace_id=WORKSPACE_ID, dispatch_id=request.dispatch_id, provider_id="p1")
+        assert report is not None
+        told.append((report.outcome, report.transcript is not None, report.cost, report.cost_currency))
+    assert told == [(None, False, None, None), (outcome, True, Decimal("0.20"), "USD")]

@@ -100,6 +100,11 @@ def _tiles(report: CampaignReport) -> str:
         begun = "" if calls.begun_minutes is None else f"; {calls.begun_minutes:,} begun"
         tiles.append(("Minutes", f"{calls.minutes:,.1f}", f"between answer and end{begun}"))
     tiles.append(("Cost", *_cost(report)))
+    if calls is not None:
+        tiles += [
+            ("Charged", one.amount_text, f"{one.currency} by the providers, for {one.calls:,} calls")
+            for one in calls.provider_costs
+        ]
     if report.still_open:
         tiles.append(("Still open", f"{report.still_open:,}", "contacts"))
     # By its length a figure is written so small that its card holds it.

@@ -11,7 +11,7 @@ from outreach.ledger.common import campaign_of, workspace_of
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.recipient import Recipient
-from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus
 from outreach.models.trail import ContactHistory, TrailEntry, TrailRule, TrailStep, TrailStepKind
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.rules.phones import normalise_single
@@ -224,10 +224,9 @@ def _of_dispatch(dispatch: Dispatch, *, outcome_recorded: bool) -> Sequence[Trai
 
 def _adds_to_dispatch(entry: TrailEntry) -> bool:
     """Return whether an entry adds to its dispatch: the end of a call that was never placed does not."""
-    return entry.what is not TrailStepKind.CALL_ENDED or entry.rule in {
-        TrailRule.PROVIDER_REPORT,
-        TrailRule.CALL_SILENCE,
-    }
+    reported = entry.rule in {TrailRule.PROVIDER_REPORT, TrailRule.CALL_SILENCE}
+    # A verdict of `calls.set_outcome` is on one that took place.
+    return entry.what is not TrailStepKind.CALL_ENDED or reported or entry.state == CallStatus.COMPLETED
 
 
 def _opted_out(entry: Unsubscribe) -> TrailStep:

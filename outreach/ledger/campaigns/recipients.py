@@ -31,6 +31,7 @@ def put_recipient(
     rule: TrailRule,
     now: datetime,
     dispatch: Dispatch | None = None,
+    actor: str = trail.ENGINE,
 ) -> Counters:
     """Write a recipient and its trail entry; return the change of the counters.
 
@@ -38,7 +39,7 @@ def put_recipient(
     (`policy.trail_rules`).
     """
     tx.recipients.put(workspace_id, after)
-    trail.record_recipient(tx, workspace_id, before, after, rule=rule, now=now, dispatch=dispatch)
+    trail.record_recipient(tx, workspace_id, before, after, rule=rule, now=now, dispatch=dispatch, actor=actor)
     return _difference(counted(after), counted(before))
 
 

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from typing import Final
 
@@ -24,7 +25,7 @@ from outreach.models.campaign_report import (
     TimeBucket,
 )
 from outreach.models.dispatch import ASSUMED_SENT
-from outreach.models.prices import Cost, PriceKind, PriceTable
+from outreach.models.prices import Cost, PriceKind, PriceTable, ProviderCost
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import ENDED_CALL_STATUSES, DispatchState, MessageStatus, RecipientStatus
 from outreach.providers.registry import explain
@@ -192,7 +193,18 @@ def _calls(rows: Sequence[CallRow]) -> CallFigures:
         outcomes=dict(sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))),
         milliseconds=sum(row.milliseconds for row in rows),
         begun_minutes=sum(row.minutes for row in rows),
+        provider_costs=_provider_costs(rows),
     )
+
+
+def _provider_costs(rows: Sequence[CallRow]) -> Sequence[ProviderCost]:
+    amounts: dict[str, Decimal] = {}
+    calls: Counter[str] = Counter()
+    for row in rows:
+        if row.currency is not None and row.cost is not None:
+            amounts[row.currency] = amounts.get(row.currency, Decimal()) + row.cost
+            calls[row.currency] += row.priced
+    return tuple(ProviderCost(currency=one, amount=amounts[one], calls=calls[one]) for one in sorted(amounts))
 
 
 _Quantity = tuple[str, str | None, int]

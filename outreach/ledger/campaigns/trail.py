@@ -43,6 +43,7 @@ def record_recipient(
     rule: TrailRule,
     now: datetime,
     dispatch: Dispatch | None = None,
+    actor: str = ENGINE,
 ) -> None:
     """Record that a recipient waits or has ended.
 
@@ -71,6 +72,7 @@ def record_recipient(
             attempt=dispatch.attempt if dispatch is not None else before.attempts,
             leg=dispatch.leg if dispatch is not None else before.leg,
             due_at=after.due_at,
+            actor=_actor(actor),
         )
     )
 

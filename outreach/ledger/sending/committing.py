@@ -160,9 +160,9 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
         far = slot > min(now + wave.look_ahead, now + wave.intent_lifetime)
         if far or slot >= wave.latest or len(drafts) >= places:
             break
-        if intent.closing is not None and slot >= intent.closing.due_at:
+        if intent.closing is not None and slot >= intent.closing.at:
             # Its local hours end before its slot: left due, it would block those behind it.
-            postponed.append(intent.closing)
+            postponed.append(intent.closing.hold(intent.recipient))
             continue
         drafted = draft_intent(tx, wave, campaign, run, intent, slot, now)
         if drafted is None:

@@ -9,7 +9,7 @@ import attrs
 from outreach.ledger.campaigns.recipients import advance_in_flow, put_recipient, steps_of
 from outreach.ledger.campaigns.transitions import complete_if_done, may_reopen, reopen_if_open
 from outreach.ledger.common import call_settings_of, campaign_unit, quarantine_reason, settings_of
-from outreach.models.call import Call
+from outreach.models.call import Call, CallOutcome, CallVerdict
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome
 from outreach.models.recipient import Recipient
@@ -24,7 +24,7 @@ from outreach.models.states import (
     RecipientStatus,
 )
 from outreach.models.trail import TrailRule
-from outreach.rules.call_settlement import apply_late_analysis, end_call, settle_call_recipient
+from outreach.rules.call_settlement import apply_late_analysis, end_by_verdict, end_call, settle_call_recipient
 from outreach.rules.dispatch_history import NOT_REACHED, earlier_acceptance, is_authoritative, is_earlier_acceptance
 from outreach.rules.phones import is_erased
 from outreach.rules.settlement import (
@@ -192,22 +192,39 @@ def call_ended(
     update_recipient(tx, recipient, after, campaign, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
 
 
-def call_analysed(
-    tx: Transaction,
-    dispatch: Dispatch,
-    call: Call,
-    now: datetime,
-    *,
-    rule: TrailRule = TrailRule.PROVIDER_REPORT,
-) -> None:
-    """Merge a verdict that came after the end of the call; `rule` is its source."""
+def call_analysed(tx: Transaction, dispatch: Dispatch, call: Call, now: datetime) -> None:
+    """Merge an analysis that came after the end of the call."""
     found = _recipient_if_authoritative(tx, dispatch)
-    if found is None:
-        return
-    recipient, campaign = found
-    after = apply_late_analysis(recipient, call.outcome)
-    if after != recipient:
-        update_recipient(tx, recipient, after, campaign, rule=rule, now=now, dispatch=dispatch)
+    if found is not None:
+        after = apply_late_analysis(found[0], call.outcome)
+        _update_if_changed(tx, *found, after, rule=TrailRule.PROVIDER_REPORT, now=now, dispatch=dispatch)
+
+
+def call_judged(
+    tx: Transaction, dispatch: Dispatch, known: CallOutcome | None, verdict: CallVerdict, now: datetime
+) -> None:
+    """Merge a verdict of `calls.set_outcome`; `known` is the outcome that it replaces."""
+    found = _recipient_if_authoritative(tx, dispatch)
+    if found is not None:
+        if known == "voicemail":
+            after = end_by_verdict(found[0], verdict, now)
+        else:
+            after = apply_late_analysis(found[0], verdict)
+        _update_if_changed(tx, *found, after, rule=TrailRule.OPERATOR, now=now, dispatch=dispatch)
+
+
+def _update_if_changed(
+    tx: Transaction,
+    before: Recipient,
+    campaign: Campaign,
+    after: Recipient,
+    *,
+    rule: TrailRule,
+    now: datetime,
+    dispatch: Dispatch,
+) -> None:
+    if after != before:
+        update_recipient(tx, before, after, campaign, rule=rule, now=now, dispatch=dispatch)
 
 
 def update_recipient(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from outreach.models.call import MAX_TRANSCRIPT, CallOutcome
+from outreach.models.call import MAX_TRANSCRIPT, CallOutcome, is_cost
 from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState
@@ -195,13 +195,11 @@ def cost_of(amount: object, *, hundredths: bool = False) -> Decimal | None:
         amount: What the provider wrote.
         hundredths: Whether it counts cents.
     """
-    if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < _MAX_COST:
+    if isinstance(amount, bool) or not isinstance(amount, int | float):
         return None
     written = Decimal(str(amount))
-    return written.scaleb(-2) if hundredths else written
-
-
-_MAX_COST: Final = 1_000_000
+    written = written.scaleb(-2) if hundredths else written
+    return written if is_cost(written) else None
 
 
 def report_of(

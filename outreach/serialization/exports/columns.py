@@ -19,7 +19,7 @@ from outreach.models.reports import Explanation
 from outreach.rules.opening import load_zone
 from outreach.serialization.columns import json_text
 
-Cell = str | int | bool | None
+Cell = str | int | float | bool | None
 
 _Column = Callable[[ExportedContact], Cell | datetime]
 
@@ -87,6 +87,9 @@ _CALLS: Final[Mapping[str, _Column]] = {
     "call_ended_at": _field_of(_last_call, "ended_at"),
     "duration_seconds": _field_of(_last_call, "duration_seconds"),
     "summary": _field_of(_last_call, "summary"),
+    "transcript": lambda contact: contact.transcripts.get(contact.calls[-1].id) if contact.calls else None,
+    "cost": lambda contact: None if contact.cost is None else float(contact.cost[0]),
+    "cost_currency": lambda contact: None if contact.cost is None else contact.cost[1],
 }
 _ANSWERS: Final[Mapping[str, _Column]] = {
     "reply_count": lambda contact: len(contact.replies),
@@ -152,7 +155,8 @@ class Table:
         return " ".join(part for part in (*known, settled) if part)
 
     def _call(self, one: Call) -> str:
-        known = (self._time(one.created_at), one.status.value, one.outcome or "", one.error or "")
+        cost = "" if one.cost is None else f"{one.cost:f} {one.cost_currency}"
+        known = (self._time(one.created_at), one.status.value, one.outcome or "", one.error or "", cost)
         return " ".join(part for part in known if part)
 
 

@@ -12,7 +12,7 @@ from outreach.models.campaign_report import ExportedContact
 from outreach.serialization.documents import chosen_fields, to_json
 from outreach.serialization.exports.columns import CONTACT_FIELDS, Cell, Table
 from outreach.serialization.json_reports import write_provider_failure
-from outreach.serialization.json_responses import write_call
+from outreach.serialization.json_responses import write_call_details
 
 _PART_CHARACTERS: Final = 64 * 1024
 
@@ -45,7 +45,7 @@ def write_exported_contact(contact: ExportedContact) -> dict[str, Any]:
         "segments": contact.segments,
         "failure": None if contact.failure is None else write_provider_failure(contact.failure),
         "requests": [chosen_fields(one, _REQUEST) for one in contact.dispatches],
-        "calls": [write_call(one) for one in contact.calls],
+        "calls": [write_call_details(one, contact.transcripts.get(one.id)) for one in contact.calls],
         "replies": to_json(contact.replies),
         "opted_out_at": to_json(contact.opted_out_at),
     }
@@ -69,13 +69,13 @@ async def delimited_bytes(contacts: AsyncIterator[ExportedContact], table: Table
     yield _taken(out)
 
 
-def _cell(value: Cell) -> str | int:
+def _cell(value: Cell) -> str | int | float:
     match value:
         case None:
             return ""
         case bool():
             return "true" if value else "false"
-        case int():
+        case int() | float():
             return value
         case _:
             return escape_formula(value)

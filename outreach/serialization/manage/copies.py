@@ -11,9 +11,10 @@ from outreach.models.audience import LeaveOut
 from outreach.models.campaign import CampaignCreated, FollowUpCreated, FollowUpExclusion, NewFollowUp
 from outreach.models.fields import sized
 from outreach.models.message import NewTestMessage
+from outreach.serialization.campaigns import LEAVE_OUT
 from outreach.serialization.documents import document_of, to_json
 from outreach.serialization.manage.campaigns import in_update_names, write_managed_campaign
-from outreach.serialization.request_converter import make_request_converter, nested, read_object
+from outreach.serialization.request_converter import make_request_converter, read_object
 
 
 @attrs.frozen(kw_only=True)
@@ -29,10 +30,9 @@ class CampaignClone:
     leave_out: LeaveOut | None = None
 
 
-_LEAVE_OUT: Final = {"leave_out": nested(make_request_converter(LeaveOut, closed="whom to leave out"))}
-_read_clone: Final = make_request_converter(CampaignClone, _LEAVE_OUT, closed="a clone")
+_read_clone: Final = make_request_converter(CampaignClone, LEAVE_OUT, closed="a clone")
 _read_follow_up: Final = make_request_converter(
-    NewFollowUp, _LEAVE_OUT, renamed={"body": "message_body"}, closed="a follow-up"
+    NewFollowUp, LEAVE_OUT, renamed={"body": "message_body"}, closed="a follow-up"
 )
 _read_test: Final = make_request_converter(NewTestMessage, closed="a test message")
 

@@ -15,6 +15,7 @@ from outreach.models.call import NewCallOutcome
 from outreach.models.fields import FieldRule, OneOf
 from outreach.models.history import HistoryItem
 from outreach.models.message import InboundMessage, Message, ReplyPurpose
+from outreach.models.recipient import RecipientSkip
 from outreach.models.reports import ProviderFailure
 from outreach.models.resources import (
     INTERNAL_FIELDS,
@@ -204,6 +205,7 @@ class ErasureRequest:
     confirm: bool
 
 
+_read_skip: Final = make_request_converter(RecipientSkip, closed="a reason")
 _read_verdict: Final = make_request_converter(NewCallOutcome, closed="a verdict")
 _read_erasure: Final = make_request_converter(ErasureRequest, closed="an erasure")
 _read_new: Final = make_request_converter(NewUnsubscribes, closed="an addition to the register")
@@ -235,6 +237,15 @@ def read_call_verdict(data: Any) -> NewCallOutcome:
         InvalidRequest: A field is unknown or out of its bounds; the details name each place.
     """
     return read_object(_read_verdict, data)
+
+
+def read_recipient_skip(data: Any) -> RecipientSkip:
+    """Return why a contact is left out, by a body of POST /manage/campaigns/{id}/recipients/{position}/skip.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_skip, data)
 
 
 def read_erasure(data: Any) -> str:

@@ -134,9 +134,7 @@ class Audience:
         named = [self._campaign(tx, index, id_) for index, id_ in enumerate(dict.fromkeys(self._leave_out.campaigns))]
         newest = self._newest
         if newest is None:
-            page, _ = tx.campaign_lists.page(
-                workspace_id, channel=None, status=None, search=None, limit=_NEWEST + 1, archived=None
-            )
+            page, _ = tx.campaign_lists.page(workspace_id, limit=_NEWEST + 1)
             others = [one.campaign() for one in page if one.id != self._source_id]
             newest = [one for one in others if self._is_here(tx, one)][:_NEWEST]
         self._named, self._newest = named, newest

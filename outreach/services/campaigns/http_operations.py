@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from outreach.models.base import Channel, JsonPage
-from outreach.models.states import CampaignStatus
+from typing import Unpack
+
+from outreach.models.base import JsonPage
+from outreach.models.campaign import CampaignFilters
 from outreach.models.work import RateLimitState
 from outreach.models.workspace import Workspace
 from outreach.services.campaigns.pages import CampaignPageCache, numbered_page
@@ -30,11 +32,9 @@ class HttpOperations:
         self,
         workspace_id: str,
         *,
-        channel: Channel | None = None,
-        status: CampaignStatus | None = None,
-        search: str | None = None,
         page: int = 1,
         page_size: int = 20,
+        **filters: Unpack[CampaignFilters],
     ) -> JsonPage:
         """Return a page of campaigns as JSON with the interface's fields, newest first, archived ones among them.
 
@@ -44,5 +44,5 @@ class HttpOperations:
             NotFound: The workspace does not exist.
             InvalidRequest: An argument is invalid.
         """
-        query = numbered_page(workspace_id, channel, status, search, page, page_size)
+        query = numbered_page(workspace_id, filters, page, page_size)
         return await self._pages.get(query)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 import attrs
 
@@ -14,9 +14,8 @@ from outreach.errors import NotFound, Problem
 from outreach.ledger.campaigns import transitions as moves
 from outreach.ledger.common import campaign_of, campaign_unit, workspace_of
 from outreach.ledger.provider_throttles import throttle_of_campaign
-from outreach.models.base import Channel, Page
-from outreach.models.campaign import Campaign, Counters
-from outreach.models.fields import boolean, check_value
+from outreach.models.base import Page
+from outreach.models.campaign import Campaign, CampaignFilters, Counters
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.status import StartCheck
 from outreach.models.work import IdempotencyKey
@@ -114,63 +113,37 @@ class CampaignMoves:
         self,
         workspace_id: str,
         *,
-        channel: Channel | None = None,
-        status: CampaignStatus | None = None,
-        search: str | None = None,
-        archived: bool | None = False,
         after: str | None = None,
         limit: int = 100,
+        **filters: Unpack[CampaignFilters],
     ) -> Page[Campaign]:
         """Return a page of campaigns, newest first, and how many there are (`total`).
 
         Args:
             workspace_id: The workspace.
-            channel: Only campaigns of this channel; None for both.
-            status: Only campaigns with this raw status.
-            search: Part of the name, case-insensitive; None or empty for all.
-            archived: False leaves archived campaigns out, True returns only them, None all.
             after: The `next` of the page before; None for the first page.
             limit: The most items, up to 1,000.
+            filters: Which campaigns (`CampaignFilters`); archived ones are left out unless `archived` is given.
 
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: An argument is invalid.
         """
         page_request = PageRequest("campaigns", workspace_id, after=after, limit=limit)
-        wanted = check_filters(channel, status, search)
-        if archived is not None:
-            check_value("archived", archived, boolean)
+        wanted = check_filters({"archived": False, **filters})
         begin = page_request.moment()
 
         def operation(tx: Transaction) -> tuple[Sequence[StoredCampaign], int]:
             workspace_of(tx, workspace_id)
-            return tx.campaign_lists.page(
-                workspace_id,
-                channel=channel,
-                status=wanted,
-                search=search or None,
-                archived=archived,
-                after=begin,
-                limit=limit + 1,
-            )
+            return tx.campaign_lists.page(workspace_id, after=begin, limit=limit + 1, **wanted)
 
         found, total = await self._context.storage.read(operation)
         campaigns = [stored.campaign() for stored in found]
         return page_request.page(campaigns, lambda one: moment_cursor(one.created_at, one.id), total=total)
 
-    def iter_all(
-        self,
-        workspace_id: str,
-        *,
-        channel: Channel | None = None,
-        status: CampaignStatus | None = None,
-        search: str | None = None,
-        archived: bool | None = False,
-    ) -> AsyncIterator[Campaign]:
+    def iter_all(self, workspace_id: str, **filters: Unpack[CampaignFilters]) -> AsyncIterator[Campaign]:
         """Iterate over campaigns, newest first; see `list`."""
-        return iterate(
-            partial(self.list, workspace_id, channel=channel, status=status, search=search, archived=archived)
-        )
+        return iterate(partial(self.list, workspace_id, **filters))
 
     async def start(
         self,

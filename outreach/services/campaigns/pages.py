@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
-from typing import Final, Generic, NamedTuple, TypeVar, get_args
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import attrs
 import orjson
 
 from outreach.errors import InvalidRequest, NotFound
-from outreach.models.base import Channel, JsonPage
-from outreach.models.fields import OneOf, Text, check_value
-from outreach.models.states import CampaignStatus
+from outreach.models.base import JsonPage
+from outreach.models.campaign import CampaignFilters
+from outreach.models.fields import check_field, fields_of
 from outreach.protocols.storage import OneQuery
 from outreach.serialization.json_responses import write_campaign
 from outreach.services.context import ServiceContext
@@ -27,7 +27,6 @@ from outreach.storage.unit_of_work.tables.campaign_lists import StoredCampaign
 
 MAX_PAGE_SIZE: Final = 100
 
-_CHANNELS: Final = get_args(Channel)
 _MAX_PAGE_BYTES: Final = 16 * 2**20
 _MAX_CAMPAIGN_BYTES: Final = 8 * 2**20
 _EACH_BYTES: Final = 500
@@ -43,9 +42,7 @@ class CampaignQuery(NamedTuple):
     """A page request, with its workspace."""
 
     workspace_id: str
-    channel: Channel | None
-    status: CampaignStatus | None
-    search: str | None
+    filters: tuple[tuple[str, Any], ...]
     page: int
     page_size: int
 
@@ -116,7 +113,7 @@ class CampaignPageCache:
             return known.page
         found = await storage.read(lambda tx: _read(tx, query))
         made = self._make(query, found, now)
-        self._pages.put(query, made, len(made.page.items) + len(query.search or "") * 4 + _EACH_BYTES)
+        self._pages.put(query, made, len(made.page.items) + len(str(query.filters)) * 4 + _EACH_BYTES)
         return made.page
 
     async def _revision(self, workspace_id: str) -> int | None:
@@ -162,11 +159,9 @@ def _read(tx: Transaction, query: CampaignQuery) -> _Found:
         raise NotFound("workspace", query.workspace_id)
     campaigns, total = tx.campaign_lists.page(
         query.workspace_id,
-        channel=query.channel,
-        status=query.status,
-        search=query.search,
         offset=(query.page - 1) * query.page_size,
         limit=query.page_size,
+        **cast("CampaignFilters", dict(query.filters)),
     )
     return _Found(change, campaigns, total)
 
@@ -206,28 +201,26 @@ class SizeBoundedCache(Generic[K, V]):
         self._bytes -= size
 
 
-def numbered_page(
-    workspace_id: str,
-    channel: Channel | None,
-    status: CampaignStatus | None,
-    search: str | None,
-    page: object,
-    page_size: object,
-) -> CampaignQuery:
+def numbered_page(workspace_id: str, filters: CampaignFilters, page: object, page_size: object) -> CampaignQuery:
     """Return what a page of the HTTP interface is asked for, or raise `InvalidRequest`."""
-    status = check_filters(channel, status, search)
+    wanted = check_filters(filters)
     if type(page) is not int or page < 1:
         raise InvalidRequest.at("page", "must be an integer of at least 1")
     if type(page_size) is not int or page_size < 1:
         raise InvalidRequest.at("page_size", "must be an integer of at least 1")
     size = min(page_size, MAX_PAGE_SIZE)
-    return CampaignQuery(workspace_id, channel, status, search or None, page, size)
+    return CampaignQuery(workspace_id, tuple(sorted(wanted.items())), page, size)
 
 
-def check_filters(channel: Channel | None, status: CampaignStatus | None, search: object) -> CampaignStatus | None:
-    """Check what a list is filtered by; return the status, which may be given as text."""
-    if channel is not None:
-        check_value("channel", channel, OneOf(_CHANNELS))
-    if search is not None:
-        check_value("search", search, Text())
-    return None if status is None else check_value("status", status, OneOf(tuple(CampaignStatus), CampaignStatus))
+def check_filters(filters: CampaignFilters) -> CampaignFilters:
+    """Return the filters that are given, the status as such though it may be given as text.
+
+    Raises:
+        InvalidRequest: A value is wrong; the details name its filter.
+        TypeError: There is no such filter.
+    """
+    unknown = filters.keys() - fields_of(CampaignFilters).keys()
+    if unknown:
+        raise TypeError(f"There is no filter {sorted(unknown)[0]!r} of campaigns.")
+    checked = {name: check_field(CampaignFilters, name, value) for name, value in filters.items()}
+    return cast("CampaignFilters", {name: value for name, value in checked.items() if value not in {None, ""}})

@@ -9,10 +9,11 @@ from typing import Final
 from outreach.errors import InvalidRequest, NotFound
 from outreach.ledger.campaigns.histories import histories, histories_of_external_id, history_at, with_phone
 from outreach.ledger.common import campaign_of, workspace_of
+from outreach.ledger.settling.skipping import skip_recipient
 from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch
 from outreach.models.fields import Integer, OneOf, Text, check_field, check_value
-from outreach.models.recipient import MAX_EXTERNAL_ID, NewRecipient, Recipient, RecipientCount
+from outreach.models.recipient import MAX_EXTERNAL_ID, NewRecipient, Recipient, RecipientCount, RecipientSkip
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import ContactHistory
 from outreach.services.context import ServiceContext
@@ -178,6 +179,40 @@ class CampaignRecipients:
             workspace_id,
             campaign_id,
             lambda tx: tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
+        )
+
+    async def skip_recipient(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        position: int,
+        *,
+        reason: str | None = None,
+        actor: str = "library",
+    ) -> Recipient:
+        """Leave a contact out of a campaign that waits for its turn, and return it as `skipped: by_operator`.
+
+        One that had a message of its flow, or an attempt, gets no other. One that was left out before stays as it is.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign; it may be a draft, run or be paused.
+            position: The contact's place in the campaign's list, from 0.
+            reason: Why, in up to 200 characters; kept in the audit trail, which no erasure changes.
+            actor: Recorded in the audit trail and in the contact's.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or the campaign no such recipient.
+            Conflict: A request to the contact has begun and its outcome is not final, the contact has ended, or the
+                campaign has.
+            InvalidRequest: `position` or `reason` is invalid.
+        """
+        check_value("position", position, Integer(0, _MAX_POSITION))
+        check_field(RecipientSkip, "reason", reason)
+        return await self._context.storage.write(
+            lambda tx: skip_recipient(
+                tx, workspace_id, campaign_id, position, note=reason, now=self._context.now(), actor=actor
+            )
         )
 
     async def list_dispatches(

@@ -120,7 +120,10 @@ class Callbacks:
         check = await self._awaited_check(account, callback)
         if check is not None:
             return await self._take_check(account, known, callback, check)
-        connection, found = await self._read(account, known, callback)
+        try:
+            connection, found = await self._read(account, known, callback)
+        except CallbackRefused as refused:
+            raise self._refused(account, refused.reason) from None
         events = self._recordable(account, found, Redaction(connection.credentials, known.fields))
         new, reports = await self._taking.submit((account, events, body))
         for dispatch, report in reports:
@@ -149,6 +152,9 @@ class Callbacks:
             if callback_checks.is_signed(check):
                 await self._read(account, adapter, callback)
             result = "arrived"
+        except CallbackRefused as refused:
+            # Neither logged nor counted: whoever asked for the test sees it.
+            raise CallbackRejected(refused.reason) from None
         finally:
             await self._context.storage.write(lambda tx: callback_checks.note_check(tx, check, result))
         return []
@@ -181,20 +187,20 @@ class Callbacks:
         """Verify a callback, and return what its adapter reads in it, with the connection that it is signed for.
 
         Raises:
-            CallbackRejected: It is not from the provider, too old or unreadable.
+            CallbackRefused: It is not from the provider, too old or unreadable.
             ConfigError: The account's credentials cannot be decrypted.
         """
         now_used = self._connections.connection(account)
         try:
             return now_used, await _verified(adapter, now_used, callback)
-        except CallbackRefused as refused:
+        except CallbackRefused:
             # A STOP that was on its way as the credentials were changed.
             for connection, until in self._connections.earlier(account):
                 with suppress(CallbackRefused):
                     events = await _verified(adapter, connection, callback)
                     self._warn_of_earlier(account, until)
                     return connection, events
-            raise self._refused(account, refused.reason) from None
+            raise
 
     def _warn_of_earlier(self, account: StoredAccount, until: datetime) -> None:
         self._context.log_throttle.problem(

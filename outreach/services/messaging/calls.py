@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import anyio
 
@@ -16,7 +16,8 @@ from outreach.ledger.common import campaign_of, require_available, workspace_of
 from outreach.ledger.sending import singles
 from outreach.ledger.settling import verdicts
 from outreach.models.base import Page
-from outreach.models.call import Call, CallVerdict, NewCall, NewCallOutcome
+from outreach.models.call import Call, CallOutcomeFilter, CallVerdict, NewCall, NewCallOutcome
+from outreach.models.fields import OneOf, check_value
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CallStatus
 from outreach.models.work import IdempotencyKey, WorkUnit
@@ -130,47 +131,72 @@ class Calls:
         Raises:
             NotFound: The workspace has no such call.
         """
-
-        def operation(tx: Transaction) -> Call | None:
-            # A UUID is case-insensitive; the provider's ids are not.
-            ours = tx.calls.get(workspace_id, identifier.lower()) if _UUID.fullmatch(identifier) else None
-            if ours is not None or text_problem(identifier) is not None:
-                return ours
-            return tx.calls.by_provider_id(workspace_id, identifier)
-
-        call = await self._context.storage.read(operation)
-        if call is None:
-            raise NotFound("call", identifier)
-        return call
+        return await self._context.storage.read(lambda tx: _call_of(tx, workspace_id, identifier))
 
     async def list(
-        self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int = 100
+        self,
+        workspace_id: str,
+        *,
+        campaign_id: str | None = None,
+        agent_id: str | None = None,
+        status: CallStatus | None = None,
+        outcome: CallOutcomeFilter | None = None,
+        after: str | None = None,
+        limit: int = 100,
     ) -> Page[Call]:
-        """Return a page of calls, newest first.
+        """Return a page of calls, newest first; those that pass all given filters.
 
         Args:
             workspace_id: The workspace.
             campaign_id: Only those of this campaign; None for all, single calls included.
+            agent_id: Only those of this agent; None for all.
+            status: Only those with this status; None for all.
+            outcome: Only those with this outcome, or with `unknown` those without one; None for all.
             after: The `next` of the page before; None for the first page.
             limit: The most items, up to 1,000.
 
         Raises:
-            NotFound: The workspace does not exist, or has no such campaign.
-            InvalidRequest: `after` or `limit` is invalid.
+            NotFound: The workspace does not exist, or has no such campaign or agent.
+            InvalidRequest: An argument is invalid.
         """
+        if status is not None:
+            check_value("status", status, OneOf(tuple(CallStatus)))
+        if outcome is not None:
+            check_value("outcome", outcome, OneOf(get_args(CallOutcomeFilter)))
         page_request = PageRequest("calls", workspace_id, after=after, limit=limit)
 
         def operation(tx: Transaction) -> Sequence[Call]:
             workspace_of(tx, workspace_id)
             if campaign_id is not None:
                 campaign_of(tx, workspace_id, campaign_id)
-            return tx.calls.list(workspace_id, campaign_id=campaign_id, after=page_request.cursor, limit=limit + 1)
+            if agent_id is not None:
+                tx.agents.existing(workspace_id, agent_id)
+            return tx.calls.list(
+                workspace_id,
+                campaign_id=campaign_id,
+                agent_id=agent_id,
+                status=status,
+                outcome=outcome,
+                after=page_request.cursor,
+                limit=limit + 1,
+            )
 
         return page_request.page(await self._context.storage.read(operation), lambda one: one.id)
 
-    def iter_all(self, workspace_id: str, *, campaign_id: str | None = None) -> AsyncIterator[Call]:
+    def iter_all(
+        self,
+        workspace_id: str,
+        *,
+        campaign_id: str | None = None,
+        agent_id: str | None = None,
+        status: CallStatus | None = None,
+        outcome: CallOutcomeFilter | None = None,
+    ) -> AsyncIterator[Call]:
         """Iterate over calls, newest first; see `list`."""
-        return iterate(partial(self.list, workspace_id, campaign_id=campaign_id))
+        listed = partial(
+            self.list, workspace_id, campaign_id=campaign_id, agent_id=agent_id, status=status, outcome=outcome
+        )
+        return iterate(listed)
 
     async def get_anywhere(self, identifier: str) -> Call:
         """Return a call of any workspace, for operator commands that name a call alone.
@@ -193,23 +219,25 @@ class Calls:
                 call = await self.get(call.workspace_id, call.id)
         return call
 
-    async def transcript(self, workspace_id: str, call_id: str) -> str | None:
+    async def transcript(self, workspace_id: str, identifier: str) -> str | None:
         """Return what was said in a call, a line a turn; None if its provider tells none, or it was erased.
+
+        It is that of the call that `get` returns. A call whose campaign was archived has it in the campaign's export.
 
         Raises:
             NotFound: The workspace has no such call.
         """
 
         def operation(tx: Transaction) -> str | None:
-            verdicts.call_of(tx, workspace_id, call_id)
-            return tx.calls.transcript(workspace_id, call_id)
+            call = _call_of(tx, workspace_id, identifier)
+            return tx.calls.transcripts(workspace_id, [call.id]).get(call.id)
 
         return await self._context.storage.read(operation)
 
     async def set_outcome(
         self,
         workspace_id: str,
-        call_id: str,
+        identifier: str,
         outcome: CallVerdict,
         *,
         summary: str | None = None,
@@ -217,13 +245,14 @@ class Calls:
     ) -> Call:
         """Give an answered call that has ended its outcome, such as that of an analyser that needs minutes.
 
-        It replaces an unknown outcome, and one of the provider or the analyser that says what came of a talk; it is
-        final. In a campaign the contact's result and the counters follow, also when the campaign has ended; nobody is
-        called again. The same outcome once more changes nothing, so that a retry is safe.
+        It replaces an unknown outcome, and `positive`, `negative`, `callback` or `voicemail` of the provider or the
+        analyser; it is final. In a campaign the contact's result and the counters follow, also when the campaign has
+        ended; nobody is called again, and a retry that waits after a voicemail is dropped if a person answered. The
+        same outcome once more changes at most the summary, so that a repetition is safe.
 
         Args:
             workspace_id: The workspace.
-            call_id: The call.
+            identifier: Our id of the call, or the provider's.
             outcome: What came of it.
             summary: Replaces the call's summary; None keeps it.
             actor: Recorded in the audit trail.
@@ -237,13 +266,23 @@ class Calls:
         context = self._context
         return await context.storage.write(
             lambda tx: verdicts.set_outcome(
-                tx, verdicts.call_of(tx, workspace_id, call_id), verdict, now=context.now(), actor=actor
+                tx, _call_of(tx, workspace_id, identifier), verdict, now=context.now(), actor=actor
             )
         )
 
     async def failure(self, call: Call) -> ProviderFailure | None:
         """Return the provider's account of what went wrong with a call; None if nothing did."""
         return await call_failure(self._context, call)
+
+
+def _call_of(tx: Transaction, workspace_id: str, identifier: str) -> Call:
+    # A UUID is case-insensitive; the provider's ids are not.
+    call = tx.calls.get(workspace_id, identifier.lower()) if _UUID.fullmatch(identifier) else None
+    if call is None and text_problem(identifier) is None:
+        call = tx.calls.by_provider_id(workspace_id, identifier)
+    if call is None:
+        raise NotFound("call", identifier)
+    return call
 
 
 def _texts_of(new: NewCall, placeholders: tuple[str, ...] | None) -> Mapping[str, str]:

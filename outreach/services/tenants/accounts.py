@@ -129,6 +129,7 @@ class Accounts(AccountRekeying):
                 revision=before.revision + 1 if before else 0,
                 created_at=before.created_at if before else now,
                 updated_at=now,
+                last_report_at=before.last_report_at if before else None,
             )
             if before is None:
                 tx.accounts.insert(account)

@@ -59,7 +59,7 @@ _MEANINGS: Final[Mapping[CallbackFault, str]] = MappingProxyType(
         f"path on. {_SERVED}",
         "method_refused": "{host} answers with 405: POST does not get through to the server. Look at the proxy.",
         "signature_refused": "The callback reached the server, which refused its signature. Does the server have the "
-        "same public URL as this process, do both have the present credentials, and is its clock right?",
+        "same public URL and the same encryption key as this process, and is its clock right?",
         "other_server": f"{{host}} answers with {{status}}, and the callback did not reach this database. {_SERVED}",
         "other_database": "{host} accepts the callback ({status}), and it did not reach this database: the server uses "
         "another one, or something between takes the query from the URL.",

@@ -10,6 +10,7 @@ from outreach.errors import DatabaseReplaced, StorageError
 from outreach.storage.base.jobs import Job
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.journal import RollbackRequired
+from outreach.storage.unit_of_work.transaction import TransactionControl, run_writing
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 
@@ -24,25 +25,8 @@ class Session(Protocol):
     transaction: Transaction
 
 
-class TransactionControl(Protocol):
-    """How transactions of a session begin and end."""
-
-    def begin(self) -> None:
-        """Begin a transaction."""
-        ...
-
-    def commit(self) -> None:
-        """Commit the transaction.
-
-        Raises:
-            CommitUnknown: It is unknown whether it was committed.
-            Exception: Nothing was written.
-        """
-        ...
-
-    def roll_back(self) -> None:
-        """Undo the transaction, if there is one; must not raise."""
-        ...
+class GroupControl(TransactionControl, Protocol):
+    """How transactions of groups begin and end; a commit raises `CommitUnknown` if it may or may not have happened."""
 
     def check_open(self, error: BaseException) -> None:
         """Raise if the transaction cannot go on after a job's error.
@@ -70,9 +54,7 @@ class TransactionControl(Protocol):
         ...
 
 
-def commit_group(
-    session: Session, take: Callable[[], Job | None], group: list[Job], *, control: TransactionControl
-) -> None:
+def commit_group(session: Session, take: Callable[[], Job | None], group: list[Job], *, control: GroupControl) -> None:
     """Run jobs in one transaction until none is left, and commit; each job then has its outcome.
 
     A failed job is undone alone. If its rows have reached the database, the transaction is rolled back and every other
@@ -113,8 +95,9 @@ def commit_group(
             return
 
 
-def _run_group(session: Session, take: Callable[[], Job | None], group: list[Job], control: TransactionControl) -> None:
+def _run_group(session: Session, take: Callable[[], Job | None], group: list[Job], control: GroupControl) -> None:
     control.begin()
+    session.rows.read_only = False
     session.rows.begin()
     while (job := take()) is not None:
         group.append(job)
@@ -124,7 +107,7 @@ def _run_group(session: Session, take: Callable[[], Job | None], group: list[Job
     session.rows.commit()
 
 
-def _run(session: Session, job: Job, control: TransactionControl) -> None:
+def _run(session: Session, job: Job, control: GroupControl) -> None:
     """Run a job in the group's transaction.
 
     Raises:
@@ -142,32 +125,24 @@ def _run(session: Session, job: Job, control: TransactionControl) -> None:
         session.rows.rollback_to(savepoint)
 
 
-def _commit_alone(session: Session, job: Job, control: TransactionControl) -> None:
+def _commit_alone(session: Session, job: Job, control: GroupControl) -> None:
     """Run a job again in its own transaction."""
     while True:
         try:
-            control.begin()
-            session.rows.begin()
-            session.rows.savepoint()
-            job.run(session.transaction)
-            session.rows.flush()
-            control.commit()
-            session.rows.commit()
+            run_writing(session.rows, session.transaction, control, job.run)
         except BaseException as error:  # whatever it is, it is the caller's
-            _roll_back(session, control)
             if control.may_run_again(error):
                 continue
-            cause = error.__cause__ if isinstance(error, RollbackRequired) and error.__cause__ is not None else error
-            job.fail(control.as_caller_error(cause))
+            job.fail(control.as_caller_error(error))
         return
 
 
-def _roll_back(session: Session, control: TransactionControl) -> None:
+def _roll_back(session: Session, control: GroupControl) -> None:
     session.rows.forget()
     control.roll_back()
 
 
-def fail_jobs(jobs: Sequence[Job], error: Exception, *, control: TransactionControl) -> None:
+def fail_jobs(jobs: Sequence[Job], error: Exception, *, control: GroupControl) -> None:
     """Fail the jobs without an error of their own: nothing was written, unless the error says that this is unknown."""
     translated = control.as_storage_error(error)
     kind = StorageError if translated is None else type(translated)

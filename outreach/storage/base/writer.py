@@ -14,7 +14,7 @@ from outreach.core.clock import Clock
 from outreach.errors import StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
-from outreach.storage.base.group_commit import Session, TransactionControl, commit_group, fail_jobs
+from outreach.storage.base.group_commit import GroupControl, Session, commit_group, fail_jobs
 from outreach.storage.base.jobs import Job, Queue, deliver
 
 GROUP_SECONDS: Final = 0.025
@@ -46,7 +46,7 @@ class GroupWriter:
         self,
         session: Session,
         *,
-        control: TransactionControl,
+        control: GroupControl,
         wake: Callable[[], None],
         clock: Clock,
         bulk_waits_for: Callable[[Exception], bool],

@@ -35,6 +35,8 @@ A line that ends with `-- if given` is the condition of a filter. Such a query h
 `page` has none of them, and `page?channel,status` has both (`unit_of_work.backend.filtered`). A query with `-- or each`
 but without that filter is made for each channel, and merged in its order, for which each channel has an index.
 
+In a file with a part `filters`, which is no query, `{filters}` stands for its conditions.
+
 The query `list` of a resource follows from its table.
 
 A query that differs in more than words stands beside its backend, in a file of the same name.
@@ -98,11 +100,14 @@ class Dialect:
         """Return the queries about one thing by their names; see `parse` for the error."""
         files = [resources.files(package).joinpath(f"{aggregate}.sql") for package in (__name__, self.package)]
         texts = [file.read_text(encoding="utf-8") for file in files if file.is_file()]
-        text = "\n".join([*texts, RESOURCE_LISTS.get(aggregate, "")])
+        queries = dict(parse("\n".join([*texts, RESOURCE_LISTS.get(aggregate, "")])))
+        # Its comment is left out.
+        conditions = queries.pop("filters", "").partition("\n")[2]
         return MappingProxyType(
             {
                 filtered(name, chosen): self.write(self._choose(query, chosen))
-                for name, query in parse(text).items()
+                for name, text in queries.items()
+                for query in [text.replace("{filters}", conditions)]
                 for chosen in _choices(query)
             }
         )

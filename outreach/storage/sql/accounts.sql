@@ -34,9 +34,9 @@ WHERE until > :now AND (:workspace_id::text IS NULL OR workspace_id = :workspace
 ORDER BY until, workspace_id, provider
 LIMIT :limit
 
--- accepted --
--- How many messages some accounts of live workspaces had accepted in a time of each: in campaigns that run, in those that
--- have ended since, and single ones. No more are counted of each than are asked for, in a bounded number of campaigns.
+-- without_receipt --
+-- How many messages of a period some accounts of live workspaces had accepted, for which no receipt has come: in campaigns
+-- that run, in those that have ended since, and single ones. The counts and the number of campaigns are bounded.
 SELECT {part:0} AS workspace_id, {part:1} AS provider, (
     SELECT COUNT(*) FROM (
         SELECT 1
@@ -48,7 +48,7 @@ SELECT {part:0} AS workspace_id, {part:1} AS provider, (
         ) AS running
         JOIN dispatches ON dispatches.campaign_number = running.number
         WHERE dispatches.created_at > {part:2} AND dispatches.created_at <= {part:3}
-            AND dispatches.state = 'accepted' AND dispatches.provider = {part:1}
+            AND dispatches.state = 'accepted' AND dispatches.report IS NULL AND dispatches.provider = {part:1}
         LIMIT :limit
     ) AS of_running
 ) + (
@@ -62,13 +62,13 @@ SELECT {part:0} AS workspace_id, {part:1} AS provider, (
         ) AS ended
         JOIN dispatches ON dispatches.campaign_number = ended.number
         WHERE dispatches.created_at > {part:2} AND dispatches.created_at <= {part:3}
-            AND dispatches.state = 'accepted' AND dispatches.provider = {part:1}
+            AND dispatches.state = 'accepted' AND dispatches.report IS NULL AND dispatches.provider = {part:1}
         LIMIT :limit
     ) AS of_ended
 ) + (
     SELECT COUNT(*) FROM (
         SELECT 1 FROM messages
-        WHERE workspace_id = {part:0} AND carrier = {part:1} AND provider_id IS NOT NULL
+        WHERE workspace_id = {part:0} AND carrier = {part:1} AND status = 'accepted' AND provider_id IS NOT NULL
             AND ended_at IS NOT NULL AND to_number <> '' AND ended_at > {part:2} AND ended_at <= {part:3}
         LIMIT :limit
     ) AS singles

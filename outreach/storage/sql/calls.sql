@@ -5,11 +5,14 @@
 SELECT {calls} FROM calls WHERE id = :call_id
 
 -- list --
--- Newest first: identifiers sort in the order of their creation.
+-- Newest first: identifiers sort in the order of their creation. Each filter has an index in that order.
 SELECT {calls} FROM calls
 WHERE workspace_id = :workspace_id
-    AND (:after::text IS NULL OR id < :after::text)
-    AND (:number::bigint IS NULL OR campaign_number = :number::bigint)
+    AND campaign_number = :number  -- if given
+    AND agent_id = :agent_id  -- if given
+    AND status = :status  -- if given
+    AND COALESCE(outcome, 'unknown') = :outcome  -- if given
+    AND id < :after
 ORDER BY id DESC
 LIMIT :limit
 
@@ -20,9 +23,9 @@ WHERE workspace_id = :workspace_id AND {same:provider_call_id|:provider_call_id}
 ORDER BY created_at DESC, id DESC
 LIMIT 1
 
--- transcript --
--- Not cached, because it is long.
-SELECT content FROM transcripts WHERE workspace_id = :workspace_id AND call_id = :call_id
+-- transcripts --
+-- Not cached, because they are long.
+SELECT call_id, content FROM transcripts WHERE workspace_id = :workspace_id AND call_id {in} {values:ids} {end}
 
 -- put_transcript --
 -- Events may come in any order, and an early one may have a part.

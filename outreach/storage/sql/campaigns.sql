@@ -87,15 +87,19 @@ WHERE workspace_id = :workspace_id
 ORDER BY created_at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
--- found_by_looking --
--- The result of `found` by a scan of the names in the order of an index, for texts that are too short for the index of
--- names or too frequent.
+-- filters --
+-- What the queries below have where `{filters}` is.
+    AND status = :status  -- if given
+    AND {instr}(name_folded, :search) > 0  -- if given
+
+-- scanned --
+-- Those that filters leave, by a scan in the order of an index: also by names, where the index of names does not help
+-- because a text is too short or too frequent.
 SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind, created_at, id FROM campaigns
 WHERE workspace_id = :workspace_id
     AND channel = :channel  -- or each
-    AND status = :status  -- if given
     AND loading_until IS NULL
-    AND {instr}(name_folded, :search) > 0
+{filters}
 ORDER BY created_at DESC, id DESC
 
 -- any_archived --
@@ -111,8 +115,7 @@ WHERE workspace_id = :workspace_id
     AND archived_at IS NOT NULL
     AND loading_until IS NULL
     AND channel = :channel  -- if given
-    AND status = :status  -- if given
-    AND {instr}(name_folded, :search) > 0  -- if given
+{filters}
 ORDER BY created_at DESC, id DESC
 
 -- unarchived --
@@ -123,8 +126,7 @@ WHERE workspace_id = :workspace_id
     AND archived_at IS NULL
     AND loading_until IS NULL
     AND channel = :channel  -- if given
-    AND status = :status  -- if given
-    AND {instr}(name_folded, :search) > 0  -- if given
+{filters}
 ORDER BY created_at DESC, id DESC
 
 -- in_status --
@@ -169,3 +171,31 @@ WHERE status = 'paused'
     AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
 ORDER BY created_at, id
 LIMIT :limit
+
+-- keep_forecast --
+-- Another worker may have kept the same.
+INSERT INTO forecasts (campaign_number, basis, made_at, content)
+VALUES (:number, :basis, :made_at, :content)
+ON CONFLICT (campaign_number, basis) DO NOTHING
+
+-- delete_forecasts --
+-- The first one stays, and so many of the latest.
+DELETE FROM forecasts
+WHERE campaign_number = :number
+    AND basis NOT IN (
+        SELECT basis FROM (
+            SELECT basis FROM forecasts WHERE campaign_number = :number ORDER BY made_at, basis LIMIT 1
+        ) AS first
+        UNION ALL
+        SELECT basis FROM (
+            SELECT basis FROM forecasts WHERE campaign_number = :number ORDER BY made_at DESC, basis DESC LIMIT :latest
+        ) AS latest
+    )
+
+-- has_forecast --
+-- By the key.
+SELECT 1 FROM forecasts WHERE campaign_number = :number AND basis = :basis
+
+-- forecasts --
+-- There are few of one campaign.
+SELECT content FROM forecasts WHERE campaign_number = :number ORDER BY made_at, basis

@@ -10,6 +10,10 @@ WHERE id = :campaign_id AND workspace_id = :workspace_id AND loading_until IS NU
 -- It was scheduled once.
 DELETE FROM runs WHERE campaign_number = :number
 
+-- delete_forecasts --
+-- It was active once.
+DELETE FROM forecasts WHERE campaign_number = :number
+
 -- begin --
 -- From then on any worker finishes the erasure.
 INSERT INTO erasures (campaign_number, figures, next_position) VALUES (:number, :figures, 0)

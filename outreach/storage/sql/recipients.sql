@@ -93,6 +93,47 @@ WHERE campaign_number = :number
 ORDER BY due_at NULLS FIRST, position
 LIMIT :limit
 
+-- count_postponed --
+-- The same counted in the index, up to a moment and a limit.
+SELECT COUNT(*) FROM (
+    SELECT 1 FROM recipients INDEXED BY recipients_waiting_for
+    WHERE campaign_number = :number
+        AND status = 'waiting'
+        AND reason = :reason
+        AND due_at > :now
+        AND (:until::text IS NULL OR due_at <= :until::text)
+    LIMIT :limit
+) AS postponed
+
+-- first_postponed --
+-- The first entry of an index after a moment.
+SELECT {recipients} FROM recipients INDEXED BY recipients_waiting_due
+WHERE status = 'waiting'
+    AND campaign_number = :number
+    AND due_at > :now
+ORDER BY due_at NULLS FIRST, position
+LIMIT 1
+
+-- count_due --
+-- Those whose turn it is, counted in two indexes up to a limit.
+SELECT COUNT(*) FROM (
+    SELECT * FROM (
+        SELECT position FROM recipients INDEXED BY recipients_pending
+        WHERE status = 'pending'
+            AND campaign_number = :number
+        LIMIT :limit
+    ) AS pending
+    UNION ALL
+    SELECT * FROM (
+        SELECT position FROM recipients INDEXED BY recipients_waiting_due
+        WHERE status = 'waiting'
+            AND campaign_number = :number
+            AND due_at <= :now
+        LIMIT :limit
+    ) AS waiting
+    LIMIT :limit
+) AS due
+
 -- waiting_for_phone --
 -- From a number to the few that wait with it, in any campaign.
 SELECT {recipients}

@@ -96,8 +96,9 @@ GROUP BY
 ORDER BY provider, state, report NULLS FIRST, reason NULLS FIRST, error_code NULLS FIRST, 2
 
 -- calls --
--- Calls by status, outcome and provider, and by the same digits: how many, how many were answered, and the time between
--- answer and end, in whole milliseconds and in begun minutes of each call. Stored times have six decimal places.
+-- Calls by status, outcome, provider and currency, and by the same digits: how many, how many were answered, the time
+-- between answer and end, in whole milliseconds and in begun minutes of each call, and what their providers charge, in
+-- millionths. Stored times have six decimal places.
 SELECT
     status,
     outcome,
@@ -106,13 +107,18 @@ SELECT
     COUNT(*),
     COUNT(answered_at),
     SUM(lasted)::bigint,
-    SUM((lasted + 59999) / 60000)::bigint
+    SUM((lasted + 59999) / 60000)::bigint,
+    cost_currency,
+    SUM(cost)::bigint,
+    COUNT(cost)
 FROM (
     SELECT
         status,
         outcome,
         provider,
         answered_at,
+        cost,
+        cost_currency,
         COALESCE(country, to_number) AS place,
         CASE WHEN :by_country::boolean THEN COALESCE(
             country, substr(to_number, 1, CASE substr(to_number, 1, 2) WHEN '+1' THEN 5 WHEN '+7' THEN 7 ELSE 8 END)
@@ -121,8 +127,8 @@ FROM (
     FROM calls INDEXED BY calls_of_recipient
     WHERE campaign_number = :number AND campaign_number IS NOT NULL
 ) AS counted
-GROUP BY status, outcome, provider, digits
-ORDER BY status, outcome NULLS FIRST, provider, 4
+GROUP BY status, outcome, provider, digits, cost_currency
+ORDER BY status, outcome NULLS FIRST, provider, 4, cost_currency NULLS FIRST
 
 -- first_and_last --
 -- The ends of an index.
@@ -137,6 +143,16 @@ SELECT
         WHERE campaign_number = :number AND campaign_number IS NOT NULL
         ORDER BY created_at DESC LIMIT 1
     )
+
+-- requests_by_step --
+-- One range of the index; a step is what the beginning of a stored time tells apart: a day, an hour, ten minutes or one.
+SELECT substr(created_at, 1, :length::integer), state, report, COUNT(*)
+FROM dispatches INDEXED BY dispatches_of_campaign
+WHERE campaign_number = :number
+    AND campaign_number IS NOT NULL
+    AND created_at >= :since
+GROUP BY 1, 2, 3
+ORDER BY 1, 2, 3 NULLS FIRST
 
 -- requests_between --
 -- One range of the index for each stretch of time.

@@ -19,7 +19,7 @@ from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.errors import as_caller_error
 from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.sqlite.writer import Transactions
-from outreach.storage.unit_of_work.running import run_writing
+from outreach.storage.unit_of_work.transaction import run_writing
 
 T = TypeVar("T")
 

@@ -25,8 +25,9 @@ from outreach.storage.sqlite.watch import FileWatch
 _OWN: Final = ("sqlite_", "_sqlite_", "campaign_names", "copy_notes")
 """How tables are called that only this kind of database has."""
 
-_LEFT_OUT: Final = ("workers", "claims", "home")
-"""State of dispatching processes: none dispatches while a database is copied, and another server has another clock."""
+_LEFT_OUT: Final = ("workers", "claims", "home", "upload_chunks", "uploads")
+"""State of dispatching processes: none dispatches while a database is copied, and another server has another clock.
+And uploads, which are gone after a day."""
 
 
 @cache

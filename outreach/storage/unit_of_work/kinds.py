@@ -26,6 +26,7 @@ from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry
 from outreach.models.unsubscribe import RegisterSalt, Unsubscribe
+from outreach.models.upload import Upload
 from outreach.models.user import Invitation, LoginFailures, Membership, RecoveryCode, Session, StoredUser
 from outreach.models.work import (
     AuditEntry,
@@ -199,6 +200,7 @@ REQUEST_WINDOWS: Final = _kind("request_windows", RequestWindow, "request window
 IDEMPOTENCY_KEYS: Final = _kind(
     "idempotency_keys", IdempotencyRecord, "stored request", key=("workspace_id", "operation", "key")
 )
+UPLOADS: Final = _kind("uploads", Upload, "upload", fixed=("file_name", "size_bytes", "created_at"))
 SUBSCRIPTIONS: Final = _kind(
     "subscriptions", StoredSubscription, "subscription", key=("name",), fixed=("workspace_id", "created_at")
 )
@@ -458,7 +460,7 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     *RESOURCE_KINDS.values(),
     *(ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
     *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, PRICE_TABLES),
-    *(UNSUBSCRIBES, REGISTER_SALTS, REQUEST_WINDOWS, IDEMPOTENCY_KEYS),
+    *(UNSUBSCRIBES, REGISTER_SALTS, REQUEST_WINDOWS, IDEMPOTENCY_KEYS, UPLOADS),
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),
     *(WORK, RUNS, SENDER_PACES, LEASE, WORKERS, CLAIMS, HOME, STOPS, SUBSCRIPTIONS),
     *(USERS, MEMBERSHIPS, SESSIONS, INVITATIONS, RECOVERY_CODES, LOGIN_FAILURES),

@@ -1,11 +1,14 @@
-"""All tables, within one transaction."""
+"""All tables, within one transaction, and operations over one connection, each in a transaction of its own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from outreach.models.resources import Agent, Flow, Trunk
+from outreach.storage.unit_of_work.backend import Backend
+from outreach.storage.unit_of_work.journal import RollbackRequired
 from outreach.storage.unit_of_work.kinds import kind_of
 from outreach.storage.unit_of_work.tables.accounts import Accounts, Callbacks, ProviderThrottles
 from outreach.storage.unit_of_work.tables.base import WorkspaceTable
@@ -14,6 +17,7 @@ from outreach.storage.unit_of_work.tables.campaigns import Campaigns
 from outreach.storage.unit_of_work.tables.directory import (
     Keys,
     Numbers,
+    Requests,
     Workspaces,
     call_settings,
     price_tables,
@@ -21,12 +25,13 @@ from outreach.storage.unit_of_work.tables.directory import (
     sms_settings,
 )
 from outreach.storage.unit_of_work.tables.erasures import Archives, Erasures
+from outreach.storage.unit_of_work.tables.forecasts import Forecasts
 from outreach.storage.unit_of_work.tables.ledger import Calls, Dispatches, Inbound, Messages
 from outreach.storage.unit_of_work.tables.recipients import Recipients
 from outreach.storage.unit_of_work.tables.register import Register
 from outreach.storage.unit_of_work.tables.reports import Reports
-from outreach.storage.unit_of_work.tables.requests import Audit, Requests
-from outreach.storage.unit_of_work.tables.trail import Subscriptions, Trail
+from outreach.storage.unit_of_work.tables.trail import Audit, Subscriptions, Trail
+from outreach.storage.unit_of_work.tables.uploads import Uploads
 from outreach.storage.unit_of_work.tables.users import (
     Failures,
     Invitations,
@@ -39,6 +44,7 @@ from outreach.storage.unit_of_work.tables.work import Claims, Leases, Runs, Stop
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 M = TypeVar("M")
+T = TypeVar("T")
 
 
 class Transaction:
@@ -74,6 +80,7 @@ class Transaction:
         self.runs = Runs(rows)
         self.stops = Stops(rows)
         self.requests = Requests(rows)
+        self.uploads = Uploads(rows)
         self.audit = Audit(rows)
         self.trail = Trail(rows)
         self.subscriptions = Subscriptions(rows)
@@ -84,6 +91,7 @@ class Transaction:
         self.recovery_codes = RecoveryCodes(rows)
         self.login_failures = Failures(rows)
         self.reports = Reports(rows)
+        self.forecasts = Forecasts(rows)
         self.erasures = Erasures(rows)
         self.archives = Archives(rows)
 
@@ -99,3 +107,72 @@ class Transaction:
     def now(self) -> datetime:
         """Return the time by the clock of the database, which decides about leases."""
         return self._rows.backend.now()
+
+
+class TransactionControl(Protocol):
+    """How the transactions of a connection begin and end."""
+
+    def begin(self) -> None:
+        """Begin a transaction: for a writer with the lock for writing, for a reader with a snapshot."""
+        ...
+
+    def commit(self) -> None:
+        """Commit it durably."""
+        ...
+
+    def roll_back(self) -> None:
+        """Roll it back, if one is open; raise nothing."""
+        ...
+
+
+class OperationRunner:
+    """Runs operations over one connection, each in a transaction of its own. It blocks, and is used by one at a time.
+
+    Args:
+        backend: The connection.
+        control: How its transactions begin and end.
+    """
+
+    def __init__(self, backend: Backend, control: TransactionControl) -> None:
+        self._rows = UnitOfWork(backend, read_only=True)
+        self._transaction = Transaction(self._rows)
+        self._control = control
+
+    def write(self, operation: Callable[[Transaction], T]) -> T:
+        """Run an operation and commit it; return its result. Whatever it or the database raises, nothing is written."""
+        return run_writing(self._rows, self._transaction, self._control, operation)
+
+    def read(self, operation: Callable[[Transaction], T]) -> T:
+        """Run a reading operation on a snapshot; return its result."""
+        # Rows cached before may be outdated.
+        self._rows.forget()
+        self._control.begin()
+        try:
+            return operation(self._transaction)
+        finally:
+            self._control.roll_back()
+
+
+def run_writing(
+    rows: UnitOfWork, transaction: Transaction, control: TransactionControl, operation: Callable[[Transaction], T]
+) -> T:
+    """Run an operation over the tables of a unit of work in a transaction of its own; return its result."""
+    try:
+        control.begin()
+        rows.read_only = False
+        rows.begin()
+        rows.savepoint()
+        result = operation(transaction)
+        rows.flush()
+        control.commit()
+    except BaseException as error:
+        rows.forget()
+        control.roll_back()
+        if isinstance(error, RollbackRequired) and error.__cause__ is not None:
+            raise error.__cause__ from None
+        raise
+    finally:
+        # A leaked transaction must not write.
+        rows.read_only = True
+    rows.commit()
+    return result

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import attrs
 import pytest
 
 from outreach.models.account import CallbackRecord, StoredAccount
-from outreach.models.states import CallStatus
+from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, WorkspaceMode
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import (
@@ -17,7 +18,11 @@ from outreach.testing.builders import (
     make_account,
     make_call_report,
     make_callback,
+    make_campaign,
+    make_dispatch,
+    make_message,
     make_message_report,
+    make_prepared,
     make_provider_throttle,
     new_id,
 )
@@ -28,6 +33,8 @@ from outreach.testing.storage_tables.base_contract import (
     TICK,
     ContractBase,
     awkward_moments,
+    pending,
+    publish,
 )
 
 
@@ -94,6 +101,62 @@ class AccountsContract(ContractBase):
         assert await storage.read(lambda tx: tx.stops.count()) == before
         await storage.write(lambda tx: tx.accounts.update(account))
         assert await storage.read(lambda tx: tx.stops.count()) != before
+
+    async def test_the_time_of_the_last_report_is_kept_and_stops_no_request(self, storage: Storage) -> None:
+        """It is written with many callbacks."""
+        account = make_account()
+        await storage.write(lambda tx: tx.accounts.insert(account))
+        reported = attrs.evolve(account, last_report_at=NOW + TICK)
+        before = await storage.read(lambda tx: tx.stops.count())
+        await storage.write(lambda tx: tx.accounts.note_report(reported))
+        assert await storage.read(lambda tx: tx.stops.count()) == before
+        assert await storage.read(lambda tx: tx.accounts.get(THIS_WORKSPACE, account.id)) == reported
+
+    async def test_messages_without_a_receipt_are_counted_by_workspace_and_provider(self, storage: Storage) -> None:
+        """Of live workspaces, accepted after one moment and up to another one, in campaigns and alone."""
+        period = (NOW, NOW + timedelta(hours=1))
+        inside = {"state": DispatchState.ACCEPTED, "created_at": NOW + timedelta(hours=1)}
+        single = {"status": MessageStatus.ACCEPTED, "provider_id": "SM1", "ended_at": NOW + TICK}
+
+        def insert(tx: Transaction) -> None:
+            workspace = tx.workspaces.get(THIS_WORKSPACE)
+            assert workspace is not None
+            tx.workspaces.update(attrs.evolve(workspace, mode=WorkspaceMode.LIVE))
+            for status, ended in ((CampaignStatus.ACTIVE, None), (CampaignStatus.COMPLETED, NOW + TICK)):
+                campaign = publish(
+                    tx, make_campaign(status=status, completed_at=ended), pending(*(make_prepared() for _ in range(6)))
+                )
+                changes: Sequence[dict[str, Any]] = (
+                    {},
+                    {"created_at": NOW},
+                    {"created_at": NOW + timedelta(hours=1) + TICK},
+                    {"report": MessageStatus.SENT},
+                    {"state": DispatchState.REFUSED},
+                    {"provider": "telnyx"},
+                )
+                for position, change in enumerate(changes):
+                    place = {"campaign_id": campaign.id, "position": position}
+                    tx.dispatches.insert(make_dispatch(**place, **{**inside, **change}))
+            for change in ({}, {"ended_at": NOW}, {"status": MessageStatus.SENT}, {"carrier": "telnyx"}):
+                tx.messages.insert(make_message(**{**single, **change}))
+            tx.messages.insert(make_message(**single, workspace_id=OTHER_WORKSPACE))
+
+        await storage.write(insert)
+
+        async def counted(*wanted: tuple[str, str], limit: int = 9) -> Mapping[tuple[str, str], int]:
+            return await storage.read(
+                lambda tx: tx.accounts.count_without_receipt(
+                    [(*one, *period) for one in wanted], campaigns=9, limit=limit
+                )
+            )
+
+        ours = (THIS_WORKSPACE, "twilio")
+        assert await counted() == {}
+        assert await counted(ours, (THIS_WORKSPACE, "vonage"), (OTHER_WORKSPACE, "twilio")) == {
+            ours: 3,
+            (THIS_WORKSPACE, "vonage"): 0,
+        }
+        assert await counted((THIS_WORKSPACE, "telnyx"), limit=1) == {(THIS_WORKSPACE, "telnyx"): 1}
 
     async def test_a_workspace_has_one_account_at_a_provider(self, storage: Storage) -> None:
         """A second one is refused, also by another id; another workspace has its own."""

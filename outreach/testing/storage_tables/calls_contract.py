@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -95,8 +96,54 @@ class CallsContract(ContractBase):
                 await storage.write(
                     lambda tx, call=call, content=content: tx.calls.put_transcript(call, content)  # type: ignore[misc]
                 )
-            assert await storage.read(lambda tx, call=call: tx.calls.transcript(THIS_WORKSPACE, call.id)) == text + text  # type: ignore[misc]
-            assert await storage.read(lambda tx, call=call: tx.calls.transcript(OTHER_WORKSPACE, call.id)) is None  # type: ignore[misc]
+        ids = [call.id for call in calls]
+        known = dict.fromkeys(ids, text + text)
+        assert await storage.read(lambda tx: tx.calls.transcripts(THIS_WORKSPACE, [*ids, new_id()])) == known
+        assert await storage.read(lambda tx: tx.calls.transcripts(THIS_WORKSPACE, [])) == {}
+        assert await storage.read(lambda tx: tx.calls.transcripts(OTHER_WORKSPACE, ids)) == {}
+
+    async def test_lists_are_filtered_by_all_that_is_given(self, storage: Storage) -> None:
+        """Newest first, below the cursor; a call without an outcome has the outcome `unknown`."""
+        campaign = await given_recipients(storage, 1)
+        agents = [await given_agent(storage) for _ in range(2)]
+        choices: list[Any] = [
+            [None, campaign.id],
+            agents,
+            [CallStatus.COMPLETED, CallStatus.BUSY],
+            ["callback", None],
+        ]
+        calls = [
+            make_call(
+                id=f"{number:02d}", agent_id=agent, campaign_id=of, position=None if of is None else 0, status=status,
+                outcome=outcome,
+            )
+            for number, (of, agent, status, outcome) in enumerate(itertools.product(*choices))
+        ]  # fmt: skip
+        for call in calls:
+            await storage.write(lambda tx, call=call: tx.calls.insert(call))  # type: ignore[misc]
+        wanted = itertools.product(
+            [None, campaign.id], [None, agents[0]], [None, "busy"], [None, "callback", "unknown"]
+        )
+        for of, agent, status, outcome in wanted:
+            given: dict[str, Any] = {
+                "campaign_id": of,
+                "agent_id": agent,
+                "status": None if status is None else CallStatus(status),
+                "outcome": outcome,
+            }
+            found = await storage.read(
+                lambda tx, given=given: tx.calls.list(THIS_WORKSPACE, **given, after="14", limit=100)  # type: ignore[misc]
+            )
+            assert [call.id for call in found] == [
+                call.id
+                for call in reversed(calls)
+                if call.id < "14"
+                and of in {None, call.campaign_id}
+                and agent in {None, call.agent_id}
+                and status in {None, call.status}
+                and outcome in {None, call.outcome or "unknown"}
+            ]
+        assert await storage.read(lambda tx: tx.calls.list(OTHER_WORKSPACE, limit=9)) == []
 
     async def test_variables_are_nobody_elses_to_change(self, storage: Storage) -> None:
         """They are copied when they are written and when they are read."""
@@ -226,7 +273,7 @@ class CallsContract(ContractBase):
     @awkward_texts
     async def test_a_message_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
         """Every text comes back to the code point; empty is not None; other workspaces do not see it."""
-        full = make_message(to=text, from_number=text, body=text, reason=text, provider_id=text)
+        full = make_message(to=as_key(text), from_number=text, body=text, reason=text, provider_id=text)
         bare = make_message(from_number=None, purpose="help", send_until=NOW + TICK)
 
         def insert(tx: Transaction) -> None:

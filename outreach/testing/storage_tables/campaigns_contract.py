@@ -20,6 +20,7 @@ from outreach.testing.builders import (
     make_campaign,
     make_flow,
     make_holidays,
+    make_kept_forecast,
     make_prepared,
     make_trunk,
     new_id,
@@ -38,6 +39,28 @@ from outreach.testing.storage_tables.base_contract import (
 
 class CampaignsContract(ContractBase):
     """Campaigns, but for their lists."""
+
+    async def test_forecasts_are_kept_once_each_and_of_many_the_first_and_the_latest(self, storage: Storage) -> None:
+        """By (made_at, basis); nothing of another workspace's campaign is read or written."""
+        campaign = await given_campaign(storage, campaign=make_campaign())
+        made = make_kept_forecast(campaign_id=campaign.id, revision=MAX_INTEGER)
+
+        def keep(tx: Transaction) -> list[object]:
+            table = tx.forecasts
+            later = [attrs.evolve(made, at=NOW + number * TICK, hours=[]) for number in range(1, 5)]
+            return [
+                table.keep(THIS_WORKSPACE, "1", made, most=3),
+                table.keep(THIS_WORKSPACE, "1", later[0], most=3),
+                *(table.keep(THIS_WORKSPACE, f"b{number}", one, most=3) for number, one in enumerate(later)),
+                table.keep(OTHER_WORKSPACE, "x", made, most=3),
+                table.of_campaign(THIS_WORKSPACE, campaign.id) == [made, later[2], later[3]],
+                [table.has(THIS_WORKSPACE, campaign.id, basis) for basis in ("1", "b0", "b3", "x")],
+                table.has(OTHER_WORKSPACE, campaign.id, "1"),
+                table.of_campaign(OTHER_WORKSPACE, campaign.id),
+            ]
+
+        kept = await storage.write(keep)
+        assert kept == [True, False, True, True, True, True, False, True, [True, False, True, False], False, []]
 
     async def test_a_campaign_is_got_within_its_workspace_and_found_without(self, storage: Storage) -> None:
         """`get` names the workspace; `find` answers for whatever workspace."""

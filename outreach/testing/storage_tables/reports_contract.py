@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import attrs
@@ -179,6 +180,7 @@ class ReportsContract(ContractBase):
         # Microseconds of answer and end; None for a call that nobody answered.
         lasted = (None, (0, 0), (7, 1006), (7, 1007), (999_999, 60_999_999), (999_999, 61_000_999), (0, 61_400_000))
         before_it = (5_000_000, 4_000_000)
+        costs = (None, Decimal("0.14"), Decimal("0.000001"), Decimal(999_999))
         calls = [
             make_call(
                 agent_id=agent.id,
@@ -190,6 +192,8 @@ class ReportsContract(ContractBase):
                 outcome="positive" if times else None,
                 answered_at=None if times is None else NOW + timedelta(microseconds=times[0]),
                 ended_at=NOW + timedelta(microseconds=1 if times is None else times[1]),
+                cost=costs[position % 4],
+                cost_currency=None if costs[position % 4] is None else "EUR" if position == 1 else "USD",
             )
             for position, times in enumerate((*lasted, before_it))
         ]
@@ -202,21 +206,23 @@ class ReportsContract(ContractBase):
 
         await storage.write(insert)
         for by_country in (False, True):
-            wanted: dict[tuple[object, ...], Counter[str]] = {}
+            wanted: dict[tuple[object, ...], Any] = {}
             for call in calls:
-                place = (call.outcome, call.provider, call.to if by_country else None)
+                place = (call.outcome, call.provider, call.to if by_country else None, call.cost_currency)
                 milliseconds = call.duration_ms or 0
                 figures = {"calls": 1, "answered": int(call.answered_at is not None), "milliseconds": milliseconds}
-                wanted.setdefault(place, Counter()).update(figures, minutes=math.ceil(milliseconds / 60_000))
+                figures |= {"minutes": math.ceil(milliseconds / 60_000), "priced": int(call.cost is not None)}
+                wanted.setdefault(place, Counter()).update(figures, cost=call.cost or Decimal())
             rows = await storage.read(
                 lambda tx, by=by_country: tx.reports.calls(THIS_WORKSPACE, campaign.id, by_country=by)  # type: ignore[misc]
             )
-            found: dict[tuple[object, ...], Counter[str]] = {}
+            found: dict[tuple[object, ...], Any] = {}
             for row in rows:
                 assert row.status is CallStatus.COMPLETED
-                place = (row.outcome, row.provider, row.place if by_country else None)
-                names = ("calls", "answered", "milliseconds", "minutes")
-                found.setdefault(place, Counter()).update({name: getattr(row, name) for name in names})
+                place = (row.outcome, row.provider, row.place if by_country else None, row.currency)
+                names = ("calls", "answered", "milliseconds", "minutes", "priced")
+                figures = {name: getattr(row, name) for name in names}
+                found.setdefault(place, Counter()).update(figures, cost=row.cost or Decimal())
             assert found == wanted
         assert [call.duration_ms for call in calls] == [None, 0, 0, 1, 60_000, 60_001, 61_400, 0]
 
@@ -236,6 +242,52 @@ class ReportsContract(ContractBase):
         bounds = [NOW, NOW + _HOUR, NOW + 2 * _HOUR, NOW + 3 * _HOUR]
         counted = await storage.read(lambda tx: tx.reports.requests_between(THIS_WORKSPACE, campaign.id, bounds))
         assert list(counted) == [2, 2, 1]
+
+    async def test_requests_are_counted_by_step_state_and_report(self, storage: Storage) -> None:
+        """Since a moment, by minutes, ten minutes, hours or days."""
+        campaign = await given_recipients(storage, 1)
+        begin = NOW.replace(hour=9, minute=50, second=0, microsecond=0)
+        sent = (
+            (begin - TICK, DispatchState.ACCEPTED, None),
+            (begin, DispatchState.ACCEPTED, MessageStatus.SENT),
+            (begin + timedelta(minutes=1) - TICK, DispatchState.ACCEPTED, None),
+            (begin + timedelta(minutes=9), DispatchState.ACCEPTED, None),
+            (begin + timedelta(minutes=10), DispatchState.REFUSED, None),
+        )
+
+        def insert(tx: Transaction) -> None:
+            for at, state, report in sent:
+                place = {"campaign_id": campaign.id, "position": 0, "created_at": at}
+                tx.dispatches.insert(make_dispatch(**place, state=state, report=report))
+
+        await storage.write(insert)
+
+        async def counted(step: timedelta, since: datetime = begin, owner: str = THIS_WORKSPACE) -> list[object]:
+            return list(
+                await storage.read(lambda tx: tx.reports.requests_by_step(owner, campaign.id, since=since, step=step))
+            )
+
+        ten = timedelta(minutes=10)
+        accepted, refused = DispatchState.ACCEPTED, DispatchState.REFUSED
+        assert await counted(timedelta(minutes=1)) == [
+            (begin, accepted, None, 1),
+            (begin, accepted, MessageStatus.SENT, 1),
+            (begin + timedelta(minutes=9), accepted, None, 1),
+            (begin + ten, refused, None, 1),
+        ]
+        assert await counted(ten) == [
+            (begin, accepted, None, 2),
+            (begin, accepted, MessageStatus.SENT, 1),
+            (begin + ten, refused, None, 1),
+        ]
+        hour = begin.replace(minute=0)
+        assert await counted(_HOUR, begin - TICK) == [
+            (hour, accepted, None, 3),
+            (hour, accepted, MessageStatus.SENT, 1),
+            (hour + _HOUR, refused, None, 1),
+        ]
+        assert [one[0] for one in await counted(timedelta(days=1))] == [begin.replace(hour=0, minute=0)] * 3  # type: ignore[index]
+        assert await counted(ten, owner=OTHER_WORKSPACE) == []
 
     async def test_replies_and_opt_outs_belong_to_the_campaign_that_wrote_last(self, storage: Storage) -> None:
         """A request that went to nobody does not count, nor one that came later; the window is half-open."""

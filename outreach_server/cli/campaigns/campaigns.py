@@ -17,12 +17,14 @@ from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import Command, Group, actor, state, with_campaign, with_engine
 from outreach_server.cli.campaigns.copies import clone_, follow_up_
-from outreach_server.cli.campaigns.forecast import forecast_
+from outreach_server.cli.campaigns.forecast import forecast_, forecasts_
 from outreach_server.cli.campaigns.importing import import_
+from outreach_server.cli.campaigns.live import now_, progress_
 from outreach_server.cli.campaigns.picture import waiting_text
 from outreach_server.cli.campaigns.preflight import preflight_
 from outreach_server.cli.campaigns.report import export_, report_
 from outreach_server.cli.campaigns.show import in_words, recipients_, show_
+from outreach_server.cli.campaigns.skip import skip_
 from outreach_server.cli.campaigns.test_send import campaign_test_send
 from outreach_server.cli.campaigns.update import update_
 from outreach_server.cli.campaigns.watch import watch_
@@ -178,13 +180,17 @@ def _show_moved(
         note(hint)
 
 
+_NOT_DISPATCHED: Final = frozenset({"no_dispatcher", "database_copied"})
+
+
 async def _follow(engine: Outreach, campaign: Campaign) -> str:
     if campaign.status is CampaignStatus.SCHEDULED:
         sentence = waiting_text(campaign, SystemClock().now()) or ""
     else:
         sentence = f"Follow it with: outreach-server campaigns watch {campaign.id}"
-    problem = (await engine.status(campaign.workspace_id)).dispatching.problem
-    return sentence if problem is None else f"{sentence}\n{problem_text(problem, engine.now())}"
+    blockers = await engine.campaigns.blockers(campaign.workspace_id, campaign.id)
+    problems = [problem_text(one, engine.now()) for one in blockers if one.code in _NOT_DISPATCHED]
+    return "\n".join([sentence, *problems])
 
 
 async def _resumable(_: Outreach, campaign: Campaign) -> str:
@@ -237,6 +243,6 @@ for command in (
         sentence="Campaign {name!r} is in the lists again.",
     ),
     *(import_, watch_, update_, why_, preflight_, forecast_, campaign_test_send),
-    *(show_, recipients_, report_, export_, clone_, follow_up_, delete_),
+    *(forecasts_, now_, progress_, show_, recipients_, skip_, report_, export_, clone_, follow_up_, delete_),
 ):
     campaigns.add_command(command)

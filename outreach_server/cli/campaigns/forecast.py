@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 import click
 
 from outreach import Campaign, Outreach
-from outreach.http import write_forecast
-from outreach.models import BindingRule, Forecast, ForecastAssumptions, ForecastHour
+from outreach.http import write_forecast, write_kept_forecast
+from outreach.models import BindingRule, Forecast, ForecastAssumptions, ForecastHour, KeptForecast
 from outreach.reasons import LIMITS
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.output import amount, console, echo_json, listing
+from outreach_server.cli.output import amount, console, echo_json, listing, note
 from outreach_server.cli.values import CAMPAIGN
 
 _ASSUMED: Final = {
@@ -63,6 +65,35 @@ def forecast_(campaign_id: str, **given: float | None) -> None:
         out.print(listing(rows, ("from", "to", "requests", "", "limited by"), zone))
 
 
+@click.command("forecasts", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+def forecasts_(campaign_id: str) -> None:
+    """List the forecasts that were kept at a campaign's start and after each change, oldest first."""
+
+    async def work(engine: Outreach, campaign: Campaign) -> tuple[Sequence[KeptForecast], str]:
+        return await engine.campaigns.forecasts(campaign.workspace_id, campaign_id), campaign.timezone
+
+    found, zone = with_campaign(campaign_id, work)
+    rows = [
+        {
+            "at": time_text(one.at, zone, seconds=False),
+            "reason": one.reason,
+            "contacts": one.contacts,
+            "requests": one.requests,
+            "starts_at": one.starts_at and time_text(one.starts_at, zone, seconds=False),
+            "ends_at": one.ends_at and time_text(one.ends_at, zone, seconds=False),
+            "limited by": LIMITS[_most_frequent(one.hours)] if one.hours else None,
+        }
+        for one in found
+    ]
+    if state().as_json:
+        echo_json([write_kept_forecast(one) for one in found])
+    elif rows:
+        console().print(listing(rows, tuple(rows[0]), zone))
+    else:
+        note("No forecast was kept yet: a process that dispatches makes one when the campaign becomes active.")
+
+
 def forecast_lines(forecast: Forecast, zone: str) -> list[str]:
     """Return a forecast in a line or two, with times of a zone; none of a campaign that has ended."""
     if not forecast.held:
@@ -103,10 +134,11 @@ def _until(forecast: Forecast) -> str:
 
 
 def _limit(forecast: Forecast) -> str:
-    spent: dict[BindingRule, int] = {}
-    for hour in forecast.hours:
-        spent[hour.bound_by] = spent.get(hour.bound_by, 0) + 1
-    return LIMITS[max(spent, key=lambda rule: spent[rule])]
+    return LIMITS[_most_frequent(forecast.hours)]
+
+
+def _most_frequent(hours: Sequence[ForecastHour]) -> BindingRule:
+    return Counter(hour.bound_by for hour in hours).most_common(1)[0][0]
 
 
 def _assumptions(forecast: Forecast) -> str:

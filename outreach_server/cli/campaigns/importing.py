@@ -12,43 +12,34 @@ import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
-from outreach.errors import NotFound
 from outreach.http import to_json, write_preflight
 from outreach.models import LeaveOut, PlaceholderProblem, Preflight, PreparedRecipient
-from outreach.server_support import Field, expected_names, holiday_parts, is_blank
+from outreach.server_support import Field, holiday_parts
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaigns.audience import LEAVE_OUT_OPTIONS, audience_document, leave_out_of, show_audience
 from outreach_server.cli.campaigns.options import OPTIONS, CampaignOptions
 from outreach_server.cli.campaigns.preflight import show_preflight
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.lists.contact_columns import ColumnMapping
-from outreach_server.cli.lists.contacts import ContactFile
 from outreach_server.cli.lists.import_report import (
-    corrected,
-    mapping,
     mapping_table,
-    numbers_document,
-    other_columns,
     show_numbers,
     show_other_columns,
+    show_rejects,
     show_warnings,
 )
-from outreach_server.cli.lists.rejects import Rejects
+from outreach_server.cli.lists.options import LIST_OPTIONS, ColumnMapping
 from outreach_server.cli.output import amount, console, echo_json_with, fields, note
 from outreach_server.cli.problems import explain_placeholders, explain_start, explain_values
-from outreach_server.cli.tables import LIST_OPTIONS, open_table
 from outreach_server.cli.values import WORKSPACE, name_of, options
+from outreach_server.lists.contacts import ContactFile
+from outreach_server.lists.errors import NothingToLoad, UnsendableText
+from outreach_server.lists.rejects import Rejects
+from outreach_server.lists.report import list_document
+from outreach_server.lists.tables import open_table
+from outreach_server.lists.texts import check_text, texts_of
 
 _MAX_PARTS: Final = 5
-
-_MAX_LOOKED_AT: Final = 20
-"""Chunks among which one contact is looked for that the text suits, as before a start."""
-
-_UNSENDABLE: Final = {
-    "over_segment_cap": "with the footer it is over the segment cap; shorten it, or raise settings set --max-segments",
-    "empty_message": "it is empty for each of them; write text besides the placeholders",
-}
 
 Chunk = list[PreparedRecipient]
 
@@ -157,7 +148,7 @@ class _Import:
         """Create the campaign, and return what shows it."""
         new, stream = await self._read(engine)
         self._show_columns()
-        stream, unsendable = await _check_text(engine, self.workspace_id, new, stream)
+        stream, unsendable = await check_text(engine, self.workspace_id, new, stream)
         if unsendable is not None:
             raise unsendable
         more: dict[str, Any] = {"leave_out": self.leave_out, "actor": actor()}
@@ -171,7 +162,7 @@ class _Import:
     async def preview(self, engine: Outreach, contact: str | None) -> Callable[[], None]:
         """Return what shows what the import would do, and raises the error that it would end with."""
         new, stream = await self._read(engine)
-        stream, unsendable = await _check_text(engine, self.workspace_id, new, stream)
+        stream, unsendable = await check_text(engine, self.workspace_id, new, stream)
         found = await engine.campaigns.preflight_new(
             self.workspace_id, new, stream, leave_out=self.leave_out, contact=contact
         )
@@ -182,7 +173,7 @@ class _Import:
         workspace = await engine.workspaces.get(self.workspace_id)
         headers = tuple(dict.fromkeys(header for contacts in self.lists for header in contacts.columns.headers))
         new = attrs.evolve(await self.wanted.campaign(engine, workspace), csv_column_headers=headers)
-        texts = await _texts(engine, self.workspace_id, new)
+        texts = await texts_of(engine, self.workspace_id, new)
         for contacts in self.lists:
             contacts.numbers.region = contacts.numbers.region or workspace.default_region
             contacts.use_texts(*texts)
@@ -192,9 +183,8 @@ class _Import:
         if first is None:
             # Checked before anything is created, so that nothing has to be undone.
             self._show_columns()
-            self.rejects.report(hint="--rejects FILE.csv writes all of them")
-            none = "The only row cannot" if self._rows == 1 else f"None of the {self._rows:,} rows can"
-            raise click.ClickException(f"{none} be loaded. Nothing was created.")
+            show_rejects(self.rejects, hint="--rejects FILE.csv writes all of them")
+            raise NothingToLoad(self._rows)
         return new, self._stream(first, chunks)
 
     def _chunks(self) -> Iterator[Chunk]:
@@ -223,30 +213,33 @@ class _Import:
         """Return hints on a file, with its name if there are several."""
         return [text if len(self.lists) == 1 else f"{contacts.table.name}: {text}" for text in texts]
 
-    def _document(self, *, sms: bool) -> Mapping[str, Any]:
-        """Return what was made of the file, or of each if there are several."""
-        rows = {"rows": self._rows, "rejected_count": self.rejects.count}
+    def _document(self, content: Mapping[str, Any], *, sms: bool) -> Mapping[str, Any]:
+        """Return a document with what was made of the file, or of each if there are several; warnings stand first."""
         warnings = [
             text for contacts in self.lists for text in self._told(contacts, contacts.numbers.warnings(sms=sms))
         ]
+        return {"number_warnings": warnings, **content, **self._files_document()}
+
+    def _files_document(self) -> Mapping[str, Any]:
+        rows = {"rows": self._rows, "rejected_count": self.rejects.count}
         if len(self.lists) == 1:
-            return {"number_warnings": warnings, **_file_document(self.lists[0]), **rows}
+            return {**list_document(self.lists[0]), **rows}
         files = [
             {
                 "file": contacts.table.name,
                 "rows": contacts.rows,
                 "rejected_count": contacts.rows - contacts.loaded,
-                **_file_document(contacts),
+                **list_document(contacts),
             }
             for contacts in self.lists
         ]
-        return {"number_warnings": warnings, "files": files, **rows}
+        return {"files": files, **rows}
 
-    def _show_preview(self, found: Preflight, contact: str | None, unsendable: click.ClickException | None) -> None:
+    def _show_preview(self, found: Preflight, contact: str | None, unsendable: UnsendableText | None) -> None:
         """Show what the import would do; raise the error that it would end with."""
         rejects, sms = self.rejects, found.channel == "sms"
         if state().as_json:
-            document = {"dry_run": True, **write_preflight(found), **self._document(sms=sms)}
+            document = self._document({"dry_run": True, **write_preflight(found)}, sms=sms)
             echo_json_with(document, "rejected", rejects.items())
             if unsendable is not None:
                 raise unsendable
@@ -285,7 +278,7 @@ class _Import:
                 "duplicates": duplicates,
                 **audience_document(made.audience),
             }
-            document = {**documents.campaign(campaign), **counts, **self._document(sms=sms)}
+            document = self._document({**documents.campaign(campaign), **counts}, sms=sms)
             echo_json_with(document, "rejected", rejects.items())
             return
         show_warnings(self._warnings(sms=sms))
@@ -338,57 +331,7 @@ class _Import:
         if rejects.count:
             note("These rows are not loaded:")
             where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
-            rejects.report(hint=where)
-
-
-async def _texts(
-    engine: Outreach, workspace_id: str, new: NewSmsCampaign | NewCallCampaign
-) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the texts of a campaign, and the names that its agent expects; nothing of what is not there."""
-    try:
-        if isinstance(new, NewCallCampaign):
-            return (), expected_names(await engine.agents.get(workspace_id, new.agent_id))
-        if new.flow_id is None:
-            return (new.body or "",), ()
-        flow = await engine.flows.get(workspace_id, new.flow_id)
-    except NotFound:
-        # The creation says what is not there.
-        return (), ()
-    return tuple(step.body or "" for step in flow.steps if step.kind == "send"), ()
-
-
-async def _check_text(
-    engine: Outreach, workspace_id: str, new: NewSmsCampaign | NewCallCampaign, chunks: AsyncIterator[Chunk]
-) -> tuple[AsyncIterator[Chunk], click.ClickException | None]:
-    """Return the contacts again, and an error if the text can be sent to none, so that the campaign could not start.
-
-    The first contacts are looked at. A blank text is none: it makes a draft.
-    """
-    if not isinstance(new, NewSmsCampaign) or (new.flow_id is None and is_blank(new.body or "")):
-        return chunks, None
-    read: list[Chunk] = []
-    found: Preflight | None = None
-    while len(read) < _MAX_LOOKED_AT and (chunk := await anext(chunks, None)) is not None:
-        read.append(chunk)
-        found = await engine.campaigns.preflight_new(workspace_id, new, [chunk])
-        if found.contacted or not any(one.rule in _UNSENDABLE for one in found.left_out):
-            return _chain(read, chunks), None
-    again = _chain(read, chunks)
-    if found is None or len(read) == _MAX_LOOKED_AT:
-        return again, None
-    why = next(one for one in found.left_out if one.rule in _UNSENDABLE)
-    size = why.examples[0].detail
-    return again, click.ClickException(
-        f"The text cannot be sent to any contact{f' ({size})' if size else ''}: {_UNSENDABLE[why.rule]}. "
-        "Nothing was created."
-    )
-
-
-async def _chain(read: Sequence[Chunk], rest: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
-    for chunk in read:
-        yield chunk
-    async for chunk in rest:
-        yield chunk
+            show_rejects(rejects, hint=where)
 
 
 def _show_columns(contacts: ContactFile) -> None:
@@ -398,18 +341,6 @@ def _show_columns(contacts: ContactFile) -> None:
     if not state().as_json:
         note(f"{table.name}: {table.described}")
         console(stderr=True).print(mapping_table(contacts))
-
-
-def _file_document(contacts: ContactFile) -> Mapping[str, Any]:
-    return {
-        "read_as": contacts.table.described,
-        "notes": [*contacts.notes, *contacts.table.unread()],
-        "mapping": mapping(contacts),
-        "numbers": numbers_document(contacts.numbers),
-        "other_columns": other_columns(contacts),
-        "corrected": corrected(contacts.numbers),
-        "damaged": contacts.damaged.document(),
-    }
 
 
 def _sizes(files: Sequence[BinaryIO]) -> int | None:

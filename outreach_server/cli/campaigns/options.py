@@ -11,7 +11,7 @@ import click
 
 from outreach import BusinessHours, NewCallCampaign, NewRecipient, NewSmsCampaign, Outreach, Workspace
 from outreach.models import CallerIdAllocation, CarrierName, Channel
-from outreach.server_support import prepare_recipient
+from outreach.server_support import fields_of, prepare_recipient
 from outreach_server.cli.campaigns.times import TIMES, business_hours, check_zone, holiday_calendar, read_schedule
 from outreach_server.cli.durations import UTC_NAME
 from outreach_server.cli.setup.hours import Opening
@@ -72,7 +72,7 @@ OPTIONS: Final = (
 
 @attrs.frozen(kw_only=True)
 class CampaignOptions:
-    """The values of the options, with the options' names."""
+    """The values of the options, with the options' names; one that is called as a field of the campaign sets it."""
 
     name: str
     channel: Channel
@@ -121,26 +121,20 @@ class CampaignOptions:
         """Return the campaign to create."""
         if self.channel == "call":
             return NewCallCampaign(
-                **self._shared(),
-                agent_id=self.agent_id or "",
-                batch_concurrency=self.batch_concurrency,
-                trunk_id=self.trunk_id,
+                **self._named_alike(NewCallCampaign),
+                **self._times(),
                 cli_mode="group" if self.caller_ids else "default",
                 cli_group=await self._caller_ids(engine, workspace) or None,
                 ivr_enabled=self.ivr,
                 call_screen_enabled=self.call_screen,
-                double_dial=self.double_dial,
-                retry_voicemail=self.retry_voicemail,
             )
         return NewSmsCampaign(
-            **self._shared(),
+            **self._named_alike(NewSmsCampaign)
+            | {"carrier": self.carrier or await carrier_of(engine, workspace, self.from_number)},
+            **self._times(),
             message_source="custom" if self.flow_id is None else "flow",
             body=self.message,
-            flow_id=self.flow_id,
-            carrier=self.carrier or await carrier_of(engine, workspace, self.from_number),
-            from_number=self.from_number,
             rate_per_minute=self.rate,
-            replace_characters=self.replace_characters,
         )
 
     @property
@@ -148,11 +142,13 @@ class CampaignOptions:
         """The zone of the campaign's times."""
         return self.timezone or UTC_NAME
 
-    def _shared(self) -> dict[str, Any]:
+    def _named_alike(self, model: type[Any]) -> dict[str, Any]:
+        """Return the values of those options that are called as a field of the model."""
+        return {name: getattr(self, name) for name in fields_of(model) if hasattr(self, name)}
+
+    def _times(self) -> dict[str, Any]:
         schedule = read_schedule(self.schedule_at, self.expires_at, self.zone)
         return {
-            "name": self.name,
-            "description": self.description,
             "schedule_type": "scheduled" if self.schedule_at is not None else "immediate",
             "scheduled_start_at": schedule.begins_at,
             "scheduled_expires_at": schedule.expires_at,

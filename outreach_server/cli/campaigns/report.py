@@ -19,12 +19,12 @@ from outreach_server.cli.base import Command, state, with_campaign
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.files import write_parts, write_text
 from outreach_server.cli.output import Listing, console, echo_json, fields, listing, note, rendered, stream_array
-from outreach_server.cli.setup.prices import cost_text
+from outreach_server.cli.setup.prices import cost_text, provider_cost_text
 from outreach_server.cli.values import CAMPAIGN, OneOf
 
 _NO_PRICES = "unknown: set the workspace's prices with outreach-server settings prices set"
-_INEXACT = {"milliseconds", "seconds"}
-"""What people see as minutes."""
+_NOT_SHOWN = {"milliseconds", "seconds", "provider_costs"}
+"""What people see as minutes, or in words."""
 
 _EXPORTS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".xlsx": "xlsx"}
 _REPORTS = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
@@ -110,7 +110,10 @@ def _show(made: CampaignReport, out: Console) -> None:
     )
     figures: Mapping[str, Any] = document["messages"] or document["calls"]
     out.print("Messages, retries included:" if made.messages is not None else "Calls, retries included:")
-    out.print(fields(_grouped({name: value for name, value in figures.items() if name not in _INEXACT})))
+    shown = _grouped({name: value for name, value in figures.items() if name not in _NOT_SHOWN})
+    if made.calls is not None and made.calls.provider_costs:
+        shown["provider_costs"] = ", ".join(provider_cost_text(one) for one in made.calls.provider_costs)
+    out.print(fields(shown))
     if made.failures:
         out.print("What went wrong at the provider, by how many requests:")
         rows = [

@@ -7,15 +7,15 @@ from typing import get_args
 
 import click
 
-from outreach import Call, Dispatch, Outreach
+from outreach import Call, CallStatus, Dispatch, Outreach
 from outreach.http import to_json, write_call_details, write_managed_call
-from outreach.models import CallVerdict, ProviderFailure
+from outreach.models import CallOutcomeFilter, CallVerdict, ProviderFailure
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.campaigns import explained
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import CALL, DISPATCH, WORKSPACE
+from outreach_server.cli.values import AGENT, CALL, CAMPAIGN, DISPATCH, WORKSPACE, OneOf
 
 _LIMIT = click.option(
     "--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The most to list."
@@ -56,7 +56,43 @@ def list_inbound(workspace_id: str, unclear: bool, limit: int) -> None:
 
 @click.group(cls=Group)
 def calls() -> None:
-    """Show calls, and judge them."""
+    """List and show calls, and judge them."""
+
+
+@calls.command("list")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.option("--campaign", "campaign_id", type=CAMPAIGN, help="Only those of this campaign.")
+@click.option("--agent", "agent_id", type=AGENT, help="Only those of this agent.")
+@click.option("--status", type=OneOf([one.value for one in CallStatus]), help="Only those with this status.")
+@click.option(
+    "--outcome",
+    type=OneOf(get_args(CallOutcomeFilter)),
+    help="Only those with this outcome; unknown: without one.",
+)
+@_LIMIT
+def list_calls(
+    workspace_id: str,
+    campaign_id: str | None,
+    agent_id: str | None,
+    status: str | None,
+    outcome: CallOutcomeFilter | None,
+    limit: int,
+) -> None:
+    """List a workspace's calls, newest first, those of campaigns too; several filters hold together."""
+    wanted = None if status is None else CallStatus(status)
+    found = with_engine(
+        lambda engine: collect(
+            engine.calls.iter_all(
+                workspace_id, campaign_id=campaign_id, agent_id=agent_id, status=wanted, outcome=outcome
+            ),
+            limit,
+        )
+    )
+    show_list(
+        [write_managed_call(item) for item in found],
+        ("id", "to", "status", "outcome", "duration_seconds", "cost", "cost_currency", "campaign_id", "created_at"),
+        empty="There are no such calls.",
+    )
 
 
 @calls.command("show")

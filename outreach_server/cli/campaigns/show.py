@@ -67,6 +67,13 @@ _BRIEF = (
     *("completed_calls", "successful_calls", "failed_calls", "created_at", "started_at", "completed_at"),
     *("archived_at", "erased_at"),
 )
+_NOT_FOR_PEOPLE = frozenset(
+    {
+        *("business_hours_only", "timezone", "updated_at", "cli_mode", "csv_column_headers", "sms_mode", "agent"),
+        *("pause_why", "open_recipients", "blockers"),
+    }
+)
+"""Fields of documents that say to people what others say. What is neither here nor above comes last."""
 
 
 @click.command("show", cls=Command)
@@ -146,7 +153,8 @@ def show_campaign(document: documents.Document, zone: str) -> None:
     if state().as_json:
         echo_json(document)
         return
-    shown = {name: document[name] for name in _BRIEF if name in _ALWAYS or document.get(name)}
+    rest = (name for name in document if name not in _NOT_FOR_PEOPLE)
+    shown = {name: document[name] for name in (*_BRIEF, *rest) if name in _ALWAYS or document.get(name)}
     if document["channel"] == "sms":
         shown.pop("batch_concurrency", None)
     hours, holidays = document["business_hours_config"], document["holidays_config"]

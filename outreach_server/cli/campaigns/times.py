@@ -85,7 +85,7 @@ def read_schedule(schedule_at: datetime | None, expires_at: datetime | None, zon
     Raises:
         click.UsageError: A time has passed, does not exist there, or they exclude each other.
     """
-    begins, expires = _with_offset("--schedule-at", schedule_at, zone), _with_offset("--expires-at", expires_at, zone)
+    begins, expires = with_offset("--schedule-at", schedule_at, zone), with_offset("--expires-at", expires_at, zone)
     now = SystemClock().now()
     if begins is not None and begins <= now:
         raise click.UsageError(
@@ -99,7 +99,8 @@ def read_schedule(schedule_at: datetime | None, expires_at: datetime | None, zon
     return Schedule(begins, expires)
 
 
-def _with_offset(option: str, moment: datetime | None, zone: str) -> datetime | None:
+def with_offset(option: str, moment: datetime | None, zone: str) -> datetime | None:
+    """Return the time of an option, by a zone's clocks without an offset; raise `UsageError` if there is none."""
     if moment is None or moment.tzinfo is not None:
         return moment
     local = moment.replace(tzinfo=ZoneInfo(zone))

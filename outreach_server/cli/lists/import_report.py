@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Final, get_args
+from collections.abc import Iterable
+from typing import Any, Final
 
+import click
+import orjson
 from rich import box
 from rich.table import Table as Grid
 
-from outreach.server_support import NumberKind, read_cell
-from outreach_server.cli.documents import Document
-from outreach_server.cli.lists.contacts import ContactFile
-from outreach_server.cli.lists.csv_records import Record
-from outreach_server.cli.lists.read_numbers import CellNumber, ReadNumbers, place_of
+from outreach.server_support import NumberKind
 from outreach_server.cli.output import Listing, cell, console, listing, note
+from outreach_server.lists.contacts import ContactFile
+from outreach_server.lists.read_numbers import ReadNumbers
+from outreach_server.lists.rejects import Rejects
+from outreach_server.lists.report import KINDS, by_country, mapping, other_columns, shown_rows
+
+SHOWN: Final = 20
+"""The most rejected rows to print; a file or the JSON document has all."""
 
 _MAX_SHOWN: Final = 30
 _LEFT_OUT: Final = "left out"
 
 _MAX_COUNTRIES: Final = 15
-_KINDS: Final = get_args(NumberKind)
 
 
 def mapping_table(contacts: ContactFile) -> Listing:
     """Return what each column is, with its first values, as a table for people."""
-    rows = [f"row {record.row}" for record in _shown_rows(contacts)]
+    rows = [f"row {record.row}" for record in shown_rows(contacts)]
     documents = [
         {
             "column": document["column"] or f"(column {document['number']})",
@@ -39,69 +43,6 @@ def mapping_table(contacts: ContactFile) -> Listing:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
-
-
-def mapping(contacts: ContactFile) -> list[Document]:
-    """Return the document of each column: its name, what it is, and what is read from the first rows that are loaded.
-
-    If none is, it is what the first rows hold.
-    """
-    columns = contacts.columns
-    return [
-        {
-            "number": index + 1,
-            "column": header,
-            "is": columns.meaning(index),
-            "first": [_read(contacts, record, index) for record in _shown_rows(contacts)],
-        }
-        for index, header in enumerate(columns.headers)
-    ]
-
-
-def _shown_rows(contacts: ContactFile) -> Sequence[Record]:
-    return contacts.first_loaded or contacts.first_rows
-
-
-def _read(contacts: ContactFile, record: Record, index: int) -> str:
-    text = record.cells[index].strip() if index < len(record.cells) else ""
-    if index != contacts.columns.phone_of(record) or not contacts.first_loaded:
-        return read_cell(text)
-    number = contacts.number(record)
-    return text if number.phone in {None, text} else f"{text} → {number.phone}"
-
-
-def numbers_document(numbers: ReadNumbers) -> Document:
-    """Return the numbers as they will be dialled: the first ones, and all by country and kind."""
-    return {
-        "count": numbers.total,
-        "first": [_first(row, number) for row, number in numbers.first],
-        "by_country": [
-            {"country": country, "count": sum(kinds.values()), **{kind: kinds[kind] for kind in _KINDS}}
-            for country, kinds in _by_country(numbers)
-        ],
-    }
-
-
-def _first(row: int, number: CellNumber) -> Document:
-    country, kind = place_of(number.phone or "")
-    return {"row": row, "cell": number.cell, "phone": number.phone, "country": country, "kind": kind}
-
-
-def corrected(numbers: ReadNumbers) -> list[Document]:
-    """Return what was done to how many numbers, with the first of each kind; the most frequent first."""
-    return [
-        {"what": one.what, "count": one.count, "row": one.row, "before": one.before, "after": one.after}
-        for one in numbers.by_frequency()
-    ]
-
-
-def other_columns(contacts: ContactFile) -> list[Document]:
-    """Return how many numbers are from another column than the phone column, with the first row."""
-    headers = contacts.columns.headers
-    return [
-        {"column": headers[at], "count": count, "row": row}
-        for at, (count, row) in sorted(contacts.from_other_columns.items())
-    ]
 
 
 def show_other_columns(contacts: ContactFile) -> None:
@@ -126,24 +67,28 @@ def show_numbers(numbers: ReadNumbers) -> None:
     for row, number in numbers.first:
         note(f"  row {row}: {cell(number.cell[:_MAX_SHOWN])} → {number.phone}")
     table = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("country", "numbers", *_KINDS):
+    for name in ("country", "numbers", *KINDS):
         table.add_column(name, justify="left" if name == "country" else "right")
-    countries = _by_country(numbers)
+    countries = by_country(numbers)
     for country, kinds in countries[:_MAX_COUNTRIES]:
-        table.add_row(country or "unknown", f"{sum(kinds.values()):,}", *(f"{kinds[kind]:,}" for kind in _KINDS))
+        table.add_row(country or "unknown", f"{sum(kinds.values()):,}", *(f"{kinds[kind]:,}" for kind in KINDS))
     if len(countries) > _MAX_COUNTRIES:
         rest = sum((kinds for _, kinds in countries[_MAX_COUNTRIES:]), Counter[NumberKind]())
         others = f"{len(countries) - _MAX_COUNTRIES} others"
-        table.add_row(others, f"{sum(rest.values()):,}", *(f"{rest[kind]:,}" for kind in _KINDS))
+        table.add_row(others, f"{sum(rest.values()):,}", *(f"{rest[kind]:,}" for kind in KINDS))
     console(stderr=True).print(table)
     for one in numbers.by_frequency():
         many = "1 number was" if one.count == 1 else f"{one.count:,} numbers were"
         note(f"{many} corrected: {one.words}.")
 
 
-def _by_country(numbers: ReadNumbers) -> list[tuple[str | None, Counter[NumberKind]]]:
-    """Return how many numbers of each kind a country has, the country with the most first."""
-    found: dict[str | None, Counter[NumberKind]] = {}
-    for (country, kind), count in numbers.places.items():
-        found.setdefault(country, Counter())[kind] += count
-    return sorted(found.items(), key=lambda one: (-one[1].total(), one[0] or ""))
+def show_rejects(rejects: Rejects, *, hint: str) -> None:
+    """Show people the first rejected rows; `hint` says where all of them are."""
+    for index, item in enumerate(rejects.items()):
+        if index == SHOWN:
+            click.echo(f"  … and {rejects.count - SHOWN} more; {hint}", err=True)
+            return
+        rejected: dict[str, Any] = orjson.loads(item)
+        place = f", column {cell(rejected['column'])}" if rejected["column"] else ""
+        source = f"{cell(rejected['file'])}, " if "file" in rejected else ""
+        click.echo(f"  {source}row {rejected['row']}{place}: {cell(rejected['message'])}", err=True)

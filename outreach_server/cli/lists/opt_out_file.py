@@ -8,16 +8,16 @@ from itertools import chain, islice
 from typing import Final
 
 import attrs
-import click
 
 from outreach.server_support import OWN_NUMBER, SEVERAL_NUMBERS, Field, person_key, read_number_cell
-from outreach_server.cli.lists.contact_columns import Columns, find_phone_columns, read_columns, without_foreign_country
-from outreach_server.cli.lists.csv_records import Record
-from outreach_server.cli.lists.header_rows import find_header
-from outreach_server.cli.lists.read_numbers import CellNumber, ReadNumbers
-from outreach_server.cli.lists.rejects import Rejects
-from outreach_server.cli.lists.xlsx_merges import header_notes, merged_header, merged_notes
-from outreach_server.cli.tables import Table, is_blank
+from outreach_server.lists.contact_columns import Columns, find_phone_columns, read_columns, without_foreign_country
+from outreach_server.lists.csv_records import Record
+from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.header_rows import find_header
+from outreach_server.lists.read_numbers import CellNumber, ReadNumbers
+from outreach_server.lists.rejects import Rejects
+from outreach_server.lists.tables import Table, is_blank
+from outreach_server.lists.xlsx_merges import header_notes, merged_header, merged_notes
 
 _NUMBER: Final = re.compile(r"[+\uff0b]?[\d\s().\-/]{7,}")
 _SHORT_DATE: Final = re.compile(r"\d{1,2}([-/.])\d{1,2}\1\d{2}")
@@ -54,12 +54,12 @@ class OptOutFile:
         """Find the columns of the numbers: all with the name of one, or the one that is mapped.
 
         Raises:
-            click.ClickException: The file is empty, or nothing says which column has the numbers.
+            UnreadableList: The file is empty, or nothing says which column has the numbers.
         """
         found = table.records
         first = next((record for record in found if not is_blank(record)), None)
         if first is None:
-            raise click.ClickException(f"{table.name} is empty.")
+            raise UnreadableList(f"{table.name} is empty.")
         found = chain([first], found)
         columns = _without_header(table, first, mapped.get("phone_number"))
         has_header, header_row, notes = columns is None, first.row - 1, table.notes
@@ -71,7 +71,7 @@ class OptOutFile:
             notes = (*notes, *header.notes, *header_notes(merged))
         rows = list(islice((record for record in found if not is_blank(record)), _FIRST_ROWS))
         if not rows:
-            raise click.ClickException(f"{table.name} has a header and no rows.")
+            raise UnreadableList(f"{table.name} has a header and no rows.")
         phones = [columns.phone]
         if has_header and "phone_number" not in mapped:
             phones = sorted(at for at in find_phone_columns(columns.headers) if at != columns.country)
@@ -137,7 +137,7 @@ def _without_header(table: Table, first: Record, mapped: str | None) -> Columns 
     """Return the columns of a list that begins with a number; None if its first row is a header.
 
     Raises:
-        click.ClickException: There is no header, and several columns may hold the numbers.
+        UnreadableList: There is no header, and several columns may hold the numbers.
     """
     cells = [cell.strip() for cell in first.cells]
     if mapped is not None and mapped.isdecimal() and mapped not in cells and 1 <= int(mapped) <= len(cells):
@@ -152,7 +152,7 @@ def _without_header(table: Table, first: Record, mapped: str | None) -> Columns 
             found = [0]
         if len(found) > 1:
             places = " and ".join(str(index + 1) for index in found)
-            raise click.ClickException(
+            raise UnreadableList(
                 f"The first row of {table.name} names no columns, and columns {places} look like phone numbers. "
                 f"Say which one it is: --map phone={found[0] + 1}"
             )

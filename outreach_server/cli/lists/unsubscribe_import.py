@@ -15,13 +15,14 @@ from outreach.server_support import Field, person_key
 from outreach_server.cli import interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.documents import Document
-from outreach_server.cli.lists.contact_columns import ColumnMapping
-from outreach_server.cli.lists.import_report import corrected, numbers_document, show_numbers, show_warnings
+from outreach_server.cli.lists.import_report import show_numbers, show_rejects, show_warnings
 from outreach_server.cli.lists.opt_out_file import OptOutFile
-from outreach_server.cli.lists.rejects import Rejects
+from outreach_server.cli.lists.options import LIST_OPTIONS, ColumnMapping
 from outreach_server.cli.output import amount, echo_json_with, note
-from outreach_server.cli.tables import LIST_OPTIONS, open_table
 from outreach_server.cli.values import SCOPE, WORKSPACE, name_of, options
+from outreach_server.lists.rejects import Rejects
+from outreach_server.lists.report import corrected, numbers_document
+from outreach_server.lists.tables import open_table
 
 _IN_MEMORY: Final = 1_000_000
 
@@ -91,7 +92,7 @@ def import_(
 
         done = with_engine(work)
         if numbers.numbers.total == 0:
-            rejects.report(hint="--json names all of them")
+            show_rejects(rejects, hint="--json names all of them")
             raise click.ClickException(f"No row of {table.name} is a phone number to unsubscribe; nothing was added.")
         _answer(done, workspace_id, numbers, rejects)
 
@@ -124,7 +125,7 @@ def _answer(done: UnsubscribeImport | None, workspace_id: str, found: OptOutFile
         what = "cell" if found.has_several_columns else "row"
         many = f"1 {what} is not a number" if rejects.count == 1 else f"{rejects.count:,} {what}s are not numbers"
         note(f"{many} to unsubscribe:")
-        rejects.report(hint="--json names all of them")
+        show_rejects(rejects, hint="--json names all of them")
     if done is None:
         click.echo(f"{amount(numbers.total, 'number')} would be added. Nothing was written.")
         return

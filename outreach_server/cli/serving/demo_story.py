@@ -20,13 +20,13 @@ from outreach_server.cli import documents
 from outreach_server.cli.base import actor
 from outreach_server.cli.campaigns.panel import STYLES, groups_table
 from outreach_server.cli.campaigns.picture import Snapshot
-from outreach_server.cli.lists.contacts import ContactFile
-from outreach_server.cli.lists.csv_lines import Source
-from outreach_server.cli.lists.rejects import Rejects
 from outreach_server.cli.output import cell, program
 from outreach_server.cli.progress import follow, view_for
 from outreach_server.cli.serving.sandbox import Tenant
-from outreach_server.cli.tables import open_csv
+from outreach_server.lists.contacts import ContactFile
+from outreach_server.lists.csv_lines import Source
+from outreach_server.lists.rejects import Rejects
+from outreach_server.lists.tables import open_csv
 from outreach_server.sandboxes import CARRIER, SENDER
 
 SAMPLE: Final = "sample.csv"

@@ -9,7 +9,8 @@ import click
 
 from outreach import NotFound, Outreach
 from outreach_server.cli.base import Group
-from outreach_server.cli.resources import ClearOption, ResourceCommands, name_argument
+from outreach_server.cli.model_options import ClearOption
+from outreach_server.cli.resources import ResourceCommands, name_argument
 from outreach_server.cli.values import AGENT, NAME, VOICE, OneOf
 
 

@@ -11,7 +11,7 @@ import click
 import orjson
 
 from outreach.http import read_price_table, write_price_table
-from outreach.models import Channel, Cost, Price, PriceTable
+from outreach.models import Channel, Cost, Price, PriceTable, ProviderCost
 from outreach.server_support import did_you_mean, nearest
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.output import console, echo_json, listing, note
@@ -95,6 +95,11 @@ def cost_text(cost: Cost | None, channel: Channel) -> str | None:
         return None
     unpriced = f", and {cost.unpriced:,} {_UNITS[channel]}s without a price" if cost.unpriced else ""
     return f"{cost.amount_text} {cost.currency}{unpriced}"
+
+
+def provider_cost_text(cost: ProviderCost) -> str:
+    """Return what providers charge in one currency, and for how many calls."""
+    return f"{cost.amount_text} {cost.currency} for {cost.calls:,} calls"
 
 
 def _show(table: PriceTable | None, workspace_id: str) -> None:

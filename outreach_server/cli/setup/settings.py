@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from outreach import CallSettingsUpdate, Outreach, ReplySettingsUpdate, SmsSettingsUpdate
+from outreach.server_support import Option, fields_of
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
+from outreach_server.cli.model_options import ClearOption, given_changes, options_of, with_params
 from outreach_server.cli.output import show
 from outreach_server.cli.setup.prices import prices
-from outreach_server.cli.values import WORKSPACE, changed, integer_of, text_of
+from outreach_server.cli.values import WORKSPACE
 
 
 @click.group(cls=Group)
@@ -29,96 +31,56 @@ def show_(workspace_id: str) -> None:
     show(with_engine(lambda engine: _document(engine, workspace_id)))
 
 
+_MESSAGES: Final = {
+    "footer_enabled": Option("Whether campaign messages end with it.", word="footer"),
+    "footer_text": Option("The opt-out message."),
+    "max_segments": Option("The longest campaign message, in segments."),
+    "retry_enabled": Option("Whether failed messages are sent again.", word="retry"),
+    "retry_max_attempts": Option("Attempts in all, the first included."),
+    "retry_delay_minutes": Option("Minutes between attempts."),
+}
+_CALLS: Final = {
+    "retry_max_attempts": Option("Calls in all to one contact."),
+    "retry_delay_minutes": Option("Minutes between calls to one contact."),
+}
+_REPLIES: Final = {
+    "enabled": Option("Whether STOP, START and HELP are answered.", word="replies"),
+    "stop_text": Option("The confirmation of an opt-out; empty for the default."),
+    "start_text": Option("The confirmation of an opt-in; empty for the default."),
+    "help_text": Option("The answer to HELP; empty for the default."),
+    "help_when_opted_out": Option("Whether HELP from unsubscribed numbers is answered too."),
+}
+_PARTS: Final = (
+    ("reply_settings", ReplySettingsUpdate, ""),
+    ("sms_settings", SmsSettingsUpdate, ""),
+    ("call_settings", CallSettingsUpdate, "call_"),
+)
+"""The services in the order in which they change, with what the names of their options begin with."""
+
+
 @settings.command("set")
 @click.argument("workspace_id", type=WORKSPACE)
-@click.option("--footer/--no-footer", "footer_enabled", default=None, help="Whether campaign messages end with it.")
-@click.option("--footer-text", type=text_of(SmsSettingsUpdate, "footer_text"), help="The opt-out message.")
-@click.option(
-    "--max-segments",
-    type=integer_of(SmsSettingsUpdate, "max_segments"),
-    help="The longest campaign message, in segments.",
+@with_params(
+    *options_of(SmsSettingsUpdate, _MESSAGES),
+    *options_of(CallSettingsUpdate, _CALLS, prefix="call_"),
+    click.Option(
+        ["--variable", "custom_variables"], multiple=True, metavar="NAME", help="A declared variable; repeat for all."
+    ),
+    ClearOption("custom_variables", "Declare no variables.", word="variables", value=()),
+    *options_of(ReplySettingsUpdate, _REPLIES),
 )
-@click.option("--retry/--no-retry", "retry_enabled", default=None, help="Whether failed messages are sent again.")
-@click.option(
-    "--retry-max-attempts",
-    type=integer_of(SmsSettingsUpdate, "retry_max_attempts"),
-    help="Attempts in all, the first included.",
-)
-@click.option(
-    "--retry-delay-minutes", type=integer_of(SmsSettingsUpdate, "retry_delay_minutes"), help="Minutes between attempts."
-)
-@click.option(
-    "--call-retry-max-attempts",
-    type=integer_of(CallSettingsUpdate, "retry_max_attempts"),
-    help="Calls in all to one contact.",
-)
-@click.option(
-    "--call-retry-delay-minutes",
-    type=integer_of(CallSettingsUpdate, "retry_delay_minutes"),
-    help="Minutes between calls to one contact.",
-)
-@click.option("--variable", "variables", multiple=True, metavar="NAME", help="A declared variable; repeat for all.")
-@click.option("--no-variables", is_flag=True, help="Declare no variables.")
-@click.option("--replies/--no-replies", "enabled", default=None, help="Whether STOP, START and HELP are answered.")
-@click.option(
-    "--stop-text",
-    type=text_of(ReplySettingsUpdate, "stop_text"),
-    help="The confirmation of an opt-out; empty for the default.",
-)
-@click.option(
-    "--start-text",
-    type=text_of(ReplySettingsUpdate, "start_text"),
-    help="The confirmation of an opt-in; empty for the default.",
-)
-@click.option(
-    "--help-text", type=text_of(ReplySettingsUpdate, "help_text"), help="The answer to HELP; empty for the default."
-)
-@click.option(
-    "--help-when-opted-out/--no-help-when-opted-out",
-    "help_when_opted_out",
-    default=None,
-    help="Whether HELP from unsubscribed numbers is answered too.",
-)
-def set_(
-    workspace_id: str,
-    variables: tuple[str, ...],
-    no_variables: bool,
-    call_retry_max_attempts: int | None,
-    call_retry_delay_minutes: int | None,
-    enabled: bool | None,
-    stop_text: str | None,
-    start_text: str | None,
-    help_text: str | None,
-    help_when_opted_out: bool | None,
-    **options: Any,
-) -> None:
+def set_(workspace_id: str, **values: Any) -> None:
     """Change the given settings; the others stay."""
-    if variables and no_variables:
-        raise click.UsageError("--variable and --no-variables exclude each other.")
-    declared = variables if variables or no_variables else None
-    messages = SmsSettingsUpdate(**changed(custom_variables=declared, **options))
-    calls = CallSettingsUpdate(
-        **changed(retry_max_attempts=call_retry_max_attempts, retry_delay_minutes=call_retry_delay_minutes)
-    )
-    replies = ReplySettingsUpdate(
-        **changed(
-            enabled=enabled,
-            stop_text=stop_text,
-            start_text=start_text,
-            help_text=help_text,
-            help_when_opted_out=help_when_opted_out,
-        )
-    )
-    if (messages, calls, replies) == (SmsSettingsUpdate(), CallSettingsUpdate(), ReplySettingsUpdate()):
-        raise click.UsageError("Name something to change; see --help.")
+    changes = given_changes(values)
+    parts = [
+        (service, model, {name: changes[prefix + name] for name in fields_of(model) if prefix + name in changes})
+        for service, model, prefix in _PARTS
+    ]
+    updates = [(service, model(**fields)) for service, model, fields in parts if fields]
 
     async def work(engine: Outreach) -> documents.Document:
-        if replies != ReplySettingsUpdate():
-            await engine.reply_settings.update(workspace_id, replies, actor=actor())
-        if messages != SmsSettingsUpdate():
-            await engine.sms_settings.update(workspace_id, messages, actor=actor())
-        if calls != CallSettingsUpdate():
-            await engine.call_settings.update(workspace_id, calls, actor=actor())
+        for service, update in updates:
+            await getattr(engine, service).update(workspace_id, update, actor=actor())
         return await _document(engine, workspace_id)
 
     show(with_engine(work))

@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from outreach import NewWorkspace, Outreach, Workspace, WorkspaceMode, WorkspaceStatus, WorkspaceUpdate
+from outreach import NewWorkspace, Outreach, Workspace, WorkspaceMode, WorkspaceUpdate
+from outreach.server_support import Option
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.collecting import collect
+from outreach_server.cli.model_options import given_changes, given_fields, options_of, with_params
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.upkeep.database_place import place_of
-from outreach_server.cli.values import NAME, WORKSPACE, OneOf, Region, changed, clear, integer_of
+from outreach_server.cli.values import NAME, WORKSPACE
 
-_LIMIT = integer_of(NewWorkspace, "request_limit")
-_CAP = integer_of(NewWorkspace, "frequency_cap")
 _COLUMNS = ("id", "name", "mode", "status", "sms_campaigns_enabled", "request_limit", "default_region", "created_at")
 
-
 _SAME_NAME = click.option("--same-name", is_flag=True, help="Allow the name of another workspace.")
+_REGION: Final = Option("The region of local phone numbers, such as US.", metavar="REGION", names="region")
+_CAP: Final = Option("At most N requests to one number in 24 hours, over all campaigns.", metavar="N")
+_HOURS: Final = "Contact people only from 8 to 21 in their own time zones"
+_LIMIT: Final = Option("Requests a minute over all keys.")
+_CREATED: Final = {
+    "sms_campaigns_enabled": Option("Whether it may create SMS campaigns.", word="sms-campaigns"),
+    "request_limit": _LIMIT._replace(cleared="No request limit."),
+    "default_region": _REGION,
+    "contact_hours": Option(f"{_HOURS}; by default yes in a live workspace."),
+    "frequency_cap": _CAP,
+}
+_CHANGED: Final = {
+    "name": Option("A new name."),
+    "status": Option("Only an active one sends."),
+    **_CREATED,
+    "request_limit": _LIMIT._replace(cleared="Remove the request limit."),
+    "default_region": _REGION._replace(cleared="Accept international numbers only."),
+    "contact_hours": Option(f"{_HOURS}."),
+    "frequency_cap": _CAP._replace(cleared="Remove the frequency cap."),
+    "retention_days": Option(
+        "Erase contacts and texts so many days after their end.", "Keep everything for good.", metavar="DAYS"
+    ),
+}
 
 
 @click.group(cls=Group)
@@ -34,49 +56,18 @@ def workspaces() -> None:
     default=True,
     help="A sandbox (the default) sends everything to the simulators; a live workspace sends to real providers.",
 )
-@click.option(
-    "--sms-campaigns/--no-sms-campaigns",
-    "sms_campaigns_enabled",
-    default=True,
-    help="Whether it may create SMS campaigns.",
-)
-@click.option("--request-limit", type=_LIMIT, default=600, show_default=True, help="Requests a minute over all keys.")
-@click.option("--no-request-limit", is_flag=True, help="No request limit.")
-@click.option(
-    "--default-region", type=Region(), metavar="REGION", help="The region of local phone numbers, such as US."
-)
-@click.option(
-    "--contact-hours/--no-contact-hours",
-    default=None,
-    help="Contact people only from 8 to 21 in their own time zones; by default yes in a live workspace.",
-)
-@click.option(
-    "--frequency-cap", type=_CAP, metavar="N", help="At most N requests to one number in 24 hours, over all campaigns."
-)
+@with_params(*options_of(NewWorkspace, _CREATED))
 @_SAME_NAME
-def create(
-    name: str,
-    sandbox: bool,
-    request_limit: int,
-    no_request_limit: bool,
-    same_name: bool,
-    **fields: Any,
-) -> None:
+def create(name: str, sandbox: bool, same_name: bool, **values: Any) -> None:
     """Create a workspace called NAME."""
+    mode = WorkspaceMode.SANDBOX if sandbox else WorkspaceMode.LIVE
+    new = NewWorkspace(name=name, mode=mode, **given_fields(values))
     place = place_of(state().database)
 
     async def work(engine: Outreach) -> Workspace:
         if not same_name:
             await _require_other_name(engine, name)
-        return await engine.workspaces.create(
-            NewWorkspace(
-                name=name,
-                mode=WorkspaceMode.SANDBOX if sandbox else WorkspaceMode.LIVE,
-                request_limit=None if no_request_limit else request_limit,
-                **fields,
-            ),
-            actor=actor(),
-        )
+        return await engine.workspaces.create(new, actor=actor())
 
     made = with_engine(work, create=True)
     show(documents.resource(made))
@@ -86,51 +77,12 @@ def create(
 
 @workspaces.command()
 @click.argument("workspace_id", type=WORKSPACE)
-@click.option("--name", type=NAME, help="A new name.")
-@click.option("--status", type=OneOf(list(WorkspaceStatus), case_sensitive=False), help="Only an active one sends.")
-@click.option(
-    "--sms-campaigns/--no-sms-campaigns",
-    "sms_campaigns_enabled",
-    default=None,
-    help="Whether it may create SMS campaigns.",
-)
-@click.option("--request-limit", type=_LIMIT, help="Requests a minute over all keys.")
-@click.option("--no-request-limit", is_flag=True, help="Remove the request limit.")
-@click.option(
-    "--default-region", type=Region(), metavar="REGION", help="The region of local phone numbers, such as US."
-)
-@click.option("--no-default-region", is_flag=True, help="Accept international numbers only.")
-@click.option(
-    "--contact-hours/--no-contact-hours",
-    default=None,
-    help="Contact people only from 8 to 21 in their own time zones.",
-)
-@click.option(
-    "--frequency-cap", type=_CAP, metavar="N", help="At most N requests to one number in 24 hours, over all campaigns."
-)
-@click.option("--no-frequency-cap", is_flag=True, help="Remove the frequency cap.")
-@click.option(
-    "--retention-days",
-    type=integer_of(NewWorkspace, "retention_days"),
-    metavar="DAYS",
-    help="Erase contacts and texts so many days after their end.",
-)
-@click.option("--no-retention-days", is_flag=True, help="Keep everything for good.")
+@with_params(*options_of(WorkspaceUpdate, _CHANGED))
 @_SAME_NAME
-def update(
-    workspace_id: str,
-    name: str | None,
-    same_name: bool,
-    **fields: Any,
-) -> None:
+def update(workspace_id: str, same_name: bool, **values: Any) -> None:
     """Change a workspace; a running server applies it within a second."""
-    cleared = [field for field in fields if field.startswith("no_")]
-    changes = changed(name=name, **{field: value for field, value in fields.items() if field not in cleared})
-    for field in cleared:
-        clear(changes, field.removeprefix("no_"), fields[field])
-    if not changes:
-        raise click.UsageError("Name something to change; see --help.")
-    change = WorkspaceUpdate(**changes)
+    changes = given_changes(values)
+    name, change = changes.get("name"), WorkspaceUpdate(**changes)
 
     async def work(engine: Outreach) -> Workspace:
         if name is not None and not same_name:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
+from outreach import CallStatus
 from outreach.http import read_call_verdict, write_call_details, write_inbound_message, write_managed_call, write_sms
+from outreach.models import CallOutcomeFilter
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.strict_query import flag, identifier, words
+from outreach_server.bodies.strict_query import flag, identifier, one_of, words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, page_response, path_id, read_body, read_page
 from outreach_server.replies import json_response
@@ -31,7 +35,14 @@ class ManagedCalls(HTTPEndpoint):
     async def get(self, request: Request) -> Response:
         """Return a page of calls, newest first, of one campaign or of all."""
         workspace = await authenticate_request(request, "listCalls")
-        query = read_page(request, campaign_id=identifier, after=words)
+        query = read_page(
+            request,
+            campaign_id=identifier,
+            agent_id=identifier,
+            status=one_of(*CallStatus),
+            outcome=one_of(*get_args(CallOutcomeFilter)),
+            after=words,
+        )
         found = await server_of(request).engine.calls.list(workspace.id, **query)
         return page_response(found, write_managed_call)
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import NotFound
-from outreach.http import read_new_test_message, write_forecast, write_preflight, write_sms
+from outreach.http import read_new_test_message, write_forecast, write_kept_forecast, write_preflight, write_sms
 from outreach.models import ForecastAssumptions
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.strict_query import number, phone, read_query
@@ -54,6 +54,17 @@ class ForecastCampaign(HTTPEndpoint):
         assumed = ForecastAssumptions(**query)
         found = await campaigns.forecast(workspace.id, path_id(request, "campaign"), assumptions=assumed)
         return json_response(write_forecast(found))
+
+
+class KeptForecasts(HTTPEndpoint):
+    """Tell what was forecast at a campaign's start."""
+
+    async def get(self, request: Request) -> Response:
+        """Return the forecasts that were kept at the start and after changes, oldest first."""
+        workspace = await admit(request, "listForecasts")
+        campaigns = server_of(request).engine.campaigns
+        found = await campaigns.forecasts(workspace.id, path_id(request, "campaign"))
+        return json_response({"data": [write_kept_forecast(one) for one in found]})
 
 
 class TestMessages(HTTPEndpoint):

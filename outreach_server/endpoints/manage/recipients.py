@@ -10,11 +10,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import NotFound, RecipientStatus
-from outreach.http import write_history, write_recipient
+from outreach.http import read_recipient_skip, write_history, write_recipient
+from outreach.models import RecipientSkip
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.strict_query import one_of, phone, words
 from outreach_server.context import server_of
-from outreach_server.endpoints.manage.common import admit, page_response, path_id, read_page
+from outreach_server.endpoints.manage.common import (
+    ACTOR,
+    admit,
+    page_response,
+    path_id,
+    read_optional_body,
+    read_page,
+)
 from outreach_server.replies import json_response
 
 _POSITION: Final = re.compile(r"[0-9]{1,18}")
@@ -64,6 +72,21 @@ class RecipientTrail(HTTPEndpoint):
         history = await campaigns.recipient_history(workspace.id, campaign.id, position)
         failures = await campaigns.recipient_failures(workspace.id, campaign.id, position)
         return json_response(write_history(history, failures, campaign.channel, campaign_status=campaign.status))
+
+
+class SkipRecipient(HTTPEndpoint):
+    """Leave a recipient out."""
+
+    async def post(self, request: Request) -> Response:
+        """End a recipient that waits for its turn, and return it."""
+        workspace = await admit(request, "skipRecipient")
+        campaigns = server_of(request).engine.campaigns
+        campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
+        skip, _ = await read_optional_body(request, read_recipient_skip, default=RecipientSkip())
+        skipped = await campaigns.skip_recipient(
+            workspace.id, campaign.id, _position(request), reason=skip.reason, actor=ACTOR
+        )
+        return json_response(write_recipient(skipped, campaign.channel, campaign_status=campaign.status))
 
 
 def _position(request: Request) -> int:

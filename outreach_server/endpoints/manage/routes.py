@@ -6,10 +6,12 @@ from typing import Final
 
 from starlette.routing import Route
 
+from outreach_server.endpoints.manage.audience import Audience
 from outreach_server.endpoints.manage.campaigns import ManagedCampaign, RecipientCounts
 from outreach_server.endpoints.manage.contacts import ContactHistory
 from outreach_server.endpoints.manage.copies import CloneCampaign, FollowUpCampaign
 from outreach_server.endpoints.manage.events import Events
+from outreach_server.endpoints.manage.live import CampaignNow, CampaignProgress
 from outreach_server.endpoints.manage.messages import (
     CallOutcome,
     InboundMessages,
@@ -27,8 +29,13 @@ from outreach_server.endpoints.manage.moves import (
     UnarchiveCampaign,
     UnscheduleCampaign,
 )
-from outreach_server.endpoints.manage.planning import ForecastCampaign, PreflightCampaign, TestMessages
-from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail
+from outreach_server.endpoints.manage.planning import (
+    ForecastCampaign,
+    KeptForecasts,
+    PreflightCampaign,
+    TestMessages,
+)
+from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail, SkipRecipient
 from outreach_server.endpoints.manage.register import Erasures, OneUnsubscribe, ResolveUnsubscribe, Unsubscribes
 from outreach_server.endpoints.manage.resources import resource_routes
 from outreach_server.endpoints.manage.results import CampaignExport, CampaignReport
@@ -41,6 +48,14 @@ from outreach_server.endpoints.manage.settings import (
     Prices,
     ReplySettings,
 )
+from outreach_server.endpoints.manage.uploads import (
+    CheckUpload,
+    LoadUpload,
+    OneUpload,
+    RejectsOfUpload,
+    UploadContent,
+    Uploads,
+)
 
 MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}", ManagedCampaign),
@@ -51,6 +66,9 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/cancel", CancelCampaign),
     Route("/manage/campaigns/{id}/preflight", PreflightCampaign),
     Route("/manage/campaigns/{id}/forecast", ForecastCampaign),
+    Route("/manage/campaigns/{id}/forecasts", KeptForecasts),
+    Route("/manage/campaigns/{id}/now", CampaignNow),
+    Route("/manage/campaigns/{id}/progress", CampaignProgress),
     Route("/manage/campaigns/{id}/test-messages", TestMessages),
     Route("/manage/campaigns/{id}/report", CampaignReport),
     Route("/manage/campaigns/{id}/export", CampaignExport),
@@ -62,18 +80,26 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/recipients", Recipients),
     Route("/manage/campaigns/{id}/recipients/{position}", OneRecipient),
     Route("/manage/campaigns/{id}/recipients/{position}/trail", RecipientTrail),
+    Route("/manage/campaigns/{id}/recipients/{position}/skip", SkipRecipient),
     Route("/manage/sms/{id}", OneSms),
     Route("/manage/calls", ManagedCalls),
     Route("/manage/calls/{id}", OneManagedCall),
     Route("/manage/calls/{id}/outcome", CallOutcome),
     Route("/manage/inbound", InboundMessages),
     Route("/manage/inbound/{id}", OneInboundMessage),
+    Route("/manage/audience", Audience),
     Route("/manage/contacts/{phone}/history", ContactHistory),
     Route("/manage/unsubscribes", Unsubscribes),
     Route("/manage/unsubscribes/{phone}", OneUnsubscribe),
     Route("/manage/unsubscribes/{phone}/resolve", ResolveUnsubscribe),
     Route("/manage/erasures", Erasures),
     *resource_routes(),
+    Route("/manage/uploads", Uploads),
+    Route("/manage/uploads/{id}", OneUpload),
+    Route("/manage/uploads/{id}/content", UploadContent),
+    Route("/manage/uploads/{id}/check", CheckUpload),
+    Route("/manage/uploads/{id}/rejects", RejectsOfUpload),
+    Route("/manage/uploads/{id}/load", LoadUpload),
     Route("/manage/settings", AllSettings),
     Route("/manage/settings/calls", CallSettings),
     Route("/manage/settings/replies", ReplySettings),

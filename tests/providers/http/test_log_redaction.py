@@ -42,7 +42,7 @@ def _filters() -> Iterator[None]:
 async def test_no_number_of_a_look_up_is_logged(
     name: str, credentials: dict[str, str], level: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """docs/operations.md#security: no full phone number in a log, also in a program that logs everything."""
+    """SECURITY.md: no full phone number in a log, also in a program that logs everything."""
     # Another test may have served in this process, which quietens httpx.
     caplog.set_level(level, logger="httpx")
     caplog.set_level(level)

@@ -1,6 +1,7 @@
--- What a provider tells of a call, and verdicts that come later. Transcripts have a table of their own: they are long, and
+-- What a provider tells of a call, verdicts that come later, and filters of lists. Transcripts have a table of their own: they are long, and
 -- lists of calls do not read them.
-ALTER TABLE calls ADD COLUMN cost {text};
+-- In millionths of the currency, which add up exactly.
+ALTER TABLE calls ADD COLUMN cost {integer};
 
 ALTER TABLE calls ADD COLUMN cost_currency {text};
 
@@ -15,3 +16,11 @@ CREATE TABLE transcripts (
 ) {strict};
 
 CREATE INDEX transcripts_of_recipient ON transcripts (campaign_number, position) WHERE campaign_number IS NOT NULL;
+
+CREATE INDEX calls_of_campaign ON calls (campaign_number, id) WHERE campaign_number IS NOT NULL;
+
+CREATE INDEX calls_of_agent ON calls (workspace_id, agent_id, id);
+
+CREATE INDEX calls_by_status ON calls (workspace_id, status, id);
+
+CREATE INDEX calls_by_outcome ON calls (workspace_id, (COALESCE(outcome, 'unknown')), id);

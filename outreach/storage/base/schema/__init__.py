@@ -7,6 +7,7 @@ that each database has its migrations in one order. A word in braces stands for 
 |---|---|---|---|
 | `{text}` | a text that sorts by its code points; also a time or JSON | `TEXT` | `TEXT COLLATE "C"` |
 | `{integer}` | an integer of 64 bits | `INTEGER` | `BIGINT` |
+| `{bytes}` | bytes | `BLOB` | `BYTEA` |
 | `{strict}` | at the end of a table: values have the types of their columns | `STRICT` | |
 """
 

@@ -31,7 +31,7 @@ _LOOK_AGAIN_SECONDS: Final = 0.05
 @cache
 def migrations() -> Mapping[str, str]:
     """Return the script of each migration, in order."""
-    return read_migrations(__name__, {"text": 'TEXT COLLATE "C"', "integer": "BIGINT", "strict": ""})
+    return read_migrations(__name__, {"text": 'TEXT COLLATE "C"', "integer": "BIGINT", "bytes": "BYTEA", "strict": ""})
 
 
 def version_of(connection: PostgresConnection) -> Version:

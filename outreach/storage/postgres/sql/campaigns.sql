@@ -22,8 +22,7 @@ CROSS JOIN LATERAL (
 WHERE campaigns.workspace_id = :workspace_id
     AND campaigns.loading_until IS NULL
     AND channel = :channel  -- if given
-    AND status = :status  -- if given
-    AND strpos(name_folded, :search) > 0
+{filters}
 ORDER BY created_at DESC, id DESC
 
 -- names_with --

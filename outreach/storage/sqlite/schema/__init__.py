@@ -51,7 +51,7 @@ def statements(text: str) -> Iterator[str]:
 @cache
 def migrations() -> Mapping[str, Sequence[str]]:
     """Return the statements of each migration by its name, oldest first."""
-    scripts = read_migrations(__name__, {"text": "TEXT", "integer": "INTEGER", "strict": "STRICT"})
+    scripts = read_migrations(__name__, {"text": "TEXT", "integer": "INTEGER", "bytes": "BLOB", "strict": "STRICT"})
     return MappingProxyType({name: tuple(statements(script)) for name, script in scripts.items()})
 
 

@@ -19,8 +19,7 @@ WHERE campaign_names MATCH :phrase
     AND campaigns.workspace_id = :workspace_id
     AND campaigns.loading_until IS NULL
     AND channel = :channel  -- if given
-    AND status = :status  -- if given
-    AND instr(name_folded, :search) > 0
+{filters}
 ORDER BY created_at DESC, id DESC
 
 -- names_with --

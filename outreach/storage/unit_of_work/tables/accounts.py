@@ -63,14 +63,14 @@ class Accounts(WorkspaceTable[StoredAccount]):
         """Replace an account whose provider has reported; requests go on."""
         super().update(account)
 
-    def count_accepted(
+    def count_without_receipt(
         self, wanted: Iterable[tuple[str, str, datetime, datetime]], *, campaigns: int, limit: int
     ) -> Mapping[tuple[str, str], int]:
-        """Return how many messages were accepted, by workspace and provider, after a moment and up to another one.
+        """Return how many messages were accepted and have no receipt, by workspace and provider.
 
         Args:
-            wanted: Each workspace and provider, with both moments; those of sandboxes and of inactive workspaces are
-                left out of the result.
+            wanted: Each workspace and provider, with the moments after which and up to which messages count; those of
+                sandboxes and of inactive workspaces are left out of the result.
             campaigns: How many running campaigns of each are looked at, and how many of those that have ended since.
             limit: How many messages of each of these, and how many single ones, are counted at the most.
         """
@@ -80,7 +80,7 @@ class Accounts(WorkspaceTable[StoredAccount]):
         if not asked:
             return {}
         rows = self._rows.query(
-            "accounts.accepted",
+            "accounts.without_receipt",
             *(WORKSPACES, CAMPAIGNS, MESSAGES, DISPATCHES),
             wanted=json_text(asked),
             campaigns=campaigns,

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from enum import Enum
+from typing import Any, Final, Unpack, cast
 
 import attrs
 
 from outreach.core.clock import format_timestamp
-from outreach.models.base import Channel
-from outreach.models.campaign import AgentSnapshot, Campaign
-from outreach.models.states import CampaignStatus
+from outreach.models.campaign import AgentSnapshot, Campaign, CampaignFilters
 from outreach.rules.texts import fold, trigram_query
 from outreach.serialization.columns import Value, json_text
 from outreach.storage.unit_of_work.backend import Row, filtered
@@ -26,6 +25,9 @@ from outreach.storage.unit_of_work.tables.campaigns import snapshot
 _ID: Final = CAMPAIGNS.columns.index("id")
 _WORKSPACE: Final = CAMPAIGNS.columns.index("workspace_id")
 _AGENT: Final = CAMPAIGNS.columns.index("agent_id")
+
+_COUNTED: Final = {"channel", "status"}
+"""The filters by which the schema counts campaigns, and by which its indexes are ordered."""
 
 _MAX_INDEXED_NAMES: Final = 10_000
 """From so many matching names on, a scan is faster than the index."""
@@ -64,21 +66,24 @@ class CampaignLists(Table):
         self,
         workspace_id: str,
         *,
-        channel: Channel | None,
-        status: CampaignStatus | None,
-        search: str | None,
         limit: int,
         offset: int = 0,
         after: tuple[datetime, str] | None = None,
-        archived: bool | None = None,
+        **filters: Unpack[CampaignFilters],
     ) -> tuple[Sequence[StoredCampaign], int]:
         """Return campaigns newest first by (created_at, id), both descending, and the total number of matches.
 
         They begin behind `after`, which is such a pair, and leave the first `offset` out; the total is that of all.
-        `search` matches part of the name, case-insensitively for every script (`policy.texts.fold`). `archived` is
-        whether only archived campaigns, or only others, are wanted; None for all.
+        `search` matches case-insensitively for every script (`rules.texts.fold`).
         """
-        filters: dict[str, Value] = {"channel": channel, "status": None if status is None else status.value}
+        wanted: dict[str, Value] = {
+            name: value.value if isinstance(value, Enum) else value
+            for name, value in cast("Mapping[str, Any]", filters).items()
+            if value not in {None, ""}
+        }
+        archived = wanted.pop("archived", None)
+        if "search" in wanted:
+            wanted["search"] = fold(str(wanted["search"]))
         begin: Mapping[str, Value] = {
             "workspace_id": workspace_id,
             "after_at": LAST if after is None else format_timestamp(after[0]),
@@ -86,36 +91,28 @@ class CampaignLists(Table):
         }
         if archived is not None and (archived or self._has_archived(workspace_id)):
             name = "campaigns.archived" if archived else "campaigns.unarchived"
-            found = self._filtered(name, {**filters, "search": fold(search) if search else None}, begin)
-            total, numbers = len(found), _behind(found)[offset : offset + limit]
-        elif search:
-            found = self._found(workspace_id, fold(search), filters, begin)
-            total, numbers = len(found), _behind(found)[offset : offset + limit]
-        else:
-            [[counted]] = self._filtered("campaigns.count", filters, {"workspace_id": workspace_id})
-            total = counted or 0
+            found = self._filtered(name, wanted, begin)
+        elif wanted.keys() <= _COUNTED:
+            [[total]] = self._filtered("campaigns.count", wanted, {"workspace_id": workspace_id})
             page = {**begin, "offset": offset, "limit": limit}
-            numbers = [row[0] for row in self._filtered("campaigns.page", filters, page)] if offset < total else []
+            rows = self._filtered("campaigns.page", wanted, page) if offset < (total or 0) else []
+            return self._stored(workspace_id, [row[0] for row in rows]), total or 0
+        else:
+            names = self._name_lookup(workspace_id, str(wanted.get("search", "")))
+            found = self._filtered("campaigns.found" if names else "campaigns.scanned", wanted, {**begin, **names})
+        total, numbers = len(found), _behind(found)[offset : offset + limit]
         return self._stored(workspace_id, numbers), total
 
     def _has_archived(self, workspace_id: str) -> bool:
         return bool(self._rows.query("campaigns.any_archived", CAMPAIGNS, workspace_id=workspace_id))
 
     def _filtered(self, name: str, filters: Mapping[str, Value], values: Mapping[str, Value]) -> Sequence[Row]:
-        """Run a query with the conditions of those filters that are not None."""
-        given = {one: value for one, value in filters.items() if value is not None}
-        return self._rows.query(filtered(name, given), CAMPAIGNS, **given, **values)
+        """Run a query with the conditions of these filters."""
+        return self._rows.query(filtered(name, filters), CAMPAIGNS, **filters, **values)
 
-    def _found(
-        self, workspace_id: str, folded: str, filters: Mapping[str, Value], begin: Mapping[str, Value]
-    ) -> Sequence[Row]:
-        """Return the numbers of all campaigns whose name contains a text, newest first, and whether they are behind."""
-        names = self._name_lookup(workspace_id, trigram_query(folded))
-        name = "campaigns.found" if names else "campaigns.found_by_looking"
-        return self._filtered(name, filters, {**begin, **names, "search": folded})
-
-    def _name_lookup(self, workspace_id: str, phrase: str | None) -> Mapping[str, Value]:
+    def _name_lookup(self, workspace_id: str, folded: str) -> Mapping[str, Value]:
         """Return the index lookup of a text; empty if the index does not help or too many names match."""
+        phrase = trigram_query(folded)
         lists = self._rows.query("campaigns.list", WORKSPACES, workspace_id=workspace_id)
         if phrase is None or not lists:
             return {}

@@ -1,21 +1,26 @@
-"""Workspaces, their keys, numbers and settings."""
+"""Workspaces, their keys and requests, numbers and settings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Final, Generic, TypeVar
 
+from outreach.core.clock import format_timestamp
 from outreach.models.prices import PriceTable
 from outreach.models.resources import Number
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
+from outreach.models.work import IdempotencyRecord, RequestWindow
 from outreach.models.workspace import ApiKey, Workspace
 from outreach.rules.spellings import spellings
 from outreach.storage.unit_of_work.kinds import (
     CALL_SETTINGS,
+    IDEMPOTENCY_KEYS,
     KEYS,
     NUMBERS,
     PRICE_TABLES,
     REPLY_SETTINGS,
+    REQUEST_WINDOWS,
     SMS_SETTINGS,
     WORKSPACES,
     Kind,
@@ -75,6 +80,34 @@ class Keys(Table):
     def list(self, workspace_id: str) -> Sequence[ApiKey]:
         """Return a workspace's keys, oldest first by (created_at, id)."""
         return self._list(KEYS, "keys.list", workspace_id=workspace_id)
+
+
+class Requests(Table):
+    """Request windows and idempotency keys."""
+
+    def window(self, workspace_id: str) -> RequestWindow | None:
+        """Return a workspace's window."""
+        return self._rows.get(REQUEST_WINDOWS, (workspace_id,))
+
+    def put_window(self, window: RequestWindow) -> None:
+        """Write a workspace's window."""
+        self._rows.put(REQUEST_WINDOWS, (window.workspace_id,), window)
+
+    def stored(self, workspace_id: str, operation: str, key: str) -> IdempotencyRecord | None:
+        """Return the record of an idempotency key."""
+        return self._rows.get(IDEMPOTENCY_KEYS, (workspace_id, operation, key))
+
+    def put_stored(self, request: IdempotencyRecord) -> None:
+        """Write the record of an idempotency key."""
+        self._rows.put(IDEMPOTENCY_KEYS, IDEMPOTENCY_KEYS.key_of(request), request)
+
+    def delete_stored(self, workspace_id: str, operation: str, key: str) -> None:
+        """Delete a key, if it exists."""
+        self._rows.delete(IDEMPOTENCY_KEYS, (workspace_id, operation, key))
+
+    def sweep(self, now: datetime, *, limit: int) -> int:
+        """Delete up to `limit` keys that have expired (`expires_at` at or before now); return how many."""
+        return self._rows.execute_on(IDEMPOTENCY_KEYS, "requests.sweep", now=format_timestamp(now), limit=limit)
 
 
 class Numbers(WorkspaceTable[Number]):

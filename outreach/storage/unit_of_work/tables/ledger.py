@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, TypeVar
 
 import attrs
 
 from outreach.core.clock import format_timestamp, parse_timestamp
-from outreach.models.call import Call
+from outreach.models.call import Call, CallOutcomeFilter
 from outreach.models.dispatch import Dispatch, DispatchCount, RecentRequest, UnknownDispatchCount
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
-from outreach.models.states import DispatchState, MessageStatus
+from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.rules.spellings import spellings
-from outreach.serialization.columns import json_text
-from outreach.storage.unit_of_work.backend import Row
+from outreach.serialization.columns import Value, json_text
+from outreach.storage.unit_of_work.backend import Row, filtered
 from outreach.storage.unit_of_work.journal import AlreadyExists
 from outreach.storage.unit_of_work.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
 from outreach.storage.unit_of_work.tables.base import LAST, Place, Table, json_list
@@ -328,10 +328,12 @@ class Calls(Table):
         """Replace a call; its agent, number and recipient stay."""
         self._rows.update(CALLS, CALLS.key_of(call), call)
 
-    def transcript(self, workspace_id: str, call_id: str) -> str | None:
-        """Return what was said in a call; None if unknown or erased."""
-        rows = self._rows.query("calls.transcript", workspace_id=workspace_id, call_id=call_id)
-        return rows[0][0] if rows else None
+    def transcripts(self, workspace_id: str, call_ids: Collection[str]) -> Mapping[str, str]:
+        """Return what was said in calls, by their ids, as far as it is known and not erased."""
+        if not call_ids:
+            return {}
+        rows = self._rows.query("calls.transcripts", workspace_id=workspace_id, ids=json_list(call_ids))
+        return {row[0]: row[1] for row in rows}
 
     def put_transcript(self, call: Call, content: str) -> None:
         """Store what was said in a call, if that is longer than what is known of it."""
@@ -346,11 +348,30 @@ class Calls(Table):
         )
 
     def list(
-        self, workspace_id: str, *, campaign_id: str | None = None, after: str | None = None, limit: int
+        self,
+        workspace_id: str,
+        *,
+        campaign_id: str | None = None,
+        agent_id: str | None = None,
+        status: CallStatus | None = None,
+        outcome: CallOutcomeFilter | None = None,
+        after: str | None = None,
+        limit: int,
     ) -> Sequence[Call]:
-        """Return calls of a workspace, or of one campaign, by id, descending, below `after`."""
-        number = None if campaign_id is None else self._rows.number(workspace_id, campaign_id)
-        return self._list(CALLS, "calls.list", workspace_id=workspace_id, number=number, after=after, limit=limit)
+        """Return calls of a workspace that pass the given filters, by id, descending, below `after`.
+
+        The outcome `unknown` is that of calls without one.
+        """
+        filters: dict[str, Value] = {
+            "number": None if campaign_id is None else self._rows.number(workspace_id, campaign_id),
+            "agent_id": agent_id,
+            "status": None if status is None else status.value,
+            "outcome": outcome,
+        }
+        given = {name: value for name, value in filters.items() if value is not None}
+        below = LAST if after is None else after
+        name = filtered("calls.list", given)
+        return self._list(CALLS, name, workspace_id=workspace_id, **given, after=below, limit=limit)
 
     def to_person(self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int) -> Sequence[Call]:
         """Return the newest calls to the person at a number, by (created_at, id), descending."""

@@ -215,6 +215,36 @@ class Recipients(Table):
         """Return recipients that wait for this reason and are due after now, by (due_at, position)."""
         return self._of("postponed", workspace_id, campaign_id, reason=reason, now=format_timestamp(now), limit=limit)
 
+    def count_postponed(
+        self, workspace_id: str, campaign_id: str, reason: str, now: datetime, *, until: datetime | None, limit: int
+    ) -> int:
+        """Return how many recipients `postponed` has, up to and including a moment (None for any), at most `limit`."""
+        [[count]] = self._rows.query(
+            "recipients.count_postponed",
+            RECIPIENTS,
+            number=self._rows.number(workspace_id, campaign_id),
+            reason=reason,
+            now=format_timestamp(now),
+            until=None if until is None else format_timestamp(until),
+            limit=limit,
+        )
+        return int(count)
+
+    def first_postponed(self, workspace_id: str, campaign_id: str, now: datetime) -> Recipient | None:
+        """Return the first waiting recipient that is due after now, by (due_at, position)."""
+        return next(iter(self._of("first_postponed", workspace_id, campaign_id, now=format_timestamp(now))), None)
+
+    def count_due(self, workspace_id: str, campaign_id: str, now: datetime, *, limit: int) -> int:
+        """Return how many recipients `due` has, at most `limit`."""
+        [[count]] = self._rows.query(
+            "recipients.count_due",
+            RECIPIENTS,
+            number=self._rows.number(workspace_id, campaign_id),
+            now=format_timestamp(now),
+            limit=limit,
+        )
+        return int(count)
+
     def waiting_for_phone(self, workspace_id: str, phone: str) -> Sequence[Recipient]:
         """Return the waiting recipients at this number in all campaigns of a workspace, by (campaign, position)."""
         rows = self._query_forms("recipients.waiting_for_phone", RECIPIENTS, workspace_id, phone)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final, NamedTuple
 
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.serialization.columns import json_text
+from outreach.serialization.columns import json_text, money_of
 from outreach.storage.unit_of_work.kinds import CALLS, DISPATCHES, INBOUND, RECIPIENTS, UNSUBSCRIBES
 from outreach.storage.unit_of_work.tables.base import Table, json_list
+
+_MIDNIGHT: Final = "2000-01-01T00:00:00.000000Z"
+_LENGTHS: Final = {
+    timedelta(minutes=1): len("2000-01-01T00:00"),
+    timedelta(minutes=10): len("2000-01-01T00:0"),
+    timedelta(hours=1): len("2000-01-01T00"),
+    timedelta(days=1): len("2000-01-01"),
+}
+"""How much of a stored time tells steps of a length apart."""
 
 
 class ResultRow(NamedTuple):
@@ -53,8 +63,9 @@ class RequestRow(NamedTuple):
 
 
 class CallRow(NamedTuple):
-    """Calls of one provider with one status and outcome; `place` as above.
+    """Calls of one provider with one status, outcome and currency of their cost; `place` as above.
 
+    `cost` is the sum of what the provider charges for `priced` of them; None if it tells no cost.
     `milliseconds` are between answer and end, whole ones of each call. `minutes` are the minutes that each call has
     begun.
     """
@@ -67,6 +78,9 @@ class CallRow(NamedTuple):
     answered: int
     milliseconds: int
     minutes: int
+    currency: str | None
+    cost: Decimal | None
+    priced: int
 
 
 class Reports(Table):
@@ -103,10 +117,13 @@ class Reports(Table):
         ]
 
     def calls(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[CallRow]:
-        """Return the calls by status, outcome and provider, and by country if `by_country`."""
+        """Return the calls by status, outcome, provider and currency, and by country if `by_country`."""
         number = self._rows.number(workspace_id, campaign_id)
         rows = self._rows.query("reports.calls", CALLS, number=number, by_country=by_country)
-        return [CallRow(CallStatus(status), *rest) for status, *rest in rows]
+        return [
+            CallRow(CallStatus(status), *rest)._replace(cost=None if rest[-2] is None else money_of(rest[-2]))
+            for status, *rest in rows
+        ]
 
     def first_and_last_request(self, workspace_id: str, campaign_id: str) -> tuple[datetime, datetime] | None:
         """Return when the first and the last dispatch were created; None without any."""
@@ -114,6 +131,37 @@ class Reports(Table):
             "reports.first_and_last", DISPATCHES, number=self._rows.number(workspace_id, campaign_id)
         )
         return None if first is None else (parse_timestamp(first), parse_timestamp(last))
+
+    def requests_by_step(
+        self, workspace_id: str, campaign_id: str, *, since: datetime, step: timedelta
+    ) -> Sequence[tuple[datetime, DispatchState, MessageStatus | None, int]]:
+        """Return how many dispatches were created in each step since a moment, by (step, state, report).
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            since: The first moment.
+            step: A minute, ten minutes, an hour or a day.
+
+        Returns:
+            The beginning of each step that has any, with state, report (no report first) and number.
+        """
+        rows = self._rows.query(
+            "reports.requests_by_step",
+            DISPATCHES,
+            number=self._rows.number(workspace_id, campaign_id),
+            since=format_timestamp(since),
+            length=_LENGTHS[step],
+        )
+        return [
+            (
+                parse_timestamp(begins + _MIDNIGHT[len(begins) :]),
+                DispatchState(state),
+                None if report is None else MessageStatus(report),
+                count,
+            )
+            for begins, state, report, count in rows
+        ]
 
     def requests_between(self, workspace_id: str, campaign_id: str, bounds: Sequence[datetime]) -> Sequence[int]:
         """Return how many dispatches were created from each bound until before the next one."""

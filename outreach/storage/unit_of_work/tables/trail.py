@@ -1,15 +1,20 @@
-"""The decision trail, and the named subscriptions to it."""
+"""The decision trail with the named subscriptions to it, and the audit log."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 from outreach.core.clock import format_timestamp
 from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry
-from outreach.storage.unit_of_work.kinds import SUBSCRIPTIONS, TRAIL
+from outreach.models.work import AuditEntry
+from outreach.serialization.columns import Value
+from outreach.storage.unit_of_work.kinds import AUDIT, SUBSCRIPTIONS, TRAIL
 from outreach.storage.unit_of_work.tables.base import Place, Table
+
+_LAST_NUMBER: Final = 2**63 - 1
 
 
 class Trail(Table):
@@ -86,6 +91,32 @@ class Trail(Table):
         it started, go with it, and are not counted here.
         """
         return int(self._rows.query("trail.purged_until", TRAIL)[0][0])
+
+
+class Audit(Table):
+    """The audit log; append only.
+
+    An entry raises the change number: a database that lacks what somebody did, such as a revoked key, is behind its
+    high-water mark.
+    """
+
+    def append(self, entry: AuditEntry) -> None:
+        """Write an entry, under a new change number."""
+        self._rows.next_change()
+        self._rows.append("audit", "append", AUDIT.row((), entry))
+
+    def list(self, workspace_id: str | None, *, limit: int = 1000) -> Sequence[AuditEntry]:
+        """Return the newest entries of a workspace, or all, the last one first."""
+        return [entry for _, entry in self.numbered(workspace_id, limit=limit)]
+
+    def numbered(
+        self, workspace_id: str | None, *, after: int | None = None, limit: int
+    ) -> Sequence[tuple[int, AuditEntry]]:
+        """Return what `list` does, each entry with its number, from below the number `after` on."""
+        name = "audit.list_all" if workspace_id is None else "audit.list"
+        values: dict[str, Value] = {} if workspace_id is None else {"workspace_id": workspace_id}
+        rows = self._rows.query(name, AUDIT, **values, after=_LAST_NUMBER if after is None else after, limit=limit)
+        return list(zip((row[0] for row in rows), self._rows.models(AUDIT, [row[1:] for row in rows]), strict=True))
 
 
 class Subscriptions(Table):

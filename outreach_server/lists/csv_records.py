@@ -9,10 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-import click
-
 from outreach.server_support import read_number_cell
-from outreach_server.cli.lists.csv_lines import MAX_LINE_LENGTH
+from outreach_server.lists.csv_lines import MAX_LINE_LENGTH
 
 DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "\\t": "\t"}
 _CANDIDATES: Final = (",", ";", "\t", "|")
@@ -50,17 +48,10 @@ class Record(NamedTuple):
     numbers: Mapping[int, str] = _NONE
 
 
-class Delimiter(click.ParamType[str]):
-    """The separator of a row's cells."""
-
-    name = "delimiter"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return `auto` or one character."""
-        character = DELIMITERS.get(value.lower(), value)
-        if character != "auto" and (len(character) != 1 or character in '"\r\n\0'):
-            self.fail(f"{value!r} is neither auto, one character, nor one of {', '.join(DELIMITERS)}.", param, ctx)
-        return character
+def delimiter_of(text: str) -> str | None:
+    """Return `auto` or one character of a text, which may be the character's name; None if it is none."""
+    character = DELIMITERS.get(text.lower(), text)
+    return None if character != "auto" and (len(character) != 1 or character in '"\r\n\0') else character
 
 
 def detect_delimiter(line: str) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import attrs
 
 from outreach.server_support import REPLACED, decoded_once
-from outreach_server.cli.documents import Document
-from outreach_server.cli.output import cell as shown
+from outreach_server.words import visible
 
 FIRST: Final = 3
 """The rows that are shown of each kind."""
@@ -40,7 +39,7 @@ class DamagedRows:
     """
 
     count: int = 0
-    first: list[Document] = attrs.field(factory=list)
+    first: list[dict[str, Any]] = attrs.field(factory=list)
 
 
 @attrs.define(kw_only=True)
@@ -69,7 +68,7 @@ class DamagedCells:
         if len(found.first) < FIRST:
             found.first.append({"row": row, "column": column, "cell": text, "probably": probably})
 
-    def document(self) -> list[Document]:
+    def document(self) -> list[dict[str, Any]]:
         """Return how many rows have each kind of damage, and the first of them."""
         return [{"what": what, "rows": found.count, "first": found.first} for what, found in self.rows.items()]
 
@@ -85,11 +84,11 @@ def _warning(damage: Damage, found: DamagedRows) -> str:
     return f"{many} {what}: {examples}. {advice}: cells are loaded as they are."
 
 
-def _example(one: Document) -> str:
+def _example(one: dict[str, Any]) -> str:
     probably = "" if one["probably"] is None else f", probably {_short(one['probably'])}"
-    return f"row {one['row']}, {shown(str(one['column']))} {_short(one['cell'])}{probably}"
+    return f"row {one['row']}, {visible(str(one['column']))} {_short(one['cell'])}{probably}"
 
 
 def _short(text: object) -> str:
     whole = str(text)
-    return repr(shown(whole if len(whole) <= _MAX_SHOWN else f"{whole[: _MAX_SHOWN - 1]}…"))
+    return repr(visible(whole if len(whole) <= _MAX_SHOWN else f"{whole[: _MAX_SHOWN - 1]}…"))

@@ -18,8 +18,7 @@ from outreach.server_support import (
     read_number_cell,
     region_of_country,
 )
-from outreach_server.cli.output import amount
-from outreach_server.cli.output import cell as shown
+from outreach_server.words import amount, visible
 
 FIRST: Final = 5
 """The numbers that are shown one by one."""
@@ -99,7 +98,7 @@ class Correction:
     @property
     def words(self) -> str:
         """What was done, with the first example."""
-        return f"{_WORDS[self.what]} (row {self.row}: {shown(self.before[:40])} → {shown(self.after)})"
+        return f"{_WORDS[self.what]} (row {self.row}: {visible(self.before[:40])} → {self.after})"
 
 
 @attrs.define(kw_only=True)

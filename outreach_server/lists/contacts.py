@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Final
 
 import attrs
-import click
 
 from outreach import InvalidRequest, NewRecipient
 from outreach.models import PreparedRecipient
@@ -25,14 +24,15 @@ from outreach.server_support import (
     with_field_names,
 )
 from outreach.server_support import is_blank as is_blank_text
-from outreach_server.cli.lists.contact_columns import Columns, read_columns, with_named, without_foreign_country
-from outreach_server.cli.lists.csv_records import Record
-from outreach_server.cli.lists.damaged_cells import DamagedCells
-from outreach_server.cli.lists.header_rows import find_header
-from outreach_server.cli.lists.read_numbers import CellNumber, ReadNumbers
-from outreach_server.cli.lists.rejects import Rejects
-from outreach_server.cli.lists.xlsx_merges import header_notes, merged_header, merged_notes
-from outreach_server.cli.tables import Table, is_blank
+from outreach_server.lists.contact_columns import Columns, read_columns, with_named, without_foreign_country
+from outreach_server.lists.csv_records import Record
+from outreach_server.lists.damaged_cells import DamagedCells
+from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.header_rows import find_header
+from outreach_server.lists.read_numbers import CellNumber, ReadNumbers
+from outreach_server.lists.rejects import Rejects
+from outreach_server.lists.tables import Table, is_blank
+from outreach_server.lists.xlsx_merges import header_notes, merged_header, merged_notes
 
 CHUNK: Final = 500
 MAX_CELL_LENGTH: Final = 4_000
@@ -81,13 +81,13 @@ class ContactFile:
         """Read the header and the first rows.
 
         Raises:
-            click.ClickException: The file is empty, not in its encoding, or its header does not name the phone.
+            UnreadableList: The file is empty, not in its encoding, or its header does not name the phone.
         """
         header = find_header(table.records, name=table.name, mapped=mapped)
         columns = read_columns(header.record.cells, mapped=mapped)
         first = tuple(islice((record for record in header.rest if not is_blank(record)), SHOWN_ROWS))
         if not first:
-            raise click.ClickException(f"{table.name} has a header and no rows.")
+            raise UnreadableList(f"{table.name} has a header and no rows.")
         columns = without_foreign_country(columns, [record.cells for record in first], mapped=mapped)
         width = len(columns.headers)
         merged = merged_header(table.merged, header.record.row, width)

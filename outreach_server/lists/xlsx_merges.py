@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Final, NamedTuple
 from zipfile import ZipFile
 
-import click
-
-from outreach_server.cli.lists.xlsx_formulas import occurrences
+from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.xlsx_formulas import occurrences
 
 _PLACE: Final = rb"[A-Z]{1,3}[0-9]{1,7}"
 _MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell\b[^>]*?\bref\s*=\s*[\"'](" + _PLACE + rb"):(" + _PLACE + rb")[\"']")
@@ -40,7 +39,7 @@ def merged_cells(file: IO[bytes], path: str) -> Sequence[Merged]:
         path: The sheet's file in it.
 
     Raises:
-        click.ClickException: They are too many.
+        UnreadableList: They are too many.
     """
     found: set[Merged] = set()
     with ZipFile(file) as archive, archive.open(path) as sheet:
@@ -48,7 +47,7 @@ def merged_cells(file: IO[bytes], path: str) -> Sequence[Merged]:
             found.add(_merged(one[1].decode(), one[2].decode()))
             if len(found) > _MOST:
                 message = f"The sheet has more than {_MOST:,} merged cells. Unmerge them, or save it as CSV."
-                raise click.ClickException(message)
+                raise UnreadableList(message)
     return sorted(found, key=lambda one: (one.first_row, one.first_column))
 
 

@@ -7,9 +7,8 @@ import io
 from collections.abc import Iterator
 from typing import IO, Final
 
-import click
-
-from outreach_server.cli.lists.encodings import UTF_8, detect_encoding
+from outreach_server.lists.encodings import UTF_8, detect_encoding
+from outreach_server.lists.errors import UnreadableList
 
 MAX_LINE_LENGTH: Final = 65_536
 """Longer lines are cut, so that a file without line ends cannot fill the memory."""
@@ -42,7 +41,7 @@ class Source:
         r"""Go through the lines, with their ends: `\n`, `\r\n` or `\r`. A line that is too long is cut.
 
         Raises:
-            click.ClickException: The file is not in this encoding; the message says where.
+            UnreadableList: The file is not in this encoding; the message says where.
         """
         block = self._file.read(_BLOCK)
         encoding = self.encoding = self.encoding or detect_encoding(block, self._file)
@@ -77,27 +76,22 @@ class Source:
         if pending and not cutting:
             yield pending
 
-    def _undecodable(self, error: UnicodeError, encoding: str, line_number: int) -> click.ClickException:
+    def _undecodable(self, error: UnicodeError, encoding: str, line_number: int) -> UnreadableList:
         where = ""
         if isinstance(error, UnicodeDecodeError):
             offset = max(0, self.position - len(error.object) + error.start)
             line_number += error.object[: error.start].count(b"\n")
             where = f" at byte {offset} (line {line_number}): {error.object[error.start : error.end][:4].hex(' ')}"
-        return click.ClickException(
+        return UnreadableList(
             f"{self.name} is not {encoding.removesuffix('-sig')}{where}. "
             "Name its encoding, for example --encoding cp1252 (Excel in the west) or --encoding utf-16."
         )
 
 
-class Encoding(click.ParamType[str]):
-    """The name of a text encoding."""
-
-    name = "encoding"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name, checked."""
-        try:
-            io.TextIOWrapper(io.BytesIO(), encoding=value)
-        except (LookupError, ValueError):
-            self.fail(f"{value!r} is not a text encoding; use a name such as utf-8, cp1252 or utf-16.", param, ctx)
-        return value
+def is_encoding(name: str) -> bool:
+    """Return whether a name is that of a text encoding."""
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding=name)
+    except (LookupError, ValueError):
+        return False
+    return True

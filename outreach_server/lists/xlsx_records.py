@@ -11,12 +11,12 @@ from xml.etree.ElementTree import ParseError
 from zipfile import BadZipFile, ZipFile
 
 import attrs
-import click
 
-from outreach_server.cli.lists.csv_records import Record, rows_in_a_cell
-from outreach_server.cli.lists.number_formats import moment_text, plain_text, shown_by
-from outreach_server.cli.lists.xlsx_formulas import Formulas, fill_in, formulas_without_values
-from outreach_server.cli.lists.xlsx_merges import Merged, MergedCells, merged_cells
+from outreach_server.lists.csv_records import Record, rows_in_a_cell
+from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.number_formats import moment_text, plain_text, shown_by
+from outreach_server.lists.xlsx_formulas import Formulas, fill_in, formulas_without_values
+from outreach_server.lists.xlsx_merges import Merged, MergedCells, merged_cells
 from outreach_server.needs import server_extra
 
 if TYPE_CHECKING:
@@ -60,13 +60,13 @@ def open_sheet(file: IO[bytes], *, name: str, sheet: str | None) -> Iterator[She
         sheet: The sheet's name; None for the first visible one.
 
     Raises:
-        click.ClickException: It is no such file or too large, there is no such sheet, or openpyxl is not installed.
+        UnreadableList: It is no such file or too large, there is no such sheet, or openpyxl is not installed.
     """
     try:
         with server_extra("Reading an XLSX file"):
             from openpyxl import load_workbook
     except ImportError as error:
-        raise click.ClickException(f"{error}; or save the sheet as CSV.") from error
+        raise UnreadableList(f"{error}; or save the sheet as CSV.") from error
     with _readable(name), warnings.catch_warnings():
         # About styles and extensions, which are not read.
         warnings.simplefilter("ignore")
@@ -95,7 +95,7 @@ def _readable(name: str) -> Iterator[None]:
     try:
         yield
     except (BadZipFile, ParseError, KeyError, ValueError, TypeError, AttributeError, IndexError, EOFError) as error:
-        raise click.ClickException(
+        raise UnreadableList(
             f"{name} cannot be read as an XLSX file ({type(error).__name__}). Open it in a spreadsheet and save it "
             "again, or save the sheet as CSV."
         ) from error
@@ -105,7 +105,7 @@ def _check_size(file: IO[bytes], name: str) -> None:
     sizes = {info.filename: info.file_size for info in ZipFile(file).infolist()}
     file.seek(0)
     if sum(sizes.values()) > _MAX_UNPACKED or sizes.get(_SHARED, 0) > _MAX_SHARED:
-        raise click.ClickException(f"{name} is too large for an XLSX file; save the sheet as CSV.")
+        raise UnreadableList(f"{name} is too large for an XLSX file; save the sheet as CSV.")
 
 
 def _chosen(sheets: Sequence[Any], name: str, wanted: str | None) -> Worksheet:
@@ -113,7 +113,7 @@ def _chosen(sheets: Sequence[Any], name: str, wanted: str | None) -> Worksheet:
         if sheet.title == wanted or (wanted is None and sheet.sheet_state == "visible"):
             return sheet  # type: ignore[no-any-return]
     named = ", ".join(repr(sheet.title) for sheet in sheets)
-    raise click.ClickException(f"{name} has no sheet {wanted!r}. Its sheets are: {named}.")
+    raise UnreadableList(f"{name} has no sheet {wanted!r}. Its sheets are: {named}.")
 
 
 class _Reader:

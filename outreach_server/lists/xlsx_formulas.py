@@ -8,7 +8,7 @@ from typing import IO, Any, Final
 from xml.etree.ElementTree import Element
 from zipfile import ZipFile
 
-import click
+from outreach_server.lists.errors import UnreadableList
 
 _LITERAL: Final = re.compile(r'"((?:[^"]|"")*)"')
 _CHUNK: Final = 1 << 20
@@ -40,7 +40,7 @@ def fill_in(cells: Sequence[str], formulas: Mapping[int, str], *, name: str, row
     """Return the cells of a row with what its formulas without values say by themselves, such as `="+14155550101"`.
 
     Raises:
-        click.ClickException: One has to be computed.
+        UnreadableList: One has to be computed.
     """
     filled = [*cells, *[""] * (max(formulas, default=0) - len(cells))]
     for column, formula in formulas.items():
@@ -48,7 +48,7 @@ def fill_in(cells: Sequence[str], formulas: Mapping[int, str], *, name: str, row
         if literal is None:
             from openpyxl.utils import get_column_letter
 
-            raise click.ClickException(
+            raise UnreadableList(
                 f"{name} does not hold the value of the formula in {get_column_letter(column)}{row}. Open it in a "
                 "spreadsheet and save it again, or save the sheet as CSV."
             )

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Final, get_args
 
 import attrs
-import click
 
 from outreach.server_support import (
     LAST_NAMES_BESIDE,
@@ -24,10 +23,13 @@ from outreach.server_support import (
     read_number_cell,
     region_of_country,
 )
-from outreach_server.cli.lists.csv_records import Record
-from outreach_server.cli.lists.read_numbers import CellNumber, ReadNumbers
+from outreach_server.lists.csv_records import Record
+from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.read_numbers import CellNumber, ReadNumbers
 
-_FIELDS: Final = get_args(Field)
+FIELDS: Final = get_args(Field)
+"""The fields of a contact that columns can have."""
+
 _VARIABLES_TOO: Final = frozenset({"external_id", "country"})
 _ANY_DIGIT: Final = re.compile(r"\d")
 _LOOKS_LIKE_A_PHONE: Final = re.compile(r"\+?[\d\s().-]{7,}")
@@ -94,26 +96,10 @@ def _cell(cells: Sequence[str], index: int) -> str:
     return cells[index].strip() if index < len(cells) else ""
 
 
-class ColumnMapping(click.ParamType[tuple[Field, str]]):
-    """`FIELD=COLUMN`: the column of a field, by its name or its number from 1; nothing after the sign is no column."""
-
-    name = "FIELD=COLUMN"
-
-    def convert(
-        self, value: str | tuple[Field, str], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Field, str]:
-        """Return the field and the column's name or number."""
-        if isinstance(value, tuple):
-            return value
-        wanted, sign, column = value.partition("=")
-        known = wanted.strip().lower()
-        field = next((field for field in _FIELDS if known in {field, field.removesuffix("_number")}), None)
-        if not sign or field is None:
-            names = ", ".join(field.removesuffix("_number") for field in _FIELDS)
-            self.fail(f"{value!r} is not FIELD=COLUMN, where the field is one of {names}.", param, ctx)
-        if field == "phone_number" and not column.strip():
-            self.fail("The phone number needs a column.", param, ctx)
-        return field, column.strip()
+def field_of(name: str) -> Field | None:
+    """Return the field of a name, such as `phone`; None if there is none."""
+    known = name.strip().lower()
+    return next((field for field in FIELDS if known in {field, field.removesuffix("_number")}), None)
 
 
 def read_columns(
@@ -128,22 +114,22 @@ def read_columns(
         several_phones: Whether several columns may have the same name of a phone number; the first one is taken.
 
     Raises:
-        click.ClickException: Not exactly one column is the phone number, a mapped column is not there or mapped twice,
+        UnreadableList: Not exactly one column is the phone number, a mapped column is not there or mapped twice,
             or a name cannot be stored.
     """
     headers = tuple(
         composed(cell.strip(" \t\r\n\u00a0\u200b\ufeff").removeprefix("\u00ef\u00bb\u00bf")) for cell in cells
     )
     if any("\0" in header for header in headers):
-        raise click.ClickException("The header holds NUL characters. If the file is UTF-16: --encoding utf-16-le.")
+        raise UnreadableList("The header holds NUL characters. If the file is UTF-16: --encoding utf-16-le.")
     chosen: dict[Field, int] = {field: _named(headers, column) for field, column in mapped.items() if column}
     for at in chosen.values():
         if list(chosen.values()).count(at) > 1:
-            raise click.ClickException(f"Column {headers[at]!r} is mapped to two fields.")
+            raise UnreadableList(f"Column {headers[at]!r} is mapped to two fields.")
     other_phones: Sequence[int] = ()
     if "phone_number" not in chosen:
         chosen["phone_number"], other_phones = _phone_column(headers, set(chosen.values()), several_phones)
-    for field in _FIELDS:
+    for field in FIELDS:
         index = _first(headers, field, set(chosen.values())) if field not in {*chosen, *mapped} else None
         if index is not None:
             chosen[field] = index
@@ -237,7 +223,7 @@ def _named(headers: Sequence[str], column: str) -> int:
     if not matches and column.isascii() and column.isdecimal() and 1 <= int(column) <= len(headers):
         return int(column) - 1
     if not matches:
-        raise click.ClickException(f"There is no column {column!r}. The columns are: {_listed(headers)}.")
+        raise UnreadableList(f"There is no column {column!r}. The columns are: {_listed(headers)}.")
     _require_one(headers, matches)
     return matches[0]
 
@@ -251,7 +237,7 @@ def _phone_column(headers: Sequence[str], taken: set[int], several: bool) -> tup
             if any(_LOOKS_LIKE_A_PHONE.fullmatch(cell) and read_number_cell(cell).problem is None for cell in headers)
             else " Name it with --map phone=COLUMN."
         )
-        raise click.ClickException(f"No column is the phone number. The columns are: {_listed(headers)}.{hint}")
+        raise UnreadableList(f"No column is the phone number. The columns are: {_listed(headers)}.{hint}")
     name = plain(headers[found[0]])
     if not several:
         _require_one(headers, [index for index, header in enumerate(headers) if plain(header) == name])
@@ -261,7 +247,7 @@ def _phone_column(headers: Sequence[str], taken: set[int], several: bool) -> tup
 def _require_one(headers: Sequence[str], matches: Sequence[int]) -> None:
     if len(matches) > 1:
         places = " and ".join(str(index + 1) for index in matches)
-        raise click.ClickException(
+        raise UnreadableList(
             f"Columns {places} are both called {headers[matches[0]]!r}. Rename one, or map the column by its number: "
             f"--map phone={matches[0] + 1}"
         )

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import csv
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Final, Self, TextIO
+from typing import Final, Self, TextIO
 
-import click
 import orjson
 
 from outreach.server_support import escape_formula
-from outreach_server.cli.output import cell
-
-SHOWN: Final = 20
-"""The most to print; a file or the JSON document has all."""
 
 _IN_MEMORY: Final = 1_000_000
 
@@ -25,14 +20,16 @@ class Rejects:
 
     Args:
         file: A CSV file for each rejected row with its own cells, formulas escaped; None for no file.
+        words: Puts the messages into other words.
 
     Attributes:
         count: The number of rejected rows.
         source: The name of the list whose rows are added, if there are several; the rows tell it then.
     """
 
-    def __init__(self, file: TextIO | None = None) -> None:
+    def __init__(self, file: TextIO | None = None, *, words: Callable[[str], str] = str) -> None:
         self.count = 0
+        self._words = words
         self.source: str | None = None
         self._has_header = False
         self._spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed by __exit__
@@ -63,6 +60,7 @@ class Rejects:
             cells: The row's cells.
         """
         self.count += 1
+        message = self._words(message)
         source = {} if self.source is None else {"file": self.source}
         item = {**source, "row": row, "line": line, "column": column, "message": message}
         self._spool.write(orjson.dumps(item) + b"\n")
@@ -78,14 +76,3 @@ class Rejects:
         self._spool.seek(0)
         for line in self._spool:
             yield line.rstrip(b"\n")
-
-    def report(self, *, hint: str) -> None:
-        """Print the first ones on stderr; `hint` says where all of them are."""
-        for index, item in enumerate(self.items()):
-            if index == SHOWN:
-                click.echo(f"  … and {self.count - SHOWN} more; {hint}", err=True)
-                return
-            rejected: dict[str, Any] = orjson.loads(item)
-            place = f", column {cell(rejected['column'])}" if rejected["column"] else ""
-            source = f"{cell(rejected['file'])}, " if "file" in rejected else ""
-            click.echo(f"  {source}row {rejected['row']}{place}: {cell(rejected['message'])}", err=True)

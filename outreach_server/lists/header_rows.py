@@ -9,11 +9,11 @@ from itertools import chain
 from typing import Final
 
 import attrs
-import click
 
 from outreach.server_support import Field, is_blank, name_spellings
-from outreach_server.cli.lists.contact_columns import find_phone_columns
-from outreach_server.cli.lists.csv_records import Record, detect_delimiter, looks_like_a_phone
+from outreach_server.lists.contact_columns import find_phone_columns
+from outreach_server.lists.csv_records import Record, detect_delimiter, looks_like_a_phone
+from outreach_server.lists.errors import UnreadableList
 
 HEADER_WITHIN: Final = 10
 """The header is one of so many first rows that are not empty."""
@@ -51,7 +51,7 @@ def find_header(records: Iterator[Record], *, name: str, mapped: Mapping[Field, 
         mapped: The columns of fields, by name or number.
 
     Raises:
-        click.ClickException: The list is empty, or its header is malformed.
+        UnreadableList: The list is empty, or its header is malformed.
     """
     first: list[Record] = []
     places: list[int] = []
@@ -63,11 +63,11 @@ def find_header(records: Iterator[Record], *, name: str, mapped: Mapping[Field, 
         if len(places) == HEADER_WITHIN or record.problem is not None or _is_a_contact(record):
             break
     if not places:
-        raise click.ClickException(f"{name} is empty; its first line must name the columns.")
+        raise UnreadableList(f"{name} is empty; its first line must name the columns.")
     place = _choose(first, places, mapped)
     header = first[place]
     if header.problem is not None:
-        raise click.ClickException(f"The header of {name} cannot be read: {header.problem}.")
+        raise UnreadableList(f"The header of {name} cannot be read: {header.problem}.")
     above = [str(first[at].row) for at in places if at < place]
     rows = f"Row {above[0]} above it is" if len(above) == 1 else f"Rows {', '.join(above)} above it are"
     notes = (f"Row {header.row} looks like the header. {rows} not read.",) if above else ()

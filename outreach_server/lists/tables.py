@@ -12,21 +12,22 @@ from typing import IO, Final
 from zipfile import BadZipFile, ZipFile
 
 import attrs
-import click
 
 from outreach.server_support import is_blank as is_blank_text
-from outreach_server.cli.lists.csv_lines import Encoding, Source
-from outreach_server.cli.lists.csv_records import Delimiter, Record, named_delimiter, records
-from outreach_server.cli.lists.encodings import BYTE_ORDER_MARKS, WINDOWS
-from outreach_server.cli.lists.header_rows import HEADER_WITHIN, delimiter_of_header
-from outreach_server.cli.lists.xlsx_merges import Merged
-from outreach_server.cli.lists.xlsx_records import open_sheet
-from outreach_server.cli.values import Region
+from outreach_server.lists.csv_lines import Source
+from outreach_server.lists.csv_records import Record, named_delimiter, records
+from outreach_server.lists.encodings import BYTE_ORDER_MARKS, WINDOWS
+from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.header_rows import HEADER_WITHIN, delimiter_of_header
+from outreach_server.lists.xlsx_merges import Merged
+from outreach_server.lists.xlsx_records import open_sheet
 
 AUTO: Final = "auto"
 _HEAD: Final = 12
 _IN_MEMORY: Final = 1 << 20
-_ZIP: Final = b"PK\x03\x04"
+ZIP: Final = b"PK\x03\x04"
+"""What every XLSX file begins with."""
+
 _NOT_LISTS: Final = (
     (b"\xd0\xcf\x11\xe0", "an old or encrypted Excel file"),
     (b"%PDF", "a PDF file"),
@@ -50,19 +51,6 @@ _CONTROL_BYTES: Final = frozenset(range(1, 32)) - frozenset(b"\t\n\v\f\r\x1b")
 """Bytes that begin no text. NUL is not among them: UTF-16 without a mark has it."""
 
 _DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-
-LIST_OPTIONS: Final = (
-    click.option(
-        "--region",
-        type=Region(),
-        metavar="REGION",
-        help="The region of this file's local numbers, such as US; by default the workspace's.",
-    ),
-    click.option("--sheet", metavar="NAME", help="The sheet of an XLSX file; by default the first visible one."),
-    click.option("--encoding", type=Encoding(), help="The encoding of a text file; by default it is detected."),
-    click.option("--delimiter", type=Delimiter(), default=AUTO, show_default=True, help="What separates the cells."),
-)
-"""How a list is read: the region of its numbers, and the options of `open_table`."""
 
 
 @attrs.frozen(kw_only=True)
@@ -104,15 +92,15 @@ def open_table(
         sheet: The sheet of an XLSX file; None for the first visible one.
 
     Raises:
-        click.ClickException: It is neither, or cannot be read.
+        UnreadableList: It is neither, or cannot be read.
     """
     with ExitStack() as opened:
         head = file.read(_HEAD)
         whole = _from_start(file, head)
         kind = _foreign_kind(head, encoding)
         if kind is not None:
-            raise click.ClickException(f"{name} is {kind}, not a list. Save the list as .xlsx or CSV.")
-        if head.startswith(_ZIP):
+            raise UnreadableList(f"{name} is {kind}, not a list. Save the list as .xlsx or CSV.")
+        if head.startswith(ZIP):
             if not whole.seekable():
                 whole = opened.enter_context(_copied(whole))
             _require_xlsx(whole, name)
@@ -131,7 +119,7 @@ def open_table(
             )
             return
         if sheet is not None:
-            raise click.ClickException(f"{name} is a text file, which has no sheets.")
+            raise UnreadableList(f"{name} is a text file, which has no sheets.")
         yield open_csv(Source(whole, name=name, encoding=encoding), delimiter=delimiter)
 
 
@@ -143,7 +131,7 @@ def _foreign_kind(head: bytes, encoding: str | None) -> str | None:
     for mark, at, kind in _LATER_MARKS:
         if head[at:].startswith(mark):
             return kind
-    is_text = encoding is not None or head.startswith((_ZIP, *BYTE_ORDER_MARKS))
+    is_text = encoding is not None or head.startswith((ZIP, *BYTE_ORDER_MARKS))
     return None if is_text or _CONTROL_BYTES.isdisjoint(head) else "a binary file"
 
 
@@ -224,9 +212,9 @@ def _require_xlsx(file: IO[bytes], name: str) -> None:
     try:
         names = set(ZipFile(file).namelist())
     except BadZipFile:
-        raise click.ClickException(f"{name} is damaged: a ZIP file that breaks off.") from None
+        raise UnreadableList(f"{name} is damaged: a ZIP file that breaks off.") from None
     finally:
         file.seek(0)
     if not any(each.startswith("xl/") for each in names):
         kind = "an OpenDocument file" if "mimetype" in names else "a ZIP file"
-        raise click.ClickException(f"{name} is {kind}, not a list. Save the list as .xlsx or CSV.")
+        raise UnreadableList(f"{name} is {kind}, not a list. Save the list as .xlsx or CSV.")

@@ -1,0 +1,74 @@
+"""How a forecast is kept: its curve in a bounded number of steps, and when a campaign gets a new one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from outreach.core.clock import format_timestamp
+from outreach.models.account import ProviderThrottle
+from outreach.models.forecast import BindingRule, Forecast, ForecastHour, ForecastReason, KeptForecast
+
+MAX_HOURS: Final = 720
+"""Steps of a kept curve: an hour each for a month."""
+
+MAX_KEPT: Final = 50
+"""Forecasts of one campaign: the first, and the latest ones."""
+
+LEAST_THROTTLE: Final = timedelta(seconds=5)
+"""Shorter throttles change a forecast by nothing that is seen."""
+
+
+class ForecastBasis(NamedTuple):
+    """What a forecast is about: a revision of a campaign, and since when its provider throttles, if it does."""
+
+    revision: int
+    throttled_since: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """Its name, unique in the campaign."""
+        since = self.throttled_since
+        return str(self.revision) if since is None else f"{self.revision}/{format_timestamp(since)}"
+
+
+def basis_of(revision: int, throttle: ProviderThrottle | None) -> ForecastBasis:
+    """Return what a forecast would be about now."""
+    lasts = throttle is not None and throttle.until - throttle.since >= LEAST_THROTTLE
+    return ForecastBasis(revision, throttle.since if throttle is not None and lasts else None)
+
+
+def kept(forecast: Forecast, *, campaign_id: str, reason: ForecastReason, revision: int) -> KeptForecast:
+    """Return a forecast as it is kept."""
+    step, hours = shortened(forecast.hours)
+    return KeptForecast(
+        campaign_id=campaign_id,
+        at=forecast.at,
+        reason=reason,
+        revision=revision,
+        starts_at=forecast.starts_at,
+        ends_at=forecast.ends_at,
+        contacts=forecast.contacts,
+        requests=forecast.requests,
+        unreached=forecast.unreached,
+        held=forecast.held,
+        expires=forecast.expires,
+        step_hours=step,
+        hours=hours,
+    )
+
+
+def shortened(hours: Sequence[ForecastHour]) -> tuple[int, Sequence[ForecastHour]]:
+    """Return how many hours a step needs so that there are at most `MAX_HOURS`, and the curve in these steps."""
+    step = -(-len(hours) // MAX_HOURS) or 1
+    parts = (hours[begin : begin + step] for begin in range(0, len(hours), step))
+    return step, [
+        ForecastHour(at=part[0].at, requests=sum(one.requests for one in part), bound_by=_most_frequent(part))
+        for part in parts
+    ]
+
+
+def _most_frequent(hours: Sequence[ForecastHour]) -> BindingRule:
+    return Counter(one.bound_by for one in hours).most_common(1)[0][0]

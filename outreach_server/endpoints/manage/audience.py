@@ -1,0 +1,37 @@
+"""/manage/audience: how a list overlaps with other campaigns, before its campaign exists."""
+
+from __future__ import annotations
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach.http import document_of
+from outreach_server.bodies.body import receive_body
+from outreach_server.bodies.parser_client import parsed_audience
+from outreach_server.bodies.reading import ParseOptions
+from outreach_server.context import server_of
+from outreach_server.endpoints.manage.common import admit
+from outreach_server.replies import json_response
+
+
+class Audience(HTTPEndpoint):
+    """Count how a list overlaps with other campaigns."""
+
+    async def post(self, request: Request) -> Response:
+        """Return how many of the contacts are in which other campaigns, and how many are left out."""
+        workspace = await admit(request, "countAudience")
+        server = server_of(request)
+        reading = ParseOptions(
+            channel_from_body=False,
+            sms_campaigns_enabled=workspace.sms_campaigns_enabled,
+            default_region=workspace.default_region,
+            this_year=server.engine.now().year,
+            is_audience=True,
+        )
+        async with (
+            receive_body(request) as body,
+            parsed_audience(server, body, reading, workspace_id=workspace.id) as (leave_out, chunks),
+        ):
+            counts = await server.engine.campaigns.count_audience(workspace.id, chunks, leave_out=leave_out)
+        return json_response(document_of(counts))

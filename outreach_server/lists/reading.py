@@ -1,0 +1,114 @@
+"""Reads an uploaded list: frame by frame, so that a helper process can hand them over.
+
+This only computes. `outreach_server.lists.opening` runs it outside the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, TextIO
+
+import attrs
+import orjson
+
+from outreach.models import PreparedRecipient
+from outreach.server_support import Field
+from outreach_server.lists.contacts import ContactFile
+from outreach_server.lists.errors import in_body_names
+from outreach_server.lists.rejects import Rejects
+from outreach_server.lists.repeats import Repeats
+from outreach_server.lists.report import list_document
+from outreach_server.lists.tables import AUTO, open_table
+
+MAX_REJECTED: Final = 1_000
+"""The most rejected rows that are named; all are counted."""
+
+
+@attrs.frozen(kw_only=True)
+class ListOptions:
+    """How to read a list.
+
+    Attributes:
+        name: The file's name in messages.
+        mapped: The columns of fields, by name or by number from 1.
+        region: The region of local numbers.
+        sheet: The sheet of an XLSX file; None for the first visible one.
+        encoding: The encoding of a text file; None to detect it.
+        delimiter: What separates the cells of a text file.
+        templates: The texts that the contacts are to get.
+        expected: The names that a voice agent expects.
+        sms: Whether they are to get texts.
+        rejects: The path of a CSV file for the rejected rows with their cells; None for no file.
+    """
+
+    name: str
+    mapped: Mapping[Field, str] = attrs.field(factory=dict)
+    region: str | None = None
+    sheet: str | None = None
+    encoding: str | None = None
+    delimiter: str = AUTO
+    templates: Sequence[str] = ()
+    expected: Sequence[str] = ()
+    sms: bool = True
+    rejects: str | None = None
+
+
+class Frame(NamedTuple):
+    """A part of what is read: the names of the columns, then contacts, at the end a document.
+
+    Attributes:
+        content: The names; contacts in tuples; JSON.
+    """
+
+    kind: Literal["columns", "contacts", "document"]
+    content: Any
+
+
+def read_list(file: Path, options: ListOptions) -> Iterator[Frame]:
+    """Yield the parts of a list.
+
+    Raises:
+        UnreadableList: It is none, or nothing says which column is the phone number.
+    """
+    with ExitStack() as stack:
+        written: TextIO | None = None
+        if options.rejects is not None:
+            written = stack.enter_context(Path(options.rejects).open("x", encoding="utf-8", newline=""))
+        rejects = stack.enter_context(Rejects(written, words=in_body_names))
+        table = stack.enter_context(
+            open_table(
+                stack.enter_context(file.open("rb")),
+                name=options.name,
+                encoding=options.encoding,
+                delimiter=options.delimiter,
+                sheet=options.sheet,
+            )
+        )
+        repeats = Repeats()
+        contacts = ContactFile.open(table, mapped=options.mapped)
+        contacts.numbers.region = options.region
+        contacts.use_texts(options.templates, options.expected)
+        yield Frame("columns", list(contacts.columns.headers))
+        for chunk in contacts.chunks(rejects):
+            repeats.see(contact.phone for contact in chunk if contact.phone is not None)
+            yield Frame("contacts", [tuple(contact) for contact in chunk])
+        yield Frame("document", orjson.dumps(_document(contacts, rejects, repeats.count(), sms=options.sms)))
+
+
+def contacts_of(frame: Frame) -> list[PreparedRecipient]:
+    """Return the contacts of a frame."""
+    return list(map(PreparedRecipient._make, frame.content))
+
+
+def _document(contacts: ContactFile, rejects: Rejects, duplicates: int, *, sms: bool) -> Mapping[str, Any]:
+    return {
+        "number_warnings": contacts.numbers.warnings(sms=sms),
+        "rows": contacts.rows,
+        "duplicates": duplicates,
+        **list_document(contacts),
+        "rejected_count": rejects.count,
+        "rejected": [orjson.loads(one) for one in islice(rejects.items(), MAX_REJECTED)],
+    }

@@ -1,0 +1,147 @@
+"""The body that says how to read an uploaded list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from outreach import InvalidRequest, NewCallCampaign, NewSmsCampaign
+from outreach.errors import Problem
+from outreach.http import read_campaign_of_upload, read_leave_out
+from outreach.models import LeaveOut
+from outreach.server_support import region_of_country
+from outreach_server.lists.contact_columns import FIELDS, field_of
+from outreach_server.lists.csv_lines import is_encoding
+from outreach_server.lists.csv_records import DELIMITERS, delimiter_of
+from outreach_server.lists.reading import ListOptions
+
+_MAX_TEXT: Final = 4_000
+
+
+@attrs.frozen(kw_only=True)
+class ListRequest:
+    """How to read an uploaded list, and what its contacts are to get.
+
+    Attributes:
+        options: How to read it, without the file's name and the texts.
+        campaign: The campaign; None if there is none yet.
+        leave_out: Which contacts to leave out; None for none.
+    """
+
+    options: Mapping[str, Any]
+    campaign: NewSmsCampaign | NewCallCampaign | None
+    leave_out: LeaveOut | None = None
+
+    def reading(self, **more: Any) -> ListOptions:
+        """Return how to read the list, given the rest."""
+        return ListOptions(**{**self.options, **more})
+
+
+def read_list_request(data: Any, *, this_year: int, carriers: Sequence[str], needs_campaign: bool) -> ListRequest:
+    """Return the request of a body of POST /manage/uploads/{id}/check, rejects or load.
+
+    Raises:
+        InvalidRequest: A field is unknown or invalid; the details name each place.
+    """
+    if type(data) is not dict:
+        raise InvalidRequest.at("", "The body must be a JSON object.")
+    details: list[Problem] = []
+    options: dict[str, Any] = {}
+    campaign, leave_out = None, None
+    for name, value in data.items():
+        if value is None:
+            continue
+        try:
+            if name == "campaign":
+                campaign = _read_campaign(value, this_year, carriers)
+            elif name == "leave_out":
+                leave_out = read_leave_out({"leave_out": value})
+            elif name in _READERS:
+                option, read = _READERS[name]
+                options[option] = read(value)
+            else:
+                names = ", ".join((*_READERS, "leave_out", "campaign"))
+                raise InvalidRequest.at(name, f"is not a field of this operation; it has {names}")
+        except InvalidRequest as error:
+            details += error.details
+    if needs_campaign and data.get("campaign") is None:
+        details.append(Problem(path="campaign", message="is required"))
+    if details:
+        raise InvalidRequest(details=details)
+    return ListRequest(options=options, campaign=campaign, leave_out=leave_out)
+
+
+def in_campaign(error: InvalidRequest) -> InvalidRequest:
+    """Return an error about a campaign as one about the field `campaign`, if it names places; keep `leave_out`."""
+    return error if not error.details else InvalidRequest(details=list(_under("campaign", error.details)))
+
+
+def _under(field: str, details: Sequence[Problem]) -> Iterator[Problem]:
+    for one in details:
+        if one.path.startswith("leave_out"):
+            yield one
+        else:
+            yield attrs.evolve(one, path=f"{field}.{one.path}" if one.path else field)
+
+
+def _read_campaign(value: Any, this_year: int, carriers: Sequence[str]) -> NewSmsCampaign | NewCallCampaign:
+    try:
+        return read_campaign_of_upload(value, this_year=this_year, carriers=carriers)
+    except InvalidRequest as error:
+        raise in_campaign(error) from None
+
+
+def _text(path: str, value: Any) -> str:
+    if type(value) is not str or len(value) > _MAX_TEXT or "\0" in value:
+        raise InvalidRequest.at(path, f"must be a text of at most {_MAX_TEXT} characters, without NUL")
+    return value
+
+
+def _mapping(value: Any) -> Mapping[str, str]:
+    if type(value) is not dict:
+        raise InvalidRequest.at("map", "must be an object: the name or number of a column by field")
+    found: dict[str, str] = {}
+    for name, column in value.items():
+        field = field_of(name)
+        if field is None or field in found:
+            raise InvalidRequest.at("map", f"has {name[:40]!r}, but each field is one of {', '.join(FIELDS)}, once")
+        found[field] = _text(f"map.{name}", column).strip()
+    if found.get("phone_number") == "":
+        raise InvalidRequest.at("map", "must name a column for phone_number, or leave it out")
+    return found
+
+
+def _region(value: Any) -> str:
+    region = region_of_country(_text("region", value))
+    if region is None:
+        raise InvalidRequest.at("region", "must be the two-letter code of a region of phone numbers, such as US")
+    return region
+
+
+def _encoding(value: Any) -> str:
+    if not is_encoding(name := _text("encoding", value)):
+        raise InvalidRequest.at("encoding", "must be a text encoding, such as utf-8, cp1252 or utf-16")
+    return name
+
+
+def _delimiter(value: Any) -> str:
+    character = delimiter_of(_text("delimiter", value))
+    if character is None:
+        raise InvalidRequest.at("delimiter", f"must be auto, one character, or one of {', '.join(DELIMITERS)}")
+    return character
+
+
+def _sheet(value: Any) -> str:
+    return _text("sheet", value)
+
+
+_READERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
+    "map": ("mapped", _mapping),
+    "region": ("region", _region),
+    "sheet": ("sheet", _sheet),
+    "encoding": ("encoding", _encoding),
+    "delimiter": ("delimiter", _delimiter),
+}
+"""The option and the reader of each field."""
