@@ -631,7 +631,7 @@ class Worker:
         return await self._storage.write(operation)
 
     async def sweep(self) -> None:
-        """Delete leftovers of failed loads, what has expired, idle units and old callbacks; apply retention.
+        """Delete leftovers of failed loads, what has expired, idle units, old callbacks, uploads; apply retention.
 
         One worker does so for all. What goes by its age waits until the clock has not been set for an hour.
         """
@@ -648,8 +648,8 @@ class Worker:
         if trusted:
             oldest = now - timedelta(days=self._config.callback_retention_days)
             await self._clear(lambda tx, limit: tx.callbacks.sweep(oldest, limit=limit), _MAX_ROWS)
-            await self._clear(lambda tx, limit: tx.uploads.sweep(now, limit=limit), _MAX_CHUNKS)
             await self._clear(lambda tx, limit: logins.sweep(tx, now, limit=limit), _MAX_ROWS)
+            await self._clear(lambda tx, limit: tx.uploads.sweep(now, limit=limit), _MAX_CHUNKS)
         result = await apply_retention(
             self._storage,
             self._clock,
