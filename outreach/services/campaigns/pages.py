@@ -18,7 +18,7 @@ import orjson
 from outreach.errors import InvalidRequest, NotFound
 from outreach.models.base import JsonPage
 from outreach.models.campaign import CampaignFilters
-from outreach.models.fields import check_field, fields_of
+from outreach.models.fields import check_value, fields_of
 from outreach.protocols.storage import OneQuery
 from outreach.serialization.json_responses import write_campaign
 from outreach.services.context import ServiceContext
@@ -209,7 +209,7 @@ def numbered_page(workspace_id: str, filters: CampaignFilters, page: object, pag
     if type(page_size) is not int or page_size < 1:
         raise InvalidRequest.at("page_size", "must be an integer of at least 1")
     size = min(page_size, MAX_PAGE_SIZE)
-    return CampaignQuery(workspace_id, tuple(sorted(wanted.items())), page, size)
+    return CampaignQuery(workspace_id, tuple(wanted.items()), page, size)
 
 
 def check_filters(filters: CampaignFilters) -> CampaignFilters:
@@ -219,8 +219,12 @@ def check_filters(filters: CampaignFilters) -> CampaignFilters:
         InvalidRequest: A value is wrong; the details name its filter.
         TypeError: There is no such filter.
     """
-    unknown = filters.keys() - fields_of(CampaignFilters).keys()
-    if unknown:
-        raise TypeError(f"There is no filter {sorted(unknown)[0]!r} of campaigns.")
-    checked = {name: check_field(CampaignFilters, name, value) for name, value in filters.items()}
-    return cast("CampaignFilters", {name: value for name, value in checked.items() if value not in {None, ""}})
+    fields, given = fields_of(CampaignFilters), dict[str, Any]()
+    for name, value in filters.items():
+        if name not in fields:
+            raise TypeError(f"There is no filter {name!r} of campaigns.")
+        if value is not None:
+            given[name] = check_value(name, value, fields[name].rule)
+    if given.get("search") == "":
+        del given["search"]
+    return cast("CampaignFilters", given)
