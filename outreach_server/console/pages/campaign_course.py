@@ -73,7 +73,7 @@ def _real(figures: Figures) -> list[Point]:
     total = 0
     for one in figures.progress.points:
         if not points or points[-1].at < one.at:
-            points.append(Point(one.at, total))
+            points.append(Point(max(one.at, figures.campaign.started_at or one.at), total))
         total += one.requests
         points.append(Point(min(one.at + step, at), total))
     if points and not figures.campaign.is_terminal and points[-1].at < at:
