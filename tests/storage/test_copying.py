@@ -97,6 +97,7 @@ def fill(tx: Transaction) -> None:
     message, call = builders.make_message(body=AWKWARD), builders.make_call(agent_id=agent.id, variables={"a": AWKWARD})
     tx.messages.insert(message)
     tx.calls.insert(call)
+    tx.calls.put_transcript(call, AWKWARD)
     tx.dispatches.insert(builders.make_dispatch(message_id=message.id))
     tx.dispatches.insert(builders.make_dispatch(call_id=call.id))
     for position in (1, 0):
