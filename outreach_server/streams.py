@@ -68,10 +68,10 @@ class Streams:
 
 def end_streams(app: object) -> None:
     """End all streams of an app that `create_app` has returned, and of those in it; do nothing for another one."""
-    state = getattr(app, "state", None)
-    if not isinstance(getattr(state, "streams", None), Streams):
+    streams = getattr(getattr(app, "state", None), "streams", None)
+    if not isinstance(streams, Streams):
         return
-    state.streams.end()
+    streams.end()
     for route in getattr(app, "routes", ()):
         mounted = getattr(getattr(route, "app", None), "state", None)
         if mounted is not None:
