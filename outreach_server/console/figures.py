@@ -10,7 +10,14 @@ import attrs
 
 from outreach import Campaign, Outreach
 from outreach.errors import Problem
-from outreach.models import AuditEntry, CampaignReport, Forecast
+from outreach.models import (
+    AuditEntry,
+    CampaignNow,
+    CampaignProgress,
+    CampaignReport,
+    Forecast,
+    KeptForecast,
+)
 from outreach.protocols import Clock
 
 MAX_KEPT: Final = 100
@@ -22,7 +29,7 @@ _SHARE: Final = 20.0
 _AUDIT_ENTRIES: Final = 100
 """The workspace's newest entries, of which those of the campaign are taken."""
 
-REPORT_SECONDS: Final = 0.8
+COURSE_SECONDS: Final = 0.8
 FORECAST_SECONDS: Final = 10.0
 
 
@@ -32,7 +39,9 @@ class Figures:
 
     Attributes:
         report: Its figures of one snapshot of the ledger; they add up.
-        blockers: What blocks it now, most urgent first.
+        now: What it does or waits for.
+        progress: Its requests by time.
+        planned: Its forecasts as they were at its start and after each change, oldest first.
         waits: When the first contact that waits is due, by state and reason.
         forecast: When it will be done; None after its end.
         missing: What prevents its start, if it has not started.
@@ -41,7 +50,9 @@ class Figures:
 
     campaign: Campaign
     report: CampaignReport
-    blockers: Sequence[Problem]
+    now: CampaignNow
+    progress: CampaignProgress
+    planned: Sequence[KeptForecast]
     waits: Mapping[tuple[str, str | None], datetime]
     forecast: Forecast | None
     missing: Sequence[Problem]
@@ -50,8 +61,8 @@ class Figures:
 
 @attrs.define
 class _Kept:
-    report: CampaignReport | None = None
-    report_again: float = 0.0
+    course: tuple[CampaignReport, CampaignProgress] | None = None
+    course_again: float = 0.0
     forecast: Forecast | None = None
     forecast_again: float = 0.0
     forecast_state: object = None
@@ -80,36 +91,40 @@ class FigureReader:
         self._kept[place] = kept
         if len(self._kept) > MAX_KEPT:
             del self._kept[next(iter(self._kept))]
-        blockers = await engine.campaigns.blockers(*place)
+        doing = await engine.campaigns.now(*place)
+        report, progress = await self._course(engine, campaign, kept)
         audit = await engine.audit.list(workspace_id, limit=_AUDIT_ENTRIES)
         return Figures(
             campaign=campaign,
-            report=await self._report(engine, campaign, kept),
-            blockers=blockers,
+            report=report,
+            now=doing,
+            progress=progress,
+            planned=await engine.campaigns.forecasts(*place),
             waits={} if campaign.is_terminal else await engine.campaigns.next_due_times(*place),
-            forecast=await self._forecast(engine, campaign, tuple(one.code for one in blockers), kept),
+            forecast=await self._forecast(engine, campaign, doing.rule, kept),
             missing=()
             if campaign.started_at or campaign.is_terminal
             else await engine.campaigns.start_problems(*place),
             changes=[one for one in audit.items if one.subject == campaign_id],
         )
 
-    async def _report(self, engine: Outreach, campaign: Campaign, kept: _Kept) -> CampaignReport:
+    async def _course(
+        self, engine: Outreach, campaign: Campaign, kept: _Kept
+    ) -> tuple[CampaignReport, CampaignProgress]:
         began = self._clock.monotonic()
-        old = kept.report
-        if old is None or began >= kept.report_again or old.status != campaign.status:
-            old = kept.report = await engine.campaigns.report(campaign.workspace_id, campaign.id)
+        old = kept.course
+        if old is None or began >= kept.course_again or old[0].status != campaign.status:
+            place = (campaign.workspace_id, campaign.id)
+            old = kept.course = await engine.campaigns.report(*place), await engine.campaigns.progress(*place)
             took = self._clock.monotonic() - began
-            kept.report_again = began + max(REPORT_SECONDS, took * _SHARE)
+            kept.course_again = began + max(COURSE_SECONDS, took * _SHARE)
         return old
 
-    async def _forecast(
-        self, engine: Outreach, campaign: Campaign, blocked: tuple[str, ...], kept: _Kept
-    ) -> Forecast | None:
+    async def _forecast(self, engine: Outreach, campaign: Campaign, rule: str, kept: _Kept) -> Forecast | None:
         if campaign.is_terminal:
             return None
         began = self._clock.monotonic()
-        state = (campaign.status, campaign.revision, blocked)
+        state = (campaign.status, campaign.revision, rule)
         if state != kept.forecast_state or began >= kept.forecast_again:
             kept.forecast = await engine.campaigns.forecast(campaign.workspace_id, campaign.id)
             took = self._clock.monotonic() - began

@@ -125,6 +125,7 @@ def things(cli: Cli, workspace_id: str, csv_file: Write) -> dict[str, str]:
         "CANCELLED": cancelled,
         "TWICE": with_duplicate,
         "CSV": rows,
+        "EMAIL": cli.ask("users", "create", "ann@acme.example")["email"],
     }
 
 
@@ -146,6 +147,13 @@ CALLS = {
     "keys create": "W --name ci",
     "keys list": "W",
     "keys revoke": "KEY",
+    "users create": "new@acme.example --workspace W --role viewer",
+    "users list": "W",
+    "users invite": "W ben@acme.example",
+    "users role": "EMAIL --operator",
+    "users disable": "EMAIL",
+    "users reset": "EMAIL",
+    "users sessions": "EMAIL",
     "accounts list": "W",
     "accounts rekey": "",
     "agents create": "W Bob --direction inbound --allow-outbound --inactive",
@@ -219,6 +227,7 @@ CALLS = {
 
 ONCE = {
     "purge",
+    "users create",
     "campaigns start",
     "campaigns resume",
     "campaigns cancel",

@@ -54,7 +54,8 @@ class Curve:
 
     Attributes:
         real: What happened, by time.
-        plan: What the forecast says, by time.
+        plan: What the forecast of the start had, by time.
+        ahead: What the forecast has now, by time.
         bands: What holds it back.
         now: The present.
         zone: The IANA zone of the axis.
@@ -63,6 +64,7 @@ class Curve:
 
     real: Sequence[Point]
     plan: Sequence[Point]
+    ahead: Sequence[Point]
     bands: Sequence[Band]
     now: datetime
     zone: str
@@ -71,14 +73,14 @@ class Curve:
 
 def drawn(curve: Curve) -> Markup:
     """Return the drawings of a curve, one for each width; empty if there is no time to draw."""
-    moments = [one.at for one in (*curve.real, *curve.plan)]
+    moments = [one.at for one in (*curve.real, *curve.plan, *curve.ahead)]
     if len(moments) < 2 or min(moments) >= max(moments):
         return Markup("")
     return Markup("").join(_drawing(curve, *size) for size in WIDTHS)
 
 
 def _drawing(curve: Curve, width: int, height: int, name: str) -> Markup:
-    points = (*curve.real, *curve.plan)
+    points = (*curve.real, *curve.plan, *curve.ahead)
     begins, ends = min(one.at for one in points), max(one.at for one in points)
     levels = _levels(max(1, *(one.value for one in points)))
     scale = _Scale(begins=begins, ends=ends, top=levels[-1], width=width, height=height)
@@ -87,6 +89,7 @@ def _drawing(curve: Curve, width: int, height: int, name: str) -> Markup:
         *_levels_drawn(levels, scale),
         *_area(curve.real, scale),
         *_line("plan", curve.plan, scale),
+        *_line("ahead", curve.ahead, scale),
         *_line("real", curve.real, scale),
         *_now(curve, scale),
         *_ticks(curve.zone, scale),
@@ -154,7 +157,7 @@ def _places(points: Sequence[Point], scale: _Scale) -> str:
 
 
 def _now(curve: Curve, scale: _Scale) -> Iterator[str]:
-    if not curve.plan or not scale.begins <= curve.now <= scale.ends:
+    if not curve.ahead or not scale.begins <= curve.now <= scale.ends:
         return
     x = scale.x(curve.now)
     yield f'<line class="nowline" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 6}" y2="{scale.floor:.1f}"/>'

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
-from itertools import accumulate
 from typing import Final
 
 import attrs
 from markupsafe import Markup
 
-from outreach.models import AuditEntry, CampaignReport, Forecast, ForecastHour
-from outreach.reasons import LIMITS
+from outreach.models import AuditEntry, CampaignReport
 from outreach_server.console import words
 from outreach_server.console.drawing.charts import Piece, progress
-from outreach_server.console.drawing.curves import Band, Curve, Point, drawn
+from outreach_server.console.drawing.curves import drawn
 from outreach_server.console.figures import Figures
+from outreach_server.console.pages.campaign_course import HourRow, course_of
 from outreach_server.console.pages.campaign_now import NowView, now_of
 from outreach_server.console.pages.campaign_views import MomentView, StateView, moment_of, state_of
 
 MAX_EVENTS: Final = 6
-_MAX_ROWS: Final = 48
-_SHUT: Final = frozenset({"business_hours", "holidays", "contact_hours"})
 _UNSURE: Final = frozenset({"unknown", "unconfirmed"})
 
 
@@ -58,16 +54,6 @@ class ReasonRow:
 
 
 @attrs.frozen(kw_only=True)
-class HourRow:
-    """A row of the table beside the curve."""
-
-    at: MomentView
-    real: str
-    plan: str
-    bound_by: str
-
-
-@attrs.frozen(kw_only=True)
 class EventView:
     """Something that was done with the campaign."""
 
@@ -94,6 +80,7 @@ class CampaignView:
     curve_says: str
     bands: Sequence[str]
     has_plan: bool
+    has_ahead: bool
     hours: Sequence[HourRow]
     funnel: Sequence[FunnelStep]
     reasons: Sequence[ReasonRow]
@@ -111,17 +98,19 @@ def view_of(figures: Figures, zone: str, contacts_url: Callable[[Mapping[str, ob
         contacts_url: Returns the address of its contacts with a filter.
     """
     report = figures.report
-    curve = _curve(figures, zone)
+    course = course_of(figures, zone)
+    curve = course.curve
     return CampaignView(
         state=state_of(figures.campaign, report.at),
-        now=now_of(figures, zone),
+        now=now_of(figures, zone, course.behind),
         as_of=moment_of(report.at, report.at, zone, seconds=True),
         tiles=_tiles(report, contacts_url),
         curve=drawn(curve),
         curve_says=curve.label,
         bands=sorted({one.words for one in curve.bands}),
         has_plan=bool(curve.plan),
-        hours=_hours(figures, zone),
+        has_ahead=bool(curve.ahead),
+        hours=course.rows,
         funnel=_funnel(report),
         reasons=_reasons(figures, zone, contacts_url),
         contacts=report.contacts,
@@ -171,64 +160,6 @@ def _tiles(report: CampaignReport, contacts_url: Callable[[Mapping[str, object]]
     if report.cost is not None:
         tiles.append(Tile(name="Cost so far", value=report.cost.amount_text, about=report.cost.currency))
     return tiles
-
-
-def _curve(figures: Figures, zone: str) -> Curve:
-    report, forecast = figures.report, figures.forecast
-    real = []
-    if report.over_time:
-        first = report.over_time[0].since
-        real = [Point(max(first, report.started_at or first), 0)]
-        real += [
-            Point(min(bucket.until, report.at), total)
-            for bucket, total in zip(
-                report.over_time, accumulate(one.requests for one in report.over_time), strict=True
-            )
-        ]
-    done = real[-1].value if real else 0
-    if real and not figures.campaign.is_terminal and real[-1].at < report.at:
-        real.append(Point(report.at, done))
-    plan: list[Point] = []
-    bands: list[Band] = []
-    if forecast is not None and forecast.hours:
-        plan = [Point(max(forecast.at, forecast.hours[0].at), done)]
-        for hour in forecast.hours:
-            plan.append(Point(_end(hour, forecast), plan[-1].value + hour.requests))
-        bands = [
-            Band(begins_at=one.begins_at, ends_at=one.ends_at, words=f"closed: {LIMITS[one.bound_by]}")
-            for one in forecast.phases
-            if one.bound_by in _SHUT
-        ]
-    requests = "calls" if report.calls is not None else "messages"
-    says = f"{done:,} {requests} were made until {words.moment(report.at, report.at, zone)}."
-    if forecast is not None and plan:
-        ends = "" if forecast.ends_at is None else f", done {words.moment(forecast.ends_at, report.at, zone)}"
-        says += f" The forecast has {forecast.requests:,} more{ends} ({words.zone_name(zone)})."
-    return Curve(real=real, plan=plan, bands=bands, now=report.at, zone=zone, label=says)
-
-
-def _end(hour: ForecastHour, forecast: Forecast) -> datetime:
-    """Return when an hour of a forecast ends: the last one with the forecast."""
-    end = hour.at + timedelta(hours=1)
-    return end if forecast.ends_at is None else min(end, max(forecast.ends_at, hour.at))
-
-
-def _hours(figures: Figures, zone: str) -> Sequence[HourRow]:
-    """Return what the curve shows, bucket by bucket and then hour by hour."""
-    at = figures.report.at
-    rows = [
-        HourRow(at=moment_of(one.since, at, zone), real=f"{one.requests:,}", plan="", bound_by="")
-        for one in figures.report.over_time
-        if one.requests
-    ]
-    if figures.forecast is not None:
-        rows += [
-            HourRow(
-                at=moment_of(one.begins_at, at, zone), real="", plan=f"{one.requests:,}", bound_by=LIMITS[one.bound_by]
-            )
-            for one in figures.forecast.phases
-        ]
-    return rows[-_MAX_ROWS:]
 
 
 def _funnel(report: CampaignReport) -> Sequence[FunnelStep]:
