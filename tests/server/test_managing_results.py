@@ -378,3 +378,26 @@ def test_an_audience_is_counted_before_its_campaign_exists(service: Service, ten
     ):
         refused = check_envelope(tenant.post("/manage/audience", body), 400, "invalid_request")
         assert refused["details"][0]["path"] == place
+
+
+def test_a_campaign_is_followed_while_it_runs(tenant: Tenant, path: str) -> None:
+    """What it waits for, its requests since a time, and the forecasts that were kept."""
+    now = tenant.get(f"{path}/now").json()
+    assert (now["rule"], now["until"], now["contacts"]) == ("ready", None, 2)
+    assert now["message"] == "Waits to be started: 2 contacts."
+    for since in ("", "?since=2026-11-20T16:00:00Z", "?since=2026-11-20T16:00:00%2B01:00"):
+        found = tenant.get(f"{path}/progress{since}").json()
+        assert (found["step_seconds"], found["points"]) == (60, [])
+    check_envelope(tenant.get(f"{path}/progress?since=yesterday"), 400, "invalid_request")
+    assert tenant.get(f"{path}/forecasts").json() == {"data": []}
+
+
+def test_a_recipient_is_left_out(tenant: Tenant, path: str) -> None:
+    """With a reason or without a body; one that has ended is a conflict."""
+    skipped = tenant.post(f"{path}/recipients/0/skip", {"reason": "Asked by phone."}).json()
+    assert (skipped["status"], skipped["reason"]) == ("skipped", "by_operator")
+    assert tenant.post(f"{path}/recipients/1/skip", None).json()["reason"] == "by_operator"
+    check_envelope(tenant.post(f"{path}/recipients/2/skip", None), 409, "conflict")
+    check_envelope(tenant.post(f"{path}/recipients/3/skip", None), 404, "not_found")
+    check_envelope(tenant.post(f"{path}/recipients/1/skip", {"reason": ""}), 400, "invalid_request")
+    check_envelope(tenant.post(f"{path}/recipients/1/skip", {"why": "x"}), 400, "invalid_request")
