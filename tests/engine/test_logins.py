@@ -293,10 +293,10 @@ async def test_a_password_is_changed_by_who_knows_it(engine: Outreach, ann: User
     """The other sessions end, and this one has a new secret."""
     here, there = await engine.sessions.begin(ann.id), await engine.sessions.begin(ann.id)
     with pytest.raises(Unauthorized):
-        await engine.sessions.change_password(here.token, current=OTHER, new=OTHER)
+        await engine.sessions.change_password(here.token, current=OTHER, password=OTHER)
     with pytest.raises(InvalidRequest):
-        await engine.sessions.change_password(here.token, current=PASSWORD, new="short")
-    after = await engine.sessions.change_password(here.token, current=PASSWORD, new=OTHER)
+        await engine.sessions.change_password(here.token, current=PASSWORD, password="short")
+    after = await engine.sessions.change_password(here.token, current=PASSWORD, password=OTHER)
     assert [await engine.sessions.find(one.token) is not None for one in (here, there, after)] == [False, False, True]
     with pytest.raises(Unauthorized):
         await engine.sessions.sign_in(EMAIL, PASSWORD)
@@ -455,7 +455,7 @@ async def test_a_login_with_a_second_factor_opens_nothing_before_the_code(
     with pytest.raises(Unauthorized):
         await engine.sessions.verify(half.token, password=PASSWORD)
     with pytest.raises(Unauthorized):
-        await engine.sessions.change_password(half.token, current=PASSWORD, new=OTHER)
+        await engine.sessions.change_password(half.token, current=PASSWORD, password=OTHER)
     with pytest.raises(Unauthorized):
         await engine.sessions.confirm(half.token, "000000")
     whole = await engine.sessions.confirm(half.token, code(secret, clock))

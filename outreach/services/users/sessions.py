@@ -171,13 +171,13 @@ class Sessions:
 
         return await context.storage.write(operation)
 
-    async def change_password(self, token: str, *, current: str, new: str) -> SignedIn:
+    async def change_password(self, token: str, *, current: str, password: str) -> SignedIn:
         """Change the password of a session's user; the other sessions end, and this one gets a new token.
 
         Args:
             token: The session's.
             current: The present password.
-            new: 12 to 256 characters.
+            password: The new one, 12 to 256 characters.
 
         Raises:
             Unauthorized: The present password is wrong, or the session has ended.
@@ -187,7 +187,7 @@ class Sessions:
         """
         context, fresh = self._users.services, new_token()
         session, user = await self._open(token)
-        chosen = check_new_password(new, user.email)
+        chosen = check_new_password(password, user.email)
         accept = await self._check(session, user, check_text("current", current), "")
         hashed = await self._users.hasher.hash(chosen)
 

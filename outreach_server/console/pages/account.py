@@ -72,7 +72,7 @@ async def _save_profile(visit: Visit) -> None:
 
 async def _change_password(visit: Visit) -> Response:
     made = await visit.engine.sessions.change_password(
-        _token(visit), current=visit.form.get("current", ""), new=visit.form.get("password", "")
+        _token(visit), current=visit.form.get("current", ""), password=visit.form.get("password", "")
     )
     return cookies.keep(visit.go("account"), made, visit.request, visit.console.public_url)
 
