@@ -41,6 +41,7 @@ KNOWN = Known(campaign_id="C", phone="P")
             {"results": ["failed", "skipped"], "name": "n", "leave_out": {}},
         ),
         ("countAudience", {"leave_out": {"contacted_within_days": 1}}, {"leave_out": {}}),
+        ("erasePerson", {"phone_number": "x"}, {"phone_number": "+14155550366"}),
         ("cloneCampaign", {"leave_out": None}, {"leave_out": None}),
         (
             "sendTestMessage",

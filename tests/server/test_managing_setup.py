@@ -201,7 +201,7 @@ def test_inbound_messages_are_listed_newest_first(service: Service) -> None:
 
 
 def test_everything_with_a_number_is_listed_newest_first(service: Service) -> None:
-    """In pages; a number of which there is nothing has an empty one, and what is no number is refused."""
+    """In pages; a number of which there is nothing has an empty one, and a text that is no number is a 404."""
     tenant = service.tenant()
     for body in ("Hello", "STOP"):
         receive(service, tenant, body)
@@ -215,7 +215,7 @@ def test_everything_with_a_number_is_listed_newest_first(service: Service) -> No
     assert first["data"] + rest["data"] == whole["data"]
     assert tenant.get("/manage/contacts/+14155550178/history").json() == {"data": [], "next": None}
     assert service.tenant().get(path).json() == {"data": [], "next": None}
-    check_envelope(tenant.get("/manage/contacts/Ann/history"), 400, "invalid_request")
+    check_envelope(tenant.get("/manage/contacts/Ann/history"), 404, "not_found")
     check_envelope(tenant.get(path, params={"after": "x"}), 400, "invalid_request")
 
 
