@@ -51,9 +51,9 @@ def read_list_request(data: Any, *, this_year: int, carriers: Sequence[str], nee
     options: dict[str, Any] = {}
     campaign, leave_out = None, None
     for name, value in data.items():
-        if value is None:
-            continue
         try:
+            if value is None and name in _FIELDS:
+                continue
             if name == "campaign":
                 campaign = _read_campaign(value, this_year, carriers)
             elif name == "leave_out":
@@ -62,8 +62,7 @@ def read_list_request(data: Any, *, this_year: int, carriers: Sequence[str], nee
                 option, read = _READERS[name]
                 options[option] = read(value)
             else:
-                names = ", ".join((*_READERS, "leave_out", "campaign"))
-                raise InvalidRequest.at(name, f"is not a field of this operation; it has {names}")
+                raise InvalidRequest.at(name, f"is not a field of this operation; it has {', '.join(_FIELDS)}")
         except InvalidRequest as error:
             details += error.details
     if needs_campaign and data.get("campaign") is None:
@@ -106,7 +105,7 @@ def _mapping(value: Any) -> Mapping[str, str]:
     for name, column in value.items():
         field = field_of(name)
         if field is None or field in found:
-            raise InvalidRequest.at("map", f"has {name[:40]!r}, but each field is one of {', '.join(FIELDS)}, once")
+            raise InvalidRequest.at("map", f"has {name[:40]!r}, but each field is one of {', '.join(_FIELDS)}, once")
         found[field] = _text(f"map.{name}", column).strip()
     if found.get("phone_number") == "":
         raise InvalidRequest.at("map", "must name a column for phone_number, or leave it out")
@@ -145,3 +144,6 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "delimiter": ("delimiter", _delimiter),
 }
 """The option and the reader of each field."""
+
+_FIELDS: Final = (*_READERS, "leave_out", "campaign")
+"""The fields of a body."""

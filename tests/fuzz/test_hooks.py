@@ -95,7 +95,12 @@ def test_every_rule_has_its_reason() -> None:
 def test_a_valid_query_begins_with_the_first_page(negative: bool, left: dict[str, Any]) -> None:
     """A place in a list is taken out of a query, unless the query is broken on purpose."""
     query = {"after": "x", "limit": 5}
-    case: Any = SimpleNamespace(meta=SimpleNamespace(is_negative_at=lambda location: negative), query=query, body=None)
+    case: Any = SimpleNamespace(
+        meta=SimpleNamespace(is_negative_at=lambda location: negative),
+        operation=SimpleNamespace(definition=SimpleNamespace(raw={"operationId": "listEvents"})),
+        query=query,
+        body=None,
+    )
     hooks.before_call(None, case, {})
     assert query == left
 
