@@ -105,7 +105,7 @@ def _mapping(value: Any) -> Mapping[str, str]:
     for name, column in value.items():
         field = field_of(name)
         if field is None or field in found:
-            raise InvalidRequest.at("map", f"has {name[:40]!r}, but each field is one of {', '.join(_FIELDS)}, once")
+            raise InvalidRequest.at("map", f"has {name[:40]!r}, but each field is one of {', '.join(FIELDS)}, once")
         found[field] = _text(f"map.{name}", column).strip()
     if found.get("phone_number") == "":
         raise InvalidRequest.at("map", "must name a column for phone_number, or leave it out")
