@@ -155,7 +155,7 @@ CLUSTERS: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "a lease is over when the clock was set forth": (believe_a_clock_set_forth, "before its time"),
     "rows are kept when another node has stopped them": (
         keep_rows_of_others,
-        "at the end|committed|recount|A recipient is|begins|in flight|had ended|UNIQUE constraint failed",
+        "at the end|committed|recount|A recipient is|begins|in flight|had ended|its last request|UNIQUE constraint",
     ),
     "no transaction takes the fence": (
         take_no_fence,
