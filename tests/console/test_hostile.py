@@ -6,6 +6,7 @@ import pytest
 
 from outreach import NewRecipient, NewSmsCampaign, WorkspaceUpdate
 from outreach_server.console import throttle
+from outreach_server.console.words import visible
 from tests.console.conftest import PAGES, SENDER, House
 from tests.console.page import parse
 
@@ -68,3 +69,10 @@ async def test_a_wrong_filter_is_no_fault(house: House, query: str) -> None:
         answer = await house.get(f"{path}?{query}")
         assert answer.status_code in {200, 400, 404}
         assert parse(answer.text).problems == []
+
+
+def test_characters_that_turn_or_break_a_line_are_shown_as_symbols() -> None:
+    """So that no text pretends to be another one; joined emoji and other letters stay."""
+    for code in (0, 0x1B, 0x7F, 0x85, 0x9B, 0x061C, 0x200F, 0x2028, 0x2029, 0x202E, 0x2066, 0xFEFF):
+        assert chr(code) not in visible(f"a{chr(code)}b"), hex(code)
+    assert visible("👩\u200d👧 مرحبا é\u200cx\n\t") == "👩\u200d👧 مرحبا é\u200cx\n\t"
