@@ -84,8 +84,9 @@ def error_page(console: Console, request: Request, status: int, message: str = "
     """
     wrong, to_do = words.ERRORS.get(status, words.ERRORS[500 if status >= 500 else 400])
     values = {"code": status, "wrong": wrong, "message": message, "to_do": to_do, "request_id": request.scope[_ID]}
-    # The page of a form that was refused.
-    values["again"] = request.url.path if request.method == "POST" else ""
+    # The page of a form that was refused. Two slashes at the begin of a link would name another host.
+    path = request.url.path
+    values["again"] = path if request.method == "POST" and not path.startswith("//") else ""
     visit = visit_of(request)
     if visit is not None:
         return visit.page("error", title=wrong, status=status, **values)

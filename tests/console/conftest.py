@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
 
 import attrs
 import httpx
@@ -65,9 +66,23 @@ class House:
         """Return the address of a page of the workspace, or of the console by a path with a slash before it."""
         return f"{MOUNT}{path}" if path.startswith("/") else f"{MOUNT}/w/{self.workspace}/{path}"
 
-    async def campaign(self, name: str = "Reminders", *, contacts: int = 3, workspace: str | None = None) -> Campaign:
+    async def campaign(
+        self,
+        name: str = "Reminders",
+        *,
+        contacts: int = 3,
+        workspace: str | None = None,
+        starts_at: datetime | None = None,
+    ) -> Campaign:
         """Return a campaign that is ready."""
-        new = NewSmsCampaign(name=name, body="Hi {{first_name}}", carrier="twilio", from_number=SENDER)
+        new = NewSmsCampaign(
+            name=name,
+            body="Hi {{first_name}}",
+            carrier="twilio",
+            from_number=SENDER,
+            schedule_type="immediate" if starts_at is None else "scheduled",
+            scheduled_start_at=starts_at,
+        )
         people = [
             NewRecipient(phone_number=f"+1303555{number:04d}", first_name=f"Ana {number}") for number in range(contacts)
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from outreach import CampaignStatus
@@ -18,6 +20,7 @@ READY_FOR = {
     "cancel": ("start",),
     "archive": (),
     "unarchive": ("archive",),
+    "unschedule": ("start",),
 }
 """What brings a ready campaign into a state in which each action is possible."""
 
@@ -27,6 +30,11 @@ TABLE = {
     Role.MANAGER: {Right.SEE, Right.PAUSE, Right.DRAFT, Right.START, Right.CANCEL},
     Role.OWNER: {Right.SEE, Right.PAUSE, Right.DRAFT, Right.START, Right.CANCEL},
 }
+
+
+def test_each_action_is_tried_with_each_role() -> None:
+    """A new one is added here."""
+    assert set(READY_FOR) == set(ACTIONS)
 
 
 def test_the_table_of_rights_is_the_designs() -> None:
@@ -51,7 +59,8 @@ async def test_each_role_sees_each_page_of_its_workspace(house: House, path: str
 @pytest.mark.parametrize("name", READY_FOR)
 async def test_an_action_works_exactly_where_its_button_is(house: House, name: str, role: str) -> None:
     """Another role gets 403, with the roles that may, and nothing changes."""
-    campaign = await house.campaign("Reminders")
+    starts_at = house.app.state.console.now() + timedelta(days=1) if name == "unschedule" else None
+    campaign = await house.campaign("Reminders", starts_at=starts_at)
     for before in READY_FOR[name]:
         await getattr(house.engine.campaigns, before)(house.workspace, campaign.id)
     allowed = role == "operator" or may(Role(role), ACTIONS[name].right)

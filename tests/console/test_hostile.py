@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
 import pytest
 
 from outreach import NewRecipient, NewSmsCampaign, WorkspaceUpdate
 from outreach_server.console import throttle
+from outreach_server.console.drawing.charts import Piece, progress
+from outreach_server.console.drawing.curves import Band, Curve, Point, drawn
+from outreach_server.console.drawing.qr import qr_code
+from outreach_server.console.words import visible
 from tests.console.conftest import PAGES, SENDER, House
 from tests.console.page import parse
 
@@ -68,3 +75,28 @@ async def test_a_wrong_filter_is_no_fault(house: House, query: str) -> None:
         answer = await house.get(f"{path}?{query}")
         assert answer.status_code in {200, 400, 404}
         assert parse(answer.text).problems == []
+
+
+def test_characters_that_turn_or_break_a_line_are_shown_as_symbols() -> None:
+    """So that no text pretends to be another one; joined emoji and other letters stay."""
+    for code in (0, 0x1B, 0x7F, 0x85, 0x9B, 0x061C, 0x200F, 0x2028, 0x2029, 0x202E, 0x2066, 0xFEFF):
+        assert chr(code) not in visible(f"a{chr(code)}b"), hex(code)
+    assert visible("👩\u200d👧 مرحبا é\u200cx\n\t") == "👩\u200d👧 مرحبا é\u200cx\n\t"
+
+
+def test_drawings_escape_what_they_are_given() -> None:
+    """Whatever it is: none of them may rely on where a value comes from."""
+    evil = '"><script>x</script>'
+    now = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    points = [Point(now, 0), Point(now + timedelta(hours=5), 9)]
+    tone: Any = evil
+    bands = [Band(begins_at=now, ends_at=now + timedelta(hours=4), words=evil, tone=tone)]
+    curve = Curve(real=points, plan=points, bands=bands, now=now, zone="UTC", label=evil)
+    drawings = [
+        progress([Piece(value=1, tone=evil, words="x")], total=2, label=evil),
+        drawn(curve),
+        qr_code("x", label=evil),
+    ]
+    for drawing in drawings:
+        assert "&gt;&lt;script&gt;" in drawing
+        assert "<script>" not in drawing

@@ -11,6 +11,7 @@ import attrs
 import pytest
 
 from outreach import Campaign
+from outreach_server.console.live import stream as stream_module
 from outreach_server.console.live.fan_out import FanOut, Regions
 from outreach_server.console.live.stream import (
     MAX_MESSAGE_BYTES,
@@ -38,6 +39,7 @@ class Stream:
     status: int = 0
     came: anyio.Event = attrs.field(factory=anyio.Event)
     gone: anyio.Event = attrs.field(factory=anyio.Event)
+    takes_nothing: bool = False
     over: anyio.Event = attrs.field(factory=anyio.Event)
 
     async def until(self, is_so: Callable[[bytes], bool]) -> bytes:
@@ -84,6 +86,8 @@ class Stream:
             elif sent["body"]:
                 self.bodies.append(sent["body"])
             self.came.set()
+            if self.takes_nothing and sent["type"] == "http.response.body":
+                await anyio.sleep_forever()
 
         await house.app(scope, receive, send)
         self.over.set()
@@ -198,6 +202,29 @@ async def test_a_fifth_stream_of_a_session_ends_the_oldest(house: House, active:
             await streams[0].over.wait()
         assert house.app.state.streams.open == MAX_STREAMS_EACH + 1
         for stream in (*streams, other, late):
+            stream.gone.set()
+
+
+@pytest.mark.parametrize("how", ["superseded", "alone"])
+async def test_a_client_that_takes_nothing_keeps_no_stream(
+    house: House, active: Campaign, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """It would hold a place of the server for ever, and a session could have any number of them."""
+    monkeypatch.setattr(stream_module, "CHECK_SECONDS", 0.05)
+    if how == "alone":
+        monkeypatch.setattr(stream_module, "STALLED_SECONDS", 0.05)
+    stalled = Stream(takes_nothing=True)
+    others = [Stream() for _ in range(MAX_STREAMS_EACH if how == "superseded" else 0)]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stalled.run, house, active)
+        await stalled.until(lambda body: True)
+        for other in others:
+            tasks.start_soon(other.run, house, active)
+            await other.until(lambda body: True)
+        with anyio.fail_after(SHORT):
+            await stalled.over.wait()
+        assert house.app.state.streams.open == len(others)
+        for stream in (stalled, *others):
             stream.gone.set()
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+import httpx
 import pytest
 
 from outreach_server.console.security.headers import HEADERS, POLICY
-from tests.console.conftest import MOUNT, PAGES, House
+from tests.console.conftest import MOUNT, ORIGIN, PAGES, House
 
 pytestmark = pytest.mark.anyio
 
@@ -73,3 +74,11 @@ async def test_a_fault_shows_no_trace(house: House, monkeypatch: pytest.MonkeyPa
     assert "abc-1" in answer.text
     assert answer.headers["x-request-id"] == "abc-1"
     assert answer.headers["content-security-policy"] == POLICY
+
+
+async def test_an_error_page_links_to_no_other_host(house: House) -> None:
+    """A path that begins with two slashes would be another host in a link."""
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(house.app), base_url=ORIGIN) as client:
+        answer = await client.post(f"{ORIGIN}//evil.example/x", headers={"sec-fetch-site": "cross-site"})
+    assert answer.status_code == 404
+    assert "//evil.example" not in answer.text

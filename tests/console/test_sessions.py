@@ -17,7 +17,7 @@ from outreach import NewWorkspace, Outreach
 from outreach.core import passwords
 from outreach.core.passwords import Cost
 from outreach.core.totp import code_at, step_of
-from outreach.models import CreatedInvitation, NewUser, User
+from outreach.models import CreatedInvitation, NewUser, User, Visit
 from outreach.testing.clock import ShiftedClock
 from outreach_server.console.app import create_own_console
 from outreach_server.console.identities.cookies import PLAIN_NAME, SECURE_NAME
@@ -100,6 +100,13 @@ class House:
         return code_at(secret, step_of(self.clock.now()))
 
 
+def guest_token(page: httpx.Response) -> str:
+    """Return the token of a page's form."""
+    found = re.search(r'name="token" value="(\w+)"', page.text)
+    assert found is not None
+    return found[1]
+
+
 def _url(path: str) -> str:
     return path if path.startswith(MOUNT) else f"{MOUNT}{path}"
 
@@ -162,6 +169,21 @@ async def test_the_cookie_is_out_of_reach(house: House) -> None:
     made = await house.engine.sessions.begin(house.ann.id)
     browser.client.cookies.set(PLAIN_NAME, made.token)
     assert not await browser.is_in()
+
+
+async def test_behind_a_proxy_that_names_another_host_the_cookie_is_that_of_tls(house: House) -> None:
+    """The public URL says that browsers use TLS; the form says by `Origin` that it comes from there."""
+    house.engine._config = attrs.evolve(house.engine._config, public_url="https://shown.example")
+    browser = house.browser(origin="http://127.0.0.1:8000")
+    form = {"token": guest_token(await browser.get("/login")), "email": EMAIL, "password": PASSWORD}
+    headers = {"sec-fetch-site": "same-origin", "origin": "https://shown.example"}
+    answer = await browser.client.post(_url("/login"), data=form, headers=headers)
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith(f"{SECURE_NAME}=")
+    assert "Secure" in cookie.split("; ")
+    token = cookie.partition("=")[2].partition(";")[0]
+    inside = await house.browser(origin="http://127.0.0.1:8000").get("/account", cookie=f"{SECURE_NAME}={token}")
+    assert inside.status_code == 200
 
 
 async def test_a_session_that_somebody_fixed_opens_nothing_after_the_login(house: House) -> None:
@@ -314,6 +336,28 @@ async def test_a_second_factor_is_switched_on_and_off(house: House) -> None:
     assert not set(codes) & {one.text for one in parse(answer.text).all("code")}
     await browser.post("/account/two-factor", {"action": "remove"})
     assert not (await house.engine.users.get(house.ann.id)).has_second_factor
+
+
+async def test_a_session_that_ends_meanwhile_verifies_nothing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the check of the request and that of the password, another process may end it."""
+    await house.second_factor()
+    made = await house.engine.sessions.begin(house.ann.id)
+    code = await house.engine.users.renew_recovery_codes(house.ann.id)
+    made = await house.engine.sessions.confirm(made.token, code[0])
+    browser = house.browser()
+    browser.client.cookies.set(PLAIN_NAME, made.token, domain="host.example", path="/")
+    token = guest_token(await browser.get("/account/two-factor"))
+    find, looks = house.engine.sessions.find, 0
+
+    async def find_once(*arguments: str, awaited: bool = False) -> Visit | None:
+        nonlocal looks
+        looks += 1
+        return await find(*arguments, awaited=awaited) if looks == 1 else None
+
+    monkeypatch.setattr(house.engine.sessions, "find", find_once)
+    form = {"token": token, "action": "remove"}
+    await browser.client.post(_url("/account/two-factor"), data=form, headers={"sec-fetch-site": "same-origin"})
+    assert (await house.engine.users.get(house.ann.id)).has_second_factor
 
 
 # ----------------------------------------------------------------------------------------------- account

@@ -228,6 +228,41 @@ async def test_who_is_no_owner_any_more_has_no_link_in_reserve(engine: Outreach,
             await engine.users.accept(one.token, password=PASSWORD)
 
 
+@pytest.mark.parametrize("end", ["disabled", "no operator"])
+async def test_who_operates_no_more_has_no_link_in_reserve(engine: Outreach, acme: Workspace, end: str) -> None:
+    """Neither an invitation nor a new password of somebody; a link of somebody else stays valid."""
+    eve = await engine.users.create(NewUser(email="eve@acme.example", name="Eve", operator=True))
+    ben = await user_of(engine, acme.id, "owner", "ben@acme.example")
+    made = [
+        await engine.users.invite(acme.id, "eve2@evil.example", "owner", actor=f"user:{eve.id}"),
+        await engine.users.reset(ben.id, actor=f"user:{eve.id}"),
+    ]
+    kept = await engine.users.invite(acme.id, "cem@acme.example", "agent", actor=f"user:{ben.id}")
+    if end == "disabled":
+        await engine.users.disable(eve.id)
+    else:
+        await engine.users.set_operator(eve.id, False)
+    for one in made:
+        with pytest.raises(Unauthorized):
+            await engine.users.accept(one.token, password=OTHER)
+    assert (await engine.users.accept(kept.token, password=PASSWORD)).email == "cem@acme.example"
+
+
+@pytest.mark.parametrize("more", ["another workspace", "operator"])
+async def test_an_owners_link_does_not_grow_with_the_account(engine: Outreach, acme: Workspace, more: str) -> None:
+    """An owner who made a link to an account in advance does not get the rights that the account has got since."""
+    ben = await user_of(engine, acme.id, "owner", "ben@acme.example")
+    ann = await user_of(engine, acme.id, "agent")
+    made = await engine.users.reset(ann.id, workspace_id=acme.id, actor=f"user:{ben.id}")
+    assert (await engine.users.get_invitation(made.token)).user_id == ann.id
+    if more == "operator":
+        await engine.users.set_operator(ann.id, True)
+    else:
+        await engine.users.set_role((await engine.workspaces.create(NewWorkspace(name="B"))).id, ann.id, "viewer")
+    with pytest.raises(Unauthorized):
+        await engine.users.accept(made.token, password=OTHER)
+
+
 async def test_a_new_password_ends_everything_of_the_old_one(engine: Outreach, acme: Workspace) -> None:
     """Sessions, and other links; the old password is wrong."""
     ann = await user_of(engine, acme.id, "agent")

@@ -167,9 +167,27 @@ def invitation_of(tx: Transaction, digest: str, now: datetime) -> Invitation:
     if found.kind == "setup" and tx.users.exists_any():
         raise Unauthorized(LINK_NOT_VALID)
     user = tx.users.get(found.user_id) if found.user_id is not None else None
-    if user is not None and user.disabled_at is not None:
+    if (user is not None and user.disabled_at is not None) or not _maker_still_may(tx, found, user):
         raise Unauthorized(LINK_NOT_VALID)
     return found
+
+
+def _maker_still_may(tx: Transaction, invitation: Invitation, user: StoredUser | None) -> bool:
+    """Return whether the user who made a link could make it now: an operator, or an owner of what it opens.
+
+    A link that was not made by a user is valid by itself.
+    """
+    kind, _, identifier = invitation.made_by.partition(":")
+    maker = tx.users.get(identifier) if kind == "user" else None
+    if maker is None:
+        return True
+    if maker.disabled_at is not None or (user is not None and user.operator and not maker.operator):
+        return False
+    opened = {invitation.workspace_id}
+    if user is not None:
+        opened = {one.workspace_id for one in tx.memberships.of_user(user.id)}
+    owned = {one.workspace_id for one in tx.memberships.of_user(maker.id) if one.role == "owner"}
+    return maker.operator or (bool(opened) and opened <= owned)
 
 
 def use(tx: Transaction, invitation: Invitation, now: datetime) -> None:

@@ -19,16 +19,22 @@ _SECONDS: Final = 30 * 86_400
 
 
 def is_secure(request: Request, public_url: str | None) -> bool:
-    """Return whether the browser sends a request over TLS, be it only to the proxy of the public URL."""
+    """Return whether the browser sends a request over TLS, be it only to the proxy of the public URL.
+
+    A proxy may name another host than the browser does; forms then say by `Origin` where they come from.
+    """
     public = urlsplit(public_url or "")
-    return request.url.scheme == "https" or (
-        public.scheme == "https" and request.headers.get("host", "").lower() == public.netloc.lower()
-    )
+    shown = {request.headers.get("host", "").lower(), urlsplit(request.headers.get("origin", "")).netloc.lower()}
+    return request.url.scheme == "https" or (public.scheme == "https" and public.netloc.lower() in shown)
 
 
 def token_in(request: Request, public_url: str | None) -> str:
-    """Return the token that a request brings; empty without one."""
-    return request.cookies.get(SECURE_NAME if is_secure(request, public_url) else PLAIN_NAME, "")
+    """Return the token that a request brings; empty without one.
+
+    The cookie of TLS counts always, since browsers keep and send it over TLS alone; the other one only without TLS.
+    """
+    plain = "" if is_secure(request, public_url) else request.cookies.get(PLAIN_NAME, "")
+    return request.cookies.get(SECURE_NAME) or plain
 
 
 def keep(answer: Response, signed_in: SignedIn, request: Request, public_url: str | None) -> Response:

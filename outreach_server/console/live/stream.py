@@ -24,6 +24,9 @@ MAX_MESSAGE_BYTES: Final = 64 * 1024
 CHECK_SECONDS: Final = 1.0
 """After how long, at the most, somebody whose access has ended gets nothing more."""
 
+STALLED_SECONDS: Final = 30.0
+"""A client that takes nothing for so long has its stream ended."""
+
 SIGN_OF_LIFE_SECONDS: Final = 5.0
 """The longest time without a message; after 20 s a page says that it has lost its stream."""
 
@@ -143,6 +146,7 @@ class LiveResponse(Response):
                 return
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_watch_client, receive, stream)
+                tasks.start_soon(_end_stalled, stream, tasks.cancel_scope)
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
                 async with self._fan_out.watching(self._key, self._render) as view:
                     await self._stream(send, stream, view)
@@ -161,7 +165,11 @@ class LiveResponse(Response):
             if view.regions is not None:
                 text = message(view.regions, shown, say_time=now - sent_at >= SIGN_OF_LIFE_SECONDS)
                 if text:
-                    await _send(send, text)
+                    with anyio.move_on_after(STALLED_SECONDS) as sending:
+                        await _send(send, text)
+                    if sending.cancelled_caught:
+                        stream.ended.set()
+                        return
                     shown.update(view.regions)
                     sent_at = now
             with anyio.move_on_after(CHECK_SECONDS):
@@ -190,6 +198,13 @@ def message(regions: Regions, shown: Mapping[str, str], *, say_time: bool = Fals
             break
         parts.append(part)
     return b"data: " + b"".join(parts) + b"\n\n" if parts else b""
+
+
+async def _end_stalled(stream: OpenStream, scope: anyio.CancelScope) -> None:
+    """End a stream that has been ended, and whose client takes nothing: nothing of it may stay open."""
+    await stream.ended.wait()
+    await anyio.sleep(CHECK_SECONDS)
+    scope.cancel()
 
 
 async def _watch_client(receive: Receive, stream: OpenStream) -> None:

@@ -129,7 +129,7 @@ async def act_second_factor(visit: Visit) -> Response:
     try:
         if form.get("current"):
             await visit.engine.sessions.verify(_token(visit), password=form["current"])
-        elif not await _is_verified(visit):
+        elif not await _is_verified(visit, _token(visit)):
             return await _second_factor(visit, status=422, problems={"current": words.REQUIRED})
         match form.get("action", ""):
             case "begin":
@@ -160,7 +160,8 @@ async def act_second_factor(visit: Visit) -> Response:
 async def _renewed(visit: Visit, codes: Sequence[str]) -> Response:
     """Show the codes, and give the session, which may do more now, another token."""
     made = await visit.engine.sessions.renew(_token(visit))
-    return cookies.keep(await _second_factor(visit, codes=codes), made, visit.request, visit.console.public_url)
+    page = await _second_factor(visit, codes=codes, token=made.token)
+    return cookies.keep(page, made, visit.request, visit.console.public_url)
 
 
 async def _second_factor(
@@ -171,6 +172,7 @@ async def _second_factor(
     secret: str = "",
     qr: object = "",
     codes: Sequence[str] = (),
+    token: str = "",
 ) -> Response:
     user = await visit.engine.users.get(visit.user.id)
     return visit.page(
@@ -183,15 +185,14 @@ async def _second_factor(
         qr=qr,
         codes=codes,
         codes_left=await visit.engine.users.count_recovery_codes(user.id),
-        verified=await _is_verified(visit),
+        verified=await _is_verified(visit, token or _token(visit)),
         confirms=bool(secret) or visit.form.get("action") == "confirm",
     )
 
 
-async def _is_verified(visit: Visit) -> bool:
-    found = await visit.engine.sessions.find(_token(visit))
-    # A session that was given another token in this request was verified.
-    return found is None or found.session.is_verified(visit.now)
+async def _is_verified(visit: Visit, token: str) -> bool:
+    found = await visit.engine.sessions.find(token)
+    return found is not None and found.session.is_verified(visit.now)
 
 
 def _token(visit: Visit) -> str:

@@ -1,0 +1,131 @@
+"""The tests of the console fail without each check, each right and each escape: taken out one at a time, in a copy."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+import pytest
+
+pytestmark = pytest.mark.nightly("a run of tests for each of some forty mutations")
+
+ROOT: Final = Path(__file__).parents[2]
+CONSOLE: Final = Path("outreach_server/console")
+SECONDS: Final = 600
+
+
+@attrs.frozen
+class Mutation:
+    """A change of one place that the tests must notice.
+
+    Attributes:
+        file: Below the repository.
+        before: The text to replace, which may stand in several places.
+        after: What replaces it.
+        tests: The tests that must fail.
+        place: Which of the places, from 0.
+    """
+
+    file: Path
+    before: str
+    after: str
+    tests: str
+    place: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file.name}: {self.before.splitlines()[0].strip()} ({self.place})"
+
+    def apply(self, root: Path) -> None:
+        """Change the file below `root`."""
+        path = root / self.file
+        parts = path.read_text("utf-8").split(self.before)
+        assert len(parts) > self.place + 1, f"{self} is not there any more"
+        first = self.before.join(parts[: self.place + 1])
+        path.write_text(f"{first}{self.after}{self.before.join(parts[self.place + 1 :])}", "utf-8")
+
+
+def checks() -> Iterator[Mutation]:
+    """Yield the checks of forms, sessions, cookies and links, each taken out."""
+    forms, access, sessions = (f"tests/console/test_{name}.py" for name in ("forms", "access", "sessions"))
+    app, security, identities = CONSOLE / "app.py", CONSOLE / "security", CONSOLE / "identities"
+    guests, users = identities / "guests.py", "tests/engine/test_users.py"
+    token = "tokens.accepts("
+    yield Mutation(app, f"not visit.console.{token}", f"None is visit.console.{token}", forms)
+    yield Mutation(guests, f"not console.{token}", f"None is console.{token}", sessions)
+    yield Mutation(app, "not is_same_origin(", "None is is_same_origin(", forms)
+    yield Mutation(guests, "not is_same_origin(", "None is is_same_origin(", sessions)
+    yield Mutation(security / "forms.py", 'return site == "same-origin"', "return True", forms)
+    yield Mutation(security / "forms.py", "        return False\n", "        return True\n", forms)
+    yield Mutation(security / "forms.py", "origin.lower() in ours", "True", forms)
+    yield Mutation(security / "forms.py", "{day.isoformat()}\\n{subject}", "{day.isoformat()}", forms)
+    yield Mutation(app, "if visit.role is None:", "if False:", access)
+    yield Mutation(app, "if user is None:", "if False:", access)
+    yield Mutation(CONSOLE / "pages/campaign_actions.py", "    visit.require(action.right)\n", "", access)
+    yield Mutation(
+        CONSOLE / "pages/campaign_actions.py", "            raise WrongName(typed)", "            pass", forms
+    )
+    yield Mutation(
+        CONSOLE / "live/stream.py", "if not await self._may_go_on():", "if False:", "tests/console/test_live.py"
+    )
+    yield Mutation(guests, "return path if plain else home", "return path", sessions)
+    yield Mutation(identities / "cookies.py", "httponly=True", "httponly=False", sessions)
+    yield Mutation(identities / "cookies.py", 'samesite="lax"', 'samesite="none"', sessions)
+    yield Mutation(identities / "cookies.py", "secure=secure", "secure=False", sessions)
+    yield Mutation(CONSOLE / "pages/login.py", "    await _end(guest)\n", "", sessions)
+    yield Mutation(
+        CONSOLE / "pages/account.py", "elif not await _is_verified(", "elif None is await _is_verified(", sessions
+    )
+    ledger = Path("outreach/ledger/access/users.py")
+    yield Mutation(ledger, " or not _maker_still_may(tx, found, user)", "", users)
+    yield Mutation(ledger, 'found.kind == "setup" and tx.users.exists_any()', "False", users)
+
+
+def rights() -> Iterator[Mutation]:
+    """Yield the right of each action, replaced by that to see."""
+    file = CONSOLE / "actions.py"
+    named = re.findall(r"right=Right\.\w+", (ROOT / file).read_text("utf-8"))
+    for right in sorted(set(named)):
+        for place in range(named.count(right)):
+            yield Mutation(file, right, "right=Right.SEE", "tests/console/test_access.py", place)
+
+
+def escapes() -> Iterator[Mutation]:
+    """Yield each escape, taken out."""
+    hostile = "tests/console/test_hostile.py"
+    yield Mutation(CONSOLE / "rendering.py", "autoescape=True", "autoescape=False", hostile)
+    yield Mutation(CONSOLE / "words.py", "text.translate(_SYMBOLS)", "text", hostile)
+    for name in ("charts", "curves", "qr"):
+        file = CONSOLE / f"drawing/{name}.py"
+        found = re.findall(r"\{escape\([\w.]+\)", (ROOT / file).read_text("utf-8"))
+        for call in sorted(set(found) - {"{escape(text)"}):  # the digits of a clock
+            for place in range(found.count(call)):
+                yield Mutation(file, call, f"{{({call.removeprefix('{escape(')}", hostile, place)
+
+
+@pytest.mark.parametrize("mutation", [*checks(), *rights(), *escapes()], ids=str)
+def test_a_test_fails_without_it(mutation: Mutation, tmp_path: Path) -> None:
+    """In a copy of the packages, which the tests import in the place of the real ones."""
+    for name in ("outreach", "outreach_server", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "openapi.yaml"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, tmp_path / name)
+    mutation.apply(tmp_path)
+    command = [sys.executable, "-m", "pytest", mutation.tests, "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
+    ended = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 1, f"{mutation.tests} passes without it, or cannot run:\n{ended.stdout[-2000:]}"
