@@ -271,7 +271,7 @@ class RecoveryCode:
 
 
 @attrs.frozen(kw_only=True)
-class NewSecondFactor:
+class SecondFactorSecret:
     """The secret of a second factor that is being set up, which is shown once.
 
     Attributes:

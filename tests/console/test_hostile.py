@@ -91,7 +91,7 @@ def test_drawings_escape_what_they_are_given() -> None:
     points = [Point(now, 0), Point(now + timedelta(hours=5), 9)]
     tone: Any = evil
     bands = [Band(begins_at=now, ends_at=now + timedelta(hours=4), words=evil, tone=tone)]
-    curve = Curve(real=points, plan=points, bands=bands, now=now, zone="UTC", label=evil)
+    curve = Curve(real=points, plan=points, ahead=points, bands=bands, now=now, zone="UTC", label=evil)
     drawings = [
         progress([Piece(value=1, tone=evil, words="x")], total=2, label=evil),
         drawn(curve),

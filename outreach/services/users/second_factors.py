@@ -11,7 +11,7 @@ import attrs
 from outreach.core.totp import accepted_step, make_secret, url_of
 from outreach.errors import Conflict, InvalidRequest
 from outreach.ledger.access import users as operations
-from outreach.models.user import NewSecondFactor, User
+from outreach.models.user import SecondFactorSecret, User
 from outreach.services.users.context import UserContext, check_text
 from outreach.services.users.secrets import CODES, code_digest, new_code
 from outreach.storage.unit_of_work import Transaction
@@ -24,7 +24,7 @@ class SecondFactors:
 
     _users: UserContext
 
-    async def begin_second_factor(self, user_id: str, *, issuer: str = "outreach") -> NewSecondFactor:
+    async def begin_second_factor(self, user_id: str, *, issuer: str = "outreach") -> SecondFactorSecret:
         """Make the secret of a second factor, which counts once a code has confirmed it.
 
         Args:
@@ -46,7 +46,7 @@ class SecondFactors:
             return user.email
 
         email = await self._users.services.storage.write(operation)
-        return NewSecondFactor(secret=secret, url=url_of(secret, issuer=issuer, account=email))
+        return SecondFactorSecret(secret=secret, url=url_of(secret, issuer=issuer, account=email))
 
     async def confirm_second_factor(
         self, user_id: str, code: str, *, session_id: str | None = None, actor: str = "library"
