@@ -25,11 +25,13 @@ class CommandModule:
 
     Attributes:
         module: Its module in this package.
-        purpose: The first sentence of its help.
+        purpose: The first sentence of its help, where a list shows it without the import.
+        attribute: Its name in the module, where that is not the command's own.
     """
 
     module: str
-    purpose: str
+    purpose: str = ""
+    attribute: str = ""
 
 
 class LazyCommands(MutableMapping[str, click.Command]):
@@ -55,7 +57,7 @@ class LazyCommands(MutableMapping[str, click.Command]):
             if place.module == OF_RESOURCE:
                 self._loaded[name] = module.resource_group(name, place.purpose)
             else:
-                self._loaded[name] = getattr(module, name.replace("-", "_"))
+                self._loaded[name] = getattr(module, place.attribute or name.replace("-", "_"))
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: click.Command) -> None:
