@@ -27,7 +27,7 @@ def measure(settings: Settings) -> Results:
     _command(settings, results, "import outreach", ["-c", "import outreach"], at_most(0.15))
     _command(settings, results, "from outreach import Outreach", ["-c", "from outreach import Outreach"], at_most(0.15))
     _command(settings, results, "outreach-server --help", ["-m", "outreach_server", "--help"], at_most(0.25))
-    small = tenant(settings.place("start"))
+    small = tenant(settings.place("start"), campaigns=3)
     listing = ["-m", "outreach_server", "--database", small.url, "campaigns", "list", small.workspace_id]
     _command(settings, results, "outreach-server campaigns list", listing, at_most(0.35), computing=True)
     recipients = settings.sized(1_000_000, 1000)
