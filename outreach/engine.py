@@ -26,9 +26,6 @@ from outreach.core.log_throttle import LogThrottle
 from outreach.core.logged_errors import log_error
 from outreach.core.passwords import PasswordHasher
 from outreach.core.vault import Vault
-from outreach.dispatch.in_process import InProcessDispatcher
-from outreach.dispatch.runner import Runner
-from outreach.dispatch.worker import Worker
 from outreach.errors import ConfigError, StorageError
 from outreach.insight.diagnosis.query import DiagnosisQuery
 from outreach.insight.readiness import ReadinessProbe
@@ -44,12 +41,9 @@ from outreach.protocols.instruments import Instruments
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import Analyser, VoiceProvider
 from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
-from outreach.providers.carriers.simulator import SimulatedCarrier
 from outreach.providers.connections import AccountConnections
 from outreach.providers.http.call_plugin import call_plugin
-from outreach.providers.pool import ProviderPool
 from outreach.providers.registry import Adapters, installed_analysers
-from outreach.providers.voice.simulator import SimulatedVoice
 from outreach.rules.call_settlement import ProviderAnalyser
 from outreach.services.campaigns.http_operations import HttpOperations
 from outreach.services.campaigns.loading import CampaignCreation
@@ -477,6 +471,13 @@ class Outreach(ResourceServices):
             self._dispatcher.wake(unit)
 
     async def _start_dispatching(self, stack: AsyncExitStack) -> None:
+        # An engine that does not dispatch, as that of most commands, loads none of it.
+        from outreach.dispatch.runner import Runner
+        from outreach.dispatch.worker import Worker
+        from outreach.providers.carriers.simulator import SimulatedCarrier
+        from outreach.providers.pool import ProviderPool
+        from outreach.providers.voice.simulator import SimulatedVoice
+
         rng = random.Random(self._simulator.seed) if self._simulator.seed is not None else self._rng  # noqa: S311 - no secret
         carrier: Carrier = self._sandbox_carrier or SimulatedCarrier(
             config=self._simulator, clock=self._clock, rng=rng, ids=self._ids
@@ -535,6 +536,8 @@ class Outreach(ResourceServices):
             root.result()
 
     def _in_process(self, parts: DispatcherParts) -> Dispatcher:
+        from outreach.dispatch.in_process import InProcessDispatcher
+
         return InProcessDispatcher(
             worker=parts.worker,
             runner=parts.runner,

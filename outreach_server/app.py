@@ -50,6 +50,7 @@ def create_app(
     metrics: ServerMetrics | None = None,
     tracing: bool | None = None,
     cors_origins: str | None = None,
+    log_client_address: bool | None = None,
 ) -> Starlette:
     """Return an ASGI app that serves the HTTP interface; it may be mounted in another one.
 
@@ -85,6 +86,8 @@ def create_app(
         tracing: Whether spans of requests, and of its own engine's dispatches, are handed to OpenTelemetry.
         cors_origins: The origins whose pages may call from a browser, with commas between them, or `*` for all. A
             mounted app needs none where its host sets the headers of CORS.
+        log_client_address: Whether the log line of each request holds the client's address, as its host's server names
+            it.
 
     Raises:
         ConfigError: An engine is given together with what it has itself, or is none; something is of another kind than
@@ -116,6 +119,7 @@ def create_app(
         authenticate=authenticate,
         spool_root=spool_directory or configured.spool_directory,
         helper=parser_command or default_command(),
+        logs_client_addresses=configured.log_client_address if log_client_address is None else log_client_address,
         metrics=metrics,
         spans=request_spans() if traced else None,
     )

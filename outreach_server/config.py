@@ -123,6 +123,8 @@ class ServerConfig(EngineConfig):
         console: Whether the console is at `/console`, where the extra `console` is installed.
         log_level: The least severe level that is logged.
         log_format: What lines of the log look like: `text` for people, or `json` for programs (docs/logging.md).
+        log_client_address: Whether the log line of each request holds the client's address, which is personal data:
+            that which `proxy_headers` yields.
         metrics: Where `/metrics` answers Prometheus, as HOST:PORT: not the address of the API; None for nowhere.
         metrics_by_workspace: Whether metrics of dispatches and reports name the workspace by its id.
         tracing: Whether spans of requests and dispatches are handed to OpenTelemetry, which the host sets up.
@@ -148,6 +150,7 @@ class ServerConfig(EngineConfig):
     console: bool = attrs.field(default=True, validator=_BOOLEAN)
     log_level: str = attrs.field(default="info", validator=_one_of(LOG_LEVELS))
     log_format: str = attrs.field(default="text", validator=_one_of(LOG_FORMATS))
+    log_client_address: bool = attrs.field(default=False, validator=_BOOLEAN)
     metrics: str | None = attrs.field(default=None, validator=_METRICS)
     metrics_by_workspace: bool = attrs.field(default=False, validator=_BOOLEAN)
     tracing: bool = attrs.field(default=False, validator=_BOOLEAN)

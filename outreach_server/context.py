@@ -75,6 +75,7 @@ class Server:
         workbooks: Turns for making exports as XLSX, by workspace.
         readers: Threads that read bodies: one, because they hold the interpreter lock.
         streams: The open streams of events.
+        logs_client_addresses: Whether the log line of each request holds the client's address.
         metrics: Counts requests, if anything does.
         spans: Makes spans of requests, if anything does.
     """
@@ -91,6 +92,7 @@ class Server:
     workbooks: FairSemaphore = attrs.field(factory=lambda: FairSemaphore(MAX_WORKBOOKS, 1))
     readers: anyio.CapacityLimiter = attrs.field(factory=lambda: anyio.CapacityLimiter(1))
     streams: Streams = attrs.field(factory=Streams)
+    logs_client_addresses: bool = False
     metrics: ServerMetrics | None = None
     spans: RequestSpans | None = None
 

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from outreach.http import RateLimitState
 from outreach_server.context import RequestState, Server, is_cancelled_by_stop, set_request_state
 from outreach_server.errors import answer_stopping
+from outreach_server.listening.proxies import client_address
 from outreach_server.monitoring.log_context import REQUEST_ID as LOGGED_ID
 
 REQUEST_ID: Final = b"x-request-id"
@@ -125,15 +126,17 @@ def _log_exchange(scope: Scope, exchange: RequestState, status: int, seconds: fl
     level = logging.DEBUG if endpoint in _PROBES and status < 400 else logging.INFO
     if not _log.isEnabledFor(level):
         return
+    client = {"client": client_address(scope.get("client"))} if exchange.server.logs_client_addresses else {}
     _log.log(
         level,
-        "%s %s %d in %.0f ms, request %s, workspace %s",
+        "%s %s %d in %.0f ms, request %s, workspace %s%s",
         scope["method"],
         endpoint,
         status,
         seconds * 1000,
         exchange.request_id,
         exchange.workspace_id or "unknown",
+        f", client {client['client'] or 'unknown'}" if client else "",
         extra={
             "action": "http_request",
             "method": scope["method"],
@@ -142,5 +145,6 @@ def _log_exchange(scope: Scope, exchange: RequestState, status: int, seconds: fl
             "duration_ms": round(seconds * 1000, 1),
             "request_id": exchange.request_id,
             "workspace_id": exchange.workspace_id,
+            **client,
         },
     )

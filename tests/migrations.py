@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 import pytest
-from sqlite_utils import Database, Migrations
 
 from outreach.storage.sqlite import schema
 
 LATER: Final = "9001_later"
 
-SINCE_FIRST: Final = tuple(schema.migrations())[1:]
+SINCE_FIRST: Final = tuple(schema.scripts())[1:]
 """The SQLite migrations of the package after the first one."""
 
 _CHANGES: Final[Mapping[str, str]] = MappingProxyType({LATER: "ALTER TABLE audit ADD COLUMN later TEXT"})
 
 
-def with_later_migrations(changes: Mapping[str, str] = _CHANGES) -> Migrations:
-    """Return the SQLite migrations of the package, and a statement for each later one by its name."""
-    later = Migrations("outreach")
-    for migration in schema.MIGRATIONS.pending(Database(memory=True)):
-        later(name=migration.name)(migration.fn)
-    for name, statement in changes.items():
-        later(name=name)(_running(statement))
-    return later
+def with_later_migrations(changes: Mapping[str, str] = _CHANGES) -> Mapping[str, str]:
+    """Return the scripts of the package's SQLite migrations by their names, and later ones."""
+    return {**schema.scripts(), **{name: f"{statement};" for name, statement in changes.items()}}
 
 
 @contextmanager
 def later_version(changes: Mapping[str, str] = _CHANGES) -> Iterator[None]:
     """Let the package know later migrations within the block: a database that was made before it is older."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(schema, "MIGRATIONS", with_later_migrations(changes))
+        later = with_later_migrations(changes)
+        patched.setattr(schema, "scripts", lambda: later)
         yield
 
 
@@ -48,10 +43,3 @@ def record_migrations(file: Path, *names: str) -> None:
             "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('outreach', ?, 'x')",
             [(name,) for name in names],
         )
-
-
-def _running(statement: str) -> Callable[[Database], None]:
-    def run(database: Database) -> None:
-        database.conn.execute(statement)
-
-    return run

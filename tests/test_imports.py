@@ -6,6 +6,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -98,6 +99,27 @@ def test_the_list_of_commands_loads_none_of_them() -> None:
         "outreach_server.cli.sigint",
         "outreach_server.cli.lazy_commands",
         "outreach_server.cli.root",
+    }
+
+
+def test_a_command_of_campaigns_loads_no_other() -> None:
+    """A list of campaigns needs no import of files, no watching, no forecast on the screen, and no server."""
+    with TemporaryDirectory() as place:
+        url = f"sqlite:///{place}/outreach.db"
+        made = (
+            f"import asyncio\nfrom outreach import NewWorkspace, Outreach\n"
+            f"async def make():\n    async with Outreach.open({url!r}) as engine:\n"
+            "        await engine.workspaces.create(NewWorkspace(name='Acme'))\nasyncio.run(make())"
+        )
+        loaded(made)
+        modules = loaded(run("campaigns", "list", "Acme", "--database", url))
+    assert not modules & {*UNTIL_USED, "starlette", "uvicorn", "yaml", "filelock"} - {"aiosqlite"}
+    assert not modules & {"outreach.dispatch.runner", "outreach.providers.simulator"}
+    assert {
+        name for name in modules if name.startswith(("outreach_server.cli.campaigns.", "outreach_server.lists"))
+    } == {
+        "outreach_server.cli.campaigns.campaigns",
+        "outreach_server.cli.campaigns.listing",
     }
 
 

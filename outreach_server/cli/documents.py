@@ -110,3 +110,18 @@ def recipient(item: Recipient, campaign: Campaign, report: MessageStatus | None 
     document = {**document_of(item, "campaign_id"), "report": to_json(report), "why": why}
     first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason", "why")}
     return {**first, **document}
+
+
+def in_words(document: Document) -> Document:
+    """Return a campaign's document with its counters under people's names."""
+    return {_COUNTERS.get(name, name): value for name, value in document.items()}
+
+
+_COUNTERS = {
+    "total_recipients": "recipients",
+    "pending_calls": "pending",
+    "completed_calls": "completed",
+    "successful_calls": "successful",
+    "failed_calls": "failed",
+}
+"""The interface counts recipients as calls in both channels; people see recipients."""

@@ -72,6 +72,18 @@ def peer_address(peer: Any) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     return getattr(address, "ipv4_mapped", None) or address
 
 
+def client_address(client: Any) -> str | None:
+    """Return the address of a request's client without its port; None for a Unix socket and what is no address.
+
+    Args:
+        client: As ASGI's `scope["client"]`. A proxy's header may have put any text there.
+    """
+    try:
+        return str(peer_address(client)) if client else None
+    except ValueError:
+        return None
+
+
 def _network(name: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     try:
         return ipaddress.ip_network(name)

@@ -34,6 +34,7 @@ FIELDS: Final = (
     "endpoint",
     "status",
     "duration_ms",
+    "client",
     "seconds",
 )
 """The fields that a line may have beside those that all have, in their order; this is what all of them mean:
@@ -58,6 +59,7 @@ FIELDS: Final = (
     endpoint: of an HTTP request: the operation, never the path, which may hold a number
     status: of an HTTP request
     duration_ms: of an HTTP request
+    client: of an HTTP request: the client's address, with the setting `log_client_address`
     seconds: how long something took
 """
 

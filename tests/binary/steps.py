@@ -18,9 +18,8 @@ import attrs
 import httpx
 import psutil
 from cryptography.fernet import Fernet
-from sqlite_utils import Database
 
-from outreach.storage.sqlite.schema import MIGRATIONS
+from outreach.storage.sqlite.schema import run_migrations
 from outreach_server.cli.serving.serving import bind, url_of
 from tests import postgres
 from tests.binary.place import SECONDS, Place, Running
@@ -205,7 +204,7 @@ def keeps_to_versions_of_the_schema(place: Place) -> None:
     """A file from before there was one first migration is used as it is; older and newer ones are refused."""
     old = Place(jail=place.jail, name="old")
     with closing(sqlite3.connect(old.database)) as raw:
-        MIGRATIONS.apply(Database(raw, execute_plugins=False))
+        run_migrations(raw)
         raw.execute(
             "INSERT INTO workspaces (id, name, mode, status, sms_campaigns_enabled, contact_hours, revision,"
             " created_at, updated_at)"

@@ -194,7 +194,8 @@ async def _(system: System, _: Patch) -> None:
 
 @fault("database_older")
 async def _(_: System, patch: Patch) -> None:
-    patch.setattr(schema, "MIGRATIONS", with_later_migrations())
+    later = with_later_migrations()
+    patch.setattr(schema, "scripts", lambda: later)
 
 
 @fault("database_replaced")

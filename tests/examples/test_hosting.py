@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 from cryptography.fernet import Fernet
 
 from outreach_server.cli.serving.serving import END_SECONDS
 from outreach_server.config import ServerConfig
+from tests.cli.conftest import until
 from tests.documents.commands import PROGRAM, check
 from tests.examples.running import EXAMPLES
 from tests.listening.certificates import write_pair
 
 HOSTING = EXAMPLES / "hosting"
+BACKUP = HOSTING / "backup.sh"
 DOCKERFILE = (HOSTING / "Dockerfile").read_text("utf-8")
 PAGE = (EXAMPLES.parent / "docs" / "hosting.md").read_text("utf-8")
 VARIABLES = {setting.variable for setting in ServerConfig.settings()}
@@ -174,3 +180,99 @@ def test_the_key_that_the_page_makes_is_one() -> None:
     (command,) = re.findall(r"key=\$\((.*)\)$", PAGE, re.MULTILINE)
     made = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True)
     Fernet(made.stdout.strip())
+
+
+def test_the_backup_runs_each_hour_as_the_server_does() -> None:
+    """The same user and database; the timer starts the service of its name, and the script lies where both look."""
+    backup = unit("outreach-backup.service")
+    assert backup["User"] == SERVICE["User"]
+    assert backup["Environment"][0] == SERVICE["Environment"][0]
+    script, directory, keep = shlex.split(backup["ExecStart"][0])
+    assert Path(script).name == BACKUP.name
+    assert directory in backup["ReadWritePaths"][0].split()
+    assert unit("outreach-backup.timer")["OnCalendar"] == ["hourly"]
+    (cron,) = re.findall(r"^# +17 \* \* \* \*  (.+)$", BACKUP.read_text("utf-8"), re.MULTILINE)
+    assert f"{script} {directory} {keep}" in cron
+    assert SERVICE["Environment"][0] in cron
+
+
+@needs("systemd-analyze")
+def test_systemd_can_read_the_timer_of_the_backup(tmp_path: Path) -> None:
+    """With a program in the place of the script."""
+    units = "outreach-backup.service", "outreach-backup.timer"
+    for name in units:
+        text = (HOSTING / name).read_text("utf-8")
+        (tmp_path / name).write_text(text.replace("/opt/outreach/backup.sh", "/bin/true"), "utf-8")
+    assert run("systemd-analyze", "verify", "--man=no", *(tmp_path / name for name in units)) == ""
+
+
+def back_up(database: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the script as cron does."""
+    environment = {"PATH": search_path(), "OUTREACH_DATABASE_URL": database}
+    return subprocess.run([BACKUP, *arguments], env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_script_backs_up_checks_and_keeps_the_newest(tmp_path: Path) -> None:
+    """Each run removes what is older than the newest two, and nothing else; one that fails removes nothing."""
+    url, kept = f"sqlite:///{tmp_path}/outreach.db", tmp_path / "kept"
+    run("outreach-server", "--database", url, "workspaces", "create", "Acme")
+    kept.mkdir()
+    earlier = [kept / f"outreach-2026-01-0{day}T00-00-00Z.db" for day in (1, 2, 3)]
+    other = kept / "outreach-before-upgrade.db"
+    for file in (*earlier, other):
+        file.touch()
+    assert back_up(f"sqlite:///{tmp_path}/nothing.db", kept, "2").returncode != 0
+    assert {*kept.iterdir()} == {*earlier, other}
+    done = back_up(url, kept, "2")
+    assert done.returncode == 0, done.stderr
+    (made,) = {*kept.iterdir()} - {*earlier, other}
+    assert {*kept.iterdir()} == {made, earlier[-1], other}
+    assert "Acme" in run("outreach-server", "--database", f"sqlite:///{made}", "workspaces", "list")
+    for wrong in (["kept"], [kept, "0"], [kept, "-1"], [kept, "many"], []):
+        assert back_up(url, *wrong).returncode != 0
+    assert made.exists()
+
+
+@contextmanager
+def appending(log: Path, database: Path) -> Iterator[str]:
+    """Serve as the example of the rotation says, and yield the server's address."""
+    command = [sys.executable, "-m", "outreach_server", "serve", "--json", "--no-dispatch", "--port", "0"]
+    environment = {**os.environ, "OUTREACH_DATABASE_URL": f"sqlite:///{database}"}
+    with (
+        log.open("ab") as end,
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=end) as server,
+    ):
+        try:
+            assert server.stdout is not None
+            # One document on several lines.
+            yield json.loads(b"".join(iter(server.stdout.readline, b"}\n")) + b"}")["url"]
+        finally:
+            server.terminate()
+
+
+def log_has(log: Path, words: str) -> bool:
+    """Wait for a line of a log, and return True."""
+    return bool(until(lambda: words in log.read_text("utf-8"), words))
+
+
+@pytest.mark.parametrize("rotate", [pytest.param("logrotate", marks=needs("logrotate")), "as it does"])
+def test_the_log_is_rotated_while_the_server_writes_it(tmp_path: Path, rotate: str) -> None:
+    """Earlier lines are in the rotated file, later ones in the log, from its beginning."""
+    log = tmp_path / "outreach.log"
+    rules = (HOSTING / "outreach.logrotate").read_text("utf-8").replace("/var/log/outreach", str(tmp_path))
+    (tmp_path / "rules").write_text(rules, "utf-8")
+    assert "    copytruncate\n" in rules
+    with appending(log, tmp_path / "outreach.db") as address:
+        httpx.get(f"{address}/nowhere", trust_env=False, headers={"X-Request-Id": "before"})
+        assert log_has(log, "request before")
+        if rotate == "logrotate":
+            run("logrotate", "--force", "--state", tmp_path / "state", tmp_path / "rules")
+        else:
+            shutil.copyfile(log, tmp_path / "outreach.log.1")
+            os.truncate(log, 0)
+        assert "request before" in (tmp_path / "outreach.log.1").read_text("utf-8")
+        httpx.get(f"{address}/nowhere", trust_env=False, headers={"X-Request-Id": "after"})
+        assert log_has(log, "request after")
+    written = log.read_bytes()
+    assert b"\0" not in written
+    assert b"request before" not in written

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from outreach import ConfigError
 from outreach_server.config import ServerConfig
-from outreach_server.listening.proxies import ForwardedMiddleware, TrustedProxies
+from outreach_server.listening.proxies import ForwardedMiddleware, TrustedProxies, client_address
 from tests.listening.conftest import serving
 
 FORWARDED = ("X-Forwarded-For: 203.0.113.9", "X-Forwarded-Proto: https")
@@ -122,3 +122,19 @@ def test_addresses_of_both_kinds_are_recognized() -> None:
     for address in ("11.0.0.1", "::2", "", "unix"):
         assert not proxies.trusts((address, 1)), address
     assert not proxies.trusts("")
+
+
+@pytest.mark.parametrize(
+    ("client", "address"),
+    [
+        (("203.0.113.9", 4711), "203.0.113.9"),
+        (("::ffff:203.0.113.9", 4711), "203.0.113.9"),
+        (("2001:db8::9", 0), "2001:db8::9"),
+        (("<script>", 0), None),
+        (("unix", 0), None),
+        (None, None),
+    ],
+)
+def test_an_address_is_logged_alone(client: tuple[str, int] | None, address: str | None) -> None:
+    """IPv4 as itself; no text of a header that is no address, and none for a Unix socket."""
+    assert client_address(client) == address

@@ -311,6 +311,20 @@ async def test_a_server_that_is_not_ready_fires_the_alert_of_the_fault_alone() -
         assert await here.watcher.follow(minutes=3, sleep=True) == {"OutreachHeartbeatLate"}
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize(("refused", "fires"), [(100, False), (101, True)])
+async def test_many_requests_without_a_valid_key_fire_an_alert(refused: int, fires: bool) -> None:
+    """A client whose key was revoked comes some times; not a hundred times in ten minutes, as a guesser does."""
+    async with scene(MemoryStorage()) as here:
+        app = create_app(engine=here.engine, metrics=here.watcher.metrics)
+        # Prometheus sees no increase in the first value of a series.
+        assert await asked(app, "/calls/one") == 401
+        here.watcher.scrape()
+        assert {await asked(app, "/calls/one") for _ in range(refused)} == {401}
+        here.watcher.scrape()
+        assert here.watcher.firing() == ({"OutreachUnauthorizedRequests"} if fires else set())
+
+
 async def asked(app: Starlette, path: str) -> int:
     """Ask an app; return the status."""
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)

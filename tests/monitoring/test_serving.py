@@ -67,6 +67,28 @@ def test_metrics_have_an_address_of_their_own_and_the_log_is_json(start: Any) ->
         get(told["metrics_url"])
 
 
+@pytest.mark.parametrize(
+    ("options", "client"),
+    [
+        ((), None),
+        (("--log-client-address",), "127.0.0.1"),
+        (("--log-client-address", "--proxy-headers", "127.0.0.1"), "203.0.113.9"),
+    ],
+)
+def test_the_log_has_the_clients_address_where_it_is_set(
+    start: Any, options: tuple[str, ...], client: str | None
+) -> None:
+    """Personal data: not by default; behind a proxy it is what a trusted one says."""
+    server: Process = start("serve", "--json", "--port", "0", "--no-dispatch", "--log-format", "json", *options)
+    address = f"{server.document()['url']}/nowhere"
+    httpx.get(address, trust_env=False, timeout=60, headers={"X-Forwarded-For": "203.0.113.9"})
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+    (line,) = [one for one in map(json.loads, server.stderr.splitlines()) if one["action"] == "http_request"]
+    assert line.get("client") == client
+    assert line["message"].endswith("unknown" if client is None else f", client {client}")
+
+
 def test_metrics_are_off_unless_asked_for(start: Any) -> None:
     """And the log is text."""
     server: Process = start("serve", "--json", "--port", "0", "--no-dispatch")

@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlite_utils import Database
 
 from outreach.storage import sql as shared
 from outreach.storage.sqlite import schema, sql, statements
@@ -21,7 +20,7 @@ def connection() -> Iterator[sqlite3.Connection]:
     """A database in memory, with the schema, whose references are checked as the engine has them."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         made.execute("PRAGMA foreign_keys = ON")
-        schema.MIGRATIONS.apply(Database(made, execute_plugins=False))
+        schema.run_migrations(made)
         yield made
 
 

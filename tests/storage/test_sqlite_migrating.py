@@ -73,7 +73,7 @@ def later() -> Iterator[None]:
 def make_older(database: Path) -> None:
     """Make a database without the later migrations, larger than what SQLite keeps in memory."""
     with closing(sqlite3.connect(database, isolation_level=None)) as raw:
-        schema.MIGRATIONS.apply(Database(raw), stop_before=CHANGES)
+        schema.run_migrations(raw, stop_before=CHANGES)
         raw.execute("PRAGMA journal_mode = WAL")
         raw.execute("BEGIN")
         raw.executemany(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import attrs
 import pytest
-from sqlite_utils import Database
 
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import DispatchState, RecipientStatus
@@ -40,7 +39,7 @@ def connection() -> Iterator[sqlite3.Connection]:
     """A database in memory, with the schema."""
     made = sqlite3.connect(":memory:", isolation_level=None)
     made.row_factory = sqlite3.Row
-    schema.MIGRATIONS.apply(Database(made, execute_plugins=False))
+    schema.run_migrations(made)
     yield made
     made.close()
 

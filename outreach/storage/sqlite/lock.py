@@ -13,11 +13,9 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import attrs
-import psutil
-from filelock import BaseFileLock, FileLock, Timeout
 
 from outreach.errors import DispatchRefused
 from outreach.models.work import DatabaseHome, HighWaterMark
@@ -27,6 +25,10 @@ from outreach.storage.sqlite.footprint import Footprint
 from outreach.storage.sqlite.position import Position, PositionFile, position_of
 from outreach.storage.sqlite.thread import call, close, connect
 from outreach.storage.sqlite.watch import FileWatch
+
+# A process that only reads and writes takes no lock.
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 NETWORK_FILE_SYSTEMS: Final = frozenset(
     {
@@ -82,6 +84,8 @@ class Mount(NamedTuple):
 
 def system_mounts() -> Iterable[Mount]:
     """Return the mounts of this machine."""
+    import psutil
+
     return [Mount(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
 
 
@@ -261,6 +265,8 @@ class SqliteDispatchLock:
 
     def _lock(self, place: int) -> BaseFileLock | None:
         """Take the lock of a place and return it; None if a process holds it."""
+        from filelock import FileLock, Timeout
+
         path = self._lock_path(place)
         # Made in the process that takes it: one that was made before a fork is refused after it.
         lock = FileLock(path, mode=0o600, thread_local=False, blocking=False, fallback_to_soft=False)

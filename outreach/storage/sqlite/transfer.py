@@ -19,7 +19,7 @@ from outreach.storage.sqlite.connect import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.memory import empty_database, open_image
-from outreach.storage.sqlite.schema import MIGRATIONS, apply_migrations, only_user, version_of
+from outreach.storage.sqlite.schema import MIGRATION_SET, apply_migrations, only_user, version_of
 from outreach.storage.sqlite.watch import FileWatch
 
 _OWN: Final = ("sqlite_", "_sqlite_", "campaign_names", "copy_notes")
@@ -155,7 +155,7 @@ class SqliteEndpoint:
             self._raw.execute("CREATE TABLE copy_notes (name TEXT PRIMARY KEY, after TEXT NOT NULL)")
             self._raw.execute(
                 "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES (?, ?, datetime('now'))",
-                (MIGRATIONS.name, UNFINISHED),
+                (MIGRATION_SET, UNFINISHED),
             )
         self._raw.execute("INSERT OR REPLACE INTO copy_notes VALUES (?, ?)", (name, json.dumps(after)))
 

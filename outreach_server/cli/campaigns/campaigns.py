@@ -1,248 +1,44 @@
-"""`campaigns`: creating, showing and controlling campaigns."""
+"""`campaigns`: creating, showing and controlling campaigns. Each command is imported when it is used."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import click
 
-from outreach import Campaign, CampaignStatus, Outreach
-from outreach.errors import CannotStart, Problem
-from outreach.http import to_json
-from outreach.models import StartCheck
-from outreach.protocols import SystemClock
-from outreach_server.cli import documents
-from outreach_server.cli.asking import YES, confirm
-from outreach_server.cli.base import Command, Group, actor, state, with_campaign, with_engine
-from outreach_server.cli.campaigns.copies import clone_, follow_up_
-from outreach_server.cli.campaigns.forecast import forecast_, forecasts_
-from outreach_server.cli.campaigns.importing import import_
-from outreach_server.cli.campaigns.live import now_, progress_
-from outreach_server.cli.campaigns.picture import waiting_text
-from outreach_server.cli.campaigns.preflight import preflight_
-from outreach_server.cli.campaigns.report import export_, report_
-from outreach_server.cli.campaigns.show import in_words, recipients_, show_
-from outreach_server.cli.campaigns.skip import skip_
-from outreach_server.cli.campaigns.test_send import campaign_test_send
-from outreach_server.cli.campaigns.update import update_
-from outreach_server.cli.campaigns.watch import watch_
-from outreach_server.cli.campaigns.why import why_
-from outreach_server.cli.collecting import collect
-from outreach_server.cli.durations import time_text
-from outreach_server.cli.output import amount, echo_json, note, show_list
-from outreach_server.cli.problems import (
-    contacts_checked,
-    explain_failing,
-    explain_start,
-    explain_values,
-    problem_text,
-    started_late,
+from outreach_server.cli.base import Group
+from outreach_server.cli.lazy_commands import CommandModule, LazyCommands
+
+_MODULES: Final = {
+    "listing": ("list",),
+    "moves": ("start", "cancel", "pause", "resume", "unschedule", "archive", "unarchive"),
+    "importing": ("import",),
+    "watch": ("watch",),
+    "update": ("update",),
+    "why": ("why",),
+    "preflight": ("preflight",),
+    "forecast": ("forecast", "forecasts"),
+    "live": ("now", "progress"),
+    "show": ("show", "recipients"),
+    "skip": ("skip",),
+    "report": ("report", "export"),
+    "copies": ("clone", "follow-up"),
+}
+"""The commands of each module of this package; a command `follow-up` is its `follow_up_`."""
+
+_COMMANDS: Final = LazyCommands(
+    {
+        **{
+            command: CommandModule(f"campaigns.{module}", attribute=f"{command.replace('-', '_')}_")
+            for module, commands in _MODULES.items()
+            for command in commands
+        },
+        "delete": CommandModule("upkeep.erasing", attribute="delete_"),
+        "test-send": CommandModule("campaigns.test_send", attribute="campaign_test_send"),
+    }
 )
-from outreach_server.cli.upkeep.erasing import delete_
-from outreach_server.cli.values import CAMPAIGN, WORKSPACE, OneOf
-
-_COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending", "completed")
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, commands=_COMMANDS)
 def campaigns() -> None:
     """Create, show and control campaigns."""
-
-
-@campaigns.command("list")
-@click.argument("workspace_id", type=WORKSPACE)
-@click.option("--channel", type=OneOf(["sms", "call"]), help="Only this channel.")
-@click.option("--status", type=OneOf(list(CampaignStatus), case_sensitive=False), help="Only this stored status.")
-@click.option("--search", metavar="TEXT", help="Part of the name, in any case.")
-@click.option("--archived", is_flag=True, help="Only archived campaigns, which are hidden otherwise.")
-@click.option("--limit", type=click.IntRange(1), help="Only the newest so many.")
-def list_(workspace_id: str, limit: int | None, **wanted: Any) -> None:
-    """List a workspace's campaigns, newest first."""
-
-    async def work(engine: Outreach) -> list[Campaign]:
-        await engine.workspaces.get(workspace_id)
-        return await collect(engine.campaigns.iter_all(workspace_id, **wanted), limit)
-
-    found = [documents.campaign(item) for item in with_engine(work)]
-    show_list(
-        found if state().as_json else [in_words(one) for one in found],
-        _COLUMNS,
-        empty="No campaigns match. Load one with: outreach-server campaigns import WORKSPACE_ID FILE …",
-    )
-
-
-@campaigns.command()
-@click.argument("campaign_id", type=CAMPAIGN)
-@click.option(
-    "--allow-unknown-placeholders",
-    is_flag=True,
-    help="Start although the text has placeholders without a value: a blank is sent for them.",
-)
-def start(campaign_id: str, allow_unknown_placeholders: bool) -> None:
-    """Start a ready campaign; one with a future start becomes scheduled."""
-
-    async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, StartCheck, str | None]:
-        try:
-            # Checked before the start, so that it counts recipients that still wait.
-            checked = await engine.campaigns.check_start(campaign.workspace_id, campaign_id)
-            started = await engine.campaigns.start(
-                campaign.workspace_id,
-                campaign_id,
-                allow_unknown_placeholders=allow_unknown_placeholders,
-                actor=actor(),
-            )
-        except CannotStart as error:
-            raise click.ClickException(explain_start(error.details, campaign)) from None
-        return started, checked, await _hint(engine, started, _follow)
-
-    started, checked, hint = with_campaign(campaign_id, work)
-    check = {
-        "looked_at": checked.checked,
-        "will_fail": dict(checked.failures_by_reason),
-        "placeholder_problems": to_json(checked.placeholder_problems),
-        "text_warnings": to_json(checked.text_warnings),
-        "warnings": [one.message for one in checked.warnings],
-    }
-    _show_moved(started, hint, check)
-    _warn(checked.warnings)
-    if checked.failing:
-        note(explain_failing(checked, started))
-    for line in explain_values(checked.placeholder_problems, contacts_checked(checked)):
-        note(line)
-    for suspicious in checked.text_warnings:
-        note(suspicious.message)
-    if started_late(started):
-        note(f"Its start, {_start_text(started)}, has passed: it starts at once.")
-
-
-def _warn(warnings: Sequence[Problem]) -> None:
-    for warning in warnings:
-        note(f"Warning: {warning.message}")
-
-
-def _start_text(campaign: Campaign) -> str:
-    return time_text(campaign.scheduled_start_at, campaign.timezone) if campaign.scheduled_start_at else ""
-
-
-Hint = Callable[[Outreach, Campaign], Awaitable[str]]
-"""A hint for people after a campaign was moved."""
-
-_MOVED: Final = "Campaign {name!r} is {status}."
-
-
-def _move(name: str, description: str, hint: Hint | None = None, *, sentence: str = _MOVED) -> click.Command:
-    """Return the command that moves a campaign by the service's method of the same name.
-
-    Args:
-        name: The command's name.
-        description: Its help.
-        hint: What people do next, if anything.
-        sentence: What has happened, with `{name}` and `{status}`.
-    """
-
-    @click.argument("campaign_id", type=CAMPAIGN)
-    def command(campaign_id: str) -> None:
-        async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, str | None, Sequence[Problem]]:
-            warnings: Sequence[Problem] = ()
-            if name == "resume":
-                warnings = await engine.campaigns.start_warnings(campaign.workspace_id, campaign_id)
-            try:
-                moved: Campaign = await getattr(engine.campaigns, name)(
-                    campaign.workspace_id, campaign_id, actor=actor()
-                )
-            except CannotStart as error:
-                raise click.ClickException(explain_start(error.details, campaign)) from None
-            return moved, await _hint(engine, moved, hint), warnings
-
-        moved, told, warnings = with_campaign(campaign_id, work)
-        more = {"warnings": [one.message for one in warnings]} if name == "resume" else {}
-        _show_moved(moved, told, more, sentence=sentence)
-        _warn(warnings)
-
-    return click.command(name, cls=Command, help=description)(command)
-
-
-async def _hint(engine: Outreach, moved: Campaign, hint: Hint | None) -> str | None:
-    # For people only: programs should not wait for the look-up.
-    return None if hint is None or state().as_json else await hint(engine, moved)
-
-
-def _show_moved(
-    moved: Campaign, hint: str | None, more: Mapping[str, object] = MappingProxyType({}), *, sentence: str = _MOVED
-) -> None:
-    if state().as_json:
-        echo_json({**documents.campaign(moved), **more})
-        return
-    click.echo(sentence.format(name=moved.name, status=moved.status))
-    if hint is not None:
-        note(hint)
-
-
-_NOT_DISPATCHED: Final = frozenset({"no_dispatcher", "database_copied"})
-
-
-async def _follow(engine: Outreach, campaign: Campaign) -> str:
-    if campaign.status is CampaignStatus.SCHEDULED:
-        sentence = waiting_text(campaign, SystemClock().now()) or ""
-    else:
-        sentence = f"Follow it with: outreach-server campaigns watch {campaign.id}"
-    blockers = await engine.campaigns.blockers(campaign.workspace_id, campaign.id)
-    problems = [problem_text(one, engine.now()) for one in blockers if one.code in _NOT_DISPATCHED]
-    return "\n".join([sentence, *problems])
-
-
-async def _resumable(_: Outreach, campaign: Campaign) -> str:
-    return f"Resume it with: outreach-server campaigns resume {campaign.id}"
-
-
-_RUNNING = frozenset({CampaignStatus.SCHEDULED, CampaignStatus.ACTIVE, CampaignStatus.PAUSED})
-
-
-@campaigns.command()
-@click.argument("campaign_id", type=CAMPAIGN)
-@YES
-def cancel(campaign_id: str, yes: bool) -> None:
-    """Cancel a campaign for good; one that was started asks before.
-
-    Its other contacts can be contacted by another campaign: see follow-up.
-    """
-    if not yes:
-        before = with_engine(lambda engine: engine.campaigns.get_anywhere(campaign_id))
-        if before.status in _RUNNING:
-            left, total = before.counters.open, amount(before.counters.total, "contact")
-            are = "is" if left == 1 else "are"
-            confirm(
-                f"Cancel campaign {before.name!r}, which is {before.status}? {left:,} of its {total} {are} "
-                f"open, and {are} not contacted any more.",
-                yes,
-            )
-
-    async def work(engine: Outreach, campaign: Campaign) -> Campaign:
-        return await engine.campaigns.cancel(campaign.workspace_id, campaign_id, actor=actor())
-
-    moved = with_campaign(campaign_id, work)
-    rescue = f"outreach-server campaigns follow-up {moved.id} --results canceled"
-    hint = f"Once a server has closed its open contacts, contact them by another campaign with: {rescue}"
-    _show_moved(moved, hint if moved.counters.open else None)
-
-
-for command in (
-    _move("pause", "Pause a campaign; no new message of it is sent.", _resumable),
-    _move("resume", "Resume a paused campaign.", _follow),
-    _move("unschedule", "Take a scheduled campaign back to ready."),
-    _move(
-        "archive",
-        "Hide a campaign from lists; it is not changed otherwise.",
-        sentence="Campaign {name!r} is archived.",
-    ),
-    _move(
-        "unarchive",
-        "Bring an archived campaign back into the lists.",
-        sentence="Campaign {name!r} is in the lists again.",
-    ),
-    *(import_, watch_, update_, why_, preflight_, forecast_, campaign_test_send),
-    *(forecasts_, now_, progress_, show_, recipients_, skip_, report_, export_, clone_, follow_up_, delete_),
-):
-    campaigns.add_command(command)

@@ -33,14 +33,6 @@ _WIDTHS = {
     "error_code": 10,
     "why": 0,
 }
-_COUNTERS = {
-    "total_recipients": "recipients",
-    "pending_calls": "pending",
-    "completed_calls": "completed",
-    "successful_calls": "successful",
-    "failed_calls": "failed",
-}
-"""The interface counts recipients as calls in both channels; people see recipients."""
 _HEAD = ("id", "workspace_id", "name", "description", "channel", "status", "effective_status")
 _ALWAYS = frozenset(
     {
@@ -164,9 +156,4 @@ def show_campaign(document: documents.Document, zone: str) -> None:
         days = [day for day in holidays["holidays"] if day["enabled"]]
         of = "-".join(part for part in (holidays["country"], holidays.get("subdivision")) if part) or "own dates"
         shown["holidays_config"] = f"{of}: {len(days)} dates"
-    console().print(fields(in_words(shown), zone))
-
-
-def in_words(document: documents.Document) -> documents.Document:
-    """Return a campaign's document with its counters under people's names."""
-    return {_COUNTERS.get(name, name): value for name, value in document.items()}
+    console().print(fields(documents.in_words(shown), zone))

@@ -125,6 +125,7 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
             metrics=metrics,
             tracing=config.tracing,
             cors_origins=config.cors_origins,
+            log_client_address=config.log_client_address,
         )
 
         if has_console:

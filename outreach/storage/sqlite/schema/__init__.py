@@ -1,19 +1,17 @@
 """The schema and its migrations: SQL files by name, each in one transaction with its record, forward only.
 
-sqlite-utils reads the records, which are in `_sqlite_migrations`.
+sqlite-utils applies them and writes the records, which are in `_sqlite_migrations`; it is imported for that alone.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from types import MappingProxyType
 from typing import Final, Literal
-
-from sqlite_utils import Database, Migrations
 
 from outreach.errors import DatabaseInUse, DatabaseOlder, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
@@ -22,7 +20,11 @@ from outreach.storage.sqlite.archive_mark import is_archive, needs_migration, re
 from outreach.storage.sqlite.copying import integrity_problems
 from outreach.storage.sqlite.migration_backup import backup_during_migration, remove_migration_backup
 
-MIGRATIONS: Final = Migrations("outreach")
+MIGRATION_SET: Final = "outreach"
+"""The name of these migrations in the records."""
+
+_RECORDED: Final = "SELECT name FROM _sqlite_migrations WHERE migration_set = ? ORDER BY rowid"
+_TABLES: Final = "SELECT name FROM sqlite_schema WHERE type = 'table'"
 
 _RECORD_FIRST: Final = """
     INSERT OR IGNORE INTO _sqlite_migrations (migration_set, name, applied_at) VALUES (?, ?, datetime('now'))
@@ -49,22 +51,38 @@ def statements(text: str) -> Iterator[str]:
 
 
 @cache
+def scripts() -> Mapping[str, str]:
+    """Return the script of each migration by its name, oldest first."""
+    words = {"text": "TEXT", "integer": "INTEGER", "bytes": "BLOB", "strict": "STRICT"}
+    return MappingProxyType(read_migrations(__name__, words))
+
+
 def migrations() -> Mapping[str, Sequence[str]]:
     """Return the statements of each migration by its name, oldest first."""
-    scripts = read_migrations(__name__, {"text": "TEXT", "integer": "INTEGER", "bytes": "BLOB", "strict": "STRICT"})
-    return MappingProxyType({name: tuple(statements(script)) for name, script in scripts.items()})
+    return {name: tuple(statements(script)) for name, script in scripts().items()}
 
 
-def _register(name: str) -> None:
-    @MIGRATIONS(name=name)
-    def run(database: Database) -> None:
-        # Statement by statement, because `executescript` would commit the transaction.
-        for statement in migrations()[name]:
-            database.conn.execute(statement)
+def run_migrations(raw: sqlite3.Connection, *, stop_before: Collection[str] = ()) -> None:
+    """Apply the pending migrations, each with its record.
 
+    Args:
+        raw: A connection; its open transaction stays open.
+        stop_before: Nothing is applied from the first one of these on.
+    """
+    from sqlite_utils import Database, Migrations
 
-for _name in migrations():
-    _register(_name)
+    known = Migrations(MIGRATION_SET)
+
+    def register(name: str, steps: Sequence[str]) -> None:
+        @known(name=name)
+        def run(_: Database) -> None:
+            # Statement by statement, because `executescript` would commit the transaction.
+            for statement in steps:
+                raw.execute(statement)
+
+    for name, steps in migrations().items():
+        register(name, steps)
+    known.apply(Database(raw, execute_plugins=False), stop_before=stop_before)
 
 
 def apply_migrations(
@@ -94,7 +112,6 @@ def apply_migrations(
             failed; nothing was changed.
         sqlite3.Error: It is not a database, or cannot be written.
     """
-    database = Database(raw, execute_plugins=False)
     # In a transaction, to see all or nothing of another process's migration.
     with _transaction(raw, "BEGIN"):
         if not archives:
@@ -104,7 +121,7 @@ def apply_migrations(
     if pending_migrations and version.applied:
         if not migrate:
             raise DatabaseOlder(needs_migration(raw)) if is_archive(raw) else pending(version)
-        _migrate(raw, database, Progress("Bringing the database up to date", on_progress))
+        _migrate(raw, Progress("Bringing the database up to date", on_progress))
         return pending_migrations
     # SQLite changes the journal mode only outside a transaction.
     if pending_migrations or raw.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -114,21 +131,21 @@ def apply_migrations(
         with _transaction(raw, "BEGIN IMMEDIATE"):
             pending_migrations = _checked(raw).pending_migrations
             if pending_migrations:
-                MIGRATIONS.apply(database)
+                run_migrations(raw)
     elif migrate:
         remove_migration_backup(raw)
     return pending_migrations
 
 
-def _migrate(raw: sqlite3.Connection, database: Database, progress: Progress) -> None:
+def _migrate(raw: sqlite3.Connection, progress: Progress) -> None:
     """Apply the pending migrations of a database with content, as its only user."""
     _require_only_user(raw)
     with _locked(raw), backup_during_migration(raw, progress), _transaction(raw, "BEGIN EXCLUSIVE"):
         pending_migrations = _checked(raw).pending_migrations
-        raw.execute(_RECORD_FIRST, (MIGRATIONS.name, FIRST))
+        raw.execute(_RECORD_FIRST, (MIGRATION_SET, FIRST))
         for number, name in enumerate(pending_migrations, start=1):
             with progress.watching(raw, f"step {number} of {len(pending_migrations)}, {name}"):
-                MIGRATIONS.apply(database, stop_before=pending_migrations[number:])
+                run_migrations(raw, stop_before=pending_migrations[number:])
         with progress.watching(raw, "checking its integrity"):
             problems = integrity_problems(raw, quick=False)
         if problems:
@@ -220,9 +237,9 @@ def _transaction(
 
 def version_of(raw: sqlite3.Connection) -> Version:
     """Return a database's version without changing it; see `version_by` for the error."""
-    database = Database(raw, execute_plugins=False)
-    recorded = [migration.name for migration in MIGRATIONS.applied(database)]
-    return version_by(recorded, _known_names(), has_tables=bool(database.table_names()))
+    tables = {name for (name,) in raw.execute(_TABLES)}
+    rows = raw.execute(_RECORDED, (MIGRATION_SET,)) if "_sqlite_migrations" in tables else ()
+    return version_by([name for (name,) in rows], tuple(scripts()), has_tables=bool(tables))
 
 
 def _checked(raw: sqlite3.Connection) -> Version:
@@ -230,9 +247,3 @@ def _checked(raw: sqlite3.Connection) -> Version:
     version = version_of(raw)
     require_usable(version, foreign=_FOREIGN)
     return version
-
-
-def _known_names() -> Sequence[str]:
-    # sqlite-utils lists all migrations only as the pending ones of an empty database.
-    with closing(sqlite3.connect(":memory:")) as empty:
-        return [migration.name for migration in MIGRATIONS.pending(Database(empty, execute_plugins=False))]
