@@ -99,6 +99,7 @@ from outreach.models.settings import (
     SmsSettings,
     SmsSettingsUpdate,
 )
+from outreach.models.simulation import NewSimulation, SimulatedKind, Simulation
 from outreach.models.states import (
     CallStatus,
     CampaignAction,
@@ -249,6 +250,7 @@ __all__ = [
     "NewFollowUp",
     "NewMessage",
     "NewRecipient",
+    "NewSimulation",
     "NewSmsCampaign",
     "NewTestMessage",
     "NewUnsubscribes",
@@ -289,6 +291,8 @@ __all__ = [
     "ScheduleType",
     "SegmentShare",
     "SilentAccount",
+    "SimulatedKind",
+    "Simulation",
     "SmsMessageSource",
     "SmsMode",
     "SmsSettings",
