@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, Literal, Protocol
+from uuid import uuid4
 
 import attrs
 
@@ -137,15 +137,14 @@ def hexadecimal_digest(secret: str, *parts: bytes, algorithm: str = "sha256") ->
     return hmac.new(secret.encode(), b"".join(parts), algorithm).hexdigest()
 
 
-def number_of(counted: int, length: int) -> str:
-    """Return a number of hexadecimal digits that looks like an identifier, and is the same in every run."""
-    return hashlib.sha256(str(counted).encode()).hexdigest()[:length]
+def new_number(length: int) -> str:
+    """Return a new number of up to 32 hexadecimal digits: no identifier comes twice, in no run."""
+    return uuid4().hex[:length]
 
 
-def uuid_of(counted: int) -> str:
-    """Return an identifier in the form of a UUID."""
-    digits = number_of(counted, 32)
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"
+def new_uuid() -> str:
+    """Return a new identifier in the form of a UUID."""
+    return str(uuid4())
 
 
 def timestamp(moment: datetime) -> str:

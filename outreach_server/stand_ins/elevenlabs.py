@@ -23,7 +23,7 @@ from outreach_server.stand_ins.base import (
     as_object,
     course_of,
     hexadecimal_digest,
-    number_of,
+    new_number,
 )
 
 _CONVERSATIONS: Final = "/v1/convai/conversations"
@@ -77,9 +77,8 @@ class ElevenLabsStandIn:
         if course is Course.REFUSED:
             return self.refuse("refuses_for_good")
         client = body["conversation_initiation_client_data"]
-        count = len(self.conversations)
         conversation = {
-            "conversation_id": f"conv_{number_of(count, 26)}",
+            "conversation_id": f"conv_{new_number(26)}",
             "agent_id": body["agent_id"],
             "user_id": client["user_id"],
             "status": "initiated",
@@ -88,7 +87,7 @@ class ElevenLabsStandIn:
             "conversation_initiation_client_data": client,
         }
         self.conversations.append(conversation)
-        telephony, name = "sip_call_id" if "sip-trunk" in request.path else "callSid", f"CA{number_of(count, 32)}"
+        telephony, name = "sip_call_id" if "sip-trunk" in request.path else "callSid", f"CA{new_number(32)}"
         document = {
             "success": True,
             "message": "Success",

@@ -23,7 +23,7 @@ from outreach_server.stand_ins.base import (
     as_object,
     course_of,
     hexadecimal_digest,
-    number_of,
+    new_number,
 )
 
 _REASONS: Final[Mapping[Course, str]] = {
@@ -78,7 +78,7 @@ class RetellStandIn:
             return self.refuse("refuses_for_good")
         call = {
             **body,
-            "call_id": f"call_{number_of(len(self.calls), 27)}",
+            "call_id": f"call_{new_number(27)}",
             "call_type": "phone_call",
             "call_status": "registered",
             "agent_id": body["override_agent_id"],

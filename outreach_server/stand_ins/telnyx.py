@@ -22,9 +22,9 @@ from outreach_server.stand_ins.base import (
     Signed,
     as_object,
     course_of,
+    new_uuid,
     reply_of,
     timestamp,
-    uuid_of,
 )
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class TelnyxStandIn:
         if course is Course.REFUSED:
             return self.refuse("refuses_for_good")
         row = detail_record(
-            uuid=uuid_of(len(self.rows)),
+            uuid=new_uuid(),
             cli=asked.get("from"),
             cld=asked["to"],
             created_at=timestamp(datetime.now(UTC)),
@@ -99,7 +99,7 @@ class TelnyxStandIn:
         )
         self.rows.append(row)
         payload = message_payload(id=row["uuid"], text=asked.get("text", ""))
-        return Answer(document={"data": payload}, callbacks=_callbacks(row, course, len(self.rows)))
+        return Answer(document={"data": payload}, callbacks=_callbacks(row, course))
 
 
 def message_payload(status: str = "queued", **changes: Any) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def detail_record(**changes: Any) -> dict[str, Any]:
     return {**row, **changes}
 
 
-def _callbacks(row: Mapping[str, Any], course: Course, count: int) -> list[Outgoing]:
+def _callbacks(row: Mapping[str, Any], course: Course) -> list[Outgoing]:
     """Return the reports of a message, and what the contact writes back to the same address."""
     url = row["delivery_status_webhook_url"]
     if url is None:
@@ -149,7 +149,7 @@ def _callbacks(row: Mapping[str, Any], course: Course, count: int) -> list[Outgo
             url=url,
             content={
                 "event_type": kind,
-                "id": uuid_of(1_000_000 + 10 * count + place),
+                "id": new_uuid(),
                 "payload": {
                     **message_payload(id=row["uuid"], errors=[_UNREACHABLE] if status == "delivery_failed" else []),
                     "from": ours,
@@ -157,20 +157,20 @@ def _callbacks(row: Mapping[str, Any], course: Course, count: int) -> list[Outgo
                 },
             },
         )
-        for place, (after, kind, status) in enumerate(reports)
+        for after, kind, status in reports
     ]
     text = reply_of(course)
     if text is not None:
         payload = {
             "record_type": "message",
             "direction": "inbound",
-            "id": uuid_of(2_000_000 + count),
+            "id": new_uuid(),
             "type": "SMS",
             "from": {"phone_number": theirs},
             "to": [{**ours, "status": "webhook_delivered"}],
             "text": text,
             "media": [],
         }
-        content = {"event_type": "message.received", "id": uuid_of(3_000_000 + count), "payload": payload}
+        content = {"event_type": "message.received", "id": new_uuid(), "payload": payload}
         found.append(Outgoing(after=WRITTEN_AFTER, url=url.partition("?")[0], content=content))
     return found

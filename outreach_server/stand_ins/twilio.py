@@ -23,7 +23,7 @@ from outreach_server.stand_ins.base import (
     Request,
     Signed,
     course_of,
-    number_of,
+    new_number,
     reply_of,
 )
 
@@ -74,9 +74,7 @@ class TwilioStandIn:
         course = course_of(form["To"])
         if course is Course.REFUSED:
             return self.refuse("refuses_for_good")
-        taken = message_resource(
-            number_of(len(self.messages), 32), body=form["Body"], to=form["To"], **{"from": form.get("From")}
-        )
+        taken = message_resource(new_number(32), body=form["Body"], to=form["To"], **{"from": form.get("From")})
         self.messages.append(taken)
         return Answer(status=201, document=taken, callbacks=_callbacks(taken, form.get("StatusCallback"), course))
 
@@ -126,7 +124,7 @@ def _callbacks(taken: Mapping[str, Any], url: str | None, course: Course) -> lis
     ]
     text = reply_of(course)
     if text is not None:
-        reply = f"SM{number_of(int(sid[2:10], 16) + 1, 32)}"
+        reply = f"SM{new_number(32)}"
         content = {
             **shared,
             "MessageSid": reply,

@@ -22,8 +22,8 @@ from outreach_server.stand_ins.base import (
     Signed,
     as_object,
     course_of,
+    new_uuid,
     timestamp,
-    uuid_of,
 )
 
 _REASONS: Final[Mapping[Course, str]] = {
@@ -72,7 +72,7 @@ class VapiStandIn:
         now = timestamp(datetime.now(UTC))
         call = {
             **body,
-            "id": uuid_of(len(self.calls)),
+            "id": new_uuid(),
             "orgId": "org-1",
             "type": "outboundPhoneCall",
             "status": "queued",

@@ -22,9 +22,9 @@ from outreach_server.stand_ins.base import (
     Signed,
     as_object,
     course_of,
+    new_uuid,
     reply_of,
     timestamp,
-    uuid_of,
 )
 
 
@@ -57,7 +57,7 @@ class VonageStandIn:
         body = json.dumps({"timestamp": timestamp(now), **content}).encode()
         claims = {
             "iat": int(now.timestamp()),
-            "jti": uuid_of(int(now.timestamp() * 1000)),
+            "jti": new_uuid(),
             "iss": "Vonage",
             "payload_hash": hashlib.sha256(body).hexdigest(),
             "api_key": self.credentials["api_key"],
@@ -71,9 +71,9 @@ class VonageStandIn:
         course = course_of(asked["to"])
         if course is Course.REFUSED:
             return self.refuse("refuses_for_good")
-        taken = uuid_of(len(self.records))
+        taken = new_uuid()
         self.records.append({"message_id": taken, "client_ref": asked["client_ref"], "status": "submitted"})
-        callbacks = _callbacks(asked, taken, course, len(self.records))
+        callbacks = _callbacks(asked, taken, course)
         return Answer(status=202, document={"message_uuid": taken}, callbacks=callbacks)
 
 
@@ -87,7 +87,7 @@ def error_of(code: str) -> dict[str, str]:
     }
 
 
-def _callbacks(asked: Mapping[str, Any], taken: str, course: Course, count: int) -> list[Outgoing]:
+def _callbacks(asked: Mapping[str, Any], taken: str, course: Course) -> list[Outgoing]:
     """Return the statuses of a message, and what the contact writes back to the same address."""
     url = asked.get("webhook_url")
     if url is None:
@@ -112,7 +112,7 @@ def _callbacks(asked: Mapping[str, Any], taken: str, course: Course, count: int)
     if text is not None:
         content = {
             "channel": "sms",
-            "message_uuid": uuid_of(2_000_000 + count),
+            "message_uuid": new_uuid(),
             "to": asked["from"],
             "from": asked["to"],
             "text": text,
