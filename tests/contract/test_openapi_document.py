@@ -241,14 +241,14 @@ MAY_CONFLICT = {
     *("resolveUnsubscribe", "addNumber", "removeNumber", "updateFlow", "removeFlow", "listEvents"),
     *("deleteCampaign", "sendTestMessage", "cloneCampaign", "followUpCampaign", "archiveCampaign"),
     *("createUpload", "addUploadChunk", "checkUpload", "listUploadRejects", "loadUpload"),
-    *("setCallOutcome", "erasePerson", "skipRecipient"),
+    *("setCallOutcome", "erasePerson", "skipRecipient", "simulateEvent"),
 }
 CREATING = {
     *("addUnsubscribes", "createAgent", "addNumber", "createFlow"),
     *("sendTestMessage", "cloneCampaign", "followUpCampaign", "createUpload", "loadUpload"),
 }
-CHANGING_NOTHING = {"checkCallback", "checkUpload", "countAudience", "listUploadRejects"}
-"""POSTs that may be repeated without a key."""
+CHANGING_NOTHING = {"checkCallback", "checkUpload", "countAudience", "listUploadRejects", "simulateEvent"}
+"""POSTs that may be repeated without a key: nobody is contacted by a simulated event."""
 
 
 def statuses(operation_id: str) -> set[str]:
