@@ -19,6 +19,8 @@ from tests.carriers.kit import CALLBACK_URL, callback, connection, message
 from tests.provider_documents import as_mock, check, spec
 from tests.voice.adapters import call_request
 
+pytestmark = pytest.mark.anyio
+
 CARRIERS = ("twilio", "telnyx", "vonage")
 DOCUMENTS = {one: f"{one}_messages" if one in CARRIERS else f"{one}_call" for one in STAND_INS}
 
@@ -160,6 +162,6 @@ async def test_a_call_takes_its_course(provider: str, course: Course, status: Ca
         ("nonsense", False),
     ],
 )
-def test_nothing_leaves_the_machine(url: str, is_here: bool) -> None:
+async def test_nothing_leaves_the_machine(url: str, is_here: bool) -> None:
     """A callback goes to the loopback alone."""
     assert is_loopback(url) is is_here

@@ -17,7 +17,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from outreach.protocols.adapter import Callback
 from outreach.testing.builders import NOW
 from outreach_server.stand_ins import vonage
+from outreach_server.stand_ins.vonage import error_of as a_refusal
 from tests.carriers.kit import CALLBACK_URL, Played, callback
+
+__all__ = ["a_refusal"]
 
 API_KEY: Final = "abcd1234"
 SECRET: Final = "signature-secret-of-the-account"
