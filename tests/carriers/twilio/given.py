@@ -12,9 +12,10 @@ from urllib.parse import urlencode
 
 from outreach.protocols.adapter import Callback
 from outreach_server.stand_ins import twilio
-from outreach_server.stand_ins.twilio import ACCOUNT_SID, message_resource
+from outreach_server.stand_ins.twilio import message_resource
 from tests.carriers.kit import CALLBACK_URL, Played, callback
 
+ACCOUNT_SID: Final = twilio.ACCOUNT_SID
 TOKEN: Final = "token-of-the-account"
 SHARED_SECRET: Final = "secret-of-the-shared-key"
 CREDENTIALS: Final = {"account_sid": ACCOUNT_SID, "auth_token": TOKEN}
