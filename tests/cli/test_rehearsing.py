@@ -63,11 +63,11 @@ def test_a_rehearsal_with_simulated_events(cli: Cli, workspace_id: str, csv_file
 def test_a_rehearsal_with_a_stand_in(provider: str, cli: Cli, csv_file: Write, start: Start, tmp_path: Path) -> None:
     """The provider's own adapter sends, and takes signed callbacks, a STOP and failures."""
     credentials = tmp_path / "credentials.json"
-    start("stand-in", provider, "--credentials", str(credentials), "--json").document()
     with bind("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    cli_of_server = {"OUTREACH_PUBLIC_URL": url}
+    # The stand-in knows from it where the account's callbacks go, as the operator would tell the provider.
+    public = {"OUTREACH_PUBLIC_URL": f"http://127.0.0.1:{port}"}
+    start("stand-in", provider, "--credentials", str(credentials), "--json", **public).document()
     workspace = cli.ask("workspaces", "create", "Live", "--live", "--default-region", "US", "--no-contact-hours")["id"]
     account = cli.ask("accounts", "connect", workspace, provider, "--file", str(credentials))
     assert cli.ask("accounts", "check", account["id"])["ok"]
@@ -85,7 +85,7 @@ def test_a_rehearsal_with_a_stand_in(provider: str, cli: Cli, csv_file: Write, s
     planned = cli.ask(*args, "--dry-run")
     assert (planned["contacted"], planned["problems"]) == (6, [])
     campaign_id = cli.ask(*args)["id"]
-    start("serve", "--port", str(port), **cli_of_server).says("Serving ")
+    start("serve", "--port", str(port), **public).says("Serving ")
     cli.ask("campaigns", "start", campaign_id)
     ended(cli, campaign_id)
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
+import anyio
 import click
 
 from outreach import Outreach, OutreachError
@@ -71,12 +72,16 @@ def stand_in(provider: str, port: int, file: Path | None, log_level: str) -> Non
         if file is not None:
             _write(file, json.dumps(credentials))
 
+        looking, known = anyio.Lock(), list[str]()
+
         async def account_url() -> str | None:
-            # Where the account names no address in its requests, an operator sets it at the provider.
-            with suppress(OutreachError):
-                async with Outreach.open(config.database_url, config=config, create=False) as engine:
-                    return await _callback_url(engine, provider, url)
-            return None
+            # Where the adapter names no address in its requests, an operator sets it at the provider.
+            async with looking:
+                if not known:
+                    with suppress(OutreachError):
+                        async with Outreach.open(config.database_url, config=config, create=False) as engine:
+                            known.extend(await _callback_urls(engine, provider, url))
+                return known[0] if known else None
 
         def started() -> None:
             answer = {"provider": provider, "url": url, "credentials": credentials}
@@ -94,13 +99,16 @@ def stand_in(provider: str, port: int, file: Path | None, log_level: str) -> Non
         run_fast(run)
 
 
-async def _callback_url(engine: Outreach, provider: str, api_base: str) -> str | None:
-    """Return the callback URL of the account that is connected to this stand-in."""
-    async for workspace in engine.workspaces.iter_all():
-        async for account in engine.accounts.iter_all(workspace.id):
-            if account.provider == provider and account.credentials.get("api_base") == api_base:
-                return account.callback_url
-    return None
+async def _callback_urls(engine: Outreach, provider: str, api_base: str) -> list[str]:
+    """Return the callback URLs of the accounts that are connected to this stand-in."""
+    return [
+        account.callback_url
+        async for workspace in engine.workspaces.iter_all()
+        async for account in engine.accounts.iter_all(workspace.id)
+        if account.provider == provider
+        and account.credentials.get("api_base") == api_base
+        and account.callback_url is not None
+    ]
 
 
 def _write(file: Path, text: str) -> None:
