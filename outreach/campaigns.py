@@ -36,10 +36,14 @@ class Campaigns:
         self._recipients = CampaignRecipients(context)
         self._blockers = CampaignBlockers(context)
         self._live = LiveCampaigns(context)
-        self._preflight = CampaignPreflight(
-            context, start_problems=self._moves.start_problems, draft_of=creation.draft_of
-        )
         self._forecast = CampaignForecast(context)
+        self._preflight = CampaignPreflight(
+            context,
+            start_problems=self._moves.start_problems,
+            draft_problems=self._moves.draft_problems,
+            forecasting=self._forecast.begin_new,
+            draft_of=creation.draft_of,
+        )
         self._results = CampaignResults(context)
         self._reports = CampaignReports(context)
         self._exports = CampaignExports(context)

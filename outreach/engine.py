@@ -54,6 +54,7 @@ from outreach.services.messaging.calls import Calls
 from outreach.services.messaging.dispatches import Dispatches
 from outreach.services.messaging.events import Events
 from outreach.services.messaging.messages import Messages
+from outreach.services.messaging.simulating import Simulating
 from outreach.services.registers.contacts import Contacts
 from outreach.services.registers.erasure import Erasure
 from outreach.services.registers.unsubscribes import Unsubscribes
@@ -135,6 +136,8 @@ class Outreach(ResourceServices):
         campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
         calls: Single calls.
         messages: Single messages, and those that people write back.
+        simulate: `await engine.simulate(workspace_id, NewSimulation(...))` simulates a reply, a receipt or the end of a
+            call in a sandbox.
         dispatches: Requests whose outcome is unknown.
         accounts: Accounts at carriers and voice providers.
         callbacks: What providers call back.
@@ -256,6 +259,7 @@ class Outreach(ResourceServices):
         self.campaigns = Campaigns(context, vault, self._creation)
         self.calls = Calls(context)
         self.messages = Messages(context)
+        self.simulate = Simulating(context, self.messages, self._analyser)
         self.dispatches = Dispatches(context)
         self.accounts = Accounts(context, vault, self._connections)
         self.callbacks = Callbacks(context, self._connections, self._analyser)

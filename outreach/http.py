@@ -75,6 +75,7 @@ from outreach.serialization.manage.resources import (
     write_sms,
     write_unsubscribe,
 )
+from outreach.serialization.manage.simulation import read_new_simulation
 from outreach.serialization.manage.uploads import read_new_upload, write_upload
 from outreach.serialization.planning import (
     read_price_table,
@@ -119,6 +120,7 @@ __all__ = [
     "read_new_call",
     "read_new_follow_up",
     "read_new_message",
+    "read_new_simulation",
     "read_new_test_message",
     "read_new_unsubscribes",
     "read_new_upload",

@@ -71,6 +71,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "unarchiveCampaign": _MANAGE,
     "skipRecipient": _MANAGE,
     "checkCallback": _MANAGE,
+    "simulateEvent": _MANAGE,
     "setPrices": _MANAGE,
     "removePrices": _MANAGE,
     "startCampaign": _MANAGE,

@@ -119,6 +119,8 @@ STEPS: Final = (
     Step("erasePerson", body={"phone_number": "+14155550104", "confirm": False}),
     Step("sendSms", body={"to": "+14155550102", "body": "Your table is ready."}, keep="sms"),
     Step("sendSms", body={"to": "+14155550177", "body": "Your table is ready."}),
+    Step("simulateEvent", body={"event": "receipt", "phone_number": "+14155550102", "status": "delivered"}),
+    Step("simulateEvent", body={"event": "busy", "phone_number": "+14155550166"}),
     Step("createSmsCampaign", body=_SMS, keep="campaign"),
     Step("createSmsCampaign", body={**_SMS, "name": "With a flow", "sms_flow_id": "$flow"}, keep="flow_campaign"),
     Step("createCampaign", body=_CALLS, keep="calls"),

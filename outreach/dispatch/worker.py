@@ -28,7 +28,7 @@ from outreach.ledger.erasure.applying import apply_retention
 from outreach.ledger.leases import clock_steps, leases, workers
 from outreach.ledger.sending import singles
 from outreach.ledger.sending.permits import Permits
-from outreach.ledger.settling import callbacks, ledger
+from outreach.ledger.settling import callbacks, ledger, simulated
 from outreach.models.account import ProviderThrottle
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
@@ -48,6 +48,9 @@ _log = logging.getLogger(__name__)
 
 _Recorded = tuple[DispatchOutcome, ProviderThrottle | None]
 """An outcome as it was recorded, and the throttle that came of it."""
+
+_Merged = tuple[Dispatch | None, Report | None]
+"""The dispatch of a report, and the report that was merged; None if a simulated event has overruled it."""
 
 _FINAL_HIGH_WATER_SECONDS: Final = 0.5
 """How long a clean shutdown waits for the last high-water mark."""
@@ -617,16 +620,22 @@ class Worker:
     async def report(self, event: Report) -> None:
         """Merge a provider's report, together with others that arrive at the same time, and commit it."""
         event = recordable_report(event)
-        dispatch = await self._reports.submit(event)
-        notify_report(self.instrumentation, self.log_throttle, dispatch, event, self._clock.now())
+        dispatch, merged = await self._reports.submit(event)
+        if merged is not None:
+            notify_report(self.instrumentation, self.log_throttle, dispatch, merged, self._clock.now())
 
-    async def _merge(self, events: Sequence[Report]) -> Sequence[Dispatch | None]:
-        def operation(tx: Transaction) -> Sequence[Dispatch | None]:
+    async def _merge(self, events: Sequence[Report]) -> Sequence[_Merged]:
+        def operation(tx: Transaction) -> Sequence[_Merged]:
             now = self._now(tx)
             ledger.prefetch_for_reports(tx, events)
+            simulated.prefetch(tx, events)
+            merged = []
             for event in events:
-                callbacks.merge_report(tx, event, backoff=self.backoff, analyser=self.analyser, now=now)
-            return [ledger.dispatch_of(tx, event) for event in events]
+                report = simulated.as_simulated(tx, event, now=now)
+                if report is not None:
+                    callbacks.merge_report(tx, report, backoff=self.backoff, analyser=self.analyser, now=now)
+                merged.append(report)
+            return [(ledger.dispatch_of(tx, event), report) for event, report in zip(events, merged, strict=True)]
 
         return await self._storage.write(operation)
 

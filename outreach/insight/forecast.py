@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Final
@@ -13,7 +13,7 @@ import attrs
 from anyio import to_thread
 
 from outreach.errors import InvalidRequest, Problem
-from outreach.insight.preflight import SLICE, Setup, read_setup, read_slice, start_of, turn_of
+from outreach.insight.preflight import SLICE, ContactSlice, Setup, read_setup, read_slice, start_of, turn_of
 from outreach.ledger.common import campaign_of
 from outreach.ledger.provider_throttles import throttle_of_campaign
 from outreach.ledger.sending.pace import sender_pace
@@ -60,6 +60,34 @@ class _Known:
     others: Sequence[Campaign]
 
 
+class NewForecast:
+    """The forecast of a campaign that is not created, from its contacts as they are read."""
+
+    def __init__(self, left: _Left, play_through: Callable[[OpenCampaign, int], Awaitable[Forecast]]) -> None:
+        self._left = left
+        self._play_through = play_through
+        self._weight = 1
+
+    def see(self, found: ContactSlice) -> None:
+        """Count contacts that the creation would load; of a long list each that is kept stands for several."""
+        left = self._left
+        seen = left.open
+        # Every contact whose place is a multiple of the weight.
+        some = [one for place, one in enumerate(found.recipients, start=seen) if place % self._weight == 0]
+        left.see(attrs.evolve(found, recipients=some))
+        left.open = seen + len(found.recipients)
+        if len(left.contacts) > _MAX_PLAYED:
+            left.contacts = left.contacts[::2]
+            left.held //= 2
+            self._weight *= 2
+
+    async def forecast(self) -> Forecast:
+        """Return the forecast."""
+        left, weight = self._left, self._weight
+        target = left.campaign(left.contacts, weight=weight, in_flight=0, held=left.held * weight)
+        return attrs.evolve(await self._play_through(target, left.open), campaign_id=None)
+
+
 class CampaignForecast:
     """Computes when campaigns will be done, by the rules that they run by."""
 
@@ -96,7 +124,32 @@ class CampaignForecast:
         if campaign.is_terminal:
             return _ended(campaign, now, given, measured)
         target = await self._left(known.setup, known.starts_at, known.next_slot_at, now)
-        others = [await self._other(workspace_id, one, now) for one in known.others]
+        return await self._play(known, target, given, now, measured=measured, of_all=campaign.counters.total)
+
+    async def begin_new(self, setup: Setup, assumptions: ForecastAssumptions) -> NewForecast:
+        """Begin the forecast of a campaign that is not created.
+
+        Raises:
+            InvalidRequest: An assumption is out of its bounds.
+        """
+        _check(assumptions)
+        now, campaign = self._context.now(), setup.plan.campaign
+        known = await self._context.storage.read(lambda tx: _known(tx, setup, campaign, now))
+        left = _Left(setup, known.starts_at, turn_of(campaign, now))
+        return NewForecast(left, lambda target, count: self._play(known, target, assumptions, now, of_all=count))
+
+    async def _play(
+        self,
+        known: _Known,
+        target: OpenCampaign,
+        given: ForecastAssumptions,
+        now: datetime,
+        *,
+        measured: tuple[str, ...] = (),
+        of_all: int,
+    ) -> Forecast:
+        campaign = known.setup.plan.campaign
+        others = [await self._other(campaign.workspace_id, one, now) for one in known.others]
         course = await _played(target, others, known.sender, given, now)
         return Forecast(
             campaign_id=campaign.id,
@@ -114,7 +167,7 @@ class CampaignForecast:
             shared_with=len(others),
             assumptions=given,
             measured=measured,
-            sampled=campaign.counters.total > _MAX_READ,
+            sampled=of_all > _MAX_READ,
         )
 
     async def forecasts(self, workspace_id: str, campaign_id: str) -> Sequence[KeptForecast]:
@@ -145,65 +198,103 @@ class CampaignForecast:
         now: datetime,
     ) -> OpenCampaign:
         """Return what is left of a campaign, by all of its contacts or by many."""
-        campaign, local = setup.plan.campaign, LocalRules(setup.plan.workspace)
+        campaign = setup.plan.campaign
         total, at = campaign.counters.total, turn_of(campaign, now)
-        messages = messages_of(setup.plan)
-        contacts: list[OpenContact] = []
-        still_open = in_flight = held = 0
-        skipped_at: datetime | None = None
+        left = _Left(setup, starts_at, at)
         for after in _starts(total):
-            found = await self._context.storage.read(
-                lambda tx, after=after: read_slice(tx, setup, after, at)  # type: ignore[misc]
-            )
-            plan = attrs.evolve(setup.plan, capped_until=found.capped_until)
-            for one in found.recipients:
-                if not one.is_open:
-                    continue
-                still_open += 1
-                if one.status not in {RecipientStatus.PENDING, RecipientStatus.WAITING}:
-                    in_flight += 1
-                    continue
-                verdict = judge(plan, local, messages, one, found.restrictions.get(one.phone or ""), at)
-                if verdict.outcome == "left_out" and verdict.rule != "expires_first":
-                    turn = max(one.due_at or starts_at, starts_at)
-                    skipped_at = turn if skipped_at is None else max(skipped_at, turn)
-                    continue
-                rule = HOLDING_RULES.get(verdict.rule or "")
-                if rule is not None and rule.released_by == "review":
-                    held += 1
-                    continue
-                # The forecast follows local hours by itself.
-                waits = rule is not None and rule.local_hours is None
-                contacts.append(
-                    OpenContact(
-                        zones=time_zones_of_phone(one.phone or "") if local.hours else None,
-                        due_at=verdict.until if waits else one.due_at,
-                        reason=verdict.rule if waits else one.reason,
-                        step=one.step,
-                        attempts=one.attempts,
-                    )
+            left.see(
+                await self._context.storage.read(
+                    lambda tx, after=after: read_slice(tx, setup, after, at)  # type: ignore[misc]
                 )
+            )
             await anyio.lowlevel.checkpoint()
+        in_flight, held, contacts = left.in_flight, left.held, left.contacts
         played, weight = contacts, 1
-        if total > _MAX_READ and still_open:
-            scale = campaign.counters.open / still_open
+        if total > _MAX_READ and left.open:
+            scale = campaign.counters.open / left.open
             in_flight, held = round(in_flight * scale), round(held * scale)
-            left = len(contacts) * scale
-            weight = max(math.ceil(left / _MAX_PLAYED), 1)
-            count = round(left / weight)
+            share = len(contacts) * scale
+            weight = max(math.ceil(share / _MAX_PLAYED), 1)
+            count = round(share / weight)
             played = [contacts[number * len(contacts) // count] for number in range(count)] if contacts else []
+        return left.campaign(played, weight=weight, in_flight=in_flight, held=held, next_slot_at=next_slot_at)
+
+
+class _Left:
+    """What is left of a campaign, from its contacts as they are read.
+
+    Attributes:
+        contacts: Those that wait for their turn or a time.
+        open: How many have not ended.
+        in_flight: How many of them have a request on its way.
+        held: How many wait for a person's decision.
+    """
+
+    def __init__(self, setup: Setup, starts_at: datetime, at: datetime) -> None:
+        self._setup = setup
+        self._starts_at = starts_at
+        self._at = at
+        self._local = LocalRules(setup.plan.workspace)
+        self._messages = messages_of(setup.plan)
+        self._skipped_at: datetime | None = None
+        self.contacts: list[OpenContact] = []
+        self.open = self.in_flight = self.held = 0
+
+    def see(self, found: ContactSlice) -> None:
+        """Count contacts."""
+        local, starts_at = self._local, self._starts_at
+        plan = attrs.evolve(self._setup.plan, capped_until=found.capped_until)
+        for one in found.recipients:
+            if not one.is_open:
+                continue
+            self.open += 1
+            if one.status not in {RecipientStatus.PENDING, RecipientStatus.WAITING}:
+                self.in_flight += 1
+                continue
+            verdict = judge(plan, local, self._messages, one, found.restrictions.get(one.phone or ""), self._at)
+            if verdict.outcome == "left_out" and verdict.rule != "expires_first":
+                turn = max(one.due_at or starts_at, starts_at)
+                self._skipped_at = turn if self._skipped_at is None else max(self._skipped_at, turn)
+                continue
+            rule = HOLDING_RULES.get(verdict.rule or "")
+            if rule is not None and rule.released_by == "review":
+                self.held += 1
+                continue
+            # The forecast follows local hours by itself.
+            waits = rule is not None and rule.local_hours is None
+            self.contacts.append(
+                OpenContact(
+                    zones=time_zones_of_phone(one.phone or "") if local.hours else None,
+                    due_at=verdict.until if waits else one.due_at,
+                    reason=verdict.rule if waits else one.reason,
+                    step=one.step,
+                    attempts=one.attempts,
+                )
+            )
+
+    def campaign(
+        self,
+        played: Sequence[OpenContact],
+        *,
+        weight: int,
+        in_flight: int,
+        held: int,
+        next_slot_at: datetime | None = None,
+    ) -> OpenCampaign:
+        """Return the campaign with the contacts that are played through."""
+        setup, campaign = self._setup, self._setup.plan.campaign
         settings, calls = setup.plan.settings, setup.calls
         is_sms = campaign.channel == "sms"
         of_messages = settings.retry_max_attempts if settings.retry_enabled else 1
         return OpenCampaign(
             campaign=campaign,
-            local=local,
+            local=self._local,
             contacts=played,
             weight=weight,
             in_flight=in_flight,
-            skipped_at=skipped_at,
+            skipped_at=self._skipped_at,
             held=held,
-            starts_at=starts_at,
+            starts_at=self._starts_at,
             next_slot_at=next_slot_at,
             steps=tuple(setup.plan.steps) if setup.plan.steps is not None else None,
             max_attempts=of_messages if is_sms else calls.retry_max_attempts,
@@ -233,7 +324,10 @@ def _starts(total: int) -> Sequence[int]:
 
 
 def _read(tx: Transaction, campaign: Campaign, now: datetime, *, alone: bool = False) -> _Known:
-    setup = read_setup(tx, campaign)
+    return _known(tx, read_setup(tx, campaign), campaign, now, alone=alone)
+
+
+def _known(tx: Transaction, setup: Setup, campaign: Campaign, now: datetime, *, alone: bool = False) -> _Known:
     starts_at = start_of(campaign, now)
     throttle = throttle_of_campaign(tx, campaign, now)
     if throttle is not None and throttle.until > starts_at:

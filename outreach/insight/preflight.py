@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import anyio.lowlevel
 import attrs
@@ -20,7 +20,7 @@ from outreach.ledger.common import call_settings_of, campaign_of, provider_of, s
 from outreach.ledger.sending.pace import frequency_capped_until
 from outreach.models.audience import LeaveOut
 from outreach.models.campaign import Campaign, NewCallCampaign, NewSmsCampaign
-from outreach.models.forecast import ForecastAssumptions
+from outreach.models.forecast import Forecast, ForecastAssumptions
 from outreach.models.plans import DecisionBasis, WavePlan
 from outreach.models.preflight import Preflight, TextWarning
 from outreach.models.prices import PriceTable
@@ -116,12 +116,26 @@ class ContactSlice:
     capped_until: Mapping[int, datetime]
 
 
+class Forecasting(Protocol):
+    """The forecast of a campaign that is not created, from its contacts as they are read."""
+
+    def see(self, found: ContactSlice) -> None:
+        """Count contacts that the creation would load."""
+        ...
+
+    async def forecast(self) -> Forecast:
+        """Return the forecast once all contacts were seen."""
+        ...
+
+
 class CampaignPreflight:
     """Computes before the start what each contact gets, who is left out and why, and what it costs.
 
     Args:
         context: What services share.
         start_problems: Returns all problems that prevent a start now, by workspace and campaign.
+        draft_problems: The same for a campaign that is not created, by what makes its draft.
+        forecasting: Begins the forecast of a campaign that is not created.
         draft_of: Returns what makes the campaign that a creation would make, having checked its fields.
     """
 
@@ -130,10 +144,14 @@ class CampaignPreflight:
         context: ServiceContext,
         *,
         start_problems: Callable[[str, str], Awaitable[Sequence[Problem]]],
+        draft_problems: Callable[[Callable[[Transaction], Campaign]], Awaitable[Sequence[Problem]]],
+        forecasting: Callable[[Setup, ForecastAssumptions], Awaitable[Forecasting]],
         draft_of: Callable[[str, NewSmsCampaign | NewCallCampaign], Callable[[Transaction], Campaign]],
     ) -> None:
         self._context = context
         self._start_problems = start_problems
+        self._draft_problems = draft_problems
+        self._forecasting = forecasting
         self._draft_of = draft_of
 
     async def preflight(self, workspace_id: str, campaign_id: str, *, contact: str | None = None) -> Preflight:
@@ -180,8 +198,9 @@ class CampaignPreflight:
         *,
         leave_out: LeaveOut | None = None,
         contact: str | None = None,
+        assumptions: ForecastAssumptions | None = None,
     ) -> Preflight:
-        """Return what a campaign would do to its contacts, without creating it.
+        """Return what a campaign would do to its contacts, without creating it, and when it would be done.
 
         Numbers on the register are counted as left out, though a creation would not load them.
 
@@ -191,6 +210,7 @@ class CampaignPreflight:
             recipients: The contacts, as `create_sms` and `create_call` take them.
             leave_out: Whom the creation would leave out, as there; the overlaps are counted (`Preflight.audience`).
             contact: A phone number, in any notation, to explain in full (`Preflight.asked`).
+            assumptions: As for `forecast`; with them the forecast is made (`Preflight.forecast`).
 
         Raises:
             NotFound: The workspace, agent or trunk does not exist.
@@ -204,6 +224,7 @@ class CampaignPreflight:
         proposed, region = setup.plan.campaign, setup.plan.workspace.default_region
         at = turn_of(proposed, context.now())
         tally: PreflightTally | None = None
+        forecasting: Forecasting | None = None
         names = VariableNameCollector()
         seen: set[str] = set()
 
@@ -221,6 +242,8 @@ class CampaignPreflight:
                 # The first contacts show which columns of the list are variables.
                 setup = _with_names(setup, names.names())
                 tally = _tally(setup, at, contact)
+                if assumptions is not None:
+                    forecasting = await self._forecasting(setup, assumptions)
             stopped, found = await context.storage.read(partial(look_up, chunk=chunk, first=tally.contacts))
             causes = await audience.look(chunk) if audience is not None else [None] * len(chunk)
             loaded = []
@@ -231,6 +254,8 @@ class CampaignPreflight:
                 else:
                     tally.leave_out(recipient, decided)
             tally.see(loaded, found.restrictions, found.capped_until)
+            if forecasting is not None:
+                forecasting.see(attrs.evolve(found, recipients=loaded))
             await anyio.lowlevel.checkpoint()
         known = attrs.evolve(proposed, variable_names=names.names())
         tally = tally or _tally(setup, at, contact)
@@ -238,8 +263,12 @@ class CampaignPreflight:
             lambda tx: (unknown_placeholders(tx, known), find_text_warnings(tx, known))
         )
         setup = attrs.evolve(setup, unknown=unknown, text_warnings=text_warnings)
-        counts = None if audience is None else await audience.counts()
-        return attrs.evolve(_result(setup, tally, at, None, setup.missing), audience=counts)
+        problems = await self._draft_problems(lambda tx: attrs.evolve(draft(tx), variable_names=known.variable_names))
+        return attrs.evolve(
+            _result(setup, tally, at, None, problems),
+            audience=None if audience is None else await audience.counts(),
+            forecast=None if forecasting is None else await forecasting.forecast(),
+        )
 
 
 def _with_names(setup: Setup, variable_names: tuple[str, ...] | None) -> Setup:

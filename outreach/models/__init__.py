@@ -101,6 +101,7 @@ from outreach.models.settings import (
     SmsSettings,
     SmsSettingsUpdate,
 )
+from outreach.models.simulation import NewSimulation, SimulatedKind, Simulation
 from outreach.models.states import (
     CallStatus,
     CampaignAction,
@@ -275,6 +276,7 @@ __all__ = [
     "NewFollowUp",
     "NewMessage",
     "NewRecipient",
+    "NewSimulation",
     "NewSmsCampaign",
     "NewTestMessage",
     "NewUnsubscribes",
@@ -322,6 +324,8 @@ __all__ = [
     "SetUp",
     "SignedIn",
     "SilentAccount",
+    "SimulatedKind",
+    "Simulation",
     "SmsMessageSource",
     "SmsMode",
     "SmsSettings",

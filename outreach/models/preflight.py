@@ -11,6 +11,7 @@ import attrs
 from outreach.errors import Problem
 from outreach.models.audience import AudienceCounts
 from outreach.models.base import Channel
+from outreach.models.forecast import Forecast
 from outreach.models.prices import Cost
 from outreach.models.trail import HeldBackRule
 
@@ -267,6 +268,7 @@ class Preflight:
         cost: What it will cost by the workspace's prices; None without a price table.
         cost_note: What the cost assumes, or why there is none.
         audience: How the list overlaps with other campaigns, where `preflight_new` was given `leave_out`; else None.
+        forecast: When it would be done, where `preflight_new` was given `assumptions`; else None.
     """
 
     campaign_id: str | None
@@ -293,3 +295,4 @@ class Preflight:
     cost: Cost | None
     cost_note: str
     audience: AudienceCounts | None = None
+    forecast: Forecast | None = None

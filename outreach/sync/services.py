@@ -25,6 +25,7 @@ from outreach.services.messaging.events import Events as AsyncEvents
 from outreach.services.messaging.events import EventStream as AsyncEventStream
 from outreach.services.messaging.messages import Messages as AsyncMessages
 from outreach.services.messaging.named_streams import NamedStream as AsyncNamedStream
+from outreach.services.messaging.simulating import Simulating as AsyncSimulating
 from outreach.services.registers.contacts import Contacts as AsyncContacts
 from outreach.services.registers.erasure import Erasure as AsyncErasure
 from outreach.services.registers.unsubscribes import Unsubscribes as AsyncUnsubscribes
@@ -70,6 +71,12 @@ class FiguresQuery(Service[AsyncFiguresQuery]):
     """Counts what is open."""
 
     __call__ = awaited(AsyncFiguresQuery.__call__)
+
+
+class Simulating(Service[AsyncSimulating]):
+    """Simulates replies, receipts and the ends of calls in sandboxes."""
+
+    __call__ = awaited(AsyncSimulating.__call__)
 
 
 class Workspaces(Service[AsyncWorkspaces]):
@@ -582,6 +589,7 @@ class Outreach(Service[AsyncOutreach]):
         self.campaigns = Campaigns(lifetime, engine.campaigns)
         self.calls = Calls(lifetime, engine.calls)
         self.messages = Messages(lifetime, engine.messages)
+        self.simulate = Simulating(lifetime, engine.simulate)
         self.dispatches = Dispatches(lifetime, engine.dispatches)
         self.accounts = Accounts(lifetime, engine.accounts)
         self.callbacks = Callbacks(lifetime, engine.callbacks)

@@ -30,6 +30,10 @@ COMMANDS: Final = LazyCommands(
             "serving.sandbox",
             "Serve a temporary database with a workspace, a key and an agent, until Ctrl-C or SIGTERM.",
         ),
+        "stand-in": CommandModule(
+            "serving.stand_in",
+            "Play PROVIDER on this machine, until Ctrl-C or SIGTERM, so that going live can be rehearsed.",
+        ),
         "workspaces": CommandModule(
             "setup.workspaces", "Create, change and list workspaces: the tenants that everything else belongs to."
         ),
@@ -54,6 +58,9 @@ COMMANDS: Final = LazyCommands(
         "calls": CommandModule("campaigns.requests", "List and show calls, and judge them."),
         "dispatches": CommandModule("campaigns.requests", "List requests with an unknown outcome, and resolve them."),
         "events": CommandModule("setup.events", "List and remove named subscriptions to events."),
+        "simulate": CommandModule(
+            "campaigns.simulate", "Simulate replies, receipts and the ends of calls in a sandbox workspace."
+        ),
         "test-send": CommandModule(
             "campaigns.test_send",
             "Send one message, or place one call, and report its outcome.",

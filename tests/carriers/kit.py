@@ -16,7 +16,9 @@ from outreach.protocols.adapter import Callback, CarrierAdapter, Connection
 from outreach.protocols.carrier import LookupRequest, OutboundMessage
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.clock import ManualClock
-from outreach.testing.fault_server import Answer
+from outreach.testing.fault_server import Answer, Received
+from outreach.testing.provider_contract import Scenario
+from outreach_server.stand_ins.base import StandIn
 
 CALLBACK_URL: Final = "https://hooks.example.com/webhooks/0195554e-0000-7000-8000-0000000000ac"
 SENDER: Final = "+14155550199"
@@ -114,6 +116,28 @@ async def sent(
     caught = Caught(answer)
     carrier = adapter.connect(caught.connection(credentials, clock=clock, callback_url=callback_url))
     return await carrier.send(message(**changes)), caught.requests
+
+
+class Played:
+    """The server's stand-in of a provider, in front of the contracts.
+
+    Args:
+        stand_in: The stand-in.
+    """
+
+    def __init__(self, stand_in: StandIn) -> None:
+        self._stand_in = stand_in
+
+    def accept(self, request: Received) -> Answer:
+        """Take a message or a call, or answer a look-up."""
+        found = self._stand_in.answer(request)
+        return as_json(found.document, found.status)
+
+    def refuse(self, scenario: Scenario) -> Answer:
+        """Refuse an impossible number for good, or for now."""
+        assert scenario in {"refuses_for_good", "refuses_for_now"}
+        found = self._stand_in.refuse(scenario)
+        return as_json(found.document, found.status)
 
 
 def callback(body: bytes, headers: Mapping[str, str] | None = None, *, url: str = CALLBACK_URL) -> Callback:

@@ -88,6 +88,7 @@ from outreach.models import (
     NewFlow,
     NewFollowUp,
     NewNumber,
+    NewSimulation,
     NewTestMessage,
     NewUnsubscribes,
     NumberUpdate,
@@ -281,6 +282,7 @@ RENAMED = {
     [
         ("CallCreate", NewCall, set()),
         ("CallVerdict", NewCallOutcome, set()),
+        ("NewSimulation", NewSimulation, set()),
         ("RecipientSkip", RecipientSkip, set()),
         ("SmsCampaignCreate", NewSmsCampaign, {"channel", "recipients"}),
         ("CallCampaignCreate", NewCallCampaign, {"channel", "recipients"}),

@@ -241,14 +241,16 @@ MAY_CONFLICT = {
     *("resolveUnsubscribe", "addNumber", "removeNumber", "updateFlow", "removeFlow", "listEvents"),
     *("deleteCampaign", "sendTestMessage", "cloneCampaign", "followUpCampaign", "archiveCampaign"),
     *("createUpload", "addUploadChunk", "checkUpload", "listUploadRejects", "loadUpload"),
-    *("setCallOutcome", "erasePerson", "skipRecipient"),
+    *("setCallOutcome", "erasePerson", "skipRecipient", "simulateEvent"),
 }
 CREATING = {
     *("addUnsubscribes", "createAgent", "addNumber", "createFlow"),
     *("sendTestMessage", "cloneCampaign", "followUpCampaign", "createUpload", "loadUpload"),
 }
-REPEATABLE = {"checkCallback", "checkUpload", "countAudience", "listUploadRejects", "skipRecipient"}
-"""POSTs that may be repeated without a key."""
+REPEATABLE = {
+    *("checkCallback", "checkUpload", "countAudience", "listUploadRejects", "simulateEvent", "skipRecipient"),
+}
+"""POSTs that may be repeated without a key: nobody is contacted by a simulated event."""
 
 
 def statuses(operation_id: str) -> set[str]:

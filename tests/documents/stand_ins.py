@@ -2,8 +2,8 @@
 
 `outreach-server` is the real one, with these differences: an argument that stands for something, such as `CAMPAIGN_ID`,
 is the newest that there is; what serves goes on in the background, on a free port, while the page goes on; an account
-is connected to a stand-in (`provider.py`), with credentials of the provider's form; a test message is watched until it
-is accepted; and where a server keeps its backups is a directory of the page's.
+is connected to the stand-in that the page has started, else to one of its own; a test message is watched until it is
+accepted; and where a server keeps its backups is a directory of the page's.
 `curl` is the real one, and asks that server where a page says port 8000.
 """
 
@@ -13,16 +13,15 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.documents.provider import CREDENTIALS
-
-SERVING: Final = frozenset({"serve", "worker"})
+SERVING: Final = frozenset({"serve", "worker", "stand-in"})
 GIVEN: Final = Path("given.json")
 """What a page finds at its beginning, by the words that stand for it."""
 PROCESSES: Final = Path("processes.txt")
@@ -53,7 +52,7 @@ def main(name: str, arguments: Sequence[str]) -> int:
     if words and words[0] in SERVING:
         return serve(words)
     if words[:2] == ["accounts", "connect"]:
-        Path(words[words.index("--file") + 1]).write_text(json.dumps(credentials(words[3])), encoding="utf-8")
+        connect_to_stand_in(words[3], Path(words[words.index("--file") + 1]))
     if words[:1] == ["test-send"]:
         words += ["--wait", "3"]
     return subprocess.run([*program(), *words], check=False).returncode
@@ -85,25 +84,37 @@ def listed(*words: str) -> list[Any]:
     return found
 
 
-def credentials(provider: str) -> dict[str, str]:
-    """Return what connects an account to a stand-in for a provider, which it begins."""
-    port = begin([sys.executable, "-m", "tests.documents.provider"], Path("provider.log"))
-    return {**CREDENTIALS[provider], "api_base": f"http://127.0.0.1:{port}"}
+def connect_to_stand_in(provider: str, file: Path) -> None:
+    """Write the credentials of a provider's stand-in to a file, having started it unless the page has."""
+    if not Path("stand-in.log").exists():
+        serve(["stand-in", provider, "--credentials", str(file)])
 
 
 def serve(words: Sequence[str]) -> int:
     """Begin to serve, wait until it is said where, and leave it running."""
-    port = begin([*program(), *words, *(["--port", "0"] if words[0] == "serve" else [])], Path(f"{words[0]}.log"))
+    environment = dict(os.environ)
+    if words[0] == "serve":
+        # Known before, because a page names it to the server too.
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            wanted = str(free.getsockname()[1])
+        environment = {
+            name: value.replace(":8000", f":{wanted}") if name == "OUTREACH_PUBLIC_URL" else value
+            for name, value in environment.items()
+        }
+        words = [*words, "--port", wanted]
+    port = begin([*program(), *words], Path(f"{words[0]}.log"), environment)
     if port is None:
         return 1
-    PORT.write_text(port)
+    if words[0] != "stand-in":
+        PORT.write_text(port)
     return 0
 
 
-def begin(command: Sequence[str], log: Path) -> str | None:
+def begin(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> str | None:
     """Begin what serves, and leave it running; return its port once it says it, None where it ends before."""
     with log.open("w") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
+        process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True, env=environment)
     with PROCESSES.open("a") as processes:
         processes.write(f"{process.pid}\n")
     deadline = time.monotonic() + PATIENCE_SECONDS

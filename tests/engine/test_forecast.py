@@ -21,9 +21,11 @@ from outreach import (
     NewFlow,
     NewNumber,
     NewRecipient,
+    NewSmsCampaign,
     Outreach,
     SmsSettingsUpdate,
 )
+from outreach.insight import forecast
 from outreach.models import BusinessHours, Forecast, ForecastAssumptions, TimeWindow, WorkspaceUpdate
 from outreach.models.hours import DAYS
 from outreach.protocols.carrier import OutboundMessage
@@ -394,3 +396,35 @@ async def test_a_voicemail_that_got_the_message_is_not_called_again_in_the_forec
         assert told.assumptions.answer_rate == rate
         assert len(voice.requests) == (150 if rate else 300)
     assert_close(told, done, 0.1, 10.0)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("played", [20_000, 10])
+async def test_a_list_has_the_forecast_and_the_problems_of_the_campaign_that_it_makes(
+    engine: Outreach, played: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for the campaign's id; of a long list, each contact that is played through stands for several."""
+    monkeypatch.setattr(forecast, "_MAX_PLAYED", played)
+    workspace = await given_workspace(engine)
+    new = NewSmsCampaign(name="Spring", body="Hi {{first_name}} {{plan}}", carrier="twilio", rate_per_minute=600)
+    listed = [NewRecipient(phone_number=f"+1415{2_000_000 + n}", first_name="Ana") for n in range(45)]
+    assumed = ForecastAssumptions(failure_rate=0.0)
+    planned = await engine.campaigns.preflight_new(workspace.id, new, listed, assumptions=assumed)
+    made = await engine.campaigns.create_sms(workspace.id, new, listed)
+    found = await engine.campaigns.forecast(workspace.id, made.campaign.id, assumptions=assumed)
+    assert planned.forecast is not None
+    if played > len(listed):
+        # The clock goes on between the two.
+        moments = {name: getattr(planned.forecast, name) for name in ("at", "starts_at", "ends_at")}
+        assert planned.forecast == attrs.evolve(found, campaign_id=None, **moments)
+        assert found.ends_at is not None
+        assert planned.forecast.ends_at is not None
+        assert abs((found.ends_at - planned.forecast.ends_at).total_seconds()) < 1
+    assert planned.forecast.campaign_id is None
+    assert planned.forecast.requests == (45 if played > len(listed) else 46)
+    assert planned.problems == await engine.campaigns.start_problems(workspace.id, made.campaign.id)
+    assert {one.path for one in planned.problems} == {"from_number", "placeholders"}
+    assert (await engine.campaigns.preflight_new(workspace.id, new, listed)).forecast is None
+    wrong = ForecastAssumptions(failure_rate=2.0)
+    with pytest.raises(InvalidRequest, match="failure_rate"):
+        await engine.campaigns.preflight_new(workspace.id, new, listed, assumptions=wrong)

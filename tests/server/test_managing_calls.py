@@ -120,3 +120,21 @@ def test_a_person_who_is_called_now_is_not_erased(service: Service) -> None:
     request = {"phone_number": PHONE, "confirm": True}
     check_envelope(tenant.request("PUT", "/manage/erasures", json=request), 409, "conflict")
     assert tenant.get(f"/manage/calls/{call.id}").json()["to"] == PHONE
+
+
+def test_an_event_is_simulated_in_a_sandbox(service: Service) -> None:
+    """As the library does it; what belongs to another event is refused with its place."""
+    tenant = service.tenant()
+    kept = tenant.request("POST", "/manage/simulate", json={"event": "busy", "phone_number": PHONE})
+    assert kept.json() == {
+        "event": "busy", "phone_number": PHONE, "dispatch_id": None, "inbound_id": None, "kept": True,
+    }  # fmt: skip
+    stop = {"event": "stop", "phone_number": PHONE, "to": "+14155550100"}
+    assert tenant.request("POST", "/manage/simulate", json=stop).json()["inbound_id"] is not None
+    assert [one["phone"] for one in tenant.get("/manage/unsubscribes").json()["data"]] == [PHONE]
+    delivered = {"event": "receipt", "phone_number": PHONE, "status": "delivered"}
+    check_envelope(tenant.request("POST", "/manage/simulate", json=delivered), 409, "conflict")
+    for body, where in (({"event": "reply"}, "body"), ({"event": "busy", "status": "failed"}, "status")):
+        wrong = tenant.request("POST", "/manage/simulate", json={"phone_number": PHONE, **body})
+        error = check_envelope(wrong, 400, "invalid_request")
+        assert [one["path"] for one in error["details"]] == [where]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from outreach.core.vault import Vault
 from outreach.errors import ConfigError, Problem
 from outreach.ledger.campaigns.setup import not_installed
-from outreach.ledger.common import campaign_of, provider_of, workspace_of
+from outreach.ledger.common import provider_of, workspace_of
 from outreach.models.account import StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.states import WorkspaceMode
@@ -20,9 +20,11 @@ _Callers = Sequence[tuple[str, str]]
 
 
 async def find_caller_id_problems(
-    context: ServiceContext, vault: Vault, workspace_id: str, campaign_id: str
+    context: ServiceContext, vault: Vault, find: Callable[[Transaction], Campaign]
 ) -> Sequence[Problem]:
-    """Return why a live campaign's provider cannot be asked, or its calls could not be placed as recorded.
+    """Return why the provider of the campaign that `find` returns cannot be asked, or calls placed as recorded.
+
+    In a sandbox there is no such problem.
 
     The provider's adapter may not be installed here. A trunk may lack its identifier, at a provider that knows trunks
     by nothing else. Some providers know numbers by ids that the account lists. If any are listed, and for every call
@@ -35,15 +37,15 @@ async def find_caller_id_problems(
     adapters = context.adapters
 
     def operation(tx: Transaction) -> tuple[Sequence[Problem], tuple[Campaign, _Callers, StoredAccount] | None]:
-        campaign = campaign_of(tx, workspace_id, campaign_id)
-        workspace = workspace_of(tx, workspace_id)
+        campaign = find(tx)
+        workspace = workspace_of(tx, campaign.workspace_id)
         provider = provider_of(tx, campaign)
         if provider is None or workspace.mode is not WorkspaceMode.LIVE:
             return (), None
         missing = not_installed(workspace, provider, adapters)
         if missing is not None or campaign.channel != "call":
             return () if missing is None else (missing,), None
-        account = tx.accounts.of_provider(workspace_id, provider)
+        account = tx.accounts.of_provider(workspace.id, provider)
         call_check = None if account is None else (campaign, _callers(tx, campaign), account)
         return _unknown_trunk(tx, campaign, provider, adapters), call_check
 

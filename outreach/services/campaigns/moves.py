@@ -91,6 +91,14 @@ class CampaignMoves:
             )
         )
 
+    async def draft_problems(self, draft: Callable[[Transaction], Campaign]) -> Sequence[Problem]:
+        """Return all problems that would prevent the start of a campaign that is not created, but for its texts."""
+        callers = await find_caller_id_problems(self._context, self._vault, draft)
+        now = self._context.now()
+        return await self._context.storage.read(
+            lambda tx: moves.start_obstacles(tx, draft(tx), now, caller_id_problems=callers)
+        )
+
     async def throttled_until(self, workspace_id: str, campaign_id: str) -> datetime | None:
         """Return until when the provider's throttle stops an active campaign; None without one.
 
@@ -306,7 +314,9 @@ class CampaignMoves:
         return None if lacks else _reason(await find_unsendable_text(self._context, workspace_id, campaign_id))
 
     async def _caller_id_problems(self, workspace_id: str, campaign_id: str) -> Sequence[Problem]:
-        return await find_caller_id_problems(self._context, self._vault, workspace_id, campaign_id)
+        return await find_caller_id_problems(
+            self._context, self._vault, lambda tx: campaign_of(tx, workspace_id, campaign_id)
+        )
 
     async def _move(
         self,

@@ -77,6 +77,7 @@ class RequestsContract(ContractBase):
                 tx.requests.put_stored(request)
 
         def stored(tx: Transaction) -> list[object]:
+            tx.requests.prefetch_stored((owner, name, "k") for owner, name in places)
             return [tx.requests.stored(owner, name, "k") for owner, name in places]
 
         await storage.write(put)

@@ -13,11 +13,12 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
 from outreach.http import to_json, write_preflight
-from outreach.models import LeaveOut, PlaceholderProblem, Preflight, PreparedRecipient
+from outreach.models import ForecastAssumptions, LeaveOut, PlaceholderProblem, Preflight, PreparedRecipient
 from outreach.server_support import Field, holiday_parts
 from outreach_server.cli import documents, interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.campaigns.audience import LEAVE_OUT_OPTIONS, audience_document, leave_out_of, show_audience
+from outreach_server.cli.campaigns.forecast import forecast_lines
 from outreach_server.cli.campaigns.options import OPTIONS, CampaignOptions
 from outreach_server.cli.campaigns.preflight import show_preflight
 from outreach_server.cli.durations import time_text
@@ -60,7 +61,7 @@ Chunk = list[PreparedRecipient]
 @click.option(
     "--rejects", "rejects_file", type=click.File("w", encoding="utf-8", lazy=False), help="A CSV file for bad rows."
 )
-@click.option("--dry-run", is_flag=True, help="Create nothing; show what it would do (campaigns preflight).")
+@click.option("--dry-run", is_flag=True, help="Create nothing; show what it would do (campaigns preflight, forecast).")
 @click.option("--contact", metavar="PHONE", help="With --dry-run: show this contact alone.")
 @click.pass_context
 def import_(
@@ -164,7 +165,12 @@ class _Import:
         new, stream = await self._read(engine)
         stream, unsendable = await check_text(engine, self.workspace_id, new, stream)
         found = await engine.campaigns.preflight_new(
-            self.workspace_id, new, stream, leave_out=self.leave_out, contact=contact
+            self.workspace_id,
+            new,
+            stream,
+            leave_out=self.leave_out,
+            contact=contact,
+            assumptions=ForecastAssumptions(),
         )
         return partial(self._show_preview, found, contact, unsendable)
 
@@ -247,6 +253,9 @@ class _Import:
         show_warnings(self._warnings(sms=sms))
         self._show_columns()
         show_preflight(found, self.wanted.zone, contact)
+        if found.forecast is not None and contact is None:
+            for line in forecast_lines(found.forecast, self.wanted.zone):
+                note(line)
         self._show_rows()
         show_audience(found.audience, self.leave_out.contacted_within_days)
         if unsendable is not None:

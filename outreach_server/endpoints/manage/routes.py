@@ -48,6 +48,7 @@ from outreach_server.endpoints.manage.settings import (
     Prices,
     ReplySettings,
 )
+from outreach_server.endpoints.manage.simulate import Simulate
 from outreach_server.endpoints.manage.uploads import (
     CheckUpload,
     LoadUpload,
@@ -107,6 +108,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/accounts", Accounts),
     Route("/manage/accounts/{id}", OneAccount),
     Route("/manage/accounts/{id}/check-callback", CheckCallback),
+    Route("/manage/simulate", Simulate),
     Route("/manage/events", Events),
 )
 """The operations of openapi.yaml with the tag `manage`."""

@@ -24,7 +24,7 @@ from outreach.http import (
     write_preflight,
     write_upload,
 )
-from outreach.models import MAX_CHUNK_BYTES, MAX_UPLOAD_BYTES
+from outreach.models import MAX_CHUNK_BYTES, MAX_UPLOAD_BYTES, ForecastAssumptions
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.body import receive_content
 from outreach_server.bodies.spool import spool_directory
@@ -198,7 +198,9 @@ async def _checked(server: Server, workspace: Workspace, wanted: ListRequest, op
         if campaign is not None:
             chunks, unsendable = await check_text(server.engine, workspace.id, campaign, chunks)
             checked["refusal"] = None if unsendable is None else in_body_names(unsendable.message)
-            preflight = await campaigns.preflight_new(workspace.id, campaign, chunks, leave_out=wanted.leave_out)
+            preflight = await campaigns.preflight_new(
+                workspace.id, campaign, chunks, leave_out=wanted.leave_out, assumptions=ForecastAssumptions()
+            )
             checked["preflight"] = write_preflight(preflight)
             checked["audience"] = checked["preflight"]["audience"]
         elif wanted.leave_out is not None:

@@ -7,7 +7,6 @@ import functools
 import hashlib
 import hmac
 import json
-import uuid
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -17,9 +16,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from outreach.protocols.adapter import Callback
 from outreach.testing.builders import NOW
-from outreach.testing.fault_server import Answer, Received
-from outreach.testing.provider_contract import Scenario
-from tests.carriers.kit import CALLBACK_URL, as_json, callback
+from outreach_server.stand_ins import vonage
+from outreach_server.stand_ins.vonage import error_of as a_refusal
+from tests.carriers.kit import CALLBACK_URL, Played, callback
+
+__all__ = ["a_refusal"]
 
 API_KEY: Final = "abcd1234"
 SECRET: Final = "signature-secret-of-the-account"
@@ -42,34 +43,11 @@ def application() -> Mapping[str, str]:
     return {"application_id": APPLICATION_ID, "private_key": pem}
 
 
-def a_refusal(code: str) -> dict[str, str]:
-    """Return an error as Vonage writes it."""
-    return {
-        "type": f"https://developer.vonage.com/api-errors/messages#{code}",
-        "title": "No",
-        "detail": "No.",
-        "instance": "bf0ca0bf927b3b52e3cb03217e1a1ddf",
-    }
-
-
-class VonageStandIn:
-    """Plays Vonage: takes messages, reports on them, and refuses as Vonage does."""
+class VonageStandIn(Played):
+    """Plays Vonage."""
 
     def __init__(self) -> None:
-        self.records: list[dict[str, Any]] = []
-
-    def accept(self, request: Received) -> Answer:
-        """Take a message, or report on those that were taken."""
-        if request.method == "POST":
-            asked = json.loads(request.body)
-            taken = str(uuid.uuid4())
-            self.records.append({"message_id": taken, "client_ref": asked["client_ref"], "status": "submitted"})
-            return as_json({"message_uuid": taken}, 202)
-        return as_json({"request_status": "SUCCESS", "records": self.records})
-
-    def refuse(self, scenario: Scenario) -> Answer:
-        """Refuse an impossible number for good, and for a network that is away for now."""
-        return as_json(a_refusal("1430" if scenario == "refuses_for_good" else "1331"), 422)
+        super().__init__(vonage.VonageStandIn())
 
 
 def _part(value: object) -> str:

@@ -87,9 +87,9 @@ def leave_one_of_a_group_out(patch: pytest.MonkeyPatch) -> None:
     """Tell whoever hands a report in, after others of its group, that it is taken in, and merge the others."""
     merge = Worker._merge
 
-    async def all_but_one(self: Worker, events: Sequence[Report]) -> Sequence[Dispatch | None]:
+    async def all_but_one(self: Worker, events: Sequence[Report]) -> Sequence[tuple[Dispatch | None, Report | None]]:
         merged = await merge(self, events[: max(len(events) - 1, 1)])
-        return [*merged, *[None] * (len(events) - len(merged))]
+        return [*merged, *[(None, None)] * (len(events) - len(merged))]
 
     patch.setattr(Worker, "_merge", all_but_one)
 

@@ -97,6 +97,10 @@ class Requests(Table):
         """Return the record of an idempotency key."""
         return self._rows.get(IDEMPOTENCY_KEYS, (workspace_id, operation, key))
 
+    def prefetch_stored(self, keys: Iterable[tuple[str, str, str]]) -> None:
+        """Read the records of many keys (workspace, operation, key) in one go, for `stored`."""
+        self._rows.prefetch(IDEMPOTENCY_KEYS, keys)
+
     def put_stored(self, request: IdempotencyRecord) -> None:
         """Write the record of an idempotency key."""
         self._rows.put(IDEMPOTENCY_KEYS, IDEMPOTENCY_KEYS.key_of(request), request)

@@ -1,0 +1,161 @@
+"""What the stand-ins share: requests, answers, callbacks, and what a number's last digits make of a request."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final, Literal, Protocol
+from uuid import uuid4
+
+import attrs
+
+Refusal = Literal["refuses_for_good", "refuses_for_now"]
+"""How a provider refuses a request: an impossible number, or a fault that passes."""
+
+
+class Course(StrEnum):
+    """What comes of a request, by the last digits of the number."""
+
+    REFUSED = "0191"
+    FAILED = "0192"
+    OPTED_OUT = "0193"
+    ANSWERED = "0194"
+    SILENT = "0195"
+    USUAL = ""
+
+
+def course_of(number: str) -> Course:
+    """Return what comes of a request to a number."""
+    return next((one for one in Course if one and number.endswith(one)), Course.USUAL)
+
+
+class Request(Protocol):
+    """A request to a provider."""
+
+    @property
+    def method(self) -> str:
+        """In upper case."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """Without the query."""
+        ...
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """Decoded; of a repeated name the last."""
+        ...
+
+    @property
+    def body(self) -> bytes:
+        """The raw bytes."""
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class Outgoing:
+    """A callback to send.
+
+    Attributes:
+        after: Seconds after the request.
+        url: Where to; None for the callback URL that is set at the provider itself.
+        content: What it says, before it is written and signed.
+    """
+
+    after: float
+    url: str | None
+    content: Mapping[str, Any]
+
+
+@attrs.frozen(kw_only=True)
+class Answer:
+    """An answer in JSON, and the callbacks that follow."""
+
+    document: Any
+    status: int = 200
+    callbacks: Sequence[Outgoing] = ()
+
+    @property
+    def body(self) -> bytes:
+        """The document as bytes."""
+        return json.dumps(self.document).encode()
+
+
+@attrs.frozen(kw_only=True)
+class Signed:
+    """A callback as it is sent."""
+
+    headers: Mapping[str, str]
+    body: bytes = attrs.field(repr=False)
+
+
+class StandIn(Protocol):
+    """One provider, with an account whose credentials it knows."""
+
+    @property
+    def credentials(self) -> Mapping[str, str]:
+        """What an account is connected with, but for `api_base`."""
+        ...
+
+    def answer(self, request: Request) -> Answer:
+        """Take a message or a call, answer a look-up, or show that the credentials are right."""
+        ...
+
+    def refuse(self, refusal: Refusal) -> Answer:
+        """Return how the provider refuses a request."""
+        ...
+
+    def sign(self, url: str, content: Mapping[str, Any], now: datetime) -> Signed:
+        """Write and sign a callback as the provider does."""
+        ...
+
+
+SENT_AFTER: Final = 0.2
+ENDED_AFTER: Final = 0.6
+WRITTEN_AFTER: Final = 1.0
+"""Seconds from a request to its first report, to the last one, and to a reply."""
+
+REPLY: Final = "Yes, please"
+SUMMARY: Final = "Played: a person answered and was interested."
+TRANSCRIPT: Final = "agent: Hello, do you have a moment?\nuser: Yes, that sounds good."
+TALK_SECONDS: Final = 1
+
+NOT_FOUND: Final = Answer(status=404, document={})
+
+
+def reply_of(course: Course) -> str | None:
+    """Return what the contact writes back; None for nothing."""
+    return {Course.OPTED_OUT: "STOP", Course.ANSWERED: REPLY}.get(course)
+
+
+def hexadecimal_digest(secret: str, *parts: bytes, algorithm: str = "sha256") -> str:
+    """Return the keyed digest of some bytes, in hexadecimal."""
+    return hmac.new(secret.encode(), b"".join(parts), algorithm).hexdigest()
+
+
+def new_number(length: int) -> str:
+    """Return a new number of up to 32 hexadecimal digits: no identifier comes twice, in no run."""
+    return uuid4().hex[:length]
+
+
+def new_uuid() -> str:
+    """Return a new identifier in the form of a UUID."""
+    return str(uuid4())
+
+
+def timestamp(moment: datetime) -> str:
+    """Return a moment in UTC with milliseconds and a Z."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def as_object(body: bytes) -> dict[str, Any]:
+    """Return a JSON object; an empty one for anything else."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,141 @@
+"""Twilio's part: https://www.twilio.com/docs/messaging/api/message-resource and its status callbacks."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode
+
+from outreach_server.stand_ins.base import (
+    ENDED_AFTER,
+    NOT_FOUND,
+    SENT_AFTER,
+    WRITTEN_AFTER,
+    Answer,
+    Course,
+    Outgoing,
+    Refusal,
+    Request,
+    Signed,
+    course_of,
+    new_number,
+    reply_of,
+)
+
+ACCOUNT_SID: Final = "AC" + "0" * 31 + "1"
+_UNREACHABLE: Final = "30003"
+
+
+class TwilioStandIn:
+    """Takes messages, lists them by number, and refuses as Twilio does."""
+
+    credentials: Mapping[str, str] = {"account_sid": ACCOUNT_SID, "auth_token": "token-of-the-stand-in"}
+
+    def __init__(self) -> None:
+        self.messages: list[dict[str, Any]] = []
+
+    def answer(self, request: Request) -> Answer:
+        """Take a message, list or show those that were taken, or show the account."""
+        if request.method == "POST":
+            return self._take(dict(parse_qsl(request.body.decode())))
+        name = request.path.rpartition("/")[2].removesuffix(".json")
+        if name == "Messages":
+            listed = [
+                message
+                for message in self.messages
+                if message["to"] == request.query.get("To") and message["from"] == request.query.get("From")
+            ]
+            return Answer(document={"messages": listed, "next_page_uri": None})
+        if name == self.credentials["account_sid"]:
+            return Answer(document={"sid": name, "status": "active"})
+        return next((Answer(document=one) for one in self.messages if one["sid"] == name), NOT_FOUND)
+
+    def refuse(self, refusal: Refusal) -> Answer:
+        """Refuse an impossible number for good, and everything during maintenance for now."""
+        code = 21211 if refusal == "refuses_for_good" else 21730
+        return Answer(status=400, document={"code": code, "message": "No.", "more_info": "…", "status": 400})
+
+    def sign(self, url: str, content: Mapping[str, Any], now: datetime) -> Signed:
+        """Write a form, and sign the URL with its fields."""
+        text = url + "".join(name + value for name, value in sorted(content.items()))
+        digest = hmac.new(self.credentials["auth_token"].encode(), text.encode(), hashlib.sha1).digest()
+        headers = {
+            "content-type": "application/x-www-form-urlencoded",
+            "x-twilio-signature": base64.b64encode(digest).decode(),
+        }
+        return Signed(headers=headers, body=urlencode(content).encode())
+
+    def _take(self, form: Mapping[str, str]) -> Answer:
+        course = course_of(form["To"])
+        if course is Course.REFUSED:
+            return self.refuse("refuses_for_good")
+        taken = message_resource(new_number(32), body=form["Body"], to=form["To"], **{"from": form.get("From")})
+        self.messages.append(taken)
+        return Answer(status=201, document=taken, callbacks=_callbacks(taken, form.get("StatusCallback"), course))
+
+
+def message_resource(number: str, **changes: Any) -> dict[str, Any]:
+    """Return a message as Twilio writes it."""
+    resource = {
+        "account_sid": ACCOUNT_SID,
+        "api_version": "2010-04-01",
+        "body": "x",
+        "date_created": format_datetime(datetime.now(UTC), usegmt=False),
+        "date_sent": None,
+        "direction": "outbound-api",
+        "error_code": None,
+        "error_message": None,
+        "from": "+14155550199",
+        "num_segments": "1",
+        "price": None,
+        "sid": f"SM{number}",
+        "status": "queued",
+        "to": "+14155550100",
+    }
+    return {**resource, **changes}
+
+
+def _callbacks(taken: Mapping[str, Any], url: str | None, course: Course) -> list[Outgoing]:
+    """Return the receipts of a message, and what the contact writes back to the same address."""
+    if url is None:
+        return []
+    sid, ours, theirs = taken["sid"], str(taken["from"]), taken["to"]
+    shared = {"AccountSid": taken["account_sid"], "ApiVersion": taken["api_version"], "MessageSid": sid, "SmsSid": sid}
+    last = "undelivered" if course is Course.FAILED else "delivered"
+    found = [
+        Outgoing(
+            after=after,
+            url=url,
+            content={
+                **shared,
+                "From": ours,
+                "To": theirs,
+                "MessageStatus": status,
+                "SmsStatus": status,
+                **({"ErrorCode": _UNREACHABLE} if status == "undelivered" else {}),
+            },
+        )
+        for after, status in ((SENT_AFTER, "sent"), (ENDED_AFTER, last))
+    ]
+    text = reply_of(course)
+    if text is not None:
+        reply = f"SM{new_number(32)}"
+        content = {
+            **shared,
+            "MessageSid": reply,
+            "SmsMessageSid": reply,
+            "SmsSid": reply,
+            "From": theirs,
+            "To": ours,
+            "Body": text,
+            "NumMedia": "0",
+            "NumSegments": "1",
+            "SmsStatus": "received",
+        }
+        found.append(Outgoing(after=WRITTEN_AFTER, url=url.partition("?")[0], content=content))
+    return found

@@ -1,0 +1,167 @@
+"""The server's stand-ins of providers against the adapters: what they accept, answer and call back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from openapi_core.testing import MockResponse
+
+from outreach.models.reports import CallReport, MessageReport
+from outreach.models.states import CallStatus, DispatchState, MessageStatus
+from outreach.protocols.adapter import InboundMessageEvent
+from outreach.testing.builders import NOW
+from outreach_server.cli.serving.stand_in import STAND_INS, stand_in_of
+from outreach_server.stand_ins.app import ReceivedRequest, is_loopback
+from outreach_server.stand_ins.base import Answer, Course, StandIn
+from tests.carriers.kit import CALLBACK_URL, callback, connection, message
+from tests.provider_documents import as_mock, check, spec
+from tests.voice.adapters import call_request
+
+pytestmark = pytest.mark.anyio
+
+CARRIERS = ("twilio", "telnyx", "vonage")
+DOCUMENTS = {one: f"{one}_messages" if one in CARRIERS else f"{one}_call" for one in STAND_INS}
+
+
+class Played:
+    """An adapter in front of a stand-in, without a network."""
+
+    def __init__(self, provider: str) -> None:
+        from outreach.providers.registry import Adapters
+
+        self.stand_in: StandIn = stand_in_of(provider)
+        self.adapter: Any = Adapters(()).adapter(provider)
+        self.exchanges: list[tuple[httpx.Request, Answer]] = []
+        self.connection = connection(
+            self.stand_in.credentials, http=httpx.AsyncClient(transport=httpx.MockTransport(self._answer))
+        )
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        received = ReceivedRequest(
+            method=request.method, path=request.url.path, query=dict(request.url.params), body=request.content
+        )
+        found = self.stand_in.answer(received)
+        self.exchanges.append((request, found))
+        return httpx.Response(found.status, content=found.body, headers={"content-type": "application/json"})
+
+    async def ask(self, to: str) -> Any:
+        """Send a message, or place a call, and return the outcome."""
+        provider = self.adapter.connect(self.connection)
+        if self.adapter.kind == "carrier":
+            return await provider.send(message(to=to))
+        return await provider.place_call(call_request(to=to))
+
+    def told(self) -> list[Any]:
+        """Return what the adapter reads in the callbacks of the last request."""
+        found = []
+        for one in self.exchanges[-1][1].callbacks:
+            url = one.url or CALLBACK_URL
+            signed = self.stand_in.sign(url, one.content, NOW)
+            events = self.adapter.read(self.connection, callback(signed.body, signed.headers, url=url))
+            found += [event.content for event in events]
+        return found
+
+
+def number(course: Course) -> str:
+    """Return a number of which a course comes."""
+    return f"+1415555{course or '0102'}"
+
+
+@pytest.mark.parametrize("provider", STAND_INS)
+async def test_its_credentials_and_its_account_are_in_order(provider: str) -> None:
+    """As `accounts connect` and `accounts check` find them."""
+    played = Played(provider)
+    assert list(played.adapter.problems({**played.stand_in.credentials, "api_base": "http://127.0.0.1:9000"})) == []
+    assert (await played.adapter.check(played.connection)).ok
+
+
+@pytest.mark.parametrize("provider", STAND_INS)
+async def test_requests_and_answers_are_those_of_the_published_document(provider: str) -> None:
+    """Of an acceptance and of a refusal."""
+    played = Played(provider)
+    for course in (Course.USUAL, Course.REFUSED):
+        await played.ask(number(course))
+        request, answer = played.exchanges[-1]
+        check(DOCUMENTS[provider], request)
+        response = MockResponse(answer.body, status_code=answer.status, content_type="application/json")
+        if answer.status < 300:
+            spec(DOCUMENTS[provider]).validate_response(as_mock(request), response)
+
+
+@pytest.mark.parametrize("provider", STAND_INS)
+async def test_a_number_is_refused(provider: str) -> None:
+    """At once, and nothing is called back."""
+    played = Played(provider)
+    outcome = await played.ask(number(Course.REFUSED))
+    assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "invalid_number")
+    assert played.told() == []
+
+
+@pytest.mark.parametrize("provider", CARRIERS)
+@pytest.mark.parametrize(
+    ("course", "status", "text"),
+    [
+        (Course.USUAL, MessageStatus.DELIVERED, None),
+        (Course.FAILED, MessageStatus.FAILED, None),
+        (Course.OPTED_OUT, MessageStatus.DELIVERED, "STOP"),
+        (Course.ANSWERED, MessageStatus.DELIVERED, "Yes, please"),
+    ],
+)
+async def test_a_message_takes_its_course(
+    provider: str, course: Course, status: MessageStatus, text: str | None
+) -> None:
+    """It is accepted, sent, and ends; what the contact writes comes from the number to ours."""
+    played = Played(provider)
+    outcome = await played.ask(number(course))
+    assert outcome.state is DispatchState.ACCEPTED
+    told = played.told()
+    reports = [one for one in told if isinstance(one, MessageReport)]
+    assert [one.status for one in reports] == [MessageStatus.SENT, status]
+    assert {one.provider_id for one in reports} == {outcome.provider_id}
+    assert reports[-1].reason == ("unreachable" if course is Course.FAILED else None)
+    texts = [one for one in told if isinstance(one, InboundMessageEvent)]
+    assert [(one.body, one.from_number, one.to) for one in texts] == (
+        [] if text is None else [(text, number(course), "+14155550199")]
+    )
+
+
+@pytest.mark.parametrize("provider", [one for one in STAND_INS if one not in CARRIERS])
+@pytest.mark.parametrize(
+    ("course", "status", "outcome"),
+    [
+        (Course.USUAL, CallStatus.COMPLETED, "positive"),
+        (Course.FAILED, CallStatus.BUSY, None),
+        (Course.OPTED_OUT, CallStatus.COMPLETED, "negative"),
+        (Course.ANSWERED, CallStatus.COMPLETED, "voicemail"),
+        (Course.SILENT, CallStatus.NO_ANSWER, None),
+    ],
+)
+async def test_a_call_takes_its_course(provider: str, course: Course, status: CallStatus, outcome: str | None) -> None:
+    """It is accepted and ends, with the verdict of the provider's analysis."""
+    played = Played(provider)
+    accepted = await played.ask(number(course))
+    assert accepted.state is DispatchState.ACCEPTED
+    reports = [one for one in played.told() if isinstance(one, CallReport)]
+    assert (reports[-1].status, reports[-1].do_not_call) == (status, course is Course.OPTED_OUT)
+    if outcome is not None:
+        assert reports[-1].outcome == outcome
+    assert {one.provider_id for one in reports} == {accepted.provider_id}
+
+
+@pytest.mark.parametrize(
+    ("url", "is_here"),
+    [
+        ("http://127.0.0.1:8000/webhooks/1", True),
+        ("http://localhost:8000/webhooks/1", True),
+        ("http://[::1]:8000/webhooks/1", True),
+        ("https://hooks.example.com/webhooks/1", False),
+        ("http://127.0.0.1.example.com/", False),
+        ("http://10.0.0.1/", False),
+        ("nonsense", False),
+    ],
+)
+async def test_nothing_leaves_the_machine(url: str, is_here: bool) -> None:
+    """A callback goes to the loopback alone."""
+    assert is_loopback(url) is is_here
