@@ -241,11 +241,11 @@ MAY_CONFLICT = {
     *("resolveUnsubscribe", "addNumber", "removeNumber", "updateFlow", "removeFlow", "listEvents"),
     *("deleteCampaign", "sendTestMessage", "cloneCampaign", "followUpCampaign", "archiveCampaign"),
     *("createUpload", "addUploadChunk", "checkUpload", "listUploadRejects", "loadUpload"),
-    *("setCallOutcome", "erasePerson", "skipRecipient"),
+    *("setCallOutcome", "erasePerson", "skipRecipient", "addRecipients", "closeCampaign"),
 }
 CREATING = {
     *("addUnsubscribes", "createAgent", "addNumber", "createFlow"),
-    *("sendTestMessage", "cloneCampaign", "followUpCampaign", "createUpload", "loadUpload"),
+    *("sendTestMessage", "cloneCampaign", "followUpCampaign", "createUpload", "loadUpload", "addRecipients"),
 }
 CHANGING_NOTHING = {"checkCallback", "checkUpload", "countAudience", "listUploadRejects"}
 """POSTs that may be repeated without a key."""
@@ -504,6 +504,7 @@ BESIDE_THE_INTERFACE = {
     ("Recipient", "external_id"),
     ("SmsCampaignCreate", "leave_out"),
     ("SmsCampaignCreate", "replace_characters"),
+    ("SmsCampaignCreate", "stay_open"),
 }
 """Optional fields of requests that the interface document does not have."""
 

@@ -16,6 +16,7 @@ from outreach.protocols import SystemClock
 from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import Command, Group, actor, state, with_campaign, with_engine
+from outreach_server.cli.campaigns.adding import add_
 from outreach_server.cli.campaigns.copies import clone_, follow_up_
 from outreach_server.cli.campaigns.forecast import forecast_
 from outreach_server.cli.campaigns.importing import import_
@@ -233,6 +234,11 @@ for command in (
     _move("resume", "Resume a paused campaign.", _follow),
     _move("unschedule", "Take a scheduled campaign back to ready."),
     _move(
+        "close",
+        "Let a campaign that stays open complete once nothing is open.",
+        sentence="{name!r} is closed, and is {status}.",
+    ),
+    _move(
         "archive",
         "Hide a campaign from lists; it is not changed otherwise.",
         sentence="Campaign {name!r} is archived.",
@@ -242,7 +248,7 @@ for command in (
         "Bring an archived campaign back into the lists.",
         sentence="Campaign {name!r} is in the lists again.",
     ),
-    *(import_, watch_, update_, why_, preflight_, forecast_, campaign_test_send),
+    *(import_, add_, watch_, update_, why_, preflight_, forecast_, campaign_test_send),
     *(now_, progress_, show_, recipients_, skip_, report_, export_, clone_, follow_up_, delete_),
 ):
     campaigns.add_command(command)
