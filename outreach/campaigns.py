@@ -11,6 +11,7 @@ from outreach.insight.forecast import CampaignForecast
 from outreach.insight.live import LiveCampaigns
 from outreach.insight.preflight import CampaignPreflight
 from outreach.insight.reports import CampaignExports, CampaignReports
+from outreach.services.campaigns.adding import CampaignAdditions
 from outreach.services.campaigns.audience import AudienceCounting
 from outreach.services.campaigns.changes import CampaignChanges
 from outreach.services.campaigns.copies import CampaignCopies
@@ -29,6 +30,7 @@ class Campaigns:
     def __init__(self, context: ServiceContext, vault: Vault, creation: CampaignCreation) -> None:
         self._creation = creation
         self._copies = CampaignCopies(context, creation)
+        self._additions = CampaignAdditions(context, creation)
         self._audience = AudienceCounting(context)
         self._moves = CampaignMoves(context, vault)
         self._changes = CampaignChanges(context)
@@ -50,6 +52,8 @@ class Campaigns:
 
     create_sms = method_of("_creation", CampaignCreation.create_sms)
     create_call = method_of("_creation", CampaignCreation.create_call)
+
+    add_recipients = method_of("_additions", CampaignAdditions.add_recipients)
 
     count_audience = method_of("_audience", AudienceCounting.count_audience)
 
@@ -75,6 +79,7 @@ class Campaigns:
     update = method_of("_changes", CampaignChanges.update)
     archive = method_of("_changes", CampaignChanges.archive)
     unarchive = method_of("_changes", CampaignChanges.unarchive)
+    close = method_of("_changes", CampaignChanges.close)
 
     delete = method_of("_deletion", CampaignDeletion.delete)
 

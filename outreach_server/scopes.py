@@ -67,6 +67,8 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "sendTestMessage": _MANAGE,
     "cloneCampaign": _MANAGE,
     "followUpCampaign": _MANAGE,
+    "addRecipients": _MANAGE,
+    "closeCampaign": _MANAGE,
     "archiveCampaign": _MANAGE,
     "unarchiveCampaign": _MANAGE,
     "skipRecipient": _MANAGE,

@@ -143,6 +143,8 @@ STEPS: Final = (
     *_plain("exportCampaign $campaign; exportCampaign $calls; exportCampaign $calls?format=jsonl"),
     Step("cloneCampaign", "$campaign", {"name": "Autumn again"}, keep="clone"),
     Step("followUpCampaign", "$campaign", {"results": ["completed"], "include": ["reached"]}),
+    Step("addRecipients", "$clone", {"recipients": [{"phone_number": "+14155550108"}]}),
+    *_plain("closeCampaign $clone"),
     Step("skipRecipient", "$clone/0", {"reason": "Asked by phone."}),
     *_plain("skipRecipient $campaign/0"),
     Step("updateCampaign", "$clone", {"scheduled_start_at": "2026-04-01T10:00:00Z"}),

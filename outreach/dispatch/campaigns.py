@@ -128,7 +128,8 @@ class CampaignRunner:
             most = channel.max_wave_size(campaign)
             if campaign.counters.open == 0:
                 await self._complete(campaign)
-                return None
+                # One that stays open waits for contacts that are added, or for its expiry.
+                return campaign.scheduled_expires_at if campaign.stay_open else None
             if plan.workspace.status is not WorkspaceStatus.ACTIVE:
                 return earliest(await self._expire_receipt_waits(campaign), campaign.scheduled_expires_at)
             hours = opening_state(campaign, self._clock.now())

@@ -23,7 +23,7 @@ from outreach.dispatch.provider_log import SafeAnalyser, log_throttled
 from outreach.errors import DispatchRefused, LeaseLost
 from outreach.ledger import provider_throttles
 from outreach.ledger.access import logins
-from outreach.ledger.campaigns import trail
+from outreach.ledger.campaigns import adding, trail
 from outreach.ledger.erasure.applying import apply_retention
 from outreach.ledger.leases import clock_steps, leases, workers
 from outreach.ledger.sending import singles
@@ -685,10 +685,11 @@ class Worker:
                 return
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
-        """Delete the leftover of a failed load, in slices because it may have a million recipients."""
+        """Delete the leftover of a failed load, or finish an addition, in slices: it may have a million recipients."""
         limit = self._config.insert_batch_size
         while not await self._storage.write(
-            lambda tx: tx.campaigns.delete_loading(workspace_id, campaign_id, limit=limit), bulk=True
+            lambda tx: adding.clear_loading(tx, workspace_id, campaign_id, now=self._clock.now(), limit=limit),
+            bulk=True,
         ):
             pass
 

@@ -110,11 +110,13 @@ class LiveCampaigns:
         first = tx.recipients.first_postponed(campaign.workspace_id, campaign.id, now)
         if first is not None and first.due_at is not None:
             return _postponed(tx, campaign, first, first.due_at, now)
-        message = (
-            f"Waits for the outcome of {in_flight:,} request{'' if in_flight == 1 else 's'}."
-            if in_flight
+        idle = (
+            "Every contact has ended: it waits for more, until it is closed."
+            if campaign.stay_open
             else "Every contact has ended: it completes."
         )
+        requests = f"{in_flight:,} request{'' if in_flight == 1 else 's'}"
+        message = f"Waits for the outcome of {requests}." if in_flight else idle
         until = tx.recipients.next_due(campaign.workspace_id, campaign.id)
         return _now(campaign, now, "outcome", None, until, in_flight, message)
 

@@ -43,6 +43,7 @@ from outreach.models.campaign import (
     NewFollowUp,
     NewSmsCampaign,
     PauseReason,
+    RecipientsAdded,
 )
 from outreach.models.campaign_report import (
     CallFigures,
@@ -305,6 +306,7 @@ __all__ = [
     "RecipientOutcome",
     "RecipientSkip",
     "RecipientStatus",
+    "RecipientsAdded",
     "RekeyResult",
     "RenderedMessage",
     "ReplacedText",

@@ -140,6 +140,7 @@ class Campaign:
         pause_reason: Why it is paused; None while it is not.
         retry_voicemail: Whether a voicemail that got the agent's message is called again; None for messages.
         replace_characters: Whether typographic characters are sent in their plain forms; None for calls.
+        stay_open: Whether it completes only once it is closed, so that contacts can be added while nothing is open.
         revision: Increases with each change of state or content, not of counters.
         agent: Snapshot of the assigned agent, if any.
         variable_names: The names of its contacts' custom variables; None if there are too many, or if an earlier
@@ -178,6 +179,7 @@ class Campaign:
     from_number: str | None = None
     rate_per_minute: int | None = None
     replace_characters: bool | None = None
+    stay_open: bool = False
     variable_names: tuple[str, ...] | None = None
     counters: Counters = Counters()
     revision: int = 0
@@ -228,6 +230,7 @@ class NewSmsCampaign(Checked):
     """An SMS campaign to create, without its contacts (docs/interface.md#4.3).
 
     `replace_characters`: whether typographic characters are sent in their plain forms (docs/preflight.md#characters).
+    `stay_open`: whether it completes only once it is closed (docs/states.md#campaigns).
     """
 
     name: str = sized(1, 100)
@@ -240,6 +243,7 @@ class NewSmsCampaign(Checked):
     from_number: str | None = None
     rate_per_minute: int = bounded(1, 600, default=60)
     replace_characters: bool = False
+    stay_open: bool = False
     csv_column_headers: Sequence[str] = ()
     schedule_type: ScheduleType = "immediate"
     scheduled_start_at: datetime | None = None
@@ -261,6 +265,7 @@ class NewCallCampaign(Checked):
     """A calling campaign to create, without its contacts (docs/interface.md#campaigns).
 
     `retry_voicemail`: whether a voicemail that got the agent's message is called again (docs/rules.md#voicemail).
+    `stay_open`: whether it completes only once it is closed (docs/states.md#campaigns).
     """
 
     name: str = sized(1, 100)
@@ -280,6 +285,7 @@ class NewCallCampaign(Checked):
     call_screen_enabled: bool = False
     double_dial: bool = False
     retry_voicemail: bool = False
+    stay_open: bool = False
 
     def _problems(self) -> Sequence[Problem]:
         details = []
@@ -324,6 +330,27 @@ class CampaignCreated:
 
 
 @attrs.frozen(kw_only=True)
+class RecipientsAdded:
+    """The result of adding contacts to a campaign.
+
+    Attributes:
+        campaign_id: The campaign.
+        added: Contacts that it got, skipped ones included.
+        skipped: Those of them who are not contacted: duplicates, also of contacts that the campaign had, and invalid
+            numbers.
+        opted_out_excluded: Contacts that were dropped because they are unsubscribed.
+        audience: How the list overlaps with other campaigns, and how many of it were left out before the register was
+            looked at; None without `leave_out`.
+    """
+
+    campaign_id: str
+    added: int
+    skipped: int
+    opted_out_excluded: int
+    audience: AudienceCounts | None = None
+
+
+@attrs.frozen(kw_only=True)
 class CampaignUpdate(Checked):
     """The fields of a campaign to change; `UNSET` leaves a field as it is.
 
@@ -339,6 +366,7 @@ class CampaignUpdate(Checked):
         scheduled_start_at: When the started campaign begins (`schedule_type` becomes `scheduled`); None for at once
             (`immediate`).
         batch_concurrency: Calls at a time, 1 to 40; of calling campaigns only.
+        stay_open: Whether it completes only once it is closed (`close`).
     """
 
     _rules_from: ClassVar = (NewSmsCampaign, NewCallCampaign)
@@ -350,6 +378,7 @@ class CampaignUpdate(Checked):
     from_number: str | Unset | None = sized(0, 255, default=UNSET)
     rate_per_minute: int | Unset = UNSET
     replace_characters: bool | Unset = UNSET
+    stay_open: bool | Unset = UNSET
     flow_id: str | Unset | None = UNSET
     agent_id: str | Unset | None = UNSET
     scheduled_start_at: datetime | Unset | None = UNSET

@@ -86,6 +86,7 @@ class Recipient:
         successful: SMS: accepted and not failed. Call: answered and marked positive.
         ended_at: When it ended.
         external_id: The application's own name of the contact, if any.
+        added_at: When it was added to a campaign that existed; None if it was loaded with its campaign.
     """
 
     campaign_id: str
@@ -109,6 +110,7 @@ class Recipient:
     successful: bool = False
     ended_at: datetime | None = None
     external_id: str | None = None
+    added_at: datetime | None = None
 
     @property
     def is_open(self) -> bool:

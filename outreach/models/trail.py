@@ -31,7 +31,7 @@ class TrailRule(StrEnum):
         rule.text = text
         return rule
 
-    LOAD = "load", "A contact becomes a recipient when its campaign is created (docs/rules.md#loading)."
+    LOAD = "load", "A contact becomes a recipient with its campaign, or when it is added (docs/rules.md#loading)."
     DUPLICATE = (
         "duplicate",
         "A number that occurs twice in a campaign is contacted once (docs/interface.md#duplicates).",

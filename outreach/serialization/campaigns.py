@@ -106,8 +106,8 @@ def read_leave_out(data: Any) -> LeaveOut | None:
     return read_object(_read_leave_out, data).leave_out
 
 
-def read_audience(data: Any) -> tuple[LeaveOut, Sequence[NewRecipient]]:
-    """Return whom a body of POST /manage/audience leaves out, and its contacts.
+def read_audience(data: Any) -> tuple[LeaveOut | None, Sequence[NewRecipient]]:
+    """Return whom a body of contacts leaves out, None for nobody, and the contacts.
 
     Raises:
         InvalidRequest: A field is unknown or a rule is broken; the details name each place.
@@ -115,7 +115,7 @@ def read_audience(data: Any) -> tuple[LeaveOut, Sequence[NewRecipient]]:
     whom, recipients = _read(
         data, lambda body: _read_audience({name: value for name, value in body.items() if name != "recipients"})
     )
-    return whom.leave_out or LeaveOut(), recipients
+    return whom.leave_out, recipients
 
 
 def in_json_names(error: InvalidRequest) -> InvalidRequest:

@@ -296,6 +296,7 @@ class Campaigns(Service[AsyncCampaigns]):
     follow_up = awaited(AsyncCampaigns.follow_up)
     create_sms = awaited(AsyncCampaigns.create_sms, drawn="recipients")
     create_call = awaited(AsyncCampaigns.create_call, drawn="recipients")
+    add_recipients = awaited(AsyncCampaigns.add_recipients, drawn="recipients")
     count_audience = awaited(AsyncCampaigns.count_audience, drawn="recipients")
     recipient_failures = awaited(AsyncCampaigns.recipient_failures)
     provider_failures = awaited(AsyncCampaigns.provider_failures)
@@ -326,6 +327,7 @@ class Campaigns(Service[AsyncCampaigns]):
     update = awaited(AsyncCampaigns.update)
     archive = awaited(AsyncCampaigns.archive)
     unarchive = awaited(AsyncCampaigns.unarchive)
+    close = awaited(AsyncCampaigns.close)
     delete = awaited(AsyncCampaigns.delete)
 
 

@@ -67,21 +67,21 @@ async def parsed_campaign(
         SmsCampaignsDisabled: The workspace does not have SMS campaigns enabled.
     """
     async with _parsed(server, body, reading, workspace_id=workspace_id) as (campaign, chunks):
-        assert not isinstance(campaign, LeaveOut)  # noqa: S101 - only of an audience
+        assert isinstance(campaign, NewSmsCampaign | NewCallCampaign)  # noqa: S101 - no audience
         yield campaign, chunks
 
 
 @asynccontextmanager
 async def parsed_audience(
     server: Server, body: Body, reading: ParseOptions, *, workspace_id: str
-) -> AsyncIterator[tuple[LeaveOut, Chunks]]:
-    """Provide whom the body of an audience leaves out, and its contacts.
+) -> AsyncIterator[tuple[LeaveOut | None, Chunks]]:
+    """Provide whom a body of contacts leaves out, and the contacts.
 
     Raises:
         InvalidRequest: The body breaks a rule; the details name each place.
     """
     async with _parsed(server, body, reading, workspace_id=workspace_id) as (leave_out, chunks):
-        assert isinstance(leave_out, LeaveOut)  # noqa: S101 - never of a campaign
+        assert leave_out is None or isinstance(leave_out, LeaveOut)  # noqa: S101 - never a campaign
         yield leave_out, chunks
 
 

@@ -21,8 +21,8 @@ from outreach.server_support import prepare_recipient, read_simple_body
 CHUNK: Final = 2_500
 """Contacts in a chunk."""
 
-Head = NewSmsCampaign | NewCallCampaign | LeaveOut
-"""What a body has beside its contacts: the campaign, or whom an audience leaves out."""
+Head = NewSmsCampaign | NewCallCampaign | LeaveOut | None
+"""What a body has beside its contacts: the campaign, or whom contacts without one leave out."""
 
 
 @attrs.frozen(kw_only=True)
@@ -35,7 +35,7 @@ class ParseOptions:
         default_region: The region of local phone numbers.
         this_year: The first year of a country's holidays.
         carriers: Carriers that are accepted besides those of the interface.
-        is_audience: Whether it is an audience without a campaign.
+        is_audience: Whether it has contacts without a new campaign.
     """
 
     channel_from_body: bool

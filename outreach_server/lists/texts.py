@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, TypeAlias
 
-from outreach import NewCallCampaign, NewSmsCampaign, NotFound, Outreach
+from outreach import Campaign, NewCallCampaign, NewSmsCampaign, NotFound, Outreach
 from outreach.models import Preflight, PreparedRecipient
 from outreach.server_support import expected_names, is_blank
 from outreach_server.lists.errors import UnsendableText
@@ -23,12 +23,13 @@ Chunks: TypeAlias = AsyncIterator[list[PreparedRecipient]]
 
 
 async def texts_of(
-    engine: Outreach, workspace_id: str, new: NewSmsCampaign | NewCallCampaign
+    engine: Outreach, workspace_id: str, new: NewSmsCampaign | NewCallCampaign | Campaign
 ) -> tuple[Sequence[str], Sequence[str]]:
     """Return the texts of a campaign, and the names that its agent expects; nothing of what is not there."""
     try:
-        if isinstance(new, NewCallCampaign):
-            return (), expected_names(await engine.agents.get(workspace_id, new.agent_id))
+        if isinstance(new, NewCallCampaign) or (isinstance(new, Campaign) and new.channel == "call"):
+            agent_id = new.agent_id
+            return (), () if agent_id is None else expected_names(await engine.agents.get(workspace_id, agent_id))
         if new.flow_id is None:
             return (new.body or "",), ()
         flow = await engine.flows.get(workspace_id, new.flow_id)

@@ -301,3 +301,16 @@ def test_a_time_that_cannot_be_is_refused_at_a_change(
     made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER, "--schedule-at", "2098-06-01T00:00:00Z")
     words = [word.replace("~", " ") for word in options.split()]
     assert said in cli.refuse("campaigns", "update", made["id"], *words, code=code)
+
+
+def test_contacts_of_a_file_are_added_to_a_campaign(cli: Cli, workspace_id: str, file: str) -> None:
+    """Once: the same file again adds duplicates alone. A campaign that stays open is closed by a command."""
+    made = load(cli, workspace_id, file, "--message", "Hi", "--stay-open")
+    assert made["stay_open"] is True
+    again = cli.ask("campaigns", "add", made["id"], file)
+    assert (again["added"], again["skipped"]) == (made["total_recipients"], made["total_recipients"])
+    assert "duplicates" in cli.tell("campaigns", "add", made["id"], file)
+    assert cli.ask("campaigns", "show", made["id"])["total_recipients"] == 3 * made["total_recipients"]
+    assert cli.ask("campaigns", "close", made["id"])["stay_open"] is False
+    cli.ask("campaigns", "cancel", made["id"], "--yes")
+    assert "takes no contacts" in cli.refuse("campaigns", "add", made["id"], file)

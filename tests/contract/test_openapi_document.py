@@ -241,11 +241,11 @@ MAY_CONFLICT = {
     *("resolveUnsubscribe", "addNumber", "removeNumber", "updateFlow", "removeFlow", "listEvents"),
     *("deleteCampaign", "sendTestMessage", "cloneCampaign", "followUpCampaign", "archiveCampaign"),
     *("createUpload", "addUploadChunk", "checkUpload", "listUploadRejects", "loadUpload"),
-    *("setCallOutcome", "erasePerson", "skipRecipient", "simulateEvent"),
+    *("setCallOutcome", "erasePerson", "skipRecipient", "simulateEvent", "addRecipients", "closeCampaign"),
 }
 CREATING = {
     *("addUnsubscribes", "createAgent", "addNumber", "createFlow"),
-    *("sendTestMessage", "cloneCampaign", "followUpCampaign", "createUpload", "loadUpload"),
+    *("sendTestMessage", "cloneCampaign", "followUpCampaign", "createUpload", "loadUpload", "addRecipients"),
 }
 REPEATABLE = {
     *("checkCallback", "checkUpload", "countAudience", "listUploadRejects", "simulateEvent", "skipRecipient"),
@@ -506,6 +506,7 @@ BESIDE_THE_INTERFACE = {
     ("Recipient", "external_id"),
     ("SmsCampaignCreate", "leave_out"),
     ("SmsCampaignCreate", "replace_characters"),
+    ("SmsCampaignCreate", "stay_open"),
 }
 """Optional fields of requests that the interface document does not have."""
 

@@ -236,7 +236,7 @@ async def test_clones_and_follow_ups_leave_contacts_out_too(writing: Outreach, s
     assert await numbers_of(writing, clone.campaign) == [phone(index) for index in range(2, 6)]
     assert people(clone.audience) == {"Other": (2, True)}
     await writing.campaigns.delete(THIS_WORKSPACE, clone.campaign.id)
-    with pytest.raises(InvalidRequest, match="whose contacts are taken"):
+    with pytest.raises(InvalidRequest, match="is the campaign itself"):
         await writing.campaigns.clone(THIS_WORKSPACE, source.id, leave_out=LeaveOut(campaigns=[source.id]))
 
     def fail(tx: Transaction) -> None:

@@ -19,8 +19,9 @@ from outreach import (
     Workspace,
 )
 from outreach.errors import CannotStart
+from outreach.ledger.campaigns.adding import MAX_NAMES
 from outreach.models.campaign import CampaignCreated
-from outreach.services.campaigns.contacts import MAX_NAMES, VariableNameCollector, prepare_recipient
+from outreach.services.campaigns.contacts import VariableNameCollector, prepare_recipient
 from outreach.storage.sqlite.memory import MemoryStorage
 from tests.engine.calling import CALLS, given_agent, given_calls
 from tests.engine.rig import dispatching, given_campaign, given_workspace, reaches, until

@@ -233,3 +233,38 @@ def test_a_wrong_parameter_is_refused(memory_tenant: Tenant, query: str, where: 
     path = f"/manage/campaigns/{memory_tenant.create()['id']}/recipients"
     error = check_envelope(memory_tenant.get(f"{path}?{query}"), 400, "invalid_request")
     assert [one["path"] for one in error["details"]] == [where]
+
+
+def test_contacts_are_added_to_a_campaign_that_has_not_ended(tenant: Tenant) -> None:
+    """All of them or none; the same key adds once, for one campaign; an ended campaign takes none."""
+    path, other = (f"/manage/campaigns/{tenant.create(**READY)['id']}" for _ in range(2))
+    key = {"Idempotency-Key": "sign-up-42"}
+    answer = tenant.post(f"{path}/recipients", {"recipients": PEOPLE}, headers=key)
+    assert answer.status_code == 201
+    added = {"campaign_id": path.rpartition("/")[2], "skipped": 2, "opted_out_excluded": 0, "audience": None}
+    assert {**answer.json(), "skipped": 2} == {**added, "added": 4}
+    assert tenant.post(f"{path}/recipients", {"recipients": PEOPLE}, headers=key).json() == answer.json()
+    again = tenant.post(f"{other}/recipients", {"recipients": PEOPLE}, headers=key)
+    assert check_envelope(again, 400, "invalid_request")["details"][0]["path"] == "Idempotency-Key"
+    assert tenant.get(path).json()["total_recipients"] == 5
+    last = tenant.get(f"{path}/recipients/4").json()
+    assert (last["phone_number"], last["reason"], last["added_at"] is None) == ("12", "invalid_number", False)
+    bad = tenant.post(f"{path}/recipients", {"recipients": [PEOPLE[0], {"phone_number": ""}]})
+    assert check_envelope(bad, 400, "invalid_request")["details"][0]["path"] == "recipients[1].phone_number"
+    counted = tenant.post(f"{path}/recipients", {"recipients": PEOPLE[:1], "leave_out": {}}).json()
+    assert counted["audience"]["contacts"] == 1
+    tenant.post(f"{path}/cancel")
+    check_envelope(tenant.post(f"{path}/recipients", {"recipients": PEOPLE}), 409, "conflict")
+    check_envelope(tenant.post("/manage/campaigns/none/recipients", {"recipients": PEOPLE}), 404, "not_found")
+
+
+def test_a_campaign_that_stays_open_is_closed(tenant: Tenant) -> None:
+    """`stay_open` is set by the creation or a change; a cancelled campaign cannot be closed."""
+    made = tenant.create(**READY, stay_open=True)
+    assert "stay_open" not in made
+    path = f"/manage/campaigns/{made['id']}"
+    assert tenant.get(path).json()["stay_open"] is True
+    assert tenant.post(f"{path}/close").json()["stay_open"] is False
+    assert tenant.patch(path, {"stay_open": True}).json()["stay_open"] is True
+    tenant.post(f"{path}/cancel")
+    check_envelope(tenant.post(f"{path}/close"), 409, "conflict")

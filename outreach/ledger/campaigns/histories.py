@@ -169,8 +169,9 @@ def _shared(tx: Transaction, campaign: Campaign) -> Sequence[TrailEntry]:
 
 
 def _loaded(campaign: Campaign, recipient: Recipient, *, ended_later: bool) -> Sequence[TrailStep]:
+    begun = recipient.added_at or campaign.created_at
     loaded = TrailStep(
-        at=campaign.created_at,
+        at=begun,
         what=TrailStepKind.LOADED,
         rule=TrailRule.LOAD,
         state=RecipientStatus.PENDING.value,
@@ -180,7 +181,7 @@ def _loaded(campaign: Campaign, recipient: Recipient, *, ended_later: bool) -> S
     if recipient.is_open or ended_later:
         return (loaded,)
     # It ended when it was loaded: no trail entry repeats that.
-    at: datetime = recipient.ended_at or campaign.created_at
+    at: datetime = recipient.ended_at or begun
     end = TrailStep(
         at=at,
         what=TrailStepKind.ENDED,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -51,19 +52,35 @@ def load_chunk(
     seen_numbers: SeenNumbers | None,
     position: int,
     now: datetime,
+    known: Collection[str] = (),
 ) -> ChunkResult:
-    """Write one chunk of contacts.
+    """Write one chunk of contacts of a loading campaign.
 
     Numbers on the register are excluded; duplicates and invalid numbers are written as skipped
     (docs/interface.md#invalid-numbers). `seen_numbers` has the numbers of earlier chunks, and the caller adds those of
-    this one once it is written; None for a single chunk. Raises `StorageError` if the campaign was deleted.
+    this one once it is written; None for a single chunk. `known` has numbers that are duplicates besides. Raises
+    `StorageError` if the campaign was deleted.
     """
     workspace_id = campaign.workspace_id
-    _extend_lease(tx, campaign, now)
+    extend_lease(tx, workspace_id, campaign.id, now)
     phones = {recipient.phone for recipient in chunk if recipient.phone is not None}
     stopped = tx.register.stopped(workspace_id, campaign.channel, phones)
     repeated = seen_numbers.candidates(phones - stopped) if seen_numbers else None
-    known = tx.recipients.known_phones(workspace_id, campaign.id, repeated) if repeated else ()
+    loaded = tx.recipients.known_phones(workspace_id, campaign.id, repeated) if repeated else ()
+    return write_chunk(tx, campaign, chunk, stopped=stopped, known={*known, *loaded}, position=position, now=now)
+
+
+def write_chunk(
+    tx: Transaction,
+    campaign: Campaign,
+    chunk: Sequence[PreparedRecipient],
+    *,
+    stopped: AbstractSet[str],
+    known: Collection[str],
+    position: int,
+    now: datetime,
+) -> ChunkResult:
+    """Write contacts from a position on, given which numbers are on the register and which the campaign has."""
     seen = {person_key(phone) for phone in known}
     rows: list[tuple[int, PreparedRecipient, RecipientStatus, str | None]] = []
     excluded = pending = 0
@@ -78,7 +95,7 @@ def load_chunk(
         else:
             rows.append((position, recipient, RecipientStatus.SKIPPED, decided))
         position += 1
-    tx.recipients.insert(workspace_id, campaign.id, rows, now=now)
+    tx.recipients.insert(campaign.workspace_id, campaign.id, rows, now=now)
     counters = Counters(total=len(rows), pending=pending, open=pending)
     return ChunkResult(next_position=position, excluded=excluded, counters=counters)
 
@@ -103,7 +120,7 @@ def publish(
         StorageError: The campaign was deleted as a leftover.
     """
     workspace_id = campaign.workspace_id
-    _extend_lease(tx, campaign, now)
+    extend_lease(tx, workspace_id, campaign.id, now)
     dropped = tx.recipients.delete_stopped_since(workspace_id, campaign.id, campaign.channel, since)
     counters = loaded - dropped
     excluded += dropped.total
@@ -118,9 +135,15 @@ def publish(
     return tx.campaigns.get(workspace_id, campaign.id) or published, excluded
 
 
-def _extend_lease(tx: Transaction, campaign: Campaign, now: datetime) -> None:
-    if not tx.campaigns.extend_loading(campaign.workspace_id, campaign.id, loading_until=now + LOADING_LEASE):
-        raise StorageError(
-            f"No contacts arrived for {LOADING_LEASE.total_seconds():.0f} seconds, so the incomplete campaign was "
-            "deleted and nothing was created. Load it again, from a source that does not stall, such as a file."
-        )
+def extend_lease(tx: Transaction, workspace_id: str, campaign_id: str, now: datetime) -> None:
+    """Extend the lease of a loading campaign; raise `StorageError` if it was deleted."""
+    if not tx.campaigns.extend_loading(workspace_id, campaign_id, loading_until=now + LOADING_LEASE):
+        raise stalled()
+
+
+def stalled() -> StorageError:
+    """Return the error of a load whose lease has ended, so that what was loaded was deleted."""
+    return StorageError(
+        f"No contacts arrived for {LOADING_LEASE.total_seconds():.0f} seconds, so what was loaded was deleted, and "
+        "nothing was created or added. Load it again, from a source that does not stall, such as a file."
+    )

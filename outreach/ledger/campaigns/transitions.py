@@ -241,7 +241,7 @@ def apply_schedule(
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     if campaign is None:
         return None
-    if _has_expired(campaign, now):
+    if has_expired(campaign, now):
         return move(tx, campaign, CampaignAction.EXPIRE, now=now, actor="engine")
     if is_transition_due(campaign, now) and _is_workspace_active(tx, campaign):
         late = now - (campaign.scheduled_start_at or now)
@@ -254,7 +254,7 @@ def apply_schedule(
 def is_transition_due(campaign: Campaign, now: datetime) -> bool:
     """Return whether a status change is due by time."""
     starts = campaign.status is CampaignStatus.SCHEDULED and not _start_is_ahead(campaign, now)
-    return starts or _has_expired(campaign, now)
+    return starts or has_expired(campaign, now)
 
 
 def next_check_at(tx: Transaction, campaign: Campaign, now: datetime) -> datetime | None:
@@ -301,8 +301,12 @@ def pause_without_agent(tx: Transaction, workspace_id: str, campaign_id: str, *,
 
 
 def complete_if_done(tx: Transaction, campaign: Campaign, *, now: datetime) -> Campaign:
-    """Complete an active campaign without open recipients; return the current campaign."""
-    if campaign.status is CampaignStatus.ACTIVE and campaign.counters.open == 0:
+    """Complete an active campaign without open recipients, unless it stays open; return the current campaign.
+
+    One that gets contacts, slice by slice, is not complete before the last slice.
+    """
+    done = campaign.status is CampaignStatus.ACTIVE and campaign.counters.open == 0 and not campaign.stay_open
+    if done and not tx.campaigns.has_additions(campaign.workspace_id, campaign.id):
         return move(tx, campaign, CampaignAction.COMPLETE, now=now, actor="engine")
     return campaign
 
@@ -336,7 +340,8 @@ def _is_workspace_active(tx: Transaction, campaign: Campaign) -> bool:
     return workspace_of(tx, campaign.workspace_id).status is WorkspaceStatus.ACTIVE
 
 
-def _has_expired(campaign: Campaign, now: datetime) -> bool:
+def has_expired(campaign: Campaign, now: datetime) -> bool:
+    """Return whether a started campaign has reached its expiry, whether or not it is marked as expired yet."""
     expiry = campaign.scheduled_expires_at
     return expiry is not None and now >= expiry and (campaign.status, CampaignAction.EXPIRE) in CAMPAIGN_TRANSITIONS
 

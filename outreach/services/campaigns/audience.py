@@ -30,7 +30,7 @@ class Audience:
         context: What services share.
         workspace_id: The workspace.
         leave_out: Whom to leave out.
-        source_id: The campaign whose contacts the list is, which is not looked at.
+        source_id: The campaign whose contacts the list is or becomes, which is not looked at.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Audience:
         if campaign is None:
             raise InvalidRequest.at(path, "the workspace has no such campaign")
         if campaign.id == self._source_id:
-            raise InvalidRequest.at(path, "is the campaign whose contacts are taken; name other ones")
+            raise InvalidRequest.at(path, "is the campaign itself; name other ones")
         if not self._is_here(tx, campaign):
             raise InvalidRequest.at(
                 path, "its contacts were erased or moved to an archive, so nobody is recognised; do not name it"

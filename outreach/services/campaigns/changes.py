@@ -91,6 +91,8 @@ class CampaignChanges:
             )
             if before.status in _NOT_STARTED:
                 moves.sync_setup_status(tx, after, now=now, actor=actor)
+            if "stay_open" in changes:
+                moves.complete_if_done(tx, campaign_of(tx, workspace_id, campaign_id), now=now)
             return campaign_of(tx, workspace_id, campaign_id)
 
         updated = await self._context.storage.write(operation)
@@ -117,6 +119,54 @@ class CampaignChanges:
         if 0 < empty == found.checked < MAX_LOOKED_AT:
             problem = "is empty for every contact that is left: its placeholders have no values"
             raise InvalidRequest(details=[Problem(path="body", message=problem)])
+
+    async def close(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Campaign] = None,
+        actor: str = "library",
+    ) -> Campaign:
+        """Let a campaign that stays open complete once nothing is open; one that completes by itself stays so.
+
+        Until then it takes contacts as every campaign does.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            idempotency_key: A name for this request: for a day, the same key only returns the campaign.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+            Conflict: It was cancelled or has expired.
+            InvalidRequest: The key was used with other content.
+            RequestInProgress: The first call with this key is still running.
+        """
+
+        def operation(tx: Transaction) -> Campaign:
+            campaign, now = campaign_of(tx, workspace_id, campaign_id), self._context.now()
+            if campaign.is_terminal and campaign.status is not CampaignStatus.COMPLETED:
+                raise Conflict(f"A campaign that is {campaign.status} cannot be closed: it has ended already.")
+            if campaign.stay_open:
+                after = attrs.evolve(campaign, stay_open=False, revision=campaign.revision + 1)
+                tx.campaigns.update(after)
+                moves.complete_if_done(tx, after, now=now)
+                record_audit(
+                    tx, now=now, workspace_id=workspace_id, actor=actor, action="campaign.close", subject=campaign_id
+                )
+            return campaign_of(tx, workspace_id, campaign_id)
+
+        return await Idempotency(self._context).written(
+            workspace_id,
+            "campaigns.close",
+            idempotency_key,
+            operation,
+            content=campaign_id,
+            find=lambda tx, found: campaign_of(tx, workspace_id, found),
+            kind="campaign",
+        )
 
     async def archive(
         self,

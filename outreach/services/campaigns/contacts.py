@@ -20,6 +20,7 @@ import anyio.lowlevel
 import orjson
 
 from outreach.errors import InvalidRequest, Problem
+from outreach.ledger.campaigns.adding import MAX_NAMES
 from outreach.models.recipient import MAX_EXTERNAL_ID, NewRecipient, PreparedRecipient
 from outreach.rules.phones import normalise
 from outreach.rules.texts import composed_json, composed_or_none, text_problem
@@ -193,10 +194,6 @@ def _from_mapping(given: Mapping[Any, Any], index: int) -> NewRecipient:
     if details:
         raise InvalidRequest(details=details)
     return NewRecipient(**{**given, "custom_variables": variables or {}})
-
-
-MAX_NAMES: Final = 1000
-"""Above this many names the contacts have no common columns, and the names are dropped."""
 
 
 class VariableNameCollector:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -129,7 +129,7 @@ class CampaignCreation:
         return partial(self._new_sms_draft, workspace_id, campaign)
 
     def _new_sms_draft(self, workspace_id: str, campaign: NewSmsCampaign, tx: Transaction) -> Campaign:
-        _require_sms(workspace_of(tx, workspace_id))
+        require_sms(workspace_of(tx, workspace_id))
         if campaign.flow_id is not None:
             _require_flow(tx, workspace_id, campaign.flow_id)
         return self._sms_draft(workspace_id, campaign, self._context.now())
@@ -233,16 +233,24 @@ class CampaignCreation:
         async def region() -> str | None:
             return await context.storage.read(look)
 
+        async with self.reading(recipients, audience, region) as (first, source):
+            # Only the last chunk is not full.
+            if len(first) < size:
+                return await self._create_at_once(draft, first, audience, once, actor)
+            return await self._create_in_chunks(draft, first, source, audience, once, actor)
+
+    @asynccontextmanager
+    async def reading(
+        self, recipients: RecipientSource, audience: Audience | None, region: Callable[[], Awaitable[str | None]]
+    ) -> AsyncIterator[tuple[Sequence[PreparedRecipient], AsyncIterator[Sequence[PreparedRecipient]]]]:
+        """Provide the first chunk of contacts and the others; the closing of the engine waits for the end of this."""
         if audience is not None:
             recipients = audience.remaining(recipients, default_region=region)
         self._running += 1
         try:
+            size = self._context.config.insert_batch_size
             async with aclosing(chunks(recipients, default_region=region, size=size)) as source:
-                first = await self._next(source)
-                # Only the last chunk is not full.
-                if len(first) < size:
-                    return await self._create_at_once(draft, first, audience, once, actor)
-                return await self._create_in_chunks(draft, first, source, audience, once, actor)
+                yield await self._next(source), source
         finally:
             self._running -= 1
             if not self._running:
@@ -269,7 +277,7 @@ class CampaignCreation:
             loaded = loading.load_chunk(tx, campaign, contacts, seen_numbers=None, position=0, now=now)
             return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, audience, once, actor)
 
-        self._check_not_closing()
+        self.check_not_closing()
         return await self._context.storage.write(create)
 
     async def _create_in_chunks(
@@ -292,14 +300,14 @@ class CampaignCreation:
         campaign = await context.storage.write(begin)
         try:
             variables = VariableNameCollector()
-            loaded, excluded = await self._load(campaign, first, rest, once, variables)
+            loaded, excluded = await self.load(campaign, first, rest, once, variables)
             return await context.storage.write(
                 lambda tx: self._publish(tx, campaign, loaded, excluded, variables, audience, once, actor)
             )
         except BaseException:
             # Also on cancellation, nothing of the campaign may stay.
             with anyio.CancelScope(shield=True):
-                await self._discard(campaign.workspace_id, campaign.id)
+                await self.discard(campaign.workspace_id, campaign.id)
             raise
 
     def _publish(
@@ -332,28 +340,39 @@ class CampaignCreation:
         counts = audience.counted() if audience is not None else None
         return finished(tx, attrs.evolve(created_campaign(tx, published, left_out), audience=counts), once)
 
-    async def _load(
+    async def load(
         self,
         campaign: Campaign,
         first: Sequence[PreparedRecipient],
         rest: AsyncIterator[Sequence[PreparedRecipient]],
-        once: IdempotencyGuard[CampaignCreated],
+        once: IdempotencyGuard[Any],
         variables: VariableNameCollector,
+        known: Callable[[Transaction, Sequence[PreparedRecipient]], Collection[str]] = lambda _, __: (),
     ) -> tuple[Counters, int]:
+        """Write the contacts of a loading campaign; return what they count, and how many are on the register.
+
+        `known` returns the numbers of a chunk that are duplicates besides.
+        """
         context = self._context
         position = excluded = 0
         loaded = Counters()
         seen_numbers = SeenNumbers()
         chunk = first
         while chunk:
-            self._check_not_closing()
+            self.check_not_closing()
 
             def write(
                 tx: Transaction, chunk: Sequence[PreparedRecipient] = chunk, position: int = position
             ) -> loading.ChunkResult:
                 once.keep(tx)
                 return loading.load_chunk(
-                    tx, campaign, chunk, seen_numbers=seen_numbers, position=position, now=context.now()
+                    tx,
+                    campaign,
+                    chunk,
+                    seen_numbers=seen_numbers,
+                    position=position,
+                    now=context.now(),
+                    known=known(tx, chunk),
                 )
 
             async def go_on(chunk: Sequence[PreparedRecipient] = chunk) -> Sequence[PreparedRecipient]:
@@ -385,11 +404,17 @@ class CampaignCreation:
                 self._reading.discard(scope)
         raise _being_closed()
 
-    def _check_not_closing(self) -> None:
+    @property
+    def is_closing(self) -> bool:
+        """Whether the engine is being closed."""
+        return self._closing
+
+    def check_not_closing(self) -> None:
+        """Raise `StorageError` if the engine is being closed."""
         if self._closing:
             raise _being_closed()
 
-    async def _discard(self, workspace_id: str, campaign_id: str) -> None:
+    async def discard(self, workspace_id: str, campaign_id: str) -> None:
         """Delete the loaded part of an incomplete campaign in slices."""
         limit = self._context.config.insert_batch_size
         try:
@@ -477,7 +502,7 @@ def _content(campaign: NewSmsCampaign | NewCallCampaign, leave_out: LeaveOut | N
 
 
 def _being_closed() -> StorageError:
-    return StorageError("The engine is being closed; the campaign was not created.")
+    return StorageError("The engine is being closed; the campaign was not created, or got no contacts.")
 
 
 def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
@@ -487,7 +512,8 @@ def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
         raise InvalidRequest.at("flow_id", "the workspace has no such flow") from None
 
 
-def _require_sms(workspace: Workspace) -> None:
+def require_sms(workspace: Workspace) -> None:
+    """Raise `SmsCampaignsDisabled` if a workspace does not have SMS campaigns enabled."""
     if not workspace.sms_campaigns_enabled:
         raise SmsCampaignsDisabled
 

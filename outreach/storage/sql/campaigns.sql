@@ -32,6 +32,22 @@ UPDATE campaigns SET
     recipients_open = :recipients_open
 WHERE id = :campaign_id AND workspace_id = :workspace_id AND loading_until IS NOT NULL
 
+-- stage_addition --
+-- From then on its contacts are moved to the other campaign, and not deleted as a leftover.
+UPDATE campaigns SET adds_to = :target_id
+WHERE id = :campaign_id AND workspace_id = :workspace_id AND loading_until IS NOT NULL
+
+-- addition_target --
+-- Where the contacts of a hidden campaign are moved to.
+SELECT adds_to FROM campaigns
+WHERE id = :campaign_id AND workspace_id = :workspace_id AND loading_until IS NOT NULL AND adds_to IS NOT NULL
+
+-- any_addition --
+-- Whether contacts are still to be moved to a campaign.
+SELECT 1 FROM campaigns INDEXED BY campaigns_adding
+WHERE adds_to = :campaign_id AND workspace_id = :workspace_id
+LIMIT 1
+
 -- leftovers --
 -- What a crash left while it was loading.
 SELECT workspace_id, id FROM campaigns WHERE loading_until < :now ORDER BY loading_until, id

@@ -202,9 +202,11 @@ ORDER BY created_at
 LIMIT :limit
 
 -- loading --
--- Whether contacts are being loaded.
+-- Whether contacts are being loaded, or still have to be moved to their campaign.
 SELECT 1 FROM campaigns
-WHERE loading_until IS NOT NULL AND loading_until >= :now AND workspace_id = :workspace_id
+WHERE loading_until IS NOT NULL
+    AND (loading_until >= :now OR adds_to IS NOT NULL)
+    AND workspace_id = :workspace_id
 LIMIT 1
 
 -- recipients_of_person --

@@ -21,6 +21,28 @@ FROM {each:phones}
 {join} recipients INDEXED BY recipients_by_phone ON recipients.phone = wanted.value
     AND recipients.campaign_number = :number
 
+-- last_position --
+-- The last entry of the key.
+SELECT MAX(position) FROM recipients WHERE campaign_number = :number
+
+-- first_rows --
+-- A slice of a hidden campaign, in the order of the key.
+SELECT position, phone, status FROM recipients WHERE campaign_number = :number ORDER BY position LIMIT :limit
+
+-- skip_duplicates --
+-- A slice whose people another load has added meanwhile.
+UPDATE recipients SET status = 'skipped', reason = 'duplicate', ended_at = :now
+WHERE campaign_number = :number AND position {in} SELECT wanted.value::bigint FROM {each:positions} {end}
+
+-- move --
+-- A slice, in its order, behind the last position of another campaign.
+UPDATE recipients SET campaign_number = :target, position = position + :offset, added_at = :now
+WHERE campaign_number = :number AND position <= :last
+
+-- mark_added --
+-- What was just written behind the last position.
+UPDATE recipients SET added_at = :now WHERE campaign_number = :number AND position >= :first
+
 -- next_due --
 -- For many campaigns, each the first entries of two indexes.
 SELECT

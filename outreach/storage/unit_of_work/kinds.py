@@ -283,7 +283,7 @@ def _make_recipients() -> Kind[Recipient]:
         key=("campaign_id", "position"),
         fixed=(
             *("phone_number", "phone", "first_name", "last_name", "email", "company", "custom_variables"),
-            "external_id",
+            *("external_id", "added_at"),
         ),
     )
     variables = kind.columns.index("custom_variables")

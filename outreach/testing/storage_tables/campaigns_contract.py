@@ -86,6 +86,7 @@ class CampaignsContract(ContractBase):
             carrier=None,
             from_number=None,
             replace_characters=True,
+            stay_open=True,
             holidays=HolidayCalendar(
                 country=None, holidays=(make_holidays().holidays[0], Holiday(date=NOW.date(), name=text, enabled=False))
             ),

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from outreach.models.campaign import Campaign, Counters
-from outreach.models.states import CampaignStatus
+from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import (
@@ -45,6 +45,56 @@ async def given_loading(storage: Storage, *, contacts: int = 0, until: datetime 
 
 class LoadingContract(ContractBase):
     """Campaigns that are loading."""
+
+    async def test_loaded_contacts_are_moved_behind_the_last_one_of_a_campaign(self, storage: Storage) -> None:
+        """In slices, in their order; duplicates are skipped; the loading campaign knows its target until it is gone."""
+        target, loading = await given_campaign(storage, make_prepared(), make_prepared()), await given_loading(storage)
+        more = [make_prepared() for _ in range(5)]
+        rows = [(10 + index, *row[1:]) for index, row in enumerate(pending(*more))]
+        await storage.write(lambda tx: tx.recipients.insert(THIS_WORKSPACE, loading.id, rows, now=NOW))
+        names = THIS_WORKSPACE, loading.id
+        assert await storage.read(lambda tx: tx.campaigns.addition_target(*names)) is None
+        await storage.write(lambda tx: tx.campaigns.stage_addition(*names, target.id))
+        assert await storage.read(lambda tx: tx.campaigns.addition_target(*names)) == target.id
+        assert await storage.read(lambda tx: tx.campaigns.has_additions(THIS_WORKSPACE, target.id))
+        assert not await storage.read(lambda tx: tx.campaigns.has_additions(OTHER_WORKSPACE, target.id))
+        assert not await storage.read(lambda tx: tx.campaigns.has_additions(THIS_WORKSPACE, loading.id))
+
+        def move(tx: Transaction) -> int:
+            # Known as missing before they are moved.
+            assert tx.recipients.get(THIS_WORKSPACE, target.id, 3) is None
+            first = tx.recipients.first_rows(*names, limit=3)
+            tx.recipients.move(*names, target.id, first, duplicates={11} if first[0].position == 10 else (), now=NOW)
+            return len(first)
+
+        assert await storage.write(move) == 3
+        assert await storage.read(lambda tx: tx.recipients.next_position(THIS_WORKSPACE, target.id)) == 5
+        found = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, target.id, after=1))
+        assert [(one.position, one.phone, one.status, one.reason, one.ended_at, one.added_at) for one in found] == [
+            (2, more[0].phone, RecipientStatus.PENDING, None, None, NOW),
+            (3, more[1].phone, RecipientStatus.SKIPPED, "duplicate", NOW, NOW),
+            (4, more[2].phone, RecipientStatus.PENDING, None, None, NOW),
+        ]
+        left = await storage.read(lambda tx: tx.recipients.first_rows(*names, limit=9))
+        assert [(one.position, one.phone) for one in left] == [(13, more[3].phone), (14, more[4].phone)]
+        assert await storage.write(lambda tx: tx.campaigns.delete_loading(*names, limit=9))
+        assert not await storage.read(lambda tx: tx.campaigns.has_additions(THIS_WORKSPACE, target.id))
+        with pytest.raises(LookupError):
+            await storage.write(lambda tx: tx.campaigns.stage_addition(*names, target.id))
+
+    async def test_contacts_that_were_just_written_are_marked_as_added(self, storage: Storage) -> None:
+        """From a position on; the others came with their campaign."""
+        campaign = await given_campaign(storage, make_prepared())
+        assert await storage.read(lambda tx: tx.recipients.next_position(THIS_WORKSPACE, campaign.id)) == 1
+
+        def add(tx: Transaction) -> None:
+            rows = [(1, *row[1:]) for row in pending(make_prepared())]
+            tx.recipients.insert(THIS_WORKSPACE, campaign.id, rows, now=NOW)
+            tx.recipients.mark_added(THIS_WORKSPACE, campaign.id, first=1, now=NOW)
+
+        await storage.write(add)
+        found = await storage.read(lambda tx: tx.recipients.page(THIS_WORKSPACE, campaign.id))
+        assert [one.added_at for one in found] == [None, NOW]
 
     async def test_a_loading_campaign_is_seen_by_the_loading_methods_alone(self, storage: Storage) -> None:
         """Nothing else reads, finds, lists or counts it."""

@@ -11,8 +11,9 @@ from outreach_server.cli.lazy_commands import CommandModule, LazyCommands
 
 _MODULES: Final = {
     "listing": ("list",),
-    "moves": ("start", "cancel", "pause", "resume", "unschedule", "archive", "unarchive"),
+    "moves": ("start", "cancel", "pause", "resume", "unschedule", "close", "archive", "unarchive"),
     "importing": ("import",),
+    "adding": ("add",),
     "watch": ("watch",),
     "update": ("update",),
     "why": ("why",),

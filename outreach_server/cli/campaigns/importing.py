@@ -11,7 +11,7 @@ import attrs
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach
+from outreach import Campaign, CampaignCreated, NewCallCampaign, NewSmsCampaign, Outreach, Workspace
 from outreach.http import to_json, write_preflight
 from outreach.models import ForecastAssumptions, LeaveOut, PlaceholderProblem, Preflight, PreparedRecipient
 from outreach.server_support import Field, holiday_parts
@@ -45,22 +45,28 @@ _MAX_PARTS: Final = 5
 Chunk = list[PreparedRecipient]
 
 
+FILE_OPTIONS: Final = (
+    click.option(
+        "--map",
+        "mapped",
+        type=ColumnMapping(),
+        multiple=True,
+        help="The column of phone, first_name, last_name, email, company, external_id or country: its name or number.",
+    ),
+    *LIST_OPTIONS,
+    click.option(
+        "--rejects", "rejects_file", type=click.File("w", encoding="utf-8", lazy=False), help="A CSV file for bad rows."
+    ),
+)
+"""How a list is read."""
+
+
 @click.command("import", cls=Command)
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("files", metavar="FILE...", type=click.File("rb"), nargs=-1, required=True)
 @options(*OPTIONS)
 @options(*LEAVE_OUT_OPTIONS)
-@click.option(
-    "--map",
-    "mapped",
-    type=ColumnMapping(),
-    multiple=True,
-    help="The column of phone, first_name, last_name, email, company, external_id or country: its name or number.",
-)
-@options(*LIST_OPTIONS)
-@click.option(
-    "--rejects", "rejects_file", type=click.File("w", encoding="utf-8", lazy=False), help="A CSV file for bad rows."
-)
+@options(*FILE_OPTIONS)
 @click.option("--dry-run", is_flag=True, help="Create nothing; show what it would do (campaigns preflight, forecast).")
 @click.option("--contact", metavar="PHONE", help="With --dry-run: show this contact alone.")
 @click.pass_context
@@ -98,6 +104,37 @@ def import_(
     wanted.check(ctx)
     if contact is not None and not dry_run:
         raise click.UsageError("--contact is for a --dry-run.")
+    with opened_files(
+        files,
+        mapped=mapped,
+        region=region,
+        sheet=sheet,
+        encoding=encoding,
+        delimiter=delimiter,
+        rejects_file=rejects_file,
+    ) as opened:
+        wanted_import = _Import(
+            workspace_id=workspace_id,
+            wanted=wanted,
+            leave_out=leave_out_of(left_out_campaigns, left_out_days),
+            **opened,
+        )
+        show = with_engine((lambda engine: wanted_import.preview(engine, contact)) if dry_run else wanted_import.load)
+        show()
+
+
+@contextmanager
+def opened_files(
+    files: Sequence[BinaryIO],
+    *,
+    mapped: Sequence[tuple[Field, str]],
+    region: str | None,
+    sheet: str | None,
+    encoding: str | None,
+    delimiter: str,
+    rejects_file: TextIO | None,
+) -> Iterator[dict[str, Any]]:
+    """Open the files of a list, and provide the fields of `ListFiles`."""
     if len(dict(mapped)) < len(mapped):
         raise click.UsageError("--map names a field twice.")
     with Rejects(rejects_file) as rejects, ExitStack() as opened:
@@ -113,73 +150,33 @@ def import_(
         for one in lists:
             one.numbers.region = region
         with _progress(_sizes(files)) as progress:
-            wanted_import = _Import(
-                workspace_id=workspace_id,
-                wanted=wanted,
-                leave_out=leave_out_of(left_out_campaigns, left_out_days),
-                lists=lists,
-                rejects=rejects,
-                rejects_file=rejects_file,
-                advance=lambda: progress(sum(table.position() for table in tables)),
-            )
-            show = with_engine(
-                (lambda engine: wanted_import.preview(engine, contact)) if dry_run else wanted_import.load
-            )
-        show()
+            yield {
+                "lists": lists,
+                "rejects": rejects,
+                "rejects_file": rejects_file,
+                "advance": lambda: progress(sum(table.position() for table in tables)),
+            }
 
 
 @attrs.frozen(kw_only=True)
-class _Import:
-    """An import of files.
+class ListFiles:
+    """The files of a list of contacts.
 
     Attributes:
         lists: The files, in their order.
         advance: Called when more of the files has been read.
     """
 
-    workspace_id: str
-    wanted: CampaignOptions
-    leave_out: LeaveOut
     lists: Sequence[ContactFile]
     rejects: Rejects
     rejects_file: TextIO | None
     advance: Callable[[], None]
 
-    async def load(self, engine: Outreach) -> Callable[[], None]:
-        """Create the campaign, and return what shows it."""
-        new, stream = await self._read(engine)
-        self._show_columns()
-        stream, unsendable = await check_text(engine, self.workspace_id, new, stream)
-        if unsendable is not None:
-            raise unsendable
-        more: dict[str, Any] = {"leave_out": self.leave_out, "actor": actor()}
-        if isinstance(new, NewSmsCampaign):
-            made = await engine.campaigns.create_sms(self.workspace_id, new, stream, **more)
-        else:
-            made = await engine.campaigns.create_call(self.workspace_id, new, stream, **more)
-        groups = await engine.campaigns.count_recipients(self.workspace_id, made.campaign.id)
-        return partial(self._show_made, made, sum(group.count for group in groups if group.reason == "duplicate"))
-
-    async def preview(self, engine: Outreach, contact: str | None) -> Callable[[], None]:
-        """Return what shows what the import would do, and raises the error that it would end with."""
-        new, stream = await self._read(engine)
-        stream, unsendable = await check_text(engine, self.workspace_id, new, stream)
-        found = await engine.campaigns.preflight_new(
-            self.workspace_id,
-            new,
-            stream,
-            leave_out=self.leave_out,
-            contact=contact,
-            assumptions=ForecastAssumptions(),
-        )
-        return partial(self._show_preview, found, contact, unsendable)
-
-    async def _read(self, engine: Outreach) -> tuple[NewSmsCampaign | NewCallCampaign, AsyncIterator[Chunk]]:
-        """Return the campaign that is wanted, and its contacts as they are read."""
-        workspace = await engine.workspaces.get(self.workspace_id)
-        headers = tuple(dict.fromkeys(header for contacts in self.lists for header in contacts.columns.headers))
-        new = attrs.evolve(await self.wanted.campaign(engine, workspace), csv_column_headers=headers)
-        texts = await texts_of(engine, self.workspace_id, new)
+    async def begin(
+        self, engine: Outreach, workspace: Workspace, campaign: NewSmsCampaign | NewCallCampaign | Campaign
+    ) -> AsyncIterator[Chunk]:
+        """Return the contacts as they are read, for a campaign; raise `NothingToLoad` if there are none."""
+        texts = await texts_of(engine, workspace.id, campaign)
         for contacts in self.lists:
             contacts.numbers.region = contacts.numbers.region or workspace.default_region
             contacts.use_texts(*texts)
@@ -191,7 +188,7 @@ class _Import:
             self._show_columns()
             show_rejects(self.rejects, hint="--rejects FILE.csv writes all of them")
             raise NothingToLoad(self._rows)
-        return new, self._stream(first, chunks)
+        return self._stream(first, chunks)
 
     def _chunks(self) -> Iterator[Chunk]:
         for contacts in self.lists:
@@ -240,6 +237,69 @@ class _Import:
             for contacts in self.lists
         ]
         return {"files": files, **rows}
+
+    def _show_columns(self) -> None:
+        for contacts in self.lists:
+            _show_columns(contacts)
+
+    def _show_rows(self) -> None:
+        rejects, rejects_file = self.rejects, self.rejects_file
+        for contacts in self.lists:
+            for text in self._told(contacts, contacts.table.unread()):
+                note(text)
+            if len(self.lists) > 1:
+                note(f"{contacts.table.name}: {amount(contacts.rows, 'row')}, {contacts.loaded:,} read")
+            show_numbers(contacts.numbers)
+            show_other_columns(contacts)
+        if rejects.count:
+            note("These rows are not loaded:")
+            where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
+            show_rejects(rejects, hint=where)
+
+
+@attrs.frozen(kw_only=True)
+class _Import(ListFiles):
+    """An import of files."""
+
+    workspace_id: str
+    wanted: CampaignOptions
+    leave_out: LeaveOut
+
+    async def load(self, engine: Outreach) -> Callable[[], None]:
+        """Create the campaign, and return what shows it."""
+        new, stream = await self._read(engine)
+        self._show_columns()
+        stream, unsendable = await check_text(engine, self.workspace_id, new, stream)
+        if unsendable is not None:
+            raise unsendable
+        more: dict[str, Any] = {"leave_out": self.leave_out, "actor": actor()}
+        if isinstance(new, NewSmsCampaign):
+            made = await engine.campaigns.create_sms(self.workspace_id, new, stream, **more)
+        else:
+            made = await engine.campaigns.create_call(self.workspace_id, new, stream, **more)
+        groups = await engine.campaigns.count_recipients(self.workspace_id, made.campaign.id)
+        return partial(self._show_made, made, sum(group.count for group in groups if group.reason == "duplicate"))
+
+    async def preview(self, engine: Outreach, contact: str | None) -> Callable[[], None]:
+        """Return what shows what the import would do, and raises the error that it would end with."""
+        new, stream = await self._read(engine)
+        stream, unsendable = await check_text(engine, self.workspace_id, new, stream)
+        found = await engine.campaigns.preflight_new(
+            self.workspace_id,
+            new,
+            stream,
+            leave_out=self.leave_out,
+            contact=contact,
+            assumptions=ForecastAssumptions(),
+        )
+        return partial(self._show_preview, found, contact, unsendable)
+
+    async def _read(self, engine: Outreach) -> tuple[NewSmsCampaign | NewCallCampaign, AsyncIterator[Chunk]]:
+        """Return the campaign that is wanted, and its contacts as they are read."""
+        workspace = await engine.workspaces.get(self.workspace_id)
+        headers = tuple(dict.fromkeys(header for contacts in self.lists for header in contacts.columns.headers))
+        new = attrs.evolve(await self.wanted.campaign(engine, workspace), csv_column_headers=headers)
+        return new, await self.begin(engine, workspace, new)
 
     def _show_preview(self, found: Preflight, contact: str | None, unsendable: UnsendableText | None) -> None:
         """Show what the import would do; raise the error that it would end with."""
@@ -323,24 +383,6 @@ class _Import:
             note(explain_start(made.missing, campaign))
         else:
             note(f"Start it with: outreach-server campaigns start {campaign.id}")
-
-    def _show_columns(self) -> None:
-        for contacts in self.lists:
-            _show_columns(contacts)
-
-    def _show_rows(self) -> None:
-        rejects, rejects_file = self.rejects, self.rejects_file
-        for contacts in self.lists:
-            for text in self._told(contacts, contacts.table.unread()):
-                note(text)
-            if len(self.lists) > 1:
-                note(f"{contacts.table.name}: {amount(contacts.rows, 'row')}, {contacts.loaded:,} read")
-            show_numbers(contacts.numbers)
-            show_other_columns(contacts)
-        if rejects.count:
-            note("These rows are not loaded:")
-            where = f"all are in {rejects_file.name}" if rejects_file else "--rejects FILE.csv writes all of them"
-            show_rejects(rejects, hint=where)
 
 
 def _show_columns(contacts: ContactFile) -> None:

@@ -188,6 +188,11 @@ def cancel_(campaign_id: str, yes: bool) -> None:
 pause_ = _move("pause", "Pause a campaign; no new message of it is sent.", _resumable)
 resume_ = _move("resume", "Resume a paused campaign.", _follow)
 unschedule_ = _move("unschedule", "Take a scheduled campaign back to ready.")
+close_ = _move(
+    "close",
+    "Let a campaign that stays open complete once nothing is open.",
+    sentence="{name!r} is closed, and is {status}.",
+)
 archive_ = _move(
     "archive",
     "Hide a campaign from lists; it is not changed otherwise.",

@@ -64,6 +64,7 @@ OPTIONS: Final = (
         type=integer_of(NewCallCampaign, "batch_concurrency"),
         help=f"Calls: so many at a time; by default {CONCURRENCY}.",
     ),
+    click.option("--stay-open", is_flag=True, help="Complete only once it is closed: campaigns add, campaigns close."),
     click.option("--description", type=text_of(NewSmsCampaign, "description"), help="For people."),
     *TIMES,
 )
@@ -90,6 +91,7 @@ class CampaignOptions:
     ivr: bool
     call_screen: bool
     batch_concurrency: int | None
+    stay_open: bool
     description: str | None
     schedule_at: datetime | None
     expires_at: datetime | None

@@ -29,6 +29,7 @@ _FIELDS: Final = {
     "carrier": Option("The carrier that sends; by default that of a new sending number.", names="carrier"),
     "rate_per_minute": Option("Messages a minute.", word="rate"),
     "replace_characters": Option("Whether curly quotes, dashes and the like are sent in plain characters."),
+    "stay_open": Option("Whether it completes only once it is closed."),
     "flow_id": Option("The automation flow that drives it.", word="flow", names="flow"),
     "agent_id": Option("The agent of a calling campaign.", word="agent", names="agent"),
     "batch_concurrency": Option("Calls at a time."),

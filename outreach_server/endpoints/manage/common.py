@@ -79,7 +79,11 @@ async def refuse_body(request: Request) -> Body:
 
 async def _read_body(request: Request) -> Body:
     """Return a body whose key counts for the path too."""
-    body = await read_small_body(request)
+    return for_path(request, await read_small_body(request))
+
+
+def for_path(request: Request, body: Body) -> Body:
+    """Return a body whose key counts for the path too."""
     content = hashlib.sha256(f"{request.path_params}\n{body.digest}".encode()).hexdigest()
     return attrs.evolve(body, digest=content)
 

@@ -89,6 +89,12 @@ class CancelCampaign(_Move):
     method = "cancel"
 
 
+class CloseCampaign(_Move):
+    """Let a campaign that stays open complete."""
+
+    method = "close"
+
+
 class ArchiveCampaign(_Move):
     """Hide a campaign from lists."""
 

@@ -10,26 +10,30 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import NotFound, RecipientStatus
-from outreach.http import read_recipient_skip, write_history, write_recipient
+from outreach.http import document_of, read_recipient_skip, write_history, write_recipient
 from outreach.models import RecipientSkip
 from outreach_server.auth import authenticate_request
+from outreach_server.bodies.body import receive_body
+from outreach_server.bodies.parser_client import parsed_audience
+from outreach_server.bodies.reading import ParseOptions
 from outreach_server.bodies.strict_query import one_of, phone, words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,
     admit,
+    for_path,
     page_response,
     path_id,
     read_optional_body,
     read_page,
 )
-from outreach_server.replies import json_response
+from outreach_server.replies import answer_once, json_response
 
 _POSITION: Final = re.compile(r"[0-9]{1,18}")
 
 
 class Recipients(HTTPEndpoint):
-    """List a campaign's recipients."""
+    """List a campaign's recipients, and add some."""
 
     async def get(self, request: Request) -> Response:
         """Return a page, by position, of one state, reason, number and id of the application's, or of all."""
@@ -46,6 +50,31 @@ class Recipients(HTTPEndpoint):
         campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
         found = await campaigns.list_recipients(workspace.id, campaign.id, **query)
         return page_response(found, lambda one: write_recipient(one, campaign.channel, campaign_status=campaign.status))
+
+    async def post(self, request: Request) -> Response:
+        """Add contacts to a campaign that has not ended, and return how many it got."""
+        workspace = await admit(request, "addRecipients")
+        server, campaign_id = server_of(request), path_id(request, "campaign")
+        reading = ParseOptions(
+            channel_from_body=False,
+            sms_campaigns_enabled=workspace.sms_campaigns_enabled,
+            default_region=workspace.default_region,
+            this_year=server.engine.now().year,
+            is_audience=True,
+        )
+        # Before the key is claimed, because reading a large body may take longer than a claim lasts.
+        async with (
+            receive_body(request) as body,
+            parsed_audience(server, body, reading, workspace_id=workspace.id) as (leave_out, chunks),
+        ):
+            return await answer_once(
+                for_path(request, body),
+                "addRecipients",
+                lambda key: server.engine.campaigns.add_recipients(
+                    workspace.id, campaign_id, chunks, leave_out=leave_out, idempotency_key=key, actor=ACTOR
+                ),
+                document_of,
+            )
 
 
 class OneRecipient(HTTPEndpoint):

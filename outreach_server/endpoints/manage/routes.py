@@ -23,6 +23,7 @@ from outreach_server.endpoints.manage.messages import (
 from outreach_server.endpoints.manage.moves import (
     ArchiveCampaign,
     CancelCampaign,
+    CloseCampaign,
     PauseCampaign,
     ResumeCampaign,
     StartCampaign,
@@ -65,6 +66,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/pause", PauseCampaign),
     Route("/manage/campaigns/{id}/resume", ResumeCampaign),
     Route("/manage/campaigns/{id}/cancel", CancelCampaign),
+    Route("/manage/campaigns/{id}/close", CloseCampaign),
     Route("/manage/campaigns/{id}/preflight", PreflightCampaign),
     Route("/manage/campaigns/{id}/forecast", ForecastCampaign),
     Route("/manage/campaigns/{id}/forecasts", KeptForecasts),

@@ -20,8 +20,8 @@ from outreach.storage.unit_of_work.tables.base import Table, json_list
 class Campaigns(Table):
     """Campaigns, each returned with the snapshot of its agent.
 
-    Only `get_loading`, `publish` and `delete_loading` see a loading campaign. Only `add_counters` and `publish` write
-    counters.
+    Only `get_loading`, `publish`, `delete_loading` and the methods of additions see a loading campaign. Only
+    `add_counters` and `publish` write counters.
     """
 
     def insert_loading(self, campaign: Campaign, *, loading_until: datetime) -> None:
@@ -65,6 +65,23 @@ class Campaigns(Table):
             raise LookupError(f"There is no such {CAMPAIGNS.noun}.")
         self._rows.evict(CAMPAIGNS, CAMPAIGNS.key_of(campaign))
         self.update(campaign)
+
+    def stage_addition(self, workspace_id: str, campaign_id: str, target_id: str) -> None:
+        """Let the contacts of a loading campaign be moved to another campaign, or raise `LookupError`."""
+        staged = self._rows.execute(
+            "campaigns.stage_addition", workspace_id=workspace_id, campaign_id=campaign_id, target_id=target_id
+        )
+        if not staged:
+            raise LookupError(f"There is no such {CAMPAIGNS.noun}.")
+
+    def addition_target(self, workspace_id: str, campaign_id: str) -> str | None:
+        """Return the campaign that the contacts of a loading one are moved to; None if they are not."""
+        rows = self._rows.query("campaigns.addition_target", workspace_id=workspace_id, campaign_id=campaign_id)
+        return rows[0][0] if rows else None
+
+    def has_additions(self, workspace_id: str, campaign_id: str) -> bool:
+        """Return whether contacts are still to be moved to a campaign."""
+        return bool(self._rows.query("campaigns.any_addition", workspace_id=workspace_id, campaign_id=campaign_id))
 
     def leftovers(self, now: datetime) -> Sequence[tuple[str, str]]:
         """Return (workspace, campaign) of those whose `loading_until` has passed, by (loading_until, id)."""

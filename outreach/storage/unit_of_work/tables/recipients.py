@@ -46,6 +46,14 @@ class StoredContact(NamedTuple):
     dispatched: int
 
 
+class LoadedRow(NamedTuple):
+    """A recipient of a loading campaign: what decides whether it is a duplicate elsewhere."""
+
+    position: int
+    phone: str | None
+    status: RecipientStatus
+
+
 class Recipients(Table):
     """The recipients of campaigns, keyed by (campaign, position)."""
 
@@ -82,6 +90,59 @@ class Recipients(Table):
         )
         known = {person_key(row[0]) for row in rows}
         return frozenset(phone for phone in phones if person_key(phone) in known)
+
+    def next_position(self, workspace_id: str, campaign_id: str) -> int:
+        """Return the position behind the last recipient of a campaign, loading or published."""
+        [[last]] = self._rows.query(
+            "recipients.last_position", RECIPIENTS, number=self._rows.number(workspace_id, campaign_id)
+        )
+        return 0 if last is None else last + 1
+
+    def mark_added(self, workspace_id: str, campaign_id: str, *, first: int, now: datetime) -> None:
+        """Record that the recipients from a position on, just written, were added to a campaign that existed."""
+        self._rows.execute(
+            "recipients.mark_added",
+            number=self._rows.number(workspace_id, campaign_id),
+            first=first,
+            now=format_timestamp(now),
+        )
+
+    def first_rows(self, workspace_id: str, campaign_id: str, *, limit: int) -> Sequence[LoadedRow]:
+        """Return the first recipients of a loading campaign, by position; nothing is cached."""
+        number = self._rows.number(workspace_id, campaign_id)
+        rows = self._rows.query("recipients.first_rows", RECIPIENTS, number=number, limit=limit)
+        return [LoadedRow(position, phone, RecipientStatus(status)) for position, phone, status in rows]
+
+    def move(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        target_id: str,
+        rows: Sequence[LoadedRow],
+        *,
+        duplicates: Collection[int],
+        now: datetime,
+    ) -> None:
+        """Move the first recipients of a loading campaign behind the last one of another campaign, in their order.
+
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The loading campaign.
+            target_id: The campaign that they are added to.
+            rows: The recipients, as `first_rows` returned them in this transaction; at least one.
+            duplicates: The positions of those who are there already: they are skipped.
+            now: When they are added.
+        """
+        number, target = (self._rows.number(workspace_id, one) for one in (campaign_id, target_id))
+        at = format_timestamp(now)
+        if duplicates:
+            positions = json_text(sorted(duplicates))
+            self._rows.execute("recipients.skip_duplicates", number=number, positions=positions, now=at)
+        offset = self.next_position(workspace_id, target_id) - rows[0].position
+        last = rows[-1].position
+        self._rows.execute("recipients.move", number=number, target=target, offset=offset, last=last, now=at)
+        for row in rows:
+            self._rows.evict(RECIPIENTS, (target_id, row.position + offset))
 
     def delete_stopped_since(self, workspace_id: str, campaign_id: str, channel: Channel, since: datetime) -> Counters:
         """Delete recipients whose number, in any spelling, came onto the register at or after `since`.
