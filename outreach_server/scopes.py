@@ -81,6 +81,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "removeUnsubscribe": _MANAGE,
     "resolveUnsubscribe": _MANAGE,
     "setCallOutcome": _MANAGE,
+    "decideDispatches": _MANAGE,
     "erasePerson": _MANAGE,
     "updateCallSettings": _MANAGE,
     "updateReplySettings": _MANAGE,

@@ -57,7 +57,15 @@ from outreach.models.campaign_report import (
 )
 from outreach.models.database import CampaignGroup, EngineFigures
 from outreach.models.diagnosis import DatabaseCode, Diagnosis, EngineCode
-from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, OperatorDecision, UnknownDispatchCount
+from outreach.models.dispatch import (
+    DecisionResult,
+    Dispatch,
+    DispatchCount,
+    DispatchFilter,
+    FailureClass,
+    OperatorDecision,
+    UnknownDispatchCount,
+)
 from outreach.models.fields import Bounds, Length, bounds_of
 from outreach.models.forecast import (
     BindingRule,
@@ -202,10 +210,12 @@ __all__ = [
     "Counters",
     "CreatedApiKey",
     "DatabaseCode",
+    "DecisionResult",
     "Diagnosis",
     "DiskUse",
     "Dispatch",
     "DispatchCount",
+    "DispatchFilter",
     "DispatchOverview",
     "DispatchState",
     "DispatchedBy",

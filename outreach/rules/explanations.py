@@ -42,6 +42,7 @@ _ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         ("unknown", "timeout"): "the provider did not respond in time: the outcome is being looked up",
         ("unknown", "dropped"): "the connection broke before a response: the outcome is being looked up",
         ("unknown", "unreadable"): "the response did not come from the provider: the outcome is being looked up",
+        ("unknown", "decision_undone"): "an operator took a decision about it back: the outcome is being looked up",
         ("unknown", "repeated_id"): "the response was that of another request: the outcome is being looked up",
         (
             "unknown",

@@ -306,6 +306,8 @@ class Dispatches(Service[AsyncDispatches]):
     get = awaited(AsyncDispatches.get)
     get_anywhere = awaited(AsyncDispatches.get_anywhere)
     resolve = awaited(AsyncDispatches.resolve)
+    resolve_many = awaited(AsyncDispatches.resolve_many)
+    undo_many = awaited(AsyncDispatches.undo_many)
 
 
 class Accounts(Service[AsyncAccounts]):

@@ -51,7 +51,7 @@ COMMANDS: Final = LazyCommands(
         "campaigns": CommandModule("campaigns.campaigns", "Create, show and control campaigns."),
         "messages": CommandModule("campaigns.requests", "List single messages and inbound ones."),
         "calls": CommandModule("campaigns.requests", "Show calls."),
-        "dispatches": CommandModule("campaigns.requests", "List requests with an unknown outcome, and resolve them."),
+        "dispatches": CommandModule("campaigns.decisions", "List requests with an unknown outcome, and resolve them."),
         "events": CommandModule("setup.events", "List and remove named subscriptions to events."),
         "test-send": CommandModule(
             "campaigns.test_send",

@@ -71,6 +71,7 @@ from outreach.models import (
     Cost,
     CostLine,
     CostlyCharacter,
+    DispatchFilter,
     Encodings,
     FlowUpdate,
     FollowUpCreated,
@@ -279,6 +280,7 @@ RENAMED = {
     [
         ("CallCreate", NewCall, set()),
         ("CallVerdict", NewCallOutcome, set()),
+        ("DispatchFilter", DispatchFilter, set()),
         ("RecipientSkip", RecipientSkip, set()),
         ("SmsCampaignCreate", NewSmsCampaign, {"channel", "recipients"}),
         ("CallCampaignCreate", NewCallCampaign, {"channel", "recipients"}),

@@ -14,6 +14,7 @@ from outreach_server.endpoints.manage.events import Events
 from outreach_server.endpoints.manage.live import CampaignNow, CampaignProgress
 from outreach_server.endpoints.manage.messages import (
     CallOutcome,
+    DispatchDecision,
     InboundMessages,
     ManagedCalls,
     OneInboundMessage,
@@ -79,6 +80,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/calls", ManagedCalls),
     Route("/manage/calls/{id}", OneManagedCall),
     Route("/manage/calls/{id}/outcome", CallOutcome),
+    Route("/manage/dispatches/decision", DispatchDecision),
     Route("/manage/inbound", InboundMessages),
     Route("/manage/inbound/{id}", OneInboundMessage),
     Route("/manage/audience", Audience),
