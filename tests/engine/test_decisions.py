@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
+from typing import Any
 
 import attrs
 import pytest
@@ -52,13 +53,13 @@ class Outage:
 
         return await self.storage.read(operation)
 
-    async def decide(self, decision: str = "retry", *, dry_run: bool = False, **which: object) -> DecisionResult:
+    async def decide(self, decision: Any = "retry", *, dry_run: bool = False, **which: Any) -> DecisionResult:
         """Decide about many."""
         return await self.engine.dispatches.resolve_many(
             THIS_WORKSPACE, decision, DispatchFilter(**which), dry_run=dry_run, actor="cli:ann"
         )
 
-    async def undo(self, *, dry_run: bool = False, **which: object) -> DecisionResult:
+    async def undo(self, *, dry_run: bool = False, **which: Any) -> DecisionResult:
         """Take decisions back."""
         return await self.engine.dispatches.undo_many(
             THIS_WORKSPACE, DispatchFilter(**which), dry_run=dry_run, actor="cli:ann"
@@ -151,7 +152,7 @@ async def test_every_contact_has_a_step_in_its_trail_and_an_entry_in_the_audit(o
         ({"since": NOW + timedelta(seconds=10), "reason": "provider_error", "until": NOW + timedelta(seconds=20)}, 2),
     ],
 )
-async def test_all_conditions_of_a_filter_hold_together(outage: Outage, which: dict[str, object], count: int) -> None:
+async def test_all_conditions_of_a_filter_hold_together(outage: Outage, which: dict[str, Any], count: int) -> None:
     """The campaign's, the account's, the time's, the reason's."""
     assert (await outage.decide("assume_sent", dry_run=True, **which)).changed == count
     assert (await outage.decide("assume_sent", campaign_id=outage.campaign.id, **which)).changed == count
