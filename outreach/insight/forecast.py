@@ -138,7 +138,7 @@ class CampaignForecast:
             found = await self._context.storage.read(
                 lambda tx, after=after: read_slice(tx, setup, after, at)  # type: ignore[misc]
             )
-            plan = attrs.evolve(setup.plan, capped_until=found.capped_until)
+            plan = attrs.evolve(setup.plan, capped_until=found.capped_until, unreachable=found.unreachable)
             for one in found.recipients:
                 if not one.is_open:
                     continue

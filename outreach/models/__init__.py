@@ -133,6 +133,7 @@ from outreach.models.status import (
     ThrottledProvider,
 )
 from outreach.models.trail import ContactHistory, HeldBackRule, TrailRule, TrailStep, TrailStepKind
+from outreach.models.unreachable import UnreachableNumber
 from outreach.models.unsubscribe import (
     NewUnsubscribes,
     Unsubscribe,
@@ -312,6 +313,7 @@ __all__ = [
     "TrailStep",
     "TrailStepKind",
     "UnknownDispatchCount",
+    "UnreachableNumber",
     "Unset",
     "Unsubscribe",
     "UnsubscribeImport",

@@ -44,11 +44,13 @@ class FailureTraits:
             contact's.
         pauses: For a failure of the account: why all its campaigns pause. The contact's turn comes again when they are
             resumed.
+        lasts: Whether the number cannot be reached on this channel in later campaigns either.
     """
 
     passes: bool = False
     counts: bool = False
     pauses: PauseReason | None = None
+    lasts: bool = False
 
 
 FAILURE_CLASSES: Final[Mapping[str, FailureTraits]] = MappingProxyType(
@@ -57,7 +59,7 @@ FAILURE_CLASSES: Final[Mapping[str, FailureTraits]] = MappingProxyType(
         "provider_auth": FailureTraits(counts=True, pauses="provider_auth"),
         "provider_funds": FailureTraits(counts=True, pauses="provider_funds"),
         "bad_sender": FailureTraits(counts=True),
-        "invalid_number": FailureTraits(),
+        "invalid_number": FailureTraits(lasts=True),
         "bad_body": FailureTraits(),
         "filtered": FailureTraits(),
         "rejected": FailureTraits(counts=True),

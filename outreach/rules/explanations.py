@@ -50,6 +50,7 @@ _ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         ): "the provider responded with an error of its own: the outcome is being looked up",
         ("skipped", "duplicate"): "the same number is earlier in the list",
         ("skipped", "opted_out"): "on the unsubscribe register",
+        ("skipped", "unreachable_before"): "a provider had reported the number as unreachable",
         ("skipped", "by_operator"): "a person left it out before its turn",
         ("skipped", "erased"): "erased at somebody's request before its turn",
         ("skipped", "timezone_unknown"): "no hour within a week is between 8 and 21 wherever the number may be",

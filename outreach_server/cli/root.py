@@ -48,6 +48,9 @@ COMMANDS: Final = LazyCommands(
         "unsubscribes": CommandModule(
             "lists.unsubscribes", "Manage the register of numbers that must not be contacted."
         ),
+        "unreachable": CommandModule(
+            "lists.unreachable", "List numbers that providers have reported as unreachable, and take some off."
+        ),
         "campaigns": CommandModule("campaigns.campaigns", "Create, show and control campaigns."),
         "messages": CommandModule("campaigns.requests", "List single messages and inbound ones."),
         "calls": CommandModule("campaigns.requests", "Show calls."),

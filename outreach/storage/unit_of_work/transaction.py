@@ -27,6 +27,7 @@ from outreach.storage.unit_of_work.tables.register import Register
 from outreach.storage.unit_of_work.tables.reports import Reports
 from outreach.storage.unit_of_work.tables.requests import Audit, Requests
 from outreach.storage.unit_of_work.tables.trail import Subscriptions, Trail
+from outreach.storage.unit_of_work.tables.unreachable import UnreachableNumbers
 from outreach.storage.unit_of_work.tables.uploads import Uploads
 from outreach.storage.unit_of_work.tables.work import Claims, Leases, Runs, Stops, Workers, WorkQueue
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
@@ -68,6 +69,7 @@ class Transaction:
         self.stops = Stops(rows)
         self.requests = Requests(rows)
         self.uploads = Uploads(rows)
+        self.unreachable_numbers = UnreachableNumbers(rows)
         self.audit = Audit(rows)
         self.trail = Trail(rows)
         self.subscriptions = Subscriptions(rows)

@@ -32,7 +32,14 @@ from outreach_server.endpoints.manage.moves import (
 )
 from outreach_server.endpoints.manage.planning import ForecastCampaign, PreflightCampaign, TestMessages
 from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail, SkipRecipient
-from outreach_server.endpoints.manage.register import Erasures, OneUnsubscribe, ResolveUnsubscribe, Unsubscribes
+from outreach_server.endpoints.manage.register import (
+    Erasures,
+    OneUnreachableNumber,
+    OneUnsubscribe,
+    ResolveUnsubscribe,
+    UnreachableNumbers,
+    Unsubscribes,
+)
 from outreach_server.endpoints.manage.resources import resource_routes
 from outreach_server.endpoints.manage.results import CampaignExport, CampaignReport
 from outreach_server.endpoints.manage.settings import (
@@ -88,6 +95,8 @@ MANAGE_ROUTES: Final = (
     Route("/manage/unsubscribes", Unsubscribes),
     Route("/manage/unsubscribes/{phone}", OneUnsubscribe),
     Route("/manage/unsubscribes/{phone}/resolve", ResolveUnsubscribe),
+    Route("/manage/unreachable-numbers", UnreachableNumbers),
+    Route("/manage/unreachable-numbers/{phone}", OneUnreachableNumber),
     Route("/manage/erasures", Erasures),
     *resource_routes(),
     Route("/manage/uploads", Uploads),
