@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from outreach.core.clock import format_timestamp
 from outreach.models.base import JsonPage
-from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, RateLimitState, StoredAnswer
+from outreach.models.work import (
+    MAX_IDEMPOTENCY_DAYS,
+    AnswerReplayed,
+    IdempotencyKey,
+    IdempotentRequest,
+    LastingKey,
+    RateLimitState,
+    StoredAnswer,
+)
 from outreach.serialization.campaigns import (
     in_json_names,
     read_audience,
@@ -90,11 +98,13 @@ __all__ = [
     "EVENT_TYPES",
     "EXPORT_CONTENT_TYPES",
     "FLOW_BODIES",
+    "MAX_IDEMPOTENCY_DAYS",
     "AnswerReplayed",
     "CampaignClone",
     "IdempotencyKey",
     "IdempotentRequest",
     "JsonPage",
+    "LastingKey",
     "RateLimitState",
     "ResourceBodies",
     "StoredAnswer",
