@@ -57,6 +57,7 @@ from outreach.services.messaging.messages import Messages
 from outreach.services.messaging.simulating import Simulating
 from outreach.services.registers.contacts import Contacts
 from outreach.services.registers.erasure import Erasure
+from outreach.services.registers.unreachable import UnreachableNumbers
 from outreach.services.registers.unsubscribes import Unsubscribes
 from outreach.services.registers.uploads import Uploads
 from outreach.services.tenants.accounts import Accounts
@@ -130,6 +131,7 @@ class Outreach(ResourceServices):
         reply_settings: What is answered to STOP, START and HELP.
         prices: What messages and calls cost, for the estimates of a preflight.
         unsubscribes: The unsubscribe register.
+        unreachable_numbers: Numbers that providers have reported as unreachable.
         contacts: Everything with one number.
         erasure: Erasing people, and what workspaces keep no longer.
         uploads: Files that arrive in chunks, and are deleted after a day.
@@ -252,6 +254,7 @@ class Outreach(ResourceServices):
         self.reply_settings = Replies(context)
         self.prices = Prices(context)
         self.unsubscribes = Unsubscribes(context)
+        self.unreachable_numbers = UnreachableNumbers(context)
         self.contacts = Contacts(context)
         self.erasure = Erasure(context)
         self.uploads = Uploads(context)

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from outreach.core.clock import format_timestamp
 from outreach.models.base import JsonPage
-from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, RateLimitState, StoredAnswer
+from outreach.models.work import (
+    MAX_IDEMPOTENCY_DAYS,
+    AnswerReplayed,
+    IdempotencyKey,
+    IdempotentRequest,
+    LastingKey,
+    RateLimitState,
+    StoredAnswer,
+)
 from outreach.serialization.campaigns import (
     in_json_names,
     read_audience,
@@ -60,6 +68,7 @@ from outreach.serialization.manage.resources import (
     read_call_settings_update,
     read_call_verdict,
     read_decision,
+    read_dispatch_decision,
     read_erasure,
     read_new_unsubscribes,
     read_recipient_skip,
@@ -91,11 +100,13 @@ __all__ = [
     "EVENT_TYPES",
     "EXPORT_CONTENT_TYPES",
     "FLOW_BODIES",
+    "MAX_IDEMPOTENCY_DAYS",
     "AnswerReplayed",
     "CampaignClone",
     "IdempotencyKey",
     "IdempotentRequest",
     "JsonPage",
+    "LastingKey",
     "RateLimitState",
     "ResourceBodies",
     "StoredAnswer",
@@ -115,6 +126,7 @@ __all__ = [
     "read_campaign_start",
     "read_campaign_update",
     "read_decision",
+    "read_dispatch_decision",
     "read_erasure",
     "read_leave_out",
     "read_new_call",

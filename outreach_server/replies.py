@@ -45,7 +45,9 @@ async def answer_once(
     def render(made: M) -> StoredAnswer:
         return StoredAnswer(body=orjson.dumps(write(made)), location=None if location is None else location(made))
 
-    request = IdempotentRequest(operation=operation, key=body.key, digest=body.digest, render=render)
+    request = IdempotentRequest(
+        operation=operation, key=body.key, digest=body.digest, render=render, idempotency_days=body.key_days
+    )
     with suppress(AnswerReplayed):
         await make(request)
     headers = {} if request.answer.location is None else {"Location": request.answer.location}

@@ -116,6 +116,8 @@ STEPS: Final = (
     *_plain("getCallDetails $call"),
     Step("setCallOutcome", "$call", {"outcome": "callback", "summary": "Asks for Monday."}),
     Step("setCallOutcome", "$call", {"outcome": "negative"}),
+    *_plain("listUnreachableNumbers; removeUnreachableNumber +14155550166"),
+    Step("decideDispatches", body={"decision": "retry", "dry_run": True, "which": {"provider": "twilio"}}),
     Step("erasePerson", body={"phone_number": "+14155550104", "confirm": False}),
     Step("sendSms", body={"to": "+14155550102", "body": "Your table is ready."}, keep="sms"),
     Step("sendSms", body={"to": "+14155550177", "body": "Your table is ready."}),

@@ -243,7 +243,7 @@ class _Left:
     def see(self, found: ContactSlice) -> None:
         """Count contacts."""
         local, starts_at = self._local, self._starts_at
-        plan = attrs.evolve(self._setup.plan, capped_until=found.capped_until)
+        plan = attrs.evolve(self._setup.plan, capped_until=found.capped_until, unreachable=found.unreachable)
         for one in found.recipients:
             if not one.is_open:
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import partial
 from typing import Final, Protocol
@@ -18,6 +19,7 @@ from outreach.ledger.campaigns.setup import find_text_warnings, start_warnings, 
 from outreach.ledger.campaigns.transitions import missing_setup
 from outreach.ledger.common import call_settings_of, campaign_of, provider_of, settings_of, workspace_of
 from outreach.ledger.sending.pace import frequency_capped_until
+from outreach.ledger.unreachable import left_out
 from outreach.models.audience import LeaveOut
 from outreach.models.campaign import Campaign, NewCallCampaign, NewSmsCampaign
 from outreach.models.forecast import Forecast, ForecastAssumptions
@@ -114,6 +116,7 @@ class ContactSlice:
     recipients: Sequence[Recipient]
     restrictions: Mapping[str, Restriction]
     capped_until: Mapping[int, datetime]
+    unreachable: AbstractSet[str]
 
 
 class Forecasting(Protocol):
@@ -182,7 +185,7 @@ class CampaignPreflight:
             found = await context.storage.read(
                 lambda tx, after=after: read_slice(tx, setup, after, at)  # type: ignore[misc]
             )
-            tally.see(found.recipients, found.restrictions, found.capped_until)
+            tally.see(found.recipients, found.restrictions, found.capped_until, found.unreachable)
             misread.see(found.recipients)
             size = len(found.recipients)
             after = found.recipients[-1].position if size else after
@@ -253,7 +256,7 @@ class CampaignPreflight:
                     loaded.append(recipient)
                 else:
                     tally.leave_out(recipient, decided)
-            tally.see(loaded, found.restrictions, found.capped_until)
+            tally.see(loaded, found.restrictions, found.capped_until, found.unreachable)
             if forecasting is not None:
                 forecasting.see(attrs.evolve(found, recipients=loaded))
             await anyio.lowlevel.checkpoint()
@@ -314,7 +317,12 @@ def _with_limits(tx: Transaction, setup: Setup, rows: Sequence[Recipient], at: d
             if until is not None:
                 capped[one.position] = until
     restrictions = tx.register.read_restrictions(workspace.id, campaign.channel, phones)
-    return ContactSlice(recipients=rows, restrictions=restrictions, capped_until=capped)
+    return ContactSlice(
+        recipients=rows,
+        restrictions=restrictions,
+        capped_until=capped,
+        unreachable=left_out(tx, workspace, campaign.channel, phones),
+    )
 
 
 _STATES: Final = {status.value: status for status in RecipientStatus}

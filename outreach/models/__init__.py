@@ -58,7 +58,15 @@ from outreach.models.campaign_report import (
 )
 from outreach.models.database import CampaignGroup, EngineFigures
 from outreach.models.diagnosis import DatabaseCode, Diagnosis, EngineCode
-from outreach.models.dispatch import Dispatch, DispatchCount, FailureClass, OperatorDecision, UnknownDispatchCount
+from outreach.models.dispatch import (
+    DecisionResult,
+    Dispatch,
+    DispatchCount,
+    DispatchFilter,
+    FailureClass,
+    OperatorDecision,
+    UnknownDispatchCount,
+)
 from outreach.models.fields import Bounds, Length, bounds_of
 from outreach.models.forecast import (
     BindingRule,
@@ -129,6 +137,7 @@ from outreach.models.status import (
     ThrottledProvider,
 )
 from outreach.models.trail import ContactHistory, HeldBackRule, TrailRule, TrailStep, TrailStepKind
+from outreach.models.unreachable import UnreachableNumber
 from outreach.models.unsubscribe import (
     NewUnsubscribes,
     Unsubscribe,
@@ -225,10 +234,12 @@ __all__ = [
     "CreatedApiKey",
     "CreatedInvitation",
     "DatabaseCode",
+    "DecisionResult",
     "Diagnosis",
     "DiskUse",
     "Dispatch",
     "DispatchCount",
+    "DispatchFilter",
     "DispatchOverview",
     "DispatchState",
     "DispatchedBy",
@@ -341,6 +352,7 @@ __all__ = [
     "TrailStep",
     "TrailStepKind",
     "UnknownDispatchCount",
+    "UnreachableNumber",
     "Unset",
     "Unsubscribe",
     "UnsubscribeImport",

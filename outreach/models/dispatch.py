@@ -11,6 +11,7 @@ import attrs
 
 from outreach.models.base import Channel
 from outreach.models.campaign import PauseReason
+from outreach.models.fields import Checked, sized
 from outreach.models.states import DispatchState, MessageStatus
 
 FailureClass = Literal[
@@ -43,11 +44,13 @@ class FailureTraits:
             contact's.
         pauses: For a failure of the account: why all its campaigns pause. The contact's turn comes again when they are
             resumed.
+        lasts: Whether the number cannot be reached on this channel in later campaigns either.
     """
 
     passes: bool = False
     counts: bool = False
     pauses: PauseReason | None = None
+    lasts: bool = False
 
 
 FAILURE_CLASSES: Final[Mapping[str, FailureTraits]] = MappingProxyType(
@@ -56,7 +59,7 @@ FAILURE_CLASSES: Final[Mapping[str, FailureTraits]] = MappingProxyType(
         "provider_auth": FailureTraits(counts=True, pauses="provider_auth"),
         "provider_funds": FailureTraits(counts=True, pauses="provider_funds"),
         "bad_sender": FailureTraits(counts=True),
-        "invalid_number": FailureTraits(),
+        "invalid_number": FailureTraits(lasts=True),
         "bad_body": FailureTraits(),
         "filtered": FailureTraits(),
         "rejected": FailureTraits(counts=True),
@@ -73,8 +76,46 @@ OperatorDecision = Literal["assume_sent", "retry"]
 """What an operator decides of a request whose outcome nobody knows."""
 
 
+@attrs.frozen(kw_only=True)
+class DispatchFilter(Checked):
+    """Which requests an operator decides about at once; all conditions hold together, None is no condition.
+
+    Attributes:
+        campaign_id: Those of this campaign.
+        provider: Those to this carrier or voice provider: a workspace has one account there.
+        since: Those committed at this time or later.
+        until: Those committed before this time.
+        reason: Those with this reason or this error code of the provider.
+    """
+
+    campaign_id: str | None = sized(1, 100, default=None)
+    provider: str | None = sized(1, 100, default=None)
+    since: datetime | None = None
+    until: datetime | None = None
+    reason: str | None = sized(1, 200, default=None)
+
+
+@attrs.frozen(kw_only=True)
+class DecisionResult:
+    """What a decision about many requests does; each request has its own contact, single message or call.
+
+    Attributes:
+        changed: The requests that the decision changes.
+        kept: The requests that stay as they are: before a retry, those that may still be on their way; before an undo,
+            those whose contact was tried again, or that a provider has reported on since.
+        becomes: The number of contacts, messages and calls by the state that they have afterwards.
+    """
+
+    changed: int = 0
+    kept: int = 0
+    becomes: Mapping[str, int] = attrs.field(factory=dict)
+
+
 ASSUMED_SENT: Final = "assumed_sent"
 """Reason of an unknown dispatch that an operator took as accepted, without a report since."""
+
+DECISION_UNDONE: Final = "decision_undone"
+"""Reason of an unknown dispatch whose decision an operator has taken back."""
 
 OPTED_OUT: Final[FailureClass] = "opted_out"
 """Failure class of a provider that knows of an opt-out, which is added to our register too."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
@@ -43,6 +44,7 @@ class WavePlan:
         steps: The steps of the campaign's flow, if any.
         sender: The pace of the sending number over all campaigns; None if it has none.
         capped_until: Until when the frequency cap postpones due recipients, by position.
+        unreachable: Numbers of due recipients that are left out as unreachable.
         provider_throttle: The provider's throttle, if any.
         contact_rules_outdated: Recipients may wait under contact rules of the workspace that have changed since.
     """
@@ -60,6 +62,7 @@ class WavePlan:
     steps: Sequence[FlowStep] | None = None
     sender: SenderPace | None = None
     capped_until: Mapping[int, datetime] = attrs.field(factory=dict)
+    unreachable: AbstractSet[str] = frozenset()
     provider_throttle: ProviderThrottle | None = None
     contact_rules_outdated: bool = False
 

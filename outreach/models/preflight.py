@@ -27,13 +27,14 @@ LeftOutRule = Literal[
     "over_segment_cap",
     "in_other_campaign",
     "contacted_recently",
+    "unreachable_before",
 ]
 """Why a contact is never contacted.
 
 `timezone_unknown`: the number's time zone is unknown. `no_common_hours`: its possible zones are never open together.
 `hours_never_fit`: they are, but never while the campaign is open. These three end as `skipped: timezone_unknown`.
 `expires_first`: the campaign expires before they may be contacted. `in_other_campaign` and `contacted_recently`: the
-creation leaves them out (`LeaveOut`).
+creation leaves them out (`LeaveOut`). `unreachable_before`: a provider has reported the number as unreachable.
 """
 
 

@@ -136,7 +136,7 @@ class RecipientStatus(StrEnum):
         completed: it was reached: a message was accepted, a call was held
         failed: attempts are used up, or the failure is for good; the reason says which
         skipped: never attempted, or not any more: `duplicate`, `invalid_number`, `opted_out`, `timezone_unknown`,
-            `erased`
+            `unreachable_before`, `erased`
         canceled: the campaign was cancelled before its turn
         expired: the campaign expired before its turn
         unconfirmed: whether it was reached cannot be known; it is never tried again

@@ -44,6 +44,11 @@ class TrailRule(StrEnum):
         "register",
         "A number on the unsubscribe register is not contacted (docs/interface.md#register; 47 CFR 64.1200(a)(10)).",
     )
+    UNREACHABLE = (
+        "unreachable",
+        "A number that a provider has reported as unreachable is left out, if the workspace says so "
+        "(docs/rules.md#unreachable-numbers).",
+    )
     SCHEDULE = (
         "schedule",
         "A scheduled campaign starts by the clock; one that missed its start is paused (docs/states.md#campaigns).",

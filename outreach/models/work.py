@@ -8,7 +8,12 @@ from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
+from outreach.models.fields import Checked, bounded, sized
+
 M = TypeVar("M")
+
+MAX_IDEMPOTENCY_DAYS: Final = 90
+"""The longest time for which an idempotency key is remembered."""
 
 WorkUnitKind = Literal["campaign", "call", "message"]
 
@@ -266,6 +271,19 @@ class AnswerReplayed(Exception):
     """
 
 
+@attrs.frozen(kw_only=True)
+class LastingKey(Checked):
+    """An idempotency key that is remembered for longer than the engine's default.
+
+    Attributes:
+        key: The key, 1 to 255 printable characters.
+        idempotency_days: Days from the first request for which it is remembered, 1 to 90.
+    """
+
+    key: str = sized(1, 255)
+    idempotency_days: int = bounded(1, MAX_IDEMPOTENCY_DAYS)
+
+
 @attrs.define(kw_only=True, eq=False)
 class IdempotentRequest(Generic[M]):
     """A request and what becomes its answer, for the argument `idempotency_key` of a method that makes something.
@@ -278,6 +296,7 @@ class IdempotentRequest(Generic[M]):
         digest: SHA-256 of the content, in hexadecimal; the same key with another one is refused.
         render: Makes the answer of what was made; called once for each try of the transaction.
         where: The header or field with the key, for errors.
+        idempotency_days: Days for which the key is remembered; None for the engine's default.
         answer: The answer, as soon as the method has returned or raised `AnswerReplayed`.
     """
 
@@ -286,12 +305,13 @@ class IdempotentRequest(Generic[M]):
     digest: str
     render: Callable[[M], StoredAnswer]
     where: str = "Idempotency-Key"
+    idempotency_days: int | None = None
     answer: StoredAnswer = attrs.field(init=False)
 
 
-IdempotencyKey: TypeAlias = str | IdempotentRequest[M] | None
-"""How a caller names what a method makes, so that a repeated call makes nothing new: by a name of its own, or by a
-request whose answer is replayed."""
+IdempotencyKey: TypeAlias = str | LastingKey | IdempotentRequest[M] | None
+"""How a caller names what a method makes, so that a repeated call makes nothing new: by a name of its own, which
+may last, or by a request whose answer is replayed."""
 
 
 @attrs.frozen(kw_only=True)

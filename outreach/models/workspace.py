@@ -37,6 +37,7 @@ class Workspace:
         contact_hours: Contact people only from 8 to 21 in their own time zones.
         frequency_cap: Dispatches to one number in 24 hours, over all campaigns; None for no cap.
         retention_days: Days after their end for which contacts and texts are kept; None for good.
+        skip_unreachable: Leave numbers out that a provider has reported as unreachable on the channel.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Workspace:
     contact_hours: bool = False
     frequency_cap: int | None = None
     retention_days: int | None = None
+    skip_unreachable: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -68,6 +70,7 @@ class NewWorkspace(Checked):
             False in a sandbox.
         frequency_cap: Dispatches to one number in 24 hours, over all campaigns, 1 to 1,000; None for no cap.
         retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
+        skip_unreachable: Leave numbers out that a provider has reported as unreachable on the channel.
     """
 
     name: str = sized(1, 255)
@@ -78,6 +81,7 @@ class NewWorkspace(Checked):
     contact_hours: bool | None = None
     frequency_cap: int | None = bounded(1, 1000, default=None)
     retention_days: int | None = bounded(1, 36_500, default=None)
+    skip_unreachable: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -131,6 +135,7 @@ class WorkspaceUpdate(Checked):
         contact_hours: Contact people only from 8 to 21 in their own time zones.
         frequency_cap: Dispatches to one number in 24 hours; None for no cap.
         retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
+        skip_unreachable: Leave numbers out that a provider has reported as unreachable on the channel.
     """
 
     _rules_from: ClassVar = (NewWorkspace,)
@@ -143,3 +148,4 @@ class WorkspaceUpdate(Checked):
     contact_hours: bool | Unset = UNSET
     frequency_cap: int | Unset | None = UNSET
     retention_days: int | Unset | None = UNSET
+    skip_unreachable: bool | Unset = UNSET

@@ -31,6 +31,9 @@ from outreach.rules.spellings import person_key
 HELD_RECHECK_AFTER: Final = timedelta(days=1)
 """How long before a recipient under review is checked again; a decision wakes it at once."""
 
+UNREACHABLE_BEFORE: Final = "unreachable_before"
+"""Reason of a contact whose number a provider had reported as unreachable."""
+
 Restriction = Literal["stopped", "held"]
 """What the register says of a number: it must not be contacted, or it is under review."""
 
@@ -115,6 +118,13 @@ def _check_reachable(
             status=RecipientStatus.SKIPPED,
             reason="invalid_number",
             rule=TrailRule.INVALID_NUMBER,
+        )
+    if recipient.phone in plan.unreachable:
+        return Ending(
+            recipient=recipient,
+            status=RecipientStatus.SKIPPED,
+            reason=UNREACHABLE_BEFORE,
+            rule=TrailRule.UNREACHABLE,
         )
     return check_holding_rules(plan, local, recipient, recipient.phone, now)
 

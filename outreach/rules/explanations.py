@@ -42,6 +42,7 @@ _ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         ("unknown", "timeout"): "the provider did not respond in time: the outcome is being looked up",
         ("unknown", "dropped"): "the connection broke before a response: the outcome is being looked up",
         ("unknown", "unreadable"): "the response did not come from the provider: the outcome is being looked up",
+        ("unknown", "decision_undone"): "an operator took a decision about it back: the outcome is being looked up",
         ("unknown", "repeated_id"): "the response was that of another request: the outcome is being looked up",
         (
             "unknown",
@@ -49,6 +50,7 @@ _ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         ): "the provider responded with an error of its own: the outcome is being looked up",
         ("skipped", "duplicate"): "the same number is earlier in the list",
         ("skipped", "opted_out"): "on the unsubscribe register",
+        ("skipped", "unreachable_before"): "a provider had reported the number as unreachable",
         ("skipped", "by_operator"): "a person left it out before its turn",
         ("skipped", "erased"): "erased at somebody's request before its turn",
         ("skipped", "timezone_unknown"): "no hour within a week is between 8 and 21 wherever the number may be",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
@@ -27,7 +28,14 @@ from outreach.models.preflight import (
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.rules.contact_hours import time_zones_of_phone, unreachable_reason
-from outreach.rules.deciding import RenderedText, Restriction, apply_register, render_message, send_steps
+from outreach.rules.deciding import (
+    UNREACHABLE_BEFORE,
+    RenderedText,
+    Restriction,
+    apply_register,
+    render_message,
+    send_steps,
+)
 from outreach.rules.holding import HOLDING_RULES, LocalRules, check_holding_rules
 from outreach.rules.number_zones import country_of_phone
 from outreach.rules.opening import opening_state
@@ -52,6 +60,7 @@ WHY_LEFT_OUT: Final[Mapping[LeftOutRule, str]] = {
     "empty_message": "Their text is empty: its placeholders have no values.",
     "over_segment_cap": "Their text, with the footer, is over the segment cap.",
     "in_other_campaign": "They are in a campaign whose contacts are left out.",
+    "unreachable_before": "A provider has reported their number as unreachable.",
     "contacted_recently": "They were contacted within the days that are left out.",
 }
 
@@ -61,6 +70,7 @@ _ENDED_BY: Final[Mapping[str, LeftOutRule]] = {
     "invalid_number": "invalid_number",
     "empty_message": "empty_message",
     "over_segment_cap": "over_segment_cap",
+    "unreachable_before": "unreachable_before",
 }
 
 
@@ -112,6 +122,8 @@ def judge(
         return _of_ended(local, recipient, at)
     if recipient.phone is None:
         return Verdict("left_out", rule="invalid_number")
+    if recipient.phone in plan.unreachable:
+        return Verdict("left_out", rule=UNREACHABLE_BEFORE)
     expiry = plan.campaign.scheduled_expires_at
     if expiry is not None and at >= expiry:
         return Verdict("left_out", rule="expires_first")
@@ -294,6 +306,7 @@ class PreflightTally:
         recipients: Iterable[Recipient],
         restrictions: Mapping[str, Restriction],
         capped_until: Mapping[int, datetime],
+        unreachable: AbstractSet[str] = frozenset(),
     ) -> None:
         """Add some contacts.
 
@@ -301,8 +314,9 @@ class PreflightTally:
             recipients: The contacts.
             restrictions: What the register says, by number.
             capped_until: Until when the frequency cap holds them back, by position.
+            unreachable: Numbers that are left out as unreachable.
         """
-        plan = attrs.evolve(self._plan, capped_until=capped_until)
+        plan = attrs.evolve(self._plan, capped_until=capped_until, unreachable=unreachable)
         for recipient in recipients:
             restriction = restrictions.get(recipient.phone or "")
             verdict = judge(plan, self._local, self._messages, recipient, restriction, self._at)

@@ -99,6 +99,8 @@ def rule_of_recipient(after: Recipient, by: TrailRule) -> TrailRule:
 
 def rule_of_outcome(state: DispatchState, reason: str | None, by: TrailRule) -> TrailRule:
     """Return the rule of a dispatch's outcome; `by` is the source of what a provider or look-up reported."""
+    if by is TrailRule.OPERATOR:
+        return by
     if state is DispatchState.WITHDRAWN:
         return _WITHDRAWN.get(reason, TrailRule.STOP)
     if state is DispatchState.NOT_SENT and by is TrailRule.PROVIDER_ANSWER:

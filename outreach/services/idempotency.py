@@ -16,7 +16,7 @@ import orjson
 from outreach.errors import InvalidRequest, NotFound, RequestInProgress, StorageError
 from outreach.ledger.access import idempotency as operations
 from outreach.ledger.common import workspace_of
-from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, StoredAnswer
+from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, LastingKey, StoredAnswer
 from outreach.protocols.storage import Operation
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
@@ -75,9 +75,14 @@ class _ClaimedKey(IdempotencyGuard[M]):
             fingerprint=self._request.digest,
             token=self.token,
             now=self._context.now(),
-            keep=timedelta(seconds=self._context.config.idempotency_key_ttl_seconds),
+            keep=self._keep(),
             where=self._request.where,
         )
+
+    def _keep(self) -> timedelta:
+        """Return how long the key is remembered: at least as long as any key."""
+        least = timedelta(seconds=self._context.config.idempotency_key_ttl_seconds)
+        return max(least, timedelta(days=self._request.idempotency_days or 0))
 
     def keep(self, tx: Transaction) -> None:
         operations.renew_claim(tx, *self._place, token=self.token, now=self._context.now())
@@ -268,7 +273,8 @@ def _program_request(
         InvalidRequest: The key is not a string of 1 to 255 characters, or the content cannot be compared.
     """
     where = "idempotency_key"
-    key = idempotency_key
+    lasting = idempotency_key if isinstance(idempotency_key, LastingKey) else None
+    key = idempotency_key if lasting is None else lasting.key
     if not isinstance(key, str) or not 1 <= len(key) <= _MAX_KEY_LENGTH or not key.isprintable():
         raise InvalidRequest.at(where, f"must be a string of 1 to {_MAX_KEY_LENGTH} printable characters")
     try:
@@ -282,6 +288,7 @@ def _program_request(
         digest=digest,
         where=where,
         render=lambda made: StoredAnswer(body=remember(made)),
+        idempotency_days=None if lasting is None else lasting.idempotency_days,
     )
 
 

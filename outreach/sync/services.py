@@ -28,6 +28,7 @@ from outreach.services.messaging.named_streams import NamedStream as AsyncNamedS
 from outreach.services.messaging.simulating import Simulating as AsyncSimulating
 from outreach.services.registers.contacts import Contacts as AsyncContacts
 from outreach.services.registers.erasure import Erasure as AsyncErasure
+from outreach.services.registers.unreachable import UnreachableNumbers as AsyncUnreachableNumbers
 from outreach.services.registers.unsubscribes import Unsubscribes as AsyncUnsubscribes
 from outreach.services.registers.uploads import Uploads as AsyncUploads
 from outreach.services.tenants.accounts import Accounts as AsyncAccounts
@@ -359,6 +360,14 @@ class Messages(Service[AsyncMessages]):
     failure = awaited(AsyncMessages.failure)
 
 
+class UnreachableNumbers(Service[AsyncUnreachableNumbers]):
+    """The numbers that take no messages or no calls, as carriers and voice providers reported."""
+
+    list = awaited(AsyncUnreachableNumbers.list)
+    iter_all = iterated(AsyncUnreachableNumbers.iter_all)
+    remove = awaited(AsyncUnreachableNumbers.remove)
+
+
 class Dispatches(Service[AsyncDispatches]):
     """The dispatch ledger, for operators."""
 
@@ -367,6 +376,8 @@ class Dispatches(Service[AsyncDispatches]):
     get = awaited(AsyncDispatches.get)
     get_anywhere = awaited(AsyncDispatches.get_anywhere)
     resolve = awaited(AsyncDispatches.resolve)
+    resolve_many = awaited(AsyncDispatches.resolve_many)
+    undo_many = awaited(AsyncDispatches.undo_many)
 
 
 class Accounts(Service[AsyncAccounts]):
@@ -585,6 +596,7 @@ class Outreach(Service[AsyncOutreach]):
         self.reply_settings = Replies(lifetime, engine.reply_settings)
         self.prices = Prices(lifetime, engine.prices)
         self.unsubscribes = Unsubscribes(lifetime, engine.unsubscribes)
+        self.unreachable_numbers = UnreachableNumbers(lifetime, engine.unreachable_numbers)
         self.contacts = Contacts(lifetime, engine.contacts)
         self.erasure = Erasure(lifetime, engine.erasure)
         self.uploads = Uploads(lifetime, engine.uploads)

@@ -15,7 +15,7 @@ from anyio import to_thread
 from starlette.requests import Request
 
 from outreach import InvalidRequest
-from outreach.http import parse_json
+from outreach.http import MAX_IDEMPOTENCY_DAYS, parse_json
 from outreach_server.bodies.spool import spool_directory
 from outreach_server.context import request_state_of, server_of
 from outreach_server.fair_semaphore import FairSemaphore
@@ -37,6 +37,8 @@ _MAX_INLINE: Final = 64 * 1024
 _FILE: Final = "body.json"
 
 _IDEMPOTENCY_KEY: Final = "Idempotency-Key"
+_IDEMPOTENCY_DAYS: Final = "Idempotency-Days"
+_DAYS: Final = re.compile(r"[0-9]{1,2}")
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 _IDLE_SECONDS: Final = 30.0
@@ -58,6 +60,7 @@ class Body:
 
     Attributes:
         key: The header `Idempotency-Key` of a POST, which makes it safe to retry (docs/interface.md#safe-retry).
+        key_days: The header `Idempotency-Days`: days for which the key is remembered; None for the server's default.
         digest: SHA-256 of what counts as the request under this key, in hexadecimal.
         raw: All of it; empty if it is in a file.
         file: The file of a large one, in its own directory.
@@ -67,6 +70,7 @@ class Body:
     digest: str
     raw: bytes
     file: Path | None = None
+    key_days: int | None = None
 
 
 async def read_small_body(request: Request) -> Body:
@@ -75,12 +79,12 @@ async def read_small_body(request: Request) -> Body:
     Raises:
         InvalidRequest: The key is malformed, or the body is too large, too slow or not JSON by its content type.
     """
-    key = _idempotency_key(request)
+    key, days = _idempotency_key(request), _idempotency_days(request)
     _check_headers(request)
     raw = bytearray()
     async for chunk in _chunks(request, min(server_of(request).max_body_bytes, MAX_SMALL_BYTES)):
         raw += chunk
-    return _in_memory(raw, key)
+    return _in_memory(raw, key, days)
 
 
 async def read_model(body: Body, read: Callable[[Any], T]) -> T:
@@ -139,7 +143,7 @@ async def receive_body(request: Request) -> AsyncIterator[Body]:
     Raises:
         InvalidRequest: The key is malformed, or the body is too large, too slow or not JSON by its content type.
     """
-    key = _idempotency_key(request)
+    key, days = _idempotency_key(request), _idempotency_days(request)
     _check_headers(request)
     server = server_of(request)
     limit = server.max_body_bytes
@@ -147,15 +151,15 @@ async def receive_body(request: Request) -> AsyncIterator[Body]:
     raw = bytearray()
     async with AsyncExitStack() as stack:
         if await _read_all(request, chunks, raw, MAX_WITHOUT_TURN, limit):
-            yield _in_memory(raw, key)
+            yield _in_memory(raw, key, days)
             return
         # Nothing more is read from the socket until this body's turn.
         await stack.enter_async_context(server.large_bodies.turn(request_state_of(request).workspace_id or ""))
         if await _read_all(request, chunks, raw, MAX_IN_MEMORY, limit):
-            yield _in_memory(raw, key)
+            yield _in_memory(raw, key, days)
             return
         directory = await stack.enter_async_context(spool_directory(server.spool_root))
-        yield await _spool(chunks, raw, directory, key)
+        yield attrs.evolve(await _spool(chunks, raw, directory, key), key_days=days)
 
 
 def refuse_unread(request: Request, message: str) -> InvalidRequest:
@@ -164,8 +168,8 @@ def refuse_unread(request: Request, message: str) -> InvalidRequest:
     return InvalidRequest.at("", message)
 
 
-def _in_memory(raw: bytearray, key: str | None) -> Body:
-    return Body(key=key, digest=hashlib.sha256(raw).hexdigest(), raw=bytes(raw))
+def _in_memory(raw: bytearray, key: str | None, key_days: int | None) -> Body:
+    return Body(key=key, key_days=key_days, digest=hashlib.sha256(raw).hexdigest(), raw=bytes(raw))
 
 
 async def _read_all(request: Request, chunks: AsyncIterator[bytes], raw: bytearray, most: int, limit: int) -> bool:
@@ -255,6 +259,21 @@ def _idempotency_key(request: Request) -> str | None:
     if len(given) > 1 or not _KEY.fullmatch(given[0]):
         raise InvalidRequest.at(_IDEMPOTENCY_KEY, "must be 1 to 255 visible ASCII characters, given once")
     return given[0]
+
+
+def _idempotency_days(request: Request) -> int | None:
+    """Return for how many days the key of a POST is remembered; None without the header, and for other methods."""
+    given = request.headers.getlist(_IDEMPOTENCY_DAYS)
+    if request.method != "POST" or not given:
+        return None
+    days = int(given[0]) if _DAYS.fullmatch(given[0]) else 0
+    if len(given) > 1 or not 1 <= days <= MAX_IDEMPOTENCY_DAYS:
+        raise InvalidRequest.at(
+            _IDEMPOTENCY_DAYS, f"must be a whole number of days from 1 to {MAX_IDEMPOTENCY_DAYS}, given once"
+        )
+    if _IDEMPOTENCY_KEY not in request.headers:
+        raise InvalidRequest.at(_IDEMPOTENCY_DAYS, f"must come with the header {_IDEMPOTENCY_KEY}")
+    return days
 
 
 def _check_headers(request: Request) -> None:

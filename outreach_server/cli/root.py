@@ -53,10 +53,13 @@ COMMANDS: Final = LazyCommands(
         "unsubscribes": CommandModule(
             "lists.unsubscribes", "Manage the register of numbers that must not be contacted."
         ),
+        "unreachable": CommandModule(
+            "lists.unreachable", "List numbers that providers have reported as unreachable, and take some off."
+        ),
         "campaigns": CommandModule("campaigns.campaigns", "Create, show and control campaigns."),
         "messages": CommandModule("campaigns.requests", "List single messages and inbound ones."),
         "calls": CommandModule("campaigns.requests", "List and show calls, and judge them."),
-        "dispatches": CommandModule("campaigns.requests", "List requests with an unknown outcome, and resolve them."),
+        "dispatches": CommandModule("campaigns.decisions", "List requests with an unknown outcome, and resolve them."),
         "events": CommandModule("setup.events", "List and remove named subscriptions to events."),
         "simulate": CommandModule(
             "campaigns.simulate", "Simulate replies, receipts and the ends of calls in a sandbox workspace."

@@ -85,6 +85,31 @@ def test_an_operator_decides_once(cli: Cli, workspace_id: str, option: str, stat
     assert f"The dispatch is {state}, not unknown" in cli.refuse("dispatches", "resolve", dispatch.id, option)
 
 
+def test_many_are_decided_at_once_and_taken_back(cli: Cli, workspace_id: str) -> None:
+    """It shows first how many contacts it concerns and what becomes of them; without a terminal it needs --yes."""
+    made = [given_unknown(cli, workspace_id), given_unknown(cli, workspace_id)]
+    given_a_steady_clock(cli)
+    which = ("--workspace", workspace_id, "--provider", made[0].provider)
+    planned = cli.ask("dispatches", "resolve", "--retry", *which, "--dry-run")
+    assert planned == {"dry_run": True, "changed": 2, "kept": 0, "becomes": {"queued": 2}}
+    refused = cli.run("dispatches", "resolve", "--retry", *which)
+    assert "2 contacts would change: 2 queued." in refused.stderr
+    assert "Contacts may be reached twice: add --yes." in refused.stderr
+    assert len(cli.ask("dispatches", "unknown", workspace_id)) == 2
+    assert cli.ask("dispatches", "resolve", "--retry", *which, "--yes") == {**planned, "dry_run": False}
+    assert cli.ask("dispatches", "unknown", workspace_id) == []
+    assert "2 contacts changed: 2 unknown." in cli.tell("dispatches", "undo", *which, "--yes")
+    assert [one["reason"] for one in cli.ask("dispatches", "unknown", workspace_id)] == ["decision_undone"] * 2
+
+
+def test_a_decision_about_many_names_whose(cli: Cli, workspace_id: str) -> None:
+    """A filter beside an id is refused, as are filters without a workspace."""
+    dispatch = given_unknown(cli, workspace_id)
+    assert "--workspace or --campaign" in cli.refuse("dispatches", "resolve", "--retry", "--yes", code=2)
+    both = ("dispatches", "resolve", dispatch.id, "--retry", "--reason", "timeout")
+    assert "either one request or filters" in cli.refuse(*both, code=2)
+
+
 @pytest.mark.parametrize("options", [[], ["--assume-sent", "--retry"], ["--retry", "--assume-sent"]])
 def test_one_decision_must_be_named(cli: Cli, workspace_id: str, options: list[str]) -> None:
     """Neither is a default, nor wins over the other: one may leave a contact out, the other may reach it twice."""

@@ -55,3 +55,31 @@ def test_a_large_body_is_carried_out_once(memory_service: Service) -> None:
         "/sms-campaigns", content=raw.replace(b"+14150000007", b"+14150000008"), headers=JSON | key("k")
     )
     check_envelope(changed, 400, "invalid_request")
+
+
+@pytest.mark.parametrize("value", ["0", "91", "1.5", "x", "-1", "", "030"])
+def test_malformed_days_are_refused(memory_tenant: Tenant, value: str) -> None:
+    """From 1 to 90, as a whole number."""
+    answer = memory_tenant.post("/sms", bodies(memory_tenant)["/sms"], headers=key("k") | {"Idempotency-Days": value})
+    assert check_envelope(answer, 400, "invalid_request")["details"][0]["path"] == "Idempotency-Days"
+
+
+def test_days_need_a_key(memory_tenant: Tenant) -> None:
+    """Alone they would keep nothing."""
+    answer = memory_tenant.post("/sms", bodies(memory_tenant)["/sms"], headers={"Idempotency-Days": "30"})
+    assert check_envelope(answer, 400, "invalid_request")["details"][0]["path"] == "Idempotency-Days"
+
+
+@pytest.mark.parametrize(("days", "expected"), [({}, 1), ({"Idempotency-Days": "30"}, 30)])
+@pytest.mark.parametrize("path", ["/sms-campaigns", "/calls", "/sms"])
+def test_a_key_is_kept_for_its_days(memory_service: Service, path: str, days: dict[str, str], expected: int) -> None:
+    """By all that takes a key; the answer is the same."""
+    tenant = memory_service.tenant()
+    answer = tenant.post(path, bodies(tenant)[path], headers=key("k") | days)
+    assert answer.is_success
+    operation = {"/sms-campaigns": "createSmsCampaign", "/calls": "createCall", "/sms": "sendSms"}[path]
+    stored = memory_service.run(
+        memory_service.engine._storage.read, lambda tx: tx.requests.stored(tenant.workspace.id, operation, "k")
+    )
+    left = stored.expires_at - memory_service.engine.now()
+    assert expected - 1 <= left.total_seconds() / 86_400 <= expected

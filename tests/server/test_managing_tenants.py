@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from outreach import FlowStep, NewCall, NewFlow, NewMessage, NewNumber
-from outreach.models import NewUpload
+from outreach.models import NewUpload, UnreachableNumber
 from outreach.testing.builders import new_id
 from tests.contract.document import DOCUMENT, operations, resolve
 from tests.server.conftest import Service, Tenant
@@ -60,6 +60,15 @@ class Property:
         [inbound] = run(engine.messages.list_inbound, workspace_id)
         new = NewUpload(file_name="list.csv", size_bytes=1_000_000)
         upload = run(engine.uploads.create, workspace_id, new)
+        landline = UnreachableNumber(
+            workspace_id=workspace_id,
+            phone="+14155550105",
+            channel="sms",
+            provider="twilio",
+            error_code="30006",
+            reported_at=engine.now(),
+        )
+        run(engine._storage.write, lambda tx: tx.unreachable_numbers.put(landline))
         self.ids = {
             "campaigns": self.campaign["id"],
             "agents": tenant.agent.id,
@@ -69,6 +78,7 @@ class Property:
             "sms": message.id,
             "inbound": inbound.id,
             "unsubscribes": "+14155550177",
+            "unreachable-numbers": landline.phone,
             "uploads": upload.id,
             # Nobody here has an account; one that is there is told apart by the engine's own tests.
             "accounts": new_id(),

@@ -329,10 +329,12 @@ def may_reopen(tx: Transaction, campaign: Campaign, *, within: timedelta, now: d
     )
 
 
-def reopen_if_open(tx: Transaction, campaign: Campaign, *, now: datetime) -> Campaign:
+def reopen_if_open(
+    tx: Transaction, campaign: Campaign, *, now: datetime, detail: str = "rate_limited", actor: str = "engine"
+) -> Campaign:
     """Make a completed campaign active that has an open recipient again; return the current campaign."""
     if campaign.status is CampaignStatus.COMPLETED and campaign.counters.open:
-        return move(tx, campaign, CampaignAction.REOPEN, now=now, actor="engine", detail="rate_limited")
+        return move(tx, campaign, CampaignAction.REOPEN, now=now, actor=actor, detail=detail)
     return campaign
 
 

@@ -125,11 +125,12 @@ def retention_slice(
 
 
 def _erase_rows(tx: Transaction, workspace_id: str, before: datetime, *, salt: str, limit: int) -> bool:
-    """Erase a slice of a workspace's single messages, calls, events and register."""
+    """Erase a slice of a workspace's single messages, calls, events, unreachable numbers and register."""
     erased = tx.erasures.erase_old_singles(workspace_id, before, limit=limit)
     erased += tx.erasures.delete_old_events(
         workspace_id, before, limit=limit, on_inbound=partial(inbound.remember_opt_in, tx)
     )
+    erased += tx.unreachable_numbers.delete_old(workspace_id, before, limit=limit)
     entries = tx.register.numbers_before(workspace_id, before, limit=limit)
     for entry in entries:
         tx.register.hash_number(entry, salt=salt)

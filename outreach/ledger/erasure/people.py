@@ -65,6 +65,7 @@ def purge_person(
         kept = attrs.evolve(entry, scope="all", source=KEYWORD) if entry.scope == HELD else entry
         tx.register.delete(workspace_id, phone)
         name = tx.register.hash_number(kept, salt=salt)
+    tx.unreachable_numbers.remove(workspace_id, phone)
     tx.erasures.erase_person(workspace_id, phone, found, name=name)
     for operation, key in found.answers:
         erase_answer(tx, workspace_id, operation, key)

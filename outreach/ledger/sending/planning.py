@@ -10,6 +10,7 @@ from outreach.ledger import provider_throttles
 from outreach.ledger.campaigns.recipients import steps_of
 from outreach.ledger.common import provider_of, settings_of
 from outreach.ledger.sending.pace import frequency_capped_until, prefetch_sender_paces, sender_pace
+from outreach.ledger.unreachable import left_out
 from outreach.models.campaign import Campaign
 from outreach.models.plans import DecisionBasis, WavePlan
 from outreach.models.recipient import Recipient
@@ -72,6 +73,7 @@ def _plan(
         next_slot_at=next_slot(run.next_slot_at, now, _spacing(campaign)) if run else None,
         sender=pace,
         capped_until=_capped(tx, workspace, due, now),
+        unreachable=left_out(tx, workspace, campaign.channel, {one.phone for one in due if one.phone is not None}),
         agent=agent,
         trunk=tx.trunks.get(workspace_id, campaign.trunk_id) if campaign.trunk_id else None,
         in_flight=tx.recipients.in_flight(workspace_id, campaign_id) if campaign.channel == "call" else 0,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import attrs
 
 from outreach.core.copying import copy_with
-from outreach.ledger import provider_throttles
+from outreach.ledger import provider_throttles, unreachable
 from outreach.ledger.campaigns import closing, trail
 from outreach.ledger.leases.clock_steps import corrected_created_at
 from outreach.ledger.opt_out import entries
@@ -75,6 +75,8 @@ def settle(
     trail.record_outcome(tx, dispatch, settled, by=by, now=now)
     if outcome.state is DispatchState.REFUSED and outcome.reason == OPTED_OUT:
         entries.record_carrier_opt_out(tx, settled, outcome.error_code, now)
+    if outcome.state is DispatchState.REFUSED:
+        unreachable.note(tx, settled, reason=outcome.reason, error_code=outcome.error_code, now=now)
     if settled.message_id is not None:
         message_outcomes.settle(tx, settled, outcome, now)
     if settled.call_id is not None:
@@ -287,6 +289,7 @@ def _report_call(
     if event.reason is not None:
         dispatch = attrs.evolve(dispatch, reason=event.reason)
         tx.dispatches.update(dispatch)
+        unreachable.note(tx, dispatch, reason=event.reason, error_code=dispatch.error_code, now=now)
     if dispatch.campaign_id is not None:
         recipient_outcomes.call_ended(tx, dispatch, call, now, backoff=backoff, message_left=event.message_left)
     provider_throttles.throttle_until_reset(tx, dispatch, event, now)
@@ -315,6 +318,8 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, b
     )
     tx.dispatches.update(reported)
     trail.record_message_report(tx, dispatch, event, now)
+    if failed:
+        unreachable.note(tx, dispatch, reason=event.reason, error_code=event.error_code, now=now)
     if _says_opted_out(event):
         entries.record_carrier_opt_out(tx, dispatch, event.error_code, now)
     if dispatch.message_id is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import attrs
 
@@ -12,6 +12,7 @@ from outreach.errors import InvalidRequest
 from outreach.models.account import Account, CallbackCheck
 from outreach.models.base import CARRIERS
 from outreach.models.call import NewCallOutcome
+from outreach.models.dispatch import DispatchFilter
 from outreach.models.fields import FieldRule, OneOf
 from outreach.models.history import HistoryItem
 from outreach.models.message import InboundMessage, Message, ReplyPurpose
@@ -205,6 +206,26 @@ class ErasureRequest:
     confirm: bool
 
 
+@attrs.frozen(kw_only=True)
+class DispatchDecision:
+    """A decision about many requests with an unknown outcome.
+
+    Attributes:
+        decision: `undo` takes earlier decisions back.
+        dry_run: Whether nothing is changed.
+        which: The requests.
+    """
+
+    decision: Literal["assume_sent", "retry", "undo"]
+    dry_run: bool
+    which: DispatchFilter = attrs.field(factory=DispatchFilter)
+
+
+_read_dispatch_decision: Final = make_request_converter(
+    DispatchDecision,
+    {"which": nested(make_request_converter(DispatchFilter, {"campaign_id": uuid}, closed="a filter of requests"))},
+    closed="a decision about requests",
+)
 _read_skip: Final = make_request_converter(RecipientSkip, closed="a reason")
 _read_verdict: Final = make_request_converter(NewCallOutcome, closed="a verdict")
 _read_erasure: Final = make_request_converter(ErasureRequest, closed="an erasure")
@@ -228,6 +249,15 @@ def read_decision(data: Any) -> bool:
         InvalidRequest: A field is unknown or of another type; the details name each place.
     """
     return read_object(_read_decision, data).opted_out
+
+
+def read_dispatch_decision(data: Any) -> DispatchDecision:
+    """Return the decision of a body of PUT /manage/dispatches/decision.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_dispatch_decision, data)
 
 
 def read_call_verdict(data: Any) -> NewCallOutcome:

@@ -23,7 +23,7 @@ from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCal
 from outreach.models.hours import DEFAULT_CONCURRENCY, HolidayCalendar
 from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import CampaignStatus
-from outreach.models.work import IdempotencyKey
+from outreach.models.work import IdempotencyKey, LastingKey
 from outreach.models.workspace import Workspace
 from outreach.rules.holidays import extend_calendar
 from outreach.rules.texts import composed, composed_or_none
@@ -196,7 +196,7 @@ class CampaignCreation:
             idempotency_key,
             content=content,
             # A request is compared by its own digest.
-            make=partial(make, contacts.each() if isinstance(idempotency_key, str) else recipients),
+            make=partial(make, contacts.each() if isinstance(idempotency_key, str | LastingKey) else recipients),
             remember=remember,
             recall=recall,
         )

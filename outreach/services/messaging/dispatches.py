@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
 from functools import partial
+from typing import Final
 
 from outreach.dispatch.reconciler import reconcile_deadlines
 from outreach.dispatch.worker import backoff_of
 from outreach.errors import InvalidRequest, NotFound
-from outreach.ledger.common import workspace_of
-from outreach.ledger.settling import reconciling
+from outreach.ledger.common import campaign_of, workspace_of
+from outreach.ledger.settling import deciding, reconciling
 from outreach.models.base import Page
-from outreach.models.dispatch import Dispatch, OperatorDecision
+from outreach.models.dispatch import DecisionResult, Dispatch, DispatchFilter, OperatorDecision
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate, moment_cursor
+from outreach.storage.unit_of_work import Transaction
+
+_SLICE: Final = 100
+"""Requests that one transaction decides about."""
+
+
+class _Tried(Exception):
+    """Rolls a transaction back whose result was wanted alone."""
+
+    def __init__(self, result: DecisionResult, found: Sequence[Dispatch]) -> None:
+        self.result = result
+        self.found = found
 
 
 class Dispatches:
@@ -73,8 +87,7 @@ class Dispatches:
             Conflict: It is not unknown, or its request may still be running.
             InvalidRequest: The decision is another one.
         """
-        if decision not in {"assume_sent", "retry"}:
-            raise InvalidRequest.at("decision", "must be assume_sent or retry")
+        _require_decision(decision)
         return await self._context.storage.write(
             lambda tx: reconciling.resolve(
                 tx,
@@ -87,3 +100,117 @@ class Dispatches:
                 actor=actor,
             )
         )
+
+    async def resolve_many(
+        self,
+        workspace_id: str,
+        decision: OperatorDecision,
+        which: DispatchFilter | None = None,
+        *,
+        dry_run: bool = False,
+        actor: str = "library",
+    ) -> DecisionResult:
+        """Resolve the unknown dispatches that a filter names as `resolve` does, a slice in each transaction.
+
+        Before a retry those that may still be on their way are kept as they are.
+
+        Args:
+            workspace_id: The workspace.
+            decision: `assume_sent` or `retry`.
+            which: The dispatches; None for all unknown ones.
+            dry_run: Only count: nothing is changed.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace, or the campaign of the filter, does not exist.
+            InvalidRequest: The decision is another one.
+        """
+        _require_decision(decision)
+        which = which or DispatchFilter()
+
+        def decide(tx: Transaction, found: Sequence[Dispatch]) -> DecisionResult:
+            return deciding.resolve_many(
+                tx,
+                found,
+                decision,
+                deadlines=reconcile_deadlines(self._context.config),
+                backoff=self._backoff,
+                now=self._context.now(),
+                actor=actor,
+            )
+
+        return await self._in_slices(
+            workspace_id,
+            which,
+            lambda tx, after: tx.dispatches.undecided(workspace_id, which, after=after, limit=_SLICE),
+            decide,
+            dry_run=dry_run,
+        )
+
+    async def undo_many(
+        self,
+        workspace_id: str,
+        which: DispatchFilter | None = None,
+        *,
+        dry_run: bool = False,
+        actor: str = "library",
+    ) -> DecisionResult:
+        """Take decisions of `resolve` and `resolve_many` back: their dispatches are unknown again.
+
+        Those stay as they are whose contact was tried again, that a provider has reported on, and whose contact was
+        left out or erased. A dispatch whose deadline is over ends as unconfirmed soon.
+
+        Args:
+            workspace_id: The workspace.
+            which: The dispatches; None for all decided ones. Their reason is `assumed_sent` or `operator_retry`.
+            dry_run: Only count: nothing is changed.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace, or the campaign of the filter, does not exist.
+        """
+        which = which or DispatchFilter()
+        return await self._in_slices(
+            workspace_id,
+            which,
+            lambda tx, after: tx.dispatches.decided(workspace_id, which, after=after, limit=_SLICE),
+            lambda tx, found: deciding.undo_many(tx, found, now=self._context.now(), actor=actor),
+            dry_run=dry_run,
+        )
+
+    async def _in_slices(
+        self,
+        workspace_id: str,
+        which: DispatchFilter,
+        find: Callable[[Transaction, tuple[datetime, str] | None], Sequence[Dispatch]],
+        decide: Callable[[Transaction, Sequence[Dispatch]], DecisionResult],
+        *,
+        dry_run: bool,
+    ) -> DecisionResult:
+        after: tuple[datetime, str] | None = None
+        total = DecisionResult()
+
+        def operation(tx: Transaction) -> tuple[DecisionResult, Sequence[Dispatch]]:
+            workspace_of(tx, workspace_id)
+            if which.campaign_id is not None:
+                campaign_of(tx, workspace_id, which.campaign_id)
+            found = find(tx, after)
+            result = decide(tx, found)
+            if dry_run:
+                raise _Tried(result, found)
+            return result, found
+
+        while True:
+            try:
+                result, found = await self._context.storage.write(operation)
+            except _Tried as tried:
+                result, found = tried.result, tried.found
+            total = deciding.add(total, result)
+            if len(found) < _SLICE:
+                return total
+            after = found[-1].created_at, found[-1].id
+
+
+def _require_decision(decision: str) -> None:
+    if decision not in {"assume_sent", "retry"}:
+        raise InvalidRequest.at("decision", "must be assume_sent or retry")

@@ -158,6 +158,32 @@ WHERE state IN ('dispatching', 'unknown') AND state = 'unknown'
 ORDER BY created_at, id
 LIMIT :limit
 
+-- undecided --
+-- Unknown dispatches that an operator decides about at once.
+SELECT {dispatches} FROM dispatches INDEXED BY dispatches_open
+WHERE state IN ('dispatching', 'unknown') AND state = 'unknown'
+    AND workspace_id = :workspace_id
+    AND (:number::bigint IS NULL OR campaign_number = :number::bigint)
+    AND (:provider::text IS NULL OR provider = :provider::text)
+    AND (:reason::text IS NULL OR reason = :reason::text OR error_code = :reason::text)
+    AND (:until::text IS NULL OR created_at < :until::text)
+    AND (created_at, id) > (:after_at, :after_id)
+ORDER BY created_at, id
+LIMIT :limit
+
+-- decided --
+-- Those that an operator has decided about. The first condition is that of the index.
+SELECT {dispatches} FROM dispatches INDEXED BY dispatches_decided
+WHERE (state = 'given_up' OR reason = 'assumed_sent')
+    AND workspace_id = :workspace_id
+    AND (:number::bigint IS NULL OR campaign_number = :number::bigint)
+    AND (:provider::text IS NULL OR provider = :provider::text)
+    AND (:reason::text IS NULL OR reason = :reason::text OR error_code = :reason::text)
+    AND (:until::text IS NULL OR created_at < :until::text)
+    AND (created_at, id) > (:after_at, :after_id)
+ORDER BY created_at, id
+LIMIT :limit
+
 -- count_unknown --
 -- The number of unknown dispatches in each workspace and their oldest, among the oldest ones.
 SELECT workspace_id, COUNT(*), MIN(created_at)

@@ -25,6 +25,7 @@ from outreach.models.resources import RESOURCES, Agent, Number
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry
+from outreach.models.unreachable import UnreachableNumber
 from outreach.models.unsubscribe import RegisterSalt, Unsubscribe
 from outreach.models.upload import Upload
 from outreach.models.user import Invitation, LoginFailures, Membership, RecoveryCode, Session, StoredUser
@@ -196,6 +197,9 @@ PRICE_TABLES: Final = _of_workspace("price_tables", PriceTable, "price table")
 REPLY_SETTINGS: Final = _of_workspace("reply_settings", ReplySettings, "reply settings row")
 REGISTER_SALTS: Final = _of_workspace("register_salts", RegisterSalt, "salt of a register")
 UNSUBSCRIBES: Final = _kind("unsubscribes", Unsubscribe, "register entry", key=("workspace_id", "phone"))
+UNREACHABLE_NUMBERS: Final = _kind(
+    "unreachable_numbers", UnreachableNumber, "unreachable number", key=("workspace_id", "phone", "channel")
+)
 REQUEST_WINDOWS: Final = _kind("request_windows", RequestWindow, "request window", key=("workspace_id",))
 IDEMPOTENCY_KEYS: Final = _kind(
     "idempotency_keys", IdempotencyRecord, "stored request", key=("workspace_id", "operation", "key")
@@ -460,7 +464,7 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     *RESOURCE_KINDS.values(),
     *(ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
     *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, PRICE_TABLES),
-    *(UNSUBSCRIBES, REGISTER_SALTS, REQUEST_WINDOWS, IDEMPOTENCY_KEYS, UPLOADS),
+    *(UNSUBSCRIBES, REGISTER_SALTS, UNREACHABLE_NUMBERS, REQUEST_WINDOWS, IDEMPOTENCY_KEYS, UPLOADS),
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),
     *(WORK, RUNS, SENDER_PACES, LEASE, WORKERS, CLAIMS, HOME, STOPS, SUBSCRIPTIONS),
     *(USERS, MEMBERSHIPS, SESSIONS, INVITATIONS, RECOVERY_CODES, LOGIN_FAILURES),

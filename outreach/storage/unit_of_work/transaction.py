@@ -31,6 +31,7 @@ from outreach.storage.unit_of_work.tables.recipients import Recipients
 from outreach.storage.unit_of_work.tables.register import Register
 from outreach.storage.unit_of_work.tables.reports import Reports
 from outreach.storage.unit_of_work.tables.trail import Audit, Subscriptions, Trail
+from outreach.storage.unit_of_work.tables.unreachable import UnreachableNumbers
 from outreach.storage.unit_of_work.tables.uploads import Uploads
 from outreach.storage.unit_of_work.tables.users import (
     Failures,
@@ -81,6 +82,7 @@ class Transaction:
         self.stops = Stops(rows)
         self.requests = Requests(rows)
         self.uploads = Uploads(rows)
+        self.unreachable_numbers = UnreachableNumbers(rows)
         self.audit = Audit(rows)
         self.trail = Trail(rows)
         self.subscriptions = Subscriptions(rows)

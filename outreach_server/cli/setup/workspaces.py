@@ -29,6 +29,7 @@ _CREATED: Final = {
     "default_region": _REGION,
     "contact_hours": Option(f"{_HOURS}; by default yes in a live workspace."),
     "frequency_cap": _CAP,
+    "skip_unreachable": Option("Leave numbers out of campaigns that a provider has reported as unreachable."),
 }
 _CHANGED: Final = {
     "name": Option("A new name."),

@@ -9,7 +9,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import CallStatus
-from outreach.http import read_call_verdict, write_call_details, write_inbound_message, write_managed_call, write_sms
+from outreach.http import (
+    read_call_verdict,
+    read_dispatch_decision,
+    to_json,
+    write_call_details,
+    write_inbound_message,
+    write_managed_call,
+    write_sms,
+)
 from outreach.models import CallOutcomeFilter
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.strict_query import flag, identifier, one_of, words
@@ -69,6 +77,23 @@ class CallOutcome(HTTPEndpoint):
             workspace.id, path_id(request, "call"), verdict.outcome, summary=verdict.summary, actor=ACTOR
         )
         return json_response(write_managed_call(call))
+
+
+class DispatchDecision(HTTPEndpoint):
+    """Decide about requests with an unknown outcome."""
+
+    async def put(self, request: Request) -> Response:
+        """Make a decision about many requests, or only count what it does."""
+        workspace = await admit(request, "decideDispatches")
+        wanted, _ = await read_body(request, read_dispatch_decision)
+        dispatches = server_of(request).engine.dispatches
+        if wanted.decision == "undo":
+            result = await dispatches.undo_many(workspace.id, wanted.which, dry_run=wanted.dry_run, actor=ACTOR)
+        else:
+            result = await dispatches.resolve_many(
+                workspace.id, wanted.decision, wanted.which, dry_run=wanted.dry_run, actor=ACTOR
+            )
+        return json_response({"dry_run": wanted.dry_run, **to_json(result)})
 
 
 class InboundMessages(HTTPEndpoint):

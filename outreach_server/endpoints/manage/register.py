@@ -1,4 +1,4 @@
-"""/manage/unsubscribes, the register of numbers that must not be contacted, and /manage/erasures."""
+"""/manage/unsubscribes, the register of numbers that must not be contacted, unreachable numbers, and erasures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import NotFound
-from outreach.http import read_decision, read_erasure, read_new_unsubscribes, to_json, write_unsubscribe
+from outreach.http import (
+    document_of,
+    read_decision,
+    read_erasure,
+    read_new_unsubscribes,
+    to_json,
+    write_unsubscribe,
+)
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.strict_query import words
 from outreach_server.context import server_of
@@ -90,6 +97,30 @@ class ResolveUnsubscribe(HTTPEndpoint):
             write_unsubscribe,
             status=200,
         )
+
+
+class UnreachableNumbers(HTTPEndpoint):
+    """List the numbers that providers have reported as unreachable."""
+
+    async def get(self, request: Request) -> Response:
+        """Return a page of them, by number."""
+        workspace = await authenticate_request(request, "listUnreachableNumbers")
+        numbers = server_of(request).engine.unreachable_numbers
+        found = await numbers.list(workspace.id, **read_page(request, after=words))
+        return page_response(found, lambda one: document_of(one, "workspace_id"))
+
+
+class OneUnreachableNumber(HTTPEndpoint):
+    """Take a number off the unreachable ones."""
+
+    async def delete(self, request: Request) -> Response:
+        """Take a number off, so that later campaigns contact it."""
+        workspace = await admit(request, "removeUnreachableNumber")
+        await refuse_body(request)
+        phone = path_id(request, "unreachable number", "phone")
+        if not await server_of(request).engine.unreachable_numbers.remove(workspace.id, phone, actor=ACTOR):
+            raise NotFound("unreachable number", phone)
+        return json_response({"phone": phone})
 
 
 class Erasures(HTTPEndpoint):

@@ -14,6 +14,7 @@ from outreach_server.endpoints.manage.events import Events
 from outreach_server.endpoints.manage.live import CampaignNow, CampaignProgress
 from outreach_server.endpoints.manage.messages import (
     CallOutcome,
+    DispatchDecision,
     InboundMessages,
     ManagedCalls,
     OneInboundMessage,
@@ -37,7 +38,14 @@ from outreach_server.endpoints.manage.planning import (
     TestMessages,
 )
 from outreach_server.endpoints.manage.recipients import OneRecipient, Recipients, RecipientTrail, SkipRecipient
-from outreach_server.endpoints.manage.register import Erasures, OneUnsubscribe, ResolveUnsubscribe, Unsubscribes
+from outreach_server.endpoints.manage.register import (
+    Erasures,
+    OneUnreachableNumber,
+    OneUnsubscribe,
+    ResolveUnsubscribe,
+    UnreachableNumbers,
+    Unsubscribes,
+)
 from outreach_server.endpoints.manage.resources import resource_routes
 from outreach_server.endpoints.manage.results import CampaignExport, CampaignReport
 from outreach_server.endpoints.manage.settings import (
@@ -88,6 +96,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/calls", ManagedCalls),
     Route("/manage/calls/{id}", OneManagedCall),
     Route("/manage/calls/{id}/outcome", CallOutcome),
+    Route("/manage/dispatches/decision", DispatchDecision),
     Route("/manage/inbound", InboundMessages),
     Route("/manage/inbound/{id}", OneInboundMessage),
     Route("/manage/audience", Audience),
@@ -95,6 +104,8 @@ MANAGE_ROUTES: Final = (
     Route("/manage/unsubscribes", Unsubscribes),
     Route("/manage/unsubscribes/{phone}", OneUnsubscribe),
     Route("/manage/unsubscribes/{phone}/resolve", ResolveUnsubscribe),
+    Route("/manage/unreachable-numbers", UnreachableNumbers),
+    Route("/manage/unreachable-numbers/{phone}", OneUnreachableNumber),
     Route("/manage/erasures", Erasures),
     *resource_routes(),
     Route("/manage/uploads", Uploads),

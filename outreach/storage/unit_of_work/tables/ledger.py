@@ -10,7 +10,7 @@ import attrs
 
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.call import Call, CallOutcomeFilter
-from outreach.models.dispatch import Dispatch, DispatchCount, RecentRequest, UnknownDispatchCount
+from outreach.models.dispatch import Dispatch, DispatchCount, DispatchFilter, RecentRequest, UnknownDispatchCount
 from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.rules.spellings import spellings
@@ -276,6 +276,39 @@ class Dispatches(Table):
             DISPATCHES,
             "dispatches.unknown",
             workspace_id=workspace_id,
+            after_at=after_at,
+            after_id=after_id,
+            limit=limit,
+        )
+
+    def undecided(
+        self, workspace_id: str, which: DispatchFilter, *, after: tuple[datetime, str] | None, limit: int
+    ) -> Sequence[Dispatch]:
+        """Return a workspace's unknown dispatches that a filter names, oldest first by (created_at, id).
+
+        `after` is the place of the last one of the page before.
+        """
+        return self._of_filter("dispatches.undecided", workspace_id, which, after, limit)
+
+    def decided(
+        self, workspace_id: str, which: DispatchFilter, *, after: tuple[datetime, str] | None, limit: int
+    ) -> Sequence[Dispatch]:
+        """Return in the same way those that are given up or assumed as sent."""
+        return self._of_filter("dispatches.decided", workspace_id, which, after, limit)
+
+    def _of_filter(
+        self, name: str, workspace_id: str, which: DispatchFilter, after: tuple[datetime, str] | None, limit: int
+    ) -> Sequence[Dispatch]:
+        begin = after or (None if which.since is None else (which.since, ""))
+        after_at, after_id = ("", "") if begin is None else (format_timestamp(begin[0]), begin[1])
+        return self._list(
+            DISPATCHES,
+            name,
+            workspace_id=workspace_id,
+            number=None if which.campaign_id is None else self._rows.number(workspace_id, which.campaign_id),
+            provider=which.provider,
+            reason=which.reason,
+            until=None if which.until is None else format_timestamp(which.until),
             after_at=after_at,
             after_id=after_id,
             limit=limit,
