@@ -24,6 +24,17 @@ READY_FOR = {
 }
 """What brings a ready campaign into a state in which each action is possible."""
 
+TAKES = {
+    "start": Right.START,
+    "pause": Right.PAUSE,
+    "resume": Right.START,
+    "cancel": Right.CANCEL,
+    "archive": Right.DRAFT,
+    "unarchive": Right.DRAFT,
+    "unschedule": Right.START,
+}
+"""The right that each action takes: of the design, not of the code."""
+
 TABLE = {
     Role.VIEWER: {Right.SEE},
     Role.AGENT: {Right.SEE, Right.PAUSE},
@@ -34,7 +45,7 @@ TABLE = {
 
 def test_each_action_is_tried_with_each_role() -> None:
     """A new one is added here."""
-    assert set(READY_FOR) == set(ACTIONS)
+    assert set(READY_FOR) == set(TAKES) == set(ACTIONS)
 
 
 def test_the_table_of_rights_is_the_designs() -> None:
@@ -63,7 +74,7 @@ async def test_an_action_works_exactly_where_its_button_is(house: House, name: s
     campaign = await house.campaign("Reminders", starts_at=starts_at)
     for before in READY_FOR[name]:
         await getattr(house.engine.campaigns, before)(house.workspace, campaign.id)
-    allowed = role == "operator" or may(Role(role), ACTIONS[name].right)
+    allowed = role == "operator" or may(Role(role), TAKES[name])
     shown = await house.page(f"campaigns/{campaign.id}", person=role)
     assert (name in shown.buttons) is allowed
     before_it = await house.engine.campaigns.get(house.workspace, campaign.id)

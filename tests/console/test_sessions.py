@@ -230,7 +230,8 @@ async def test_throttled_logins_say_how_long(house: House) -> None:
 async def test_forms_of_guests_come_from_here(house: House, path: str) -> None:
     """A form of another site signs nobody in, nor one without a token."""
     browser = house.browser()
-    fields = {"email": EMAIL, "password": PASSWORD}
+    token = guest_token(await browser.get("/login"))
+    fields = {"email": EMAIL, "password": PASSWORD, "token": token}
     for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "https://evil.example"}, {}):
         answer = await browser.client.post(_url(path), data=fields, headers=headers)
         assert answer.status_code == 403
