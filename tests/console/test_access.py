@@ -33,7 +33,7 @@ TAKES = {
     "unarchive": Right.DRAFT,
     "unschedule": Right.START,
 }
-"""The right that each action takes: that was designed, not of the code."""
+"""The right that each action takes, written out and not read from the code."""
 
 TABLE = {
     Role.VIEWER: {Right.SEE},
