@@ -64,7 +64,9 @@ def now_of(figures: Figures, zone: str, behind: int) -> NowView:
 
 
 def _missing(figures: Figures) -> str:
-    """Return what prevents the start of a campaign that has not started."""
+    """Return what prevents the start of a campaign that has everything it needs; else its line says what it needs."""
+    if figures.campaign.status is CampaignStatus.DRAFT:
+        return ""
     return " ".join(f"{one.message.rstrip('.')}." for one in figures.missing[:3])
 
 
