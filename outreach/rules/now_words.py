@@ -37,7 +37,7 @@ _NEEDS: Final = MappingProxyType(
 
 
 def waits_for_setup(missing: Sequence[Problem], contacts: int) -> str:
-    """Return a sentence such as `Waits for a text and a carrier, before it can start: 3 contacts.`
+    """Return a sentence such as `Waits for a text and a carrier, before it can start: 3 contacts`.
 
     Args:
         missing: What `missing_requirements` returns.

@@ -79,7 +79,7 @@ def _behind(figures: Figures, behind: int) -> str:
 
 def _end(figures: Figures, zone: str) -> str:
     forecast = figures.forecast
-    if forecast is None or figures.campaign.status is CampaignStatus.PAUSED:
+    if forecast is None or figures.campaign.status in {CampaignStatus.DRAFT, CampaignStatus.PAUSED}:
         return ""
     parts = []
     if forecast.ends_at is not None and forecast.ends_at - figures.report.at > timedelta(0):
