@@ -103,6 +103,7 @@ class Campaigns:
 
     preflight = method_of("_preflight", CampaignPreflight.preflight)
     preflight_new = method_of("_preflight", CampaignPreflight.preflight_new)
+    preview_recipient = method_of("_preflight", CampaignPreflight.preview_recipient)
 
     forecast = method_of("_forecast", CampaignForecast.forecast)
     forecasts = method_of("_forecast", CampaignForecast.forecasts)

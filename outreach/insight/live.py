@@ -8,6 +8,7 @@ from typing import Final
 from outreach.errors import Problem
 from outreach.insight.blockers import blockers_of
 from outreach.insight.status import dispatch_overview
+from outreach.ledger.campaigns.transitions import missing_setup
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.provider_throttles import THROTTLED, throttle_of_campaign
 from outreach.ledger.sending.pace import sender_pace
@@ -29,6 +30,7 @@ from outreach.rules.now_words import (
     contacts_text,
     opening_zone,
     waits_for_opening,
+    waits_for_setup,
     waits_for_times,
 )
 from outreach.services.context import ServiceContext
@@ -154,7 +156,7 @@ def _of_status(tx: Transaction, campaign: Campaign, waiting: int, now: datetime)
     since = changes[-1].at if changes else None
     match status:
         case CampaignStatus.DRAFT:
-            message = f"Waits for the rest of its set-up: {contacts}."
+            message = waits_for_setup(missing_setup(tx, campaign), waiting)
         case CampaignStatus.READY:
             message = f"Waits to be started: {contacts}."
         case CampaignStatus.SCHEDULED:

@@ -13,7 +13,7 @@ import attrs
 import orjson
 
 from outreach.core.clock import parse_timestamp
-from outreach.errors import Problem
+from outreach.errors import NotFound, Problem
 from outreach.ledger.campaigns.recipients import steps_of
 from outreach.ledger.campaigns.setup import find_text_warnings, start_warnings, unknown_placeholders
 from outreach.ledger.campaigns.transitions import missing_setup
@@ -24,7 +24,7 @@ from outreach.models.audience import LeaveOut
 from outreach.models.campaign import Campaign, NewCallCampaign, NewSmsCampaign
 from outreach.models.forecast import Forecast, ForecastAssumptions
 from outreach.models.plans import DecisionBasis, WavePlan
-from outreach.models.preflight import Preflight, TextWarning
+from outreach.models.preflight import ContactPreview, Preflight, TextWarning
 from outreach.models.prices import PriceTable
 from outreach.models.recipient import PreparedRecipient, Recipient
 from outreach.models.settings import CallSettings
@@ -33,7 +33,7 @@ from outreach.rules.deciding import Restriction, decide_loading
 from outreach.rules.misread_numbers import MisreadNumbers
 from outreach.rules.opening import opening_state
 from outreach.rules.phones import normalise_single
-from outreach.rules.preflight import PreflightTally
+from outreach.rules.preflight import PreflightTally, preview_contact
 from outreach.rules.report_figures import cost_of, depends_on_country, expected_minutes
 from outreach.rules.stored_numbers import stored_forms
 from outreach.services.campaigns.audience import Audience
@@ -192,6 +192,30 @@ class CampaignPreflight:
             await anyio.lowlevel.checkpoint()
         setup = attrs.evolve(setup, warnings=(*setup.warnings, *misread.warnings()))
         return _result(setup, tally, at, campaign.id, problems)
+
+    async def preview_recipient(self, workspace_id: str, campaign_id: str, position: int) -> ContactPreview:
+        """Return what happens to one contact of a campaign from now on, with its texts as it would get them.
+
+        Raises:
+            NotFound: The workspace has no such campaign, or the campaign no such recipient.
+        """
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> tuple[Setup, ContactSlice]:
+            setup = read_setup(tx, campaign_of(tx, workspace_id, campaign_id))
+            recipient = tx.recipients.get(workspace_id, campaign_id, position)
+            if recipient is None:
+                raise NotFound("recipient", str(position))
+            return setup, _with_limits(tx, setup, [recipient], turn_of(setup.plan.campaign, now))
+
+        setup, found = await self._context.storage.read(operation)
+        [recipient] = found.recipients
+        return preview_contact(
+            attrs.evolve(setup.plan, capped_until=found.capped_until),
+            recipient,
+            found.restrictions.get(recipient.phone or ""),
+            turn_of(setup.plan.campaign, now),
+        )
 
     async def preflight_new(
         self,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from outreach.core.clock import is_zone
+from outreach.errors import Problem
 from outreach.models.recipient import Recipient
 from outreach.rules.contact_hours import LocalHours, next_common_open, time_zones_of_phone
 from outreach.rules.explanations import LIMITS
@@ -19,6 +21,31 @@ _UTC: Final = "UTC"
 _SOON: Final = timedelta(hours=24)
 _TICK: Final = timedelta(microseconds=1)
 _WAITS_FOR: Final = MappingProxyType({"retry": "another attempt", "flow": "the next step of their flow"})
+
+
+_NEEDS: Final = MappingProxyType(
+    {
+        "flow_id": "a flow",
+        "body": "a text",
+        "from_number": "a number to send from",
+        "carrier": "a carrier",
+        "agent_id": "an agent",
+        "agent.is_active": "an agent that is active",
+        "agent.allow_outbound": "an agent that may call out",
+    }
+)
+
+
+def waits_for_setup(missing: Sequence[Problem], contacts: int) -> str:
+    """Return a sentence such as `Waits for a text and a carrier, before it can start: 3 contacts`.
+
+    Args:
+        missing: What `missing_requirements` returns.
+        contacts: How many wait.
+    """
+    *most, last = [_NEEDS[one.path or ""] for one in missing] or ["the rest of its set-up"]
+    needs = f"{', '.join(most)} and {last}" if most else last
+    return f"Waits for {needs}, before it can start: {contacts_text(contacts)}."
 
 
 def waits_for_opening(until: datetime, zone: str, contacts: int, now: datetime, *, why: str = "") -> str:

@@ -446,6 +446,14 @@ class PreflightTally:
         return tuple(chosen.values())
 
 
+def preview_contact(
+    plan: WavePlan, recipient: Recipient, restriction: Restriction | None, at: datetime
+) -> ContactPreview:
+    """Return what happens to one contact whose turn is at a time; see `PreflightTally.see`."""
+    verdict = judge(plan, LocalRules(plan.workspace), messages_of(plan), recipient, restriction, at)
+    return preview_of(plan, recipient, verdict)
+
+
 def preview_of(plan: WavePlan, recipient: Recipient, verdict: Verdict) -> ContactPreview:
     """Return what is shown of one contact; its texts also where it does not get them."""
     texts = [] if recipient.phone is None else [_rendered(plan, recipient, *one) for one in messages_of(plan)]

@@ -319,6 +319,7 @@ class Campaigns(Service[AsyncCampaigns]):
     recipient_history = awaited(AsyncCampaigns.recipient_history)
     contact_history = awaited(AsyncCampaigns.contact_history)
     preflight = awaited(AsyncCampaigns.preflight)
+    preview_recipient = awaited(AsyncCampaigns.preview_recipient)
     preflight_new = awaited(AsyncCampaigns.preflight_new, drawn="recipients")
     forecast = awaited(AsyncCampaigns.forecast)
     forecasts = awaited(AsyncCampaigns.forecasts)

@@ -19,9 +19,13 @@ from outreach.models import (
     KeptForecast,
 )
 from outreach.protocols import Clock
+from outreach_server.console.people import names_of
 
 MAX_KEPT: Final = 100
 """Campaigns whose figures are kept."""
+
+MAX_CHANGES: Final = 6
+"""Changes that are shown."""
 
 _SHARE: Final = 20.0
 """What is slow may take at most a twentieth of the time."""
@@ -46,6 +50,7 @@ class Figures:
         forecast: When it will be done; None after its end.
         missing: What prevents its start, if it has not started.
         changes: What people and the engine did with it lately, newest first.
+        people: Who did it, by the actor of the change.
     """
 
     campaign: Campaign
@@ -57,6 +62,7 @@ class Figures:
     forecast: Forecast | None
     missing: Sequence[Problem]
     changes: Sequence[AuditEntry]
+    people: Mapping[str, str]
 
 
 @attrs.define
@@ -94,6 +100,7 @@ class FigureReader:
         doing = await engine.campaigns.now(*place)
         report, progress = await self._course(engine, campaign, kept)
         audit = await engine.audit.list(workspace_id, limit=_AUDIT_ENTRIES)
+        changes = [one for one in audit.items if one.subject == campaign_id][:MAX_CHANGES]
         return Figures(
             campaign=campaign,
             report=report,
@@ -105,7 +112,8 @@ class FigureReader:
             missing=()
             if campaign.started_at or campaign.is_terminal
             else await engine.campaigns.start_problems(*place),
-            changes=[one for one in audit.items if one.subject == campaign_id],
+            changes=changes,
+            people=await names_of(engine, (one.actor for one in changes)),
         )
 
     async def _course(

@@ -44,3 +44,12 @@ def test_people_read_the_link(start: Start) -> None:
     """On stderr, beside the address."""
     server = start("serve", "--port", "0", OUTREACH_PUBLIC_URL="https://outreach.example.com")
     server.says("Set the console up within an hour: https://outreach.example.com/console/setup#")
+
+
+def test_without_a_usable_key_there_is_no_console(start: Start) -> None:
+    """Its start says why and what to do, instead of pages that fail later."""
+    server = start("serve", "--port", "0", "--json", OUTREACH_SECRET_KEY="no key")
+    found = server.document()
+    assert (found["setup_url"], found["console_url"]) == (None, None)
+    server.says("No console, because its forms need a secret key.")
+    assert httpx.get(f"{found['url']}/console/login", trust_env=False).status_code == 404

@@ -9,8 +9,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 
-from outreach import Outreach
+from outreach import ConfigError, Outreach
 from outreach.models import CreatedInvitation
+from outreach.server_support import derived_keys_of
 from outreach_server.cli.base import actor
 from outreach_server.cli.console_links import CONSOLE
 from outreach_server.context import Server
@@ -38,6 +39,15 @@ def mount_console(app: Starlette) -> None:
 async def _begin(request: Request) -> Response:
     """Lead to the console's first page, whose links begin with a slash after its path."""
     return RedirectResponse(f"{request.url.path}/", 303)
+
+
+def missing_key(engine: Outreach) -> str:
+    """Return why the console cannot make its forms: there is no secret key, and what to do; empty if there is one."""
+    try:
+        derived_keys_of(engine, "console forms")
+    except ConfigError as error:
+        return error.message
+    return ""
 
 
 async def open_setup(engine: Outreach) -> CreatedInvitation | None:

@@ -18,7 +18,7 @@ from outreach_server.cli.console_links import CONSOLE, link_of
 from outreach_server.cli.output import echo_json
 from outreach_server.cli.reading import parser_command
 from outreach_server.cli.serving.metrics_address import answering, metrics_of
-from outreach_server.cli.serving.own_console import is_installed, mount_console, open_setup
+from outreach_server.cli.serving.own_console import is_installed, missing_key, mount_console, open_setup
 from outreach_server.cli.serving.serving import Server, bind_metrics, run_fast, url_of
 from outreach_server.cli.serving.sockets import listening
 from outreach_server.cli.serving.supervision import Pulse, ServiceManager
@@ -90,6 +90,7 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
         public = config.public_url or f"{addresses[0]}{config.root_path or ''}"
         has_console = config.console and is_installed()
         setups: list[CreatedInvitation] = []
+        no_console = ""
 
         def started() -> None:
             if as_json:
@@ -105,6 +106,7 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
                     *(_serving(address) for address in addresses),
                     *([] if scraped is None else [f"Metrics {scraped}"]),
                     *([f"Console {public}{CONSOLE}"] if has_console else []),
+                    *([f"No console, because its forms need a secret key. {no_console}"] if no_console else []),
                     *(f"Set the console up within an hour: {link_of(one, public)}" for one in setups),
                     f"{what} {place.path}{'' if dispatch else ', without dispatch'}. Ctrl-C stops it.",
                     *([_EMPTY] if place.new else []),
@@ -127,9 +129,6 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
             cors_origins=config.cors_origins,
             log_client_address=config.log_client_address,
         )
-
-        if has_console:
-            mount_console(app)
 
         if config.tracing:
             warn_if_spans_are_lost()
@@ -154,9 +153,14 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
 
         async def run() -> None:
             # Opened once before listening, so that problems of the database are reported first.
+            nonlocal has_console, no_console
             async with Outreach.open(url, migrate=True, config=config, simulator=simulator) as engine:
+                no_console = missing_key(engine) if has_console else ""
+                has_console = has_console and not no_console
                 made = await open_setup(engine) if has_console else None
                 setups.extend([] if made is None else [made])
+            if has_console:
+                mount_console(app)
             if not dispatch:
                 # An engine that dispatches names them itself.
                 for one in await to_thread.run_sync(unreadable_archives, url):

@@ -52,18 +52,26 @@ def course_of(figures: Figures, zone: str) -> Course:
     done = real[-1].value if real else 0
     first = figures.planned[0] if figures.planned else None
     plan = _planned(first) if first is not None else []
-    ahead = _ahead(figures.forecast, done) if figures.forecast is not None and figures.forecast.hours else []
+    ahead = _ahead(figures.forecast, real, at) if figures.forecast is not None and figures.forecast.hours else []
     expected = _value_at(plan, at)
-    calls = figures.campaign.channel == "call"
-    says = f"{words.plural(done, 'call' if calls else 'message')} were made until {words.moment(at, at, zone)}."
+    says = _says(figures, zone)
     if plan and not figures.campaign.is_terminal:
-        says += f" The forecast of the start had {expected:,} by now."
-    if figures.forecast is not None and ahead:
-        ends = figures.forecast.ends_at
-        done_at = "" if ends is None else f", done {words.moment(ends, at, zone)}"
-        says += f" The forecast has {figures.forecast.requests:,} more{done_at} ({words.zone_name(zone)})."
+        noun = "call" if figures.campaign.channel == "call" else "message"
+        says += f" The forecast of the start had {words.plural(expected, noun)} by now."
     curve = Curve(real=real, plan=plan, ahead=ahead, bands=list(_bands(figures, first)), now=at, zone=zone, label=says)
     return Course(curve=curve, rows=_rows(figures, first, zone), behind=expected - done if plan else 0)
+
+
+def _says(figures: Figures, zone: str) -> str:
+    """Return how far it is, by the report alone: other figures are read at other moments, and would not add up."""
+    report = figures.report
+    at, ended = report.at, report.contacts - report.still_open
+    says = f"{ended:,} of {words.plural(report.contacts, 'contact')} had ended at {words.moment(at, at, zone)}"
+    if not report.still_open:
+        return f"{says}."
+    ends = None if figures.forecast is None else figures.forecast.ends_at
+    done_at = "" if ends is None else f", by the forecast until {words.moment(ends, at, zone)}"
+    return f"{says} ({words.zone_name(zone)}); {report.still_open:,} are to come{done_at}."
 
 
 def _real(figures: Figures) -> list[Point]:
@@ -87,8 +95,14 @@ def _planned(kept: KeptForecast) -> list[Point]:
     return _curve(kept.hours, step, kept.at, kept.ends_at, 0)
 
 
-def _ahead(forecast: Forecast, done: int) -> list[Point]:
-    return _curve(forecast.hours, timedelta(hours=1), forecast.at, forecast.ends_at, done)
+def _ahead(forecast: Forecast, real: Sequence[Point], now: datetime) -> list[Point]:
+    """Return the forecast from now on; it may have been worked out before, when there were fewer requests."""
+    done = real[-1].value if real else 0
+    before = min(done, _value_at(real, forecast.at))
+    points = _curve(forecast.hours, timedelta(hours=1), forecast.at, forecast.ends_at, before)
+    if real:
+        points = [Point(now, done), *(Point(one.at, max(done, one.value)) for one in points if one.at > now)]
+    return points
 
 
 def _curve(

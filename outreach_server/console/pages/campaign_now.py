@@ -64,7 +64,9 @@ def now_of(figures: Figures, zone: str, behind: int) -> NowView:
 
 
 def _missing(figures: Figures) -> str:
-    """Return what prevents the start of a campaign that has not started."""
+    """Return what prevents the start of a campaign that has everything it needs; else its line says what it needs."""
+    if figures.campaign.status is CampaignStatus.DRAFT:
+        return ""
     return " ".join(f"{one.message.rstrip('.')}." for one in figures.missing[:3])
 
 
@@ -77,7 +79,7 @@ def _behind(figures: Figures, behind: int) -> str:
 
 def _end(figures: Figures, zone: str) -> str:
     forecast = figures.forecast
-    if forecast is None or figures.campaign.status is CampaignStatus.PAUSED:
+    if forecast is None or figures.campaign.status in {CampaignStatus.DRAFT, CampaignStatus.PAUSED}:
         return ""
     parts = []
     if forecast.ends_at is not None and forecast.ends_at - figures.report.at > timedelta(0):

@@ -17,7 +17,6 @@ from outreach_server.console.pages.campaign_course import HourRow, course_of
 from outreach_server.console.pages.campaign_now import NowView, now_of
 from outreach_server.console.pages.campaign_views import MomentView, StateView, moment_of, state_of
 
-MAX_EVENTS: Final = 6
 _UNSURE: Final = frozenset({"unknown", "unconfirmed"})
 
 
@@ -114,7 +113,7 @@ def view_of(figures: Figures, zone: str, contacts_url: Callable[[Mapping[str, ob
         funnel=_funnel(report),
         reasons=_reasons(figures, zone, contacts_url),
         contacts=report.contacts,
-        events=[_event(one, figures, zone) for one in figures.changes[:MAX_EVENTS]],
+        events=[_event(one, figures, zone) for one in figures.changes],
         ended=figures.campaign.is_terminal,
     )
 
@@ -208,5 +207,5 @@ def _event(entry: AuditEntry, figures: Figures, zone: str) -> EventView:
     return EventView(
         at=moment_of(entry.at, figures.report.at, zone, seconds=True),
         what=words.visible(f"{what}{detail}"),
-        who=words.visible(entry.actor),
+        who=figures.people[entry.actor],
     )

@@ -17,6 +17,8 @@ from outreach_server.console.pages.trail import steps_of
 
 PAGE_SIZE: Final = 50
 _MOST_REQUESTS: Final = 100
+_MOST_TEXTS: Final = 5
+_TO_COME: Final = frozenset({RecipientStatus.PENDING, RecipientStatus.WAITING})
 
 
 @attrs.frozen(kw_only=True)
@@ -123,7 +125,16 @@ async def show_one(visit: Visit) -> Response:
         contact=_row(visit, campaign, recipient, requests[-1].report if requests else None),
         facts=_facts(recipient),
         days=await steps_of(visit, campaign, recipient, requests),
+        to_come=await _to_come(visit, campaign, recipient),
     )
+
+
+async def _to_come(visit: Visit, campaign: Campaign, recipient: Recipient) -> Sequence[str]:
+    """Return the texts that a contact gets next: those that no request has been made for."""
+    if campaign.channel != "sms" or campaign.is_terminal or recipient.status not in _TO_COME:
+        return ()
+    found = await visit.engine.campaigns.preview_recipient(visit.place.id, campaign.id, recipient.position)
+    return [one.text for one in found.messages if one.step >= recipient.step and one.problem is None][:_MOST_TEXTS]
 
 
 def _number(text: str) -> str:

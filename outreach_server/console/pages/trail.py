@@ -14,6 +14,7 @@ from outreach.reasons import LIMITS, PAUSE_REASONS, describe_reason
 from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
+from outreach_server.console.people import names_of
 from outreach_server.console.words import Tone, clocks_of
 
 _MOST_MESSAGES: Final = 100
@@ -109,6 +110,7 @@ class _Known:
     requests: Mapping[str, Dispatch]
     failures: Mapping[str, ProviderFailure]
     replies: Mapping[datetime, str]
+    people: Mapping[str, str]
 
 
 async def steps_of(
@@ -132,6 +134,7 @@ async def steps_of(
         requests={one.id: one for one in requests},
         failures=await visit.engine.campaigns.recipient_failures(*place),
         replies=replies,
+        people=await names_of(visit.engine, (step.actor for step in history.steps if step.actor)),
     )
     days: dict[str, list[StepView]] = {}
     for step in history.steps:
@@ -200,5 +203,5 @@ def _why(step: TrailStep, request: Dispatch | None, known: _Known) -> str:
     if step.repeats:
         parts.append(f"decided again {words.plural(step.repeats, 'time')}")
     if step.actor:
-        parts.append(f"by {step.actor}")
+        parts.append(f"by {known.people[step.actor]}")
     return " · ".join(words.visible(part) for part in parts if part)

@@ -1,0 +1,41 @@
+"""Who did something, in words: the actors of the audit trail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from outreach import NotFound, Outreach
+from outreach_server.console import words
+
+_KINDS: Final = {
+    "api": "a program, by the HTTP interface",
+    "library": "the application around the engine",
+    "engine": "the engine",
+}
+
+
+async def names_of(engine: Outreach, actors: Iterable[str]) -> Mapping[str, str]:
+    """Return the words for some actors: a person's name for `user:ID`, the host's own id for `host:ID`.
+
+    Args:
+        engine: The engine.
+        actors: The actors of a page, which are few.
+    """
+    return {actor: words.visible(await _name(engine, actor)) for actor in dict.fromkeys(actors)}
+
+
+async def _name(engine: Outreach, actor: str) -> str:
+    kind, _, identifier = actor.partition(":")
+    match kind:
+        case "user":
+            try:
+                return (await engine.users.get(identifier)).name
+            except NotFound:
+                return f"a person who was removed ({identifier})"
+        case "host":
+            return identifier
+        case "cli":
+            return f"{identifier}, by a command"
+        case _:
+            return _KINDS.get(actor, actor)
