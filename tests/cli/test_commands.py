@@ -18,7 +18,7 @@ from outreach_server.cli import main
 from outreach_server.cli.output import program
 from tests.cli.conftest import Cli, Write
 
-RUNNING = {"serve", "worker", "sandbox", "demo"}
+RUNNING = {"serve", "worker", "sandbox", "demo", "stand-in"}
 """Commands that serve: their JSON document is tested where processes are started."""
 
 ELSEWHERE = {
@@ -28,6 +28,13 @@ ELSEWHERE = {
     "calls set-outcome",
     "calls show",
     "dispatches resolve",
+    "dispatches undo",
+    "simulate busy",
+    "simulate no-answer",
+    "simulate receipt",
+    "simulate reply",
+    "simulate stop",
+    "simulate voicemail",
     "accounts fields",
     "accounts providers",
     "events remove",
@@ -172,6 +179,8 @@ CALLS = {
     "flows list": "W",
     "flows update": "W FLOW_ID --name Hello",
     "flows remove": "W FLOW_ID",
+    "unreachable list": "W",
+    "unreachable remove": "W +14155550177",
     "settings show": "W",
     "settings set": "W --max-segments 2",
     "settings prices show": "W",

@@ -15,6 +15,7 @@ from outreach import InvalidRequest, Outreach, Page
 from outreach import sync as plain
 from outreach.models.base import MAX_PAGE_ITEMS
 from outreach.models.states import DispatchState
+from outreach.models.unreachable import UnreachableNumber
 from outreach.models.upload import Upload
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
@@ -106,6 +107,18 @@ def make_upload(created_at: datetime) -> Upload:
     )
 
 
+def make_unreachable(phone: str) -> UnreachableNumber:
+    """Return a number that takes no messages."""
+    return UnreachableNumber(
+        workspace_id=THIS_WORKSPACE,
+        phone=phone,
+        channel="sms",
+        provider="twilio",
+        error_code="30006",
+        reported_at=NOW,
+    )
+
+
 def fill(tx: Transaction) -> None:
     """Write some of everything, created at the same moment and an instant later."""
     publish(tx, CAMPAIGN, pending(*(make_prepared(external_id="crm-7") for _ in range(COUNT))))
@@ -122,6 +135,7 @@ def fill(tx: Transaction) -> None:
         tx.keys.insert(make_key(workspace_id=THIS_WORKSPACE, **at))
         tx.accounts.insert(make_account(provider=PROVIDERS[number], **at))
         tx.uploads.insert(make_upload(**at))
+        tx.unreachable_numbers.put(make_unreachable(f"+1415555060{number}"))
         tx.audit.append(make_audit_entry(subject=str(number)))
         tx.calls.insert(make_call(agent_id=agent.id, **at))
         tx.dispatches.insert(make_dispatch(state=DispatchState.UNKNOWN, message_id=message.id, **at))

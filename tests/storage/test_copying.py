@@ -21,6 +21,7 @@ from outreach.database import check_database, copy_database
 from outreach.errors import DatabaseInUse, DatabaseMissing, StorageError
 from outreach.models.prices import Price, PriceTable
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
+from outreach.models.unreachable import UnreachableNumber
 from outreach.models.upload import Upload
 from outreach.models.user import LoginFailures, RecoveryCode
 from outreach.models.work import Claim, DatabaseHome, WorkUnit
@@ -131,6 +132,16 @@ def fill(tx: Transaction) -> None:
         received_bytes=2,
         created_at=NOW,
         expires_at=NOW + timedelta(days=1),
+    )
+    tx.unreachable_numbers.put(
+        UnreachableNumber(
+            workspace_id=WORKSPACE_ID,
+            phone="+14155550188",
+            channel="sms",
+            provider="twilio",
+            error_code=AWKWARD,
+            reported_at=NOW,
+        )
     )
     tx.uploads.insert(upload)
     tx.uploads.add_chunk(upload, 0, b"\x00\xff")
