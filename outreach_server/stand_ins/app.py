@@ -64,7 +64,11 @@ class Callbacks:
     def schedule(self, tasks: TaskGroup, callback: Outgoing) -> None:
         """Send a callback when it is due."""
         if self._open >= _MAX_OPEN:
-            _log.warning("%d callbacks wait already: another one is dropped.", self._open)
+            _log.warning(
+                "%d callbacks wait already: another one is dropped.",
+                self._open,
+                extra={"action": "stand_in_callback_lost"},
+            )
             return
         self._open += 1
         tasks.start_soon(self._send, callback)
@@ -74,9 +78,16 @@ class Callbacks:
             await anyio.sleep(callback.after)
             url = callback.url or await self._account_url()
             if url is None:
-                _log.warning("There is no account with this stand-in's api_base and a public URL: no callback is sent.")
+                _log.warning(
+                    "There is no account with this stand-in's api_base and a public URL: no callback is sent.",
+                    extra={"action": "stand_in_callback_lost"},
+                )
             elif not is_loopback(url):
-                _log.warning("The callback URL %s is not on this machine: no callback is sent.", urlsplit(url).netloc)
+                _log.warning(
+                    "The callback URL %s is not on this machine: no callback is sent.",
+                    urlsplit(url).netloc,
+                    extra={"action": "stand_in_callback_lost"},
+                )
             else:
                 await self._post(url, callback)
         finally:
@@ -98,7 +109,16 @@ class Callbacks:
             if answer.is_success:
                 return
             said = str(answer.status_code)
-        _log.warning("A callback was not accepted by %s (%s).", urlsplit(url).netloc, said)
+        _log.warning(
+            "A callback was not accepted by %s (%s).",
+            urlsplit(url).netloc,
+            said,
+            extra={"action": "stand_in_callback_lost"},
+        )
+
+
+def _warn(message: str, *values: object) -> None:
+    _log.warning(message, *values, extra={"action": "stand_in_callback_lost"})
 
 
 def is_loopback(url: str) -> bool:

@@ -28,7 +28,16 @@ from outreach import (
     Outreach,
     Workspace,
 )
-from outreach.models import NewFollowUp, NewTestMessage, NewUnsubscribes, NewUpload, NewUser, Price, PriceTable
+from outreach.models import (
+    NewFollowUp,
+    NewSimulation,
+    NewTestMessage,
+    NewUnsubscribes,
+    NewUpload,
+    NewUser,
+    Price,
+    PriceTable,
+)
 from outreach.testing.builders import make_call, make_message, make_workspace, new_id
 
 _BY_NAME: dict[str, Any] = {
@@ -75,6 +84,7 @@ _ONE_OF_SEVERAL = {("campaigns.contact_history", "phone")}
 """What is optional because another argument may be given instead."""
 
 _BY_TYPE: dict[type, Callable[[], Any]] = {
+    NewSimulation: lambda: NewSimulation(event="stop", phone_number="+14155550101"),
     NewMessage: lambda: NewMessage(to="+14155550101", body="Hi", from_number="+14155550102", carrier="twilio"),
     NewCall: lambda: NewCall(agent_id=new_id(), to="+14155550101"),
     NewSmsCampaign: lambda: NewSmsCampaign(name="Spring", body="Hi"),

