@@ -117,10 +117,6 @@ class Callbacks:
         )
 
 
-def _warn(message: str, *values: object) -> None:
-    _log.warning(message, *values, extra={"action": "stand_in_callback_lost"})
-
-
 def is_loopback(url: str) -> bool:
     """Return whether a URL leads to this machine."""
     host = urlsplit(url).hostname or ""
