@@ -123,6 +123,12 @@ STEPS: Final = (
     Step("sendSms", body={"to": "+14155550177", "body": "Your table is ready."}),
     Step("simulateEvent", body={"event": "receipt", "phone_number": "+14155550102", "status": "delivered"}),
     Step("simulateEvent", body={"event": "busy", "phone_number": "+14155550166"}),
+    Step(
+        "simulateEvent",
+        body={"event": "receipt", "phone_number": "+14155550166", "status": "failed", "reason": "invalid_number"},
+    ),
+    Step("sendSms", body={"to": "+14155550166", "body": "Your table is ready."}),
+    *_plain("listUnreachableNumbers; removeUnreachableNumber +14155550166", wait=60.0),
     Step("createSmsCampaign", body=_SMS, keep="campaign"),
     Step("createSmsCampaign", body={**_SMS, "name": "With a flow", "sms_flow_id": "$flow"}, keep="flow_campaign"),
     Step("createCampaign", body=_CALLS, keep="calls"),

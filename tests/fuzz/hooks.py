@@ -63,7 +63,7 @@ class Known:
 
 
 KNOWN: Final = Known()
-KEY: Final = "#/components/parameters/IdempotencyKey"
+KEYS: Final = frozenset(f"#/components/parameters/{name}" for name in ("IdempotencyKey", "IdempotencyDays"))
 
 
 # Which time zones there are, the server knows: of texts made up by the pattern next to none exists, and of the files
@@ -189,7 +189,7 @@ def before_load_schema(context: schemathesis.HookContext, raw_schema: dict[str, 
     for item in raw_schema["paths"].values():
         for operation in item.values():
             listed = operation.get("parameters", [])
-            operation["parameters"] = [parameter for parameter in listed if parameter.get("$ref") != KEY]
+            operation["parameters"] = [parameter for parameter in listed if parameter.get("$ref") not in KEYS]
 
 
 @schemathesis.hook

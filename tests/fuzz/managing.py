@@ -144,6 +144,18 @@ def erase_a_number_that_could_be(body: Body) -> None:
     body["phone_number"] = f"+14155550{300 + zlib.crc32(repr(body['phone_number']).encode()) % 100}"
 
 
+def simulate_what_could_be(body: Body) -> None:
+    """Name a contact that exists, and only what the event takes.
+
+    Reason: which fields go with which event, and which numbers could be, no schema can say.
+    """
+    taken = {"reply": {"body": "Yes", "to": "+14155550100"}, "stop": {"to": "+14155550100"}}
+    event = body["event"]
+    body.clear()
+    body |= {"event": event, "phone_number": "+14155550200"}
+    body |= {"status": "delivered"} if event == "receipt" else taken.get(event, {})
+
+
 def leave_no_text_blank(body: Body) -> None:
     """Empty a blank text, which restores the default.
 
@@ -225,6 +237,7 @@ RULES: Final[Mapping[str, Callable[[Body], None]]] = {
     "countAudience": leave_nobody_out,
     "erasePerson": erase_a_number_that_could_be,
     "followUpCampaign": take_any_failure,
+    "simulateEvent": simulate_what_could_be,
     "sendTestMessage": try_the_first_contact,
     "setPrices": price_each_thing_once,
     "updateReplySettings": leave_no_text_blank,

@@ -33,8 +33,12 @@ NEVER_WELL = (
     "PUT /manage/calls/{id}/outcome",
     "GET /manage/accounts/{id}",
     "POST /manage/accounts/{id}/check-callback",
+    "DELETE /manage/unreachable-numbers/{phone}",
 )
-"""A call's identifier has to come from a call that was made: only the links have one. No sandbox has an account."""
+"""A call's identifier has to come from a call that was made: only the links have one. No sandbox has an account.
+
+No carrier has reported a number as unreachable.
+"""
 
 SEEN: dict[str, set[int]] = {}
 """The statuses that each operation has answered with in the test that runs."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -43,6 +44,21 @@ def path_id(request: Request, kind: str, name: str = "id") -> str:
         raise NotFound(kind, given)
     # A UUID is case-insensitive.
     return given.lower()
+
+
+@contextmanager
+def number_of_path(kind: str, phone: str) -> Iterator[None]:
+    """Answer a text in the path that is no phone number as what is not there.
+
+    Raises:
+        NotFound: It is no number.
+    """
+    try:
+        yield
+    except InvalidRequest as error:
+        if error.details[0].path != "phone":
+            raise
+        raise NotFound(kind, phone) from None
 
 
 async def read_body(request: Request, read: Callable[[Any], T]) -> tuple[T, Body]:

@@ -6,12 +6,11 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import InvalidRequest, NotFound
 from outreach.http import write_history_item
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.strict_query import words
 from outreach_server.context import server_of
-from outreach_server.endpoints.manage.common import page_response, path_id, read_page
+from outreach_server.endpoints.manage.common import number_of_path, page_response, path_id, read_page
 
 
 class ContactHistory(HTTPEndpoint):
@@ -22,11 +21,6 @@ class ContactHistory(HTTPEndpoint):
         workspace = await authenticate_request(request, "getContactHistory")
         query = read_page(request, after=words)
         phone = path_id(request, "number", "phone")
-        try:
+        with number_of_path("phone number", phone):
             found = await server_of(request).engine.contacts.list_history(workspace.id, phone, **query)
-        except InvalidRequest as error:
-            if error.details[0].path != "phone":
-                raise
-            # As for every path that names nothing.
-            raise NotFound("phone number", phone) from None
         return page_response(found, write_history_item)

@@ -21,6 +21,7 @@ from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,
     admit,
+    number_of_path,
     page_response,
     path_id,
     read_body,
@@ -118,7 +119,9 @@ class OneUnreachableNumber(HTTPEndpoint):
         workspace = await admit(request, "removeUnreachableNumber")
         await refuse_body(request)
         phone = path_id(request, "unreachable number", "phone")
-        if not await server_of(request).engine.unreachable_numbers.remove(workspace.id, phone, actor=ACTOR):
+        with number_of_path("unreachable number", phone):
+            removed = await server_of(request).engine.unreachable_numbers.remove(workspace.id, phone, actor=ACTOR)
+        if not removed:
             raise NotFound("unreachable number", phone)
         return json_response({"phone": phone})
 
