@@ -63,6 +63,7 @@ from outreach.serialization.manage.copies import (
 )
 from outreach.serialization.manage.resources import (
     FLOW_BODIES,
+    DispatchDecision,
     ResourceBodies,
     number_bodies,
     read_call_settings_update,
@@ -103,6 +104,7 @@ __all__ = [
     "MAX_IDEMPOTENCY_DAYS",
     "AnswerReplayed",
     "CampaignClone",
+    "DispatchDecision",
     "IdempotencyKey",
     "IdempotentRequest",
     "JsonPage",
