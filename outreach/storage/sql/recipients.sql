@@ -21,10 +21,6 @@ FROM {each:phones}
 {join} recipients INDEXED BY recipients_by_phone ON recipients.phone = wanted.value
     AND recipients.campaign_number = :number
 
--- last_position --
--- The last entry of the key.
-SELECT MAX(position) FROM recipients WHERE campaign_number = :number
-
 -- first_rows --
 -- A slice of a hidden campaign, in the order of the key.
 SELECT position, phone, status FROM recipients WHERE campaign_number = :number ORDER BY position LIMIT :limit

@@ -94,7 +94,7 @@ class Recipients(Table):
     def next_position(self, workspace_id: str, campaign_id: str) -> int:
         """Return the position behind the last recipient of a campaign, loading or published."""
         [[last]] = self._rows.query(
-            "recipients.last_position", RECIPIENTS, number=self._rows.number(workspace_id, campaign_id)
+            "erasure.last_position", RECIPIENTS, number=self._rows.number(workspace_id, campaign_id)
         )
         return 0 if last is None else last + 1
 
