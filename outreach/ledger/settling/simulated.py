@@ -123,7 +123,7 @@ def _is_overruled(tx: Transaction, dispatch: Dispatch) -> bool:
     if dispatch.report is MessageStatus.FAILED:
         return True
     call = tx.calls.get(dispatch.workspace_id, dispatch.call_id) if dispatch.call_id is not None else None
-    return call is not None and (call.status in _PLAYED or call.answered_by == "machine")
+    return call is not None and not call.is_open and (call.status in _PLAYED or call.answered_by == "machine")
 
 
 def _take(tx: Transaction, dispatch: Dispatch, now: datetime) -> NewSimulation | None:
