@@ -233,6 +233,7 @@ RULES: Final[Mapping[str, Callable[[Body], None]]] = {
     "createFlow": let_steps_send_something,
     "updateFlow": let_steps_send_something,
     "addUnsubscribes": use_numbers_that_could_be,
+    "addRecipients": leave_nobody_out,
     "cloneCampaign": leave_nobody_out,
     "countAudience": leave_nobody_out,
     "erasePerson": erase_a_number_that_could_be,
