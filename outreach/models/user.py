@@ -25,7 +25,7 @@ InvitationKind = Literal["invitation", "reset", "setup"]
 """What a link is for: to join, to choose a new password, or to make the first user."""
 
 IDLE: Final = timedelta(hours=12)
-"""A session ends when it was not used for so long."""
+"""A session ends when it was unused for this time."""
 
 LONGEST: Final = timedelta(days=30)
 """A session ends so long after its login."""

@@ -104,7 +104,7 @@ async def test_a_row_of_the_list_offers_what_may_be_done(house: House) -> None:
 
 
 async def test_ids_of_other_workspaces_are_not_there(house: House) -> None:
-    """Neither for reading nor for doing, whoever asks."""
+    """Neither for reading nor for changing, in every role."""
     theirs = await house.campaign(workspace=house.foreign)
     for path in (*PAGES[2:5], "live?of=campaign:{id}"):
         for person in ("owner", "operator"):

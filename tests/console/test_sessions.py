@@ -422,7 +422,7 @@ async def test_an_invitation_is_accepted_and_signs_in(house: House) -> None:
 
 
 async def test_an_invitation_of_a_user_is_used_after_a_login(house: House) -> None:
-    """Whoever has the link alone does not get the account."""
+    """The link alone does not give the account."""
     other = await house.engine.workspaces.create(NewWorkspace(name="Other"))
     made = await house.engine.users.invite(other.id, EMAIL, "viewer")
     browser, path = house.browser(), f"/invitation/{made.token}"

@@ -97,7 +97,7 @@ async def given_contacted(
 
 @pytest.mark.parametrize("size", [4, 23])
 async def test_contacts_of_named_campaigns_are_left_out(writing: Outreach, size: int) -> None:
-    """Loaded at once or in chunks; each person counts once, in each campaign, and whoever is repeated is dropped."""
+    """Loaded at once or in chunks; each person counts once in each campaign; repeated people are dropped."""
     first = (await made(writing, "First", listed([0, 1]))).campaign
     second = (await made(writing, "Second", listed([1, 3]))).campaign
     await made(writing, "Third", listed([2, 3, 90]))

@@ -98,7 +98,7 @@ async def test_a_contact_whose_request_may_reach_it_is_not_left_out(status: Reci
 
 
 async def test_what_is_asked_for_wrongly_is_refused(engine: Outreach) -> None:
-    """A campaign that has ended, a place that there is not, another workspace's, and a reason that is too long."""
+    """Refused: a campaign that has ended, an unknown position, another workspace, and a reason that is too long."""
     workspace, other = await given_workspace(engine), await given_workspace(engine)
     campaign = await given_campaign(engine, workspace, contacts(2))
     wrong: list[tuple[type[Exception], tuple[Any, ...], dict[str, Any]]] = [

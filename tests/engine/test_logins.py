@@ -91,7 +91,7 @@ async def wait_of(engine: Outreach, email: str = EMAIL, address: str = AWAY) -> 
 
 
 async def test_a_session_is_a_new_secret_that_is_not_stored(engine: Outreach, ann: User) -> None:
-    """Whoever fixes one before the login has nothing after it."""
+    """A session that was set before the login is not valid after it."""
     one = await engine.sessions.sign_in("Ann@ACME.example", PASSWORD, address=HOME, agent="Firefox")
     two = await engine.sessions.begin(ann.id)
     assert len({one.token, two.token, one.session.digest, two.session.digest}) == 4

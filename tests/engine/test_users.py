@@ -202,7 +202,7 @@ async def test_an_invitation_takes_nobodys_account(engine: Outreach, acme: Works
 
 
 async def test_an_owner_makes_no_link_to_an_account_with_more_rights(engine: Outreach, acme: Workspace) -> None:
-    """Whoever has the link has the account: of an operator, or of somebody in another workspace, too."""
+    """The link gives the account, also that of an operator or of a person in another workspace."""
     other = await engine.workspaces.create(NewWorkspace(name="Other"))
     ann = await user_of(engine, acme.id, "agent")
     assert (await engine.users.reset(ann.id, workspace_id=acme.id)).invitation.user_id == ann.id

@@ -143,7 +143,7 @@ def _withdraw_made_by(tx: Transaction, user_id: str, workspace_id: str, now: dat
 
 
 def require_member(tx: Transaction, workspace_id: str, user_id: str) -> None:
-    """Check that a user has rights in one workspace alone: whoever has a link to the account takes these over.
+    """Check that a user has rights in one workspace only: a person with a link to the account takes over its rights.
 
     Raises:
         NotFound: There is no such workspace, or it has no such user.

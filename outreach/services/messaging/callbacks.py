@@ -153,7 +153,7 @@ class Callbacks:
                 await self._read(account, adapter, callback)
             result = "arrived"
         except CallbackRefused as refused:
-            # Neither logged nor counted: whoever asked for the test sees it.
+            # Neither logged nor counted: the person who runs the test sees it.
             raise CallbackRejected(refused.reason) from None
         finally:
             await self._context.storage.write(lambda tx: callback_checks.note_check(tx, check, result))

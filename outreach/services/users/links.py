@@ -83,7 +83,7 @@ class Links:
         Args:
             user_id: The user.
             workspace_id: The workspace whose owner makes it: then the user must have no rights outside it, because
-                whoever has the link has the account. None for an operator.
+                a person with the link has the account. None for an operator.
             second_factor: Whether the second factor is removed too, for a lost device. The present password is then
                 not valid any more.
             actor: Recorded in the audit trail.

@@ -25,7 +25,7 @@ CHECK_SECONDS: Final = 1.0
 """After how long, at the most, somebody whose access has ended gets nothing more."""
 
 STALLED_SECONDS: Final = 30.0
-"""A client that takes nothing for so long has its stream ended."""
+"""The stream of a client ends when the client reads nothing for this time."""
 
 SIGN_OF_LIFE_SECONDS: Final = 5.0
 """The longest time without a message; after 20 s a page says that it has lost its stream."""

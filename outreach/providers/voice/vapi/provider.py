@@ -226,7 +226,7 @@ def report_of_call(connection: Connection, call: Mapping[str, Any], *, dispatch_
 
 
 def told_of(*messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is told of a call's end besides its reason and verdict: arguments of `base.report_of`.
+    """Return the details of a call's end, without its reason and verdict: arguments of `base.report_of`.
 
     Args:
         messages: A call, or before it the message of its end; the first that tells something counts.
