@@ -13,6 +13,7 @@ from outreach import CampaignStatus, Workspace, WorkspaceMode
 from outreach.errors import Problem
 from outreach.models import RunningCampaign
 from outreach_server.console import words
+from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.pages.campaign_views import MomentView, moment_of, row_of
@@ -143,6 +144,7 @@ async def show(visit: Visit) -> Response:
         upcoming=[row_of(visit, one) for one in (*scheduled.items, *drafts)],
         last=[row_of(visit, one) for one in ended],
         steps=() if recent.items else _steps(visit),
+        may_draft=visit.may(Right.DRAFT),
     )
 
 
