@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.console.chromium import Site, browser, site
-from tests.console.test_browser import HURDLES, opened
+from tests.console.test_browser import HURDLES, RULES, opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -98,4 +100,55 @@ def test_a_text_is_sent_to_a_spreadsheet(
     assert clicks <= MOST_CLICKS
     assert "It has started." in page.locator("main").inner_text()
     assert said == []
+    page.context.close()
+
+
+@pytest.mark.nightly("hundreds of rules are tried on every step")
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+def test_the_steps_break_no_rule_of_accessibility(
+    chromium: Browser, served: Site, tmp_path: Path, width: int, theme: str
+) -> None:
+    """With a list in which something has to be decided, and with mistakes in the fields."""
+    axe = (resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+    page = opened(chromium, [], viewport={"width": width, "height": 800}, color_scheme=theme)
+    file = tmp_path / "visits.csv"
+    file.write_text(f"phone,first_name\n+1815555{width:04},Ann\n12,Ben\n")
+
+    def check() -> None:
+        page.wait_for_load_state()
+        assert page.evaluate(HURDLES) == [], page.url
+        page.evaluate(axe)
+        found = page.evaluate(f"axe.run({{runOnly: {json.dumps(RULES)}}})")
+        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == [], page.url
+
+    def go_on() -> None:
+        page.get_by_role("button", name="Next").click()
+
+    page.goto(f"{served.home}campaigns/new")
+    page.locator("#file").set_input_files(file)
+    go_on()
+    page.wait_for_url("**/new/audience?*")
+    page.locator("summary", has_text="Read it in another way").click()
+    check()
+    go_on()
+    page.wait_for_url("**/new/text?*")
+    page.locator("#body").fill("Hi {{first_name}} – see you “there”")
+    page.get_by_role("button", name="Save and show").click()
+    check()
+    page.locator("#to").fill("12")
+    page.get_by_role("button", name="Send it to me").click()
+    page.wait_for_selector("#to-problem")
+    check()
+    go_on()
+    page.wait_for_url("**/new/when?*")
+    page.locator("#rate").fill("many")
+    go_on()
+    page.wait_for_selector("#rate-problem")
+    check()
+    page.locator("#rate").fill("60")
+    go_on()
+    page.wait_for_url("**/new/check?*")
+    check()
+    page.set_viewport_size({"width": 320, "height": 800})
+    assert page.evaluate(HURDLES) == []
     page.context.close()

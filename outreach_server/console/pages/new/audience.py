@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -21,6 +22,14 @@ from outreach_server.lists.errors import UnreadableList
 from outreach_server.lists.loading import check_list, document_of_list, load_list, opened_for, rejected_rows
 
 _SHOWN_REJECTS: Final = 20
+_PLACES: Final = (
+    (re.compile(r"name its region: `region` for this file, `default_region` for the workspace"), "choose the country"),
+    (re.compile(r"Name it with `map` \w+=COLUMN"), "Choose it below"),
+    (re.compile(r"`map` (\w+)=COLUMN"), r"the choice of the column for \1"),
+    (re.compile(r"`(\w+)`"), lambda found: f"“{found[1].replace('_', ' ')}”"),
+)
+"""What messages call the fields of a request, and what stands on the page for it."""
+
 _PROBED_TEXT: Final = "x"
 """The text that the register and the other rules are tried with while there is none."""
 
@@ -151,7 +160,9 @@ async def _page(
         current="campaigns",
         status=status,
         steps=steps_of(visit, "audience"),
-        problems=problems,
+        problems={name: _in_words(text) for name, text in problems.items()},
+        meaning=_meaning,
+        in_words=_in_words,
         asked=asked,
         file_name=upload.file_name,
         found=found,
@@ -164,6 +175,20 @@ async def _page(
         leave=asked.leave,
         key=visit.new_key(),
     )
+
+
+def _meaning(read_as: str | None) -> str:
+    """Return what a column is read as: fields in words, values of the text in their braces."""
+    fields = {"phone_number": "phone", **{name: name for name in FIELDS}}
+    parts = [FIELDS[fields[one]] if one in fields else one for one in (read_as or "").split(", ") if one]
+    return ", ".join(parts) or "left out"
+
+
+def _in_words(text: str) -> str:
+    """Return a message about a list with the places of this page instead of the fields of a request."""
+    for written, said in _PLACES:
+        text = written.sub(said, text)
+    return text
 
 
 def _columns(field: str, asked: AudienceRequest, document: Mapping[str, Any]) -> Sequence[Choice]:

@@ -20,7 +20,7 @@ _MOST_NUMBERS: Final = 200
 _OPENS, _CLOSES = time(9), time(17)
 _NO_ZONE: Final = "This zone is not known. Write it as Europe/Berlin or America/New_York."
 _NO_MOMENT: Final = "Give a day and a time."
-_NO_RATE: Final = "Give a whole number."
+_NO_RATE: Final = "The rate must be a whole number."
 
 
 @attrs.frozen(kw_only=True)
