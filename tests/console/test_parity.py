@@ -24,9 +24,11 @@ def test_each_action_has_its_command_and_its_operation() -> None:
     """Each by its name."""
     operations, context = set(_operations()), click.Context(main)
     assert {"pause", "resume", "start", "cancel", "archive", "unarchive", "unschedule"} == set(ACTIONS)
-    for action in (*ACTIONS.values(), *DRAFTING.values()):
-        group, _, name = action.command.partition(" ")
+    named = [(one.command, one.operation) for one in ACTIONS.values()]
+    named += [(one.command, one.operation) for one in DRAFTING.values()]
+    for words, operation in named:
+        group, _, name = words.partition(" ")
         command = main.get_command(context, group)
         assert isinstance(command, click.Group)
-        assert name in command.list_commands(context), action
-        assert action.operation in operations, action
+        assert name in command.list_commands(context), words
+        assert operation in operations, operation

@@ -175,18 +175,13 @@ def _running(visit: Visit, one: RunningCampaign) -> RunningView:
 
 def _steps(visit: Visit) -> Sequence[StepView]:
     """Return the three steps of a first campaign, ticked by what exists."""
-    name = visit.place.id
     sending = not any(one.command for one in visit.notices)
     return (
         StepView(text="A server sends what is due.", command="outreach-server serve", done=sending),
         StepView(
-            text="Load a list of contacts with a text.",
-            command=f'outreach-server campaigns import {name} FILE --name NAME --message "Hello {{{{first_name}}}}"',
+            text="Choose a file with contacts, and write a text: New campaign, above.",
+            command="",
             done=False,
         ),
-        StepView(
-            text="Check it and start it, here or with the command.",
-            command="outreach-server campaigns start CAMPAIGN_ID",
-            done=False,
-        ),
+        StepView(text="Check it, and press the button that sends it.", command="", done=False),
     )

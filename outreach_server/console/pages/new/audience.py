@@ -165,6 +165,7 @@ async def _page(
         in_words=_in_words,
         asked=asked,
         file_name=upload.file_name,
+        other_file_url=visit.url("new", asked.query()),
         found=found,
         fields=[(name, word, _columns(name, asked, document)) for name, word in FIELDS.items()],
         mapping=document.get("mapping", ()),

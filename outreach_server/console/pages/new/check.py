@@ -17,12 +17,11 @@ from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.actions import ACTIONS
 from outreach_server.console.context import Visit
-from outreach_server.console.pages.new.steps import draft_of, key_of, step_url, steps_of
+from outreach_server.console.pages.new.steps import draft_of, key_of, stale_of, step_url, steps_of
 from outreach_server.console.pages.new.text import cost_of
 from outreach_server.console.security.forms import ACTION_FIELD
 
 _TEXT: Final = frozenset({"body", "flow_id", "agent_id", "agent", "message_body"})
-_CHANGED: Final = "It was changed since this page was loaded. Look at the new figures, and send it again."
 _EXAMPLES: Final = 3
 
 
@@ -62,8 +61,8 @@ async def act(visit: Visit) -> Response:
     if visit.form.get(ACTION_FIELD) != action.name:
         raise HTTPException(400, words.NO_SUCH_ACTION)
     visit.require(action.right)
-    if visit.form.get("revision") != str(campaign.revision):
-        return await _page(visit, campaign, status=409, problem=_CHANGED)
+    if stale := stale_of(visit, campaign):
+        return await _page(visit, campaign, status=409, problem=stale)
     try:
         started = await action.do(visit.engine, campaign, key=key_of(visit), actor=visit.actor)
     except Conflict as error:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Final
 
 from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
-from outreach import InvalidRequest
+from outreach import InvalidRequest, NotFound
 from outreach.errors import Conflict
 from outreach.models import MAX_CHUNK_BYTES, NewUpload
 from outreach_server.console.context import Visit
@@ -38,6 +39,7 @@ async def act(visit: Visit) -> Response:
     if problems:
         problems["file"] = "Choose the file again: it was not kept."
         return await _page(visit, asked, status=422, problems=problems)
+    await _forget(visit, asked.upload)
     file_name = _file_name(file)
     try:
         upload = await visit.engine.uploads.create(
@@ -62,6 +64,13 @@ async def act(visit: Visit) -> Response:
     return loaded or RedirectResponse(visit.url("new-audience", chosen.query()), 303)
 
 
+async def _forget(visit: Visit, upload_id: str) -> None:
+    """Delete the file that another one takes the place of: a workspace may have few."""
+    if upload_id:
+        with suppress(NotFound):
+            await visit.engine.uploads.remove(visit.place.id, upload_id, actor=visit.actor)
+
+
 def _file_name(file: UploadFile) -> str:
     """Return the name of a file without its folders, of which some browsers send the whole path."""
     name = (file.filename or "").replace("\\", "/").replace("\0", "")
@@ -79,6 +88,7 @@ async def _page(
         status=status,
         steps=steps_of(visit, "audience"),
         problems=problems or {},
+        upload=asked.upload,
         name=asked.name,
         channel=asked.channel,
         agents=[

@@ -15,6 +15,13 @@ from outreach_server.console.security.forms import KEY_FIELD
 
 STEPS: Final = (("audience", "Contacts"), ("text", "Text"), ("when", "Time"), ("check", "Check"))
 
+REVISION_FIELD: Final = "revision"
+
+_CHANGED: Final = (
+    "It was changed since this page was loaded, so nothing was done. Here is how it is now, with what you typed: look "
+    "at it, and send it again."
+)
+
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 
 FIELDS: Final[Mapping[str, str]] = {
@@ -93,6 +100,11 @@ async def draft_of(visit: Visit) -> Campaign | Response:
     """
     campaign = await visit.engine.campaigns.get(visit.place.id, visit.request.query_params.get("campaign", ""))
     return campaign if campaign.status in _NOT_STARTED else visit.go("campaign", campaign=campaign.id)
+
+
+def stale_of(visit: Visit, campaign: Campaign) -> str:
+    """Return what is said if a draft was changed after the form that was sent was made; empty if it was not."""
+    return "" if visit.form.get(REVISION_FIELD) == str(campaign.revision) else _CHANGED
 
 
 def problems_of(error: InvalidRequest) -> dict[str, str]:

@@ -14,7 +14,7 @@ from outreach.errors import Conflict, OutreachError
 from outreach.models import ContactPreview, NewTestMessage, Preflight, RenderedMessage
 from outreach_server.console import words
 from outreach_server.console.context import Visit
-from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key_of, problems_of, steps_of
+from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key_of, problems_of, stale_of, steps_of
 
 _MOST_AGENTS: Final = 200
 _SHOWN: Final = 3
@@ -52,6 +52,8 @@ async def act(visit: Visit) -> Response:
     action, key = visit.form.get("action", ""), key_of(visit)
     if action not in {"save", "next", "replace", "keep", "test"}:
         raise HTTPException(400, words.NO_SUCH_ACTION)
+    if stale := stale_of(visit, campaign):
+        return await _page(visit, campaign, status=409, problems={"": stale})
     try:
         campaign = await visit.engine.campaigns.update(
             visit.place.id, campaign.id, _change(visit, campaign, action), actor=visit.actor

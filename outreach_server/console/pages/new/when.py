@@ -14,7 +14,7 @@ from outreach.errors import Conflict
 from outreach.models import DAYS, TimeWindow
 from outreach_server.console import words
 from outreach_server.console.context import Visit
-from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key_of, problems_of, steps_of
+from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key_of, problems_of, stale_of, steps_of
 
 _MOST_NUMBERS: Final = 200
 _OPENS, _CLOSES = time(9), time(17)
@@ -44,6 +44,8 @@ async def act(visit: Visit) -> Response:
     if isinstance(campaign, Response):
         return campaign
     key_of(visit)
+    if stale := stale_of(visit, campaign):
+        return await _page(visit, campaign, status=409, problems={"": stale})
     problems: dict[str, str] = {}
     changes = _changes(visit.form, campaign, problems)
     if not problems:
