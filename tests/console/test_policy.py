@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 def test_the_policy_allows_nothing_inline_and_nothing_of_others() -> None:
-    """The policy is the one of the design."""
+    """The policy allows nothing but what the console itself serves."""
     assert POLICY == (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
