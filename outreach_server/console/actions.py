@@ -113,3 +113,30 @@ ACTIONS: Final[Mapping[str, Action]] = MappingProxyType({one.name: one for one i
 def actions_on(campaign: Campaign, role: Role) -> Sequence[Action]:
     """Return what a role may do to a campaign in its present state."""
     return [one for one in ACTIONS.values() if may(role, one.right) and one.is_possible(campaign)]
+
+
+@attrs.frozen(kw_only=True)
+class Counterpart:
+    """What does the same as a form of the console.
+
+    Attributes:
+        command: Its command, without the program's name.
+        operation: The `operationId` of its operation in `openapi.yaml`.
+    """
+
+    command: str
+    operation: str
+
+
+DRAFTING: Final[Mapping[str, Counterpart]] = MappingProxyType(
+    {
+        "file": Counterpart(command="campaigns import", operation="createUpload"),
+        "read": Counterpart(command="campaigns import", operation="checkUpload"),
+        "rejects": Counterpart(command="campaigns import", operation="listUploadRejects"),
+        "load": Counterpart(command="campaigns import", operation="loadUpload"),
+        "save": Counterpart(command="campaigns update", operation="updateCampaign"),
+        "test": Counterpart(command="campaigns test-send", operation="sendTestMessage"),
+        "check": Counterpart(command="campaigns preflight", operation="preflightCampaign"),
+    }
+)
+"""What the steps of a new campaign do besides the actions above."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from types import ModuleType
 from typing import Final, TypeAlias
 
 from starlette.applications import Starlette
@@ -23,8 +24,15 @@ from outreach_server.console.frame import Notice
 from outreach_server.console.identities.guests import GuestPage, guest_endpoint
 from outreach_server.console.identities.sessions import identify_by_session
 from outreach_server.console.pages import account, campaign_live, campaigns, contacts, links, login, overview
-from outreach_server.console.security.forms import TOKEN_FIELD, is_same_origin, read_form
+from outreach_server.console.pages.new import audience as new_audience
+from outreach_server.console.pages.new import check as new_check
+from outreach_server.console.pages.new import file as new_file
+from outreach_server.console.pages.new import text as new_text
+from outreach_server.console.pages.new import when as new_when
+from outreach_server.console.security.forms import TOKEN_FIELD, is_same_origin
 from outreach_server.console.security.headers import SecurityHeadersMiddleware
+from outreach_server.console.security.uploads import received_form
+from outreach_server.context import Server
 
 Page: TypeAlias = Callable[[Visit], Awaitable[Response]]
 
@@ -73,15 +81,20 @@ def create_console(
     )
 
 
-def create_own_console(*, get_engine: Callable[[], Outreach], title: str = "Outreach") -> Starlette:
+def create_own_console(
+    *, get_engine: Callable[[], Outreach], server: Server | None = None, title: str = "Outreach"
+) -> Starlette:
     """Return the console with its own users, logins and set-up (docs/users.md), as `serve` has it.
 
     Args:
         get_engine: Returns the open engine.
+        server: The server beside it, which reads lists in turns.
         title: The title of the pages.
     """
     identify = identify_by_session(get_engine)
-    return build(get_engine=get_engine, identify=identify, actor_kind="user", title=title, has_login=True)
+    return build(
+        get_engine=get_engine, identify=identify, actor_kind="user", title=title, has_login=True, server=server
+    )
 
 
 def build(
@@ -93,6 +106,7 @@ def build(
     sign_out_url: str = "",
     sign_in_url: str = "",
     has_login: bool = False,
+    server: Server | None = None,
 ) -> Starlette:
     """Return the console of an engine that may be opened later; the other arguments are those of `Console`."""
     router = Router(redirect_slashes=False)
@@ -104,6 +118,7 @@ def build(
         sign_out_url=sign_out_url,
         sign_in_url=sign_in_url,
         has_login=has_login,
+        server=server,
         router=router,
     )
     router.routes.extend(_routes(console))
@@ -120,9 +135,14 @@ def build(
 
 
 def _routes(console: Console) -> list[Route]:
-    def page(path: str, name: str, get: Page, post: Page | None = None) -> Route:
+    def page(path: str, name: str, get: Page, post: Page | None = None, right: Right = Right.SEE) -> Route:
         methods = ["GET"] if post is None else ["GET", "POST"]
-        return Route(path, _endpoint(console, name, get, post), name=name, methods=methods)
+        return Route(path, _endpoint(console, name, get, post, right), name=name, methods=methods)
+
+    def step(path: str, module: ModuleType) -> Route:
+        name = f"new-{path}" if path else "new"
+        path = f"/w/{{workspace}}/campaigns/new/{path}".rstrip("/")
+        return page(path, name, module.show, module.act, Right.DRAFT)
 
     def guest(path: str, name: str, get: GuestPage, post: GuestPage) -> Route:
         return Route(path, guest_endpoint(console, name, get, post), name=name, methods=["GET", "POST"])
@@ -141,6 +161,11 @@ def _routes(console: Console) -> list[Route]:
         page("/", "home", overview.home),
         page("/w/{workspace}/", "overview", overview.show),
         page("/w/{workspace}/campaigns", "campaigns", campaigns.show, campaigns.act),
+        step("", new_file),
+        step("audience", new_audience),
+        step("text", new_text),
+        step("when", new_when),
+        step("check", new_check),
         page("/w/{workspace}/campaigns/{campaign}", "campaign", campaign_live.show, campaign_live.act),
         page("/w/{workspace}/campaigns/{campaign}/contacts", "contacts", contacts.show),
         page("/w/{workspace}/campaigns/{campaign}/contacts/{position:int}", "contact", contacts.show_one),
@@ -149,16 +174,21 @@ def _routes(console: Console) -> list[Route]:
     ]
 
 
-def _endpoint(console: Console, name: str, get: Page, post: Page | None) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(
+    console: Console, name: str, get: Page, post: Page | None, right: Right
+) -> Callable[[Request], Awaitable[Response]]:
     """Return what answers the requests for one page: nothing reaches the page that was not checked before."""
 
     async def endpoint(request: Request) -> Response:
         visit = await _enter(console, request)
         if isinstance(visit, Response):
             return visit
+        if visit.workspace is not None:
+            visit.require(right)
         if request.method == "POST" and post is not None:
-            visit.form = await _form(visit)
-            return await post(visit)
+            async with received_form(request) as (visit.form, visit.file):
+                _check_token(visit)
+                return await post(visit)
         return await _shown(get, visit)
 
     # For the log, which must not have the path: it may contain a number.
@@ -193,7 +223,6 @@ async def _enter(console: Console, request: Request) -> Visit | Response:
         visit.role = user.role_in(workspace_id)
         if visit.role is None:
             raise not_found()
-        visit.require(Right.SEE)
         visit.workspace = await console.engine.workspaces.get(workspace_id)
         await _look_around(visit)
     request.scope[VISIT] = visit
@@ -218,16 +247,14 @@ async def _look_around(visit: Visit) -> None:
     visit.waiting = sum(1 for one in status.findings if one.code not in {"no_dispatcher", "database_copied"})
 
 
-async def _form(visit: Visit) -> Mapping[str, str]:
-    """Return the fields of a form, the first of each name.
+def _check_token(visit: Visit) -> None:
+    """Check that a form is of this session.
 
     Raises:
-        HTTPException: It is too large, no form, or not of this session.
+        HTTPException: It is not.
     """
-    form = await read_form(visit.request)
-    if not visit.console.tokens.accepts(form.get(TOKEN_FIELD, ""), visit.user.subject, visit.now):
+    if not visit.console.tokens.accepts(visit.form.get(TOKEN_FIELD, ""), visit.user.subject, visit.now):
         raise HTTPException(403, words.STALE_FORM)
-    return form
 
 
 async def _shown(get: Page, visit: Visit) -> Response:

@@ -10,13 +10,16 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import attrs
+from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route, Router
 
 from outreach import Outreach, Workspace, WorkspaceMode
+from outreach.models import MAX_UPLOAD_BYTES
 from outreach.server_support import clock_of, derived_keys_of, public_url_of
+from outreach_server.bodies.parser_client import default_command
 from outreach_server.console import words
 from outreach_server.console.access import ConsoleUser, Identify, Right, Role, may, roles_with
 from outreach_server.console.actions import ACTIONS
@@ -29,6 +32,7 @@ from outreach_server.console.rendering import Templates
 from outreach_server.console.security.forms import FormTokens
 from outreach_server.console.static_files import StaticFiles
 from outreach_server.console.throttle import SessionThrottle
+from outreach_server.context import Server
 
 T = TypeVar("T")
 
@@ -51,6 +55,7 @@ class Console:
         sign_out_url: Where people sign out; empty if there is no such address.
         sign_in_url: Where they sign in; empty to answer 401.
         has_login: Whether it has logins of its own.
+        server: The server beside it, which reads lists in turns; None in other applications.
         make_key: Makes the keys of forms.
     """
 
@@ -62,6 +67,7 @@ class Console:
     sign_in_url: str
     router: Router
     has_login: bool = False
+    server: Server | None = None
     make_key: Callable[[], str] = attrs.field(default=secrets.token_urlsafe)
     templates: Templates = attrs.field(factory=Templates)
     static: StaticFiles = attrs.field(factory=StaticFiles)
@@ -86,6 +92,14 @@ class Console:
             ConfigError: The engine has no key to make them with; the message says what to do.
         """
         return self._once("tokens", lambda: FormTokens(keys=derived_keys_of(self.engine, "console forms")))
+
+    @property
+    def lists(self) -> Server:
+        """What reads lists: the server beside the console, else one for lists alone."""
+        if self.server is not None:
+            return self.server
+        # Its engine may have been opened anew.
+        return attrs.evolve(self._once("lists", _reader_of_lists), open_engine=self.engine)
 
     @property
     def status(self) -> StatusCache:
@@ -137,6 +151,7 @@ class Visit:
         workspace: The workspace of the path; None outside of one.
         role: The person's role in it.
         form: The fields of the form that was sent; empty for a GET.
+        file: The file that the form has; None without one.
         notices: What stands above the content of every page.
         waiting: How many things need a person in the workspace.
     """
@@ -147,6 +162,7 @@ class Visit:
     workspace: Workspace | None = None
     role: Role | None = None
     form: Mapping[str, str] = attrs.field(factory=dict)
+    file: UploadFile | None = None
     notices: Sequence[Notice] = ()
     waiting: int = 0
 
@@ -265,6 +281,10 @@ class Visit:
                 ("Campaigns", "send", "campaigns", 0),
             )
         ]
+
+
+def _reader_of_lists() -> Server:
+    return Server(max_body_bytes=MAX_UPLOAD_BYTES, helper=default_command())
 
 
 def url_of(

@@ -9,8 +9,8 @@ from outreach import NotFound, Outreach
 from outreach_server.console import words
 
 _KINDS: Final = {
-    "api": "a program, by the HTTP interface",
-    "library": "the application around the engine",
+    "api": "a program with an API key",
+    "library": "an application",
     "engine": "the engine",
 }
 

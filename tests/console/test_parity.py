@@ -9,7 +9,7 @@ import click
 import yaml
 
 from outreach_server.cli.root import main
-from outreach_server.console.actions import ACTIONS
+from outreach_server.console.actions import ACTIONS, DRAFTING
 
 CONTRACT = yaml.safe_load((Path(__file__).parents[2] / "openapi.yaml").read_text("utf-8"))
 
@@ -24,9 +24,11 @@ def test_each_action_has_its_command_and_its_operation() -> None:
     """Each by its name."""
     operations, context = set(_operations()), click.Context(main)
     assert {"pause", "resume", "start", "cancel", "archive", "unarchive", "unschedule"} == set(ACTIONS)
-    for action in ACTIONS.values():
-        group, _, name = action.command.partition(" ")
+    named = [(one.command, one.operation) for one in ACTIONS.values()]
+    named += [(one.command, one.operation) for one in DRAFTING.values()]
+    for words, operation in named:
+        group, _, name = words.partition(" ")
         command = main.get_command(context, group)
         assert isinstance(command, click.Group)
-        assert name in command.list_commands(context), action
-        assert action.operation in operations, action
+        assert name in command.list_commands(context), words
+        assert operation in operations, operation

@@ -41,8 +41,8 @@ async def test_people_are_named_and_the_host_names_its_own(house: House) -> None
         "a person who was removed (gone)",
         "A 7",
         "root, by a command",
-        "a program, by the HTTP interface",
-        "the application around the engine",
+        "a program with an API key",
+        "an application",
         "the engine",
         "other",
     ]

@@ -264,3 +264,22 @@ async def test_a_campaign_without_requests_has_no_points(here: Scene) -> None:
     with pytest.raises(NotFound):
         await here.engine.campaigns.progress(other.id, here.campaign.id)
     assert (await here.engine.campaigns.get(*here.place)).status is CampaignStatus.ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("lacks", "needs"),
+    [
+        ({"body": ""}, "a text"),
+        ({"carrier": None, "from_number": None}, "a number to send from and a carrier"),
+        (
+            {"body": "", "carrier": None, "from_number": None},
+            "a text, a number to send from and a carrier",
+        ),
+    ],
+)
+async def test_a_draft_says_what_it_needs(lacks: dict[str, Any], needs: str, here: Scene) -> None:
+    """In words for people, without names of fields."""
+    workspace = await here.engine.workspaces.get(here.campaign.workspace_id)
+    draft = await given_campaign(here.engine, workspace, 2, add_sender=False, **lacks)
+    found = await here.engine.campaigns.now(workspace.id, draft.id)
+    assert found.message == f"Waits for {needs}, before it can start: 2 contacts."

@@ -367,3 +367,20 @@ async def test_holidays_count_for_the_time_of_the_turn(engine: Outreach) -> None
     told = await engine.campaigns.preflight(workspace.id, campaign.id)
     tomorrow = date.fromordinal(today.toordinal() + 1)
     assert told.at == datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=UTC)
+
+
+@pytest.mark.anyio
+async def test_one_contact_is_previewed_as_the_preflight_shows_it() -> None:
+    """Without a look at the others; another campaign's or workspace's contact is not there."""
+    async with Outreach.open("memory://") as engine:
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace, 3, add_sender=False)
+        place = (workspace.id, campaign.id)
+        shown = {one.position: one for one in (await engine.campaigns.preflight(*place)).samples}
+        for position in range(3):
+            assert await engine.campaigns.preview_recipient(*place, position) == shown[position]
+        with pytest.raises(NotFound):
+            await engine.campaigns.preview_recipient(*place, 3)
+        other = await given_workspace(engine)
+        with pytest.raises(NotFound):
+            await engine.campaigns.preview_recipient(other.id, campaign.id, 0)

@@ -21,6 +21,7 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.core.failures import Failure
 from schemathesis.core.parameters import ParameterLocation
+from schemathesis.generation.meta import TestPhase
 from schemathesis.openapi.checks import UseAfterFree
 
 from outreach.core.clock import zone_names
@@ -202,9 +203,15 @@ def map_path_parameters(context: schemathesis.HookContext, path_parameters: Body
 
 @schemathesis.hook
 def before_call(context: Any, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
-    """Apply the rules to a query and a body that are meant to be valid."""
+    """Apply the rules to a path, a query and a body that are meant to be valid.
+
+    The paths of examples are made before it is known what exists. They alone name it for certain: what else is made
+    depends on the constants of the modules that are loaded, which Schemathesis uses.
+    """
     if case.meta is None:
         return
+    if case.meta.phase.name is TestPhase.EXAMPLES and case.method != "DELETE":
+        managing.name_what_exists(case.operation.path, case.path_parameters, KNOWN, always=True)
     if not case.meta.is_negative_at(ParameterLocation.QUERY):
         begin_with_the_first_page(case.query)
     operation = str(case.operation.definition.raw.get("operationId"))

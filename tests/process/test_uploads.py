@@ -35,19 +35,22 @@ def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         yield stack.enter_context(open_place(tmp_path, server_url=url))
 
 
-def cut_off(place: Place, server: ServerProcess, what: str, send: Callable[[httpx.Client], Any], begun: Any) -> None:
-    """Kill a server as soon as what is being sent has begun."""
-    ended = threading.Event()
+def cut_off(
+    place: Place, server: ServerProcess, what: str, send: Callable[[httpx.Client, threading.Event], Any], begun: Any
+) -> None:
+    """Kill a server as soon as what is being sent has begun; `send` gets an event that is set after the kill."""
+    killed, ended = threading.Event(), threading.Event()
 
     def run() -> None:
         with suppress(httpx.HTTPError), place.client(server) as client:
-            send(client)
+            send(client, killed)
             ended.set()
 
     sender = threading.Thread(target=run)
     sender.start()
     wait_for(what, begun)
     server.kill()
+    killed.set()
     sender.join(PATIENCE)
     assert not ended.is_set(), f"{what}: it had ended before the kill"
 
@@ -68,6 +71,19 @@ def send_from(client: httpx.Client, path: str, content: bytes, offset: int, size
         assert answer.status_code == 200, answer.text
 
 
+def send_in_part(client: httpx.Client, path: str, content: bytes, killed: threading.Event) -> None:
+    """Send three chunks and half of a fourth, and the other half after the kill."""
+    send_from(client, path, content[: 3 * CHUNK], 0)
+
+    def halves() -> Iterator[bytes]:
+        yield content[3 * CHUNK : 3 * CHUNK + CHUNK // 2]
+        killed.wait(PATIENCE)
+        yield content[3 * CHUNK + CHUNK // 2 : 4 * CHUNK]
+
+    headers = {"Content-Type": "application/octet-stream", "Content-Length": str(CHUNK)}
+    client.put(f"{path}/content", params={"offset": 3 * CHUNK}, content=halves(), headers=headers)
+
+
 def received(place: Place) -> int:
     """Return how much of the one upload is there."""
     return sum(row["received_bytes"] for row in place.books.rows("SELECT received_bytes FROM uploads"))
@@ -84,8 +100,8 @@ def test_an_upload_goes_on_over_killed_servers(anywhere: Place) -> None:
         place,
         server,
         "some chunks to arrive",
-        lambda client: send_from(client, path, content, 0),
-        lambda: received(place) >= 3 * CHUNK,
+        lambda client, killed: send_in_part(client, path, content, killed),
+        lambda: received(place) == 3 * CHUNK,
     )
     server = place.serve()
     with place.client(server) as client:
@@ -97,7 +113,7 @@ def test_an_upload_goes_on_over_killed_servers(anywhere: Place) -> None:
         place,
         server,
         "the list to be read",
-        lambda client: client.post(f"{path}/check", json=BODY),
+        lambda client, _: client.post(f"{path}/check", json=BODY),
         lambda: any(file.stat().st_size == len(content) for file in place.spool.glob("*/list")),
     )
     server = place.serve()
@@ -109,7 +125,7 @@ def test_an_upload_goes_on_over_killed_servers(anywhere: Place) -> None:
         place,
         server,
         "the loading to begin",
-        lambda client: client.post(f"{path}/load", json=BODY),
+        lambda client, _: client.post(f"{path}/load", json=BODY),
         lambda: place.books.recipients()["pending"] >= 5000,
     )
     assert place.books.loading() == 1

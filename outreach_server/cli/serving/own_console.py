@@ -32,7 +32,7 @@ def mount_console(app: Starlette) -> None:
     from outreach_server.console.app import create_own_console
 
     server: Server = app.state.server
-    console = create_own_console(get_engine=lambda: server.engine)
+    console = create_own_console(get_engine=lambda: server.engine, server=server)
     app.router.routes += [Route(CONSOLE, _begin), Mount(CONSOLE, console)]
 
 

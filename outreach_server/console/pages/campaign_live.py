@@ -7,9 +7,10 @@ from datetime import datetime
 import attrs
 from starlette.responses import Response
 
-from outreach import Campaign
+from outreach import Campaign, CampaignStatus
 from outreach.errors import Conflict
 from outreach_server.console import words
+from outreach_server.console.access import Right
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.live.stream import LiveResponse
 from outreach_server.console.live.views import CAMPAIGN_REGIONS, campaign_renderer, campaign_view, overview_renderer
@@ -83,6 +84,9 @@ async def _page(
             effect=f"{words.plural(campaign.counters.open, 'contact')} will not be contacted any more.",
         ),
         problem=problem,
+        set_up_url=visit.url("new-text", {"campaign": campaign_id})
+        if visit.may(Right.DRAFT) and campaign.status in {CampaignStatus.DRAFT, CampaignStatus.READY}
+        else "",
         text=campaign.body or "",
         facts=_facts(visit, campaign),
         stream_url=visit.url("live", {"of": f"campaign:{campaign_id}"}),

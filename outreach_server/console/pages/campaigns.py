@@ -12,6 +12,7 @@ from starlette.responses import Response
 from outreach import CampaignStatus
 from outreach.models import Channel
 from outreach_server.console import words
+from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_actions import ButtonView, buttons_of, do_action
 from outreach_server.console.pages.campaign_views import CampaignRow, row_of
@@ -68,6 +69,7 @@ async def show(visit: Visit) -> Response:
         ],
         total="10,000+" if total > _MOST_COUNTED else words.number(total),
         text=text,
+        may_draft=visit.may(Right.DRAFT),
         archived=archived == "yes",
         filtered=any(kept.values()),
         statuses=_choices({name: word for name, (word, _, _) in words.STATES.items()}, status),

@@ -13,6 +13,7 @@ from outreach import CampaignStatus, Workspace, WorkspaceMode
 from outreach.errors import Problem
 from outreach.models import RunningCampaign
 from outreach_server.console import words
+from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.pages.campaign_views import MomentView, moment_of, row_of
@@ -143,6 +144,7 @@ async def show(visit: Visit) -> Response:
         upcoming=[row_of(visit, one) for one in (*scheduled.items, *drafts)],
         last=[row_of(visit, one) for one in ended],
         steps=() if recent.items else _steps(visit),
+        may_draft=visit.may(Right.DRAFT),
     )
 
 
@@ -173,18 +175,13 @@ def _running(visit: Visit, one: RunningCampaign) -> RunningView:
 
 def _steps(visit: Visit) -> Sequence[StepView]:
     """Return the three steps of a first campaign, ticked by what exists."""
-    name = visit.place.id
     sending = not any(one.command for one in visit.notices)
     return (
         StepView(text="A server sends what is due.", command="outreach-server serve", done=sending),
         StepView(
-            text="Load a list of contacts with a text.",
-            command=f'outreach-server campaigns import {name} FILE --name NAME --message "Hello {{{{first_name}}}}"',
+            text="Choose a file with contacts, and write a text: New campaign, above.",
+            command="",
             done=False,
         ),
-        StepView(
-            text="Check it and start it, here or with the command.",
-            command="outreach-server campaigns start CAMPAIGN_ID",
-            done=False,
-        ),
+        StepView(text="Check it, and press the button that sends it.", command="", done=False),
     )

@@ -1,0 +1,210 @@
+"""The contacts of a new campaign: what was read out of the file, and who of them is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+
+from outreach import InvalidRequest, NotFound, OutreachError
+from outreach.errors import Conflict, Forbidden
+from outreach.http import EXPORT_CONTENT_TYPES
+from outreach_server.console import words
+from outreach_server.console.context import Visit
+from outreach_server.console.pages.new.audience_request import FIELDS, NO_COLUMN, AudienceRequest, request_of
+from outreach_server.console.pages.new.steps import Choice, go_to, key_of, problems_of, steps_of
+from outreach_server.download import DownloadResponse
+from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.loading import check_list, document_of_list, load_list, opened_for, rejected_rows
+
+_SHOWN_REJECTS: Final = 20
+_PLACES: Final = (
+    (re.compile(r"name its region: `region` for this file, `default_region` for the workspace"), "choose the country"),
+    (re.compile(r"Name it with `map` \w+=COLUMN"), "Choose it below"),
+    (re.compile(r"`map` (\w+)=COLUMN"), r"the choice of the column for \1"),
+    (re.compile(r"`(\w+)`"), lambda found: f"“{found[1].replace('_', ' ')}”"),
+)
+"""What messages call the fields of a request, and what stands on the page for it."""
+
+_PROBED_TEXT: Final = "x"
+"""The text that the register and the other rules are tried with while there is none."""
+
+
+@attrs.frozen(kw_only=True)
+class ReadList:
+    """What was read out of a file.
+
+    Attributes:
+        document: As of `checkUpload`.
+        contacts: How many can be contacted.
+        problem: Why it cannot be loaded as it is; empty if it can.
+    """
+
+    document: Mapping[str, Any]
+    contacts: int
+    problem: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing in it has to be seen or decided by a person."""
+        found = self.document
+        overlaps = found["audience"]["campaigns"] if found["audience"] else ()
+        return not (
+            self.problem
+            or found["rejected_count"]
+            or found["duplicates"]
+            or found["corrected"]
+            or found["damaged"]
+            or found["preflight"]["left_out"]
+            or any(one["people"] for one in overlaps)
+        )
+
+
+async def show(visit: Visit) -> Response:
+    """Show what was read."""
+    return await _page(visit, request_of(visit.request.query_params))
+
+
+async def act(visit: Visit) -> Response:
+    """Read the file anew as the form says, hand its rejected rows out, or load its contacts into a draft."""
+    asked = request_of(visit.form)
+    match visit.form.get("action", ""):
+        case "read":
+            return RedirectResponse(visit.url("new-audience", asked.query()), 303)
+        case "rejects":
+            return await _rejects(visit, asked)
+        case "load":
+            return await _load(visit, asked, key_of(visit))
+        case _:
+            raise HTTPException(400, words.NO_SUCH_ACTION)
+
+
+async def load_if_plain(visit: Visit, asked: AudienceRequest, key: str) -> Response | None:
+    """Load a list in which nothing has to be decided; return None for another one, which its page shows."""
+    try:
+        if not (await _read(visit, asked)).is_plain:
+            return None
+        return await _load(visit, asked, key)
+    except OutreachError:
+        return None
+
+
+async def _read(visit: Visit, asked: AudienceRequest) -> ReadList:
+    new = await asked.new_campaign(visit, body=_PROBED_TEXT)
+    wanted = attrs.evolve(asked.reading(visit), campaign=new)
+    lists = visit.console.lists
+    async with opened_for(lists, visit.place, asked.upload, wanted) as opened:
+        checked = await check_list(lists, visit.place, wanted, opened)
+        document = {**document_of_list(opened), **checked}
+    preflight = checked["preflight"]
+    return ReadList(
+        document=document,
+        contacts=0 if preflight is None else preflight["contacted"],
+        problem=checked["refusal"] or "",
+    )
+
+
+async def _load(visit: Visit, asked: AudienceRequest, key: str) -> Response:
+    lists = visit.console.lists
+    try:
+        new = await asked.new_campaign(visit)
+        wanted = attrs.evolve(asked.reading(visit), campaign=new)
+        async with opened_for(lists, visit.place, asked.upload, wanted) as opened:
+            made = await load_list(lists, visit.place, wanted, opened, key, actor=visit.actor)
+    except NotFound:
+        # The form was sent twice, or a day ago: its list is loaded, or gone.
+        return visit.go("campaigns")
+    except (InvalidRequest, Conflict, Forbidden) as error:
+        found = problems_of(error) if isinstance(error, InvalidRequest) else {"": error.message}
+        return await _page(visit, asked, status=422, problems=found)
+    await visit.engine.uploads.remove(visit.place.id, asked.upload, actor=visit.actor)
+    return go_to(visit, "text", made.campaign)
+
+
+async def _rejects(visit: Visit, asked: AudienceRequest) -> Response:
+    upload = await visit.engine.uploads.get(visit.place.id, asked.upload)
+    return DownloadResponse(
+        rejected_rows(visit.console.lists, visit.place, upload.id, asked.reading(visit)),
+        name=f"rejects-{upload.id}.csv",
+        content_type=EXPORT_CONTENT_TYPES["csv"],
+    )
+
+
+async def _page(
+    visit: Visit, asked: AudienceRequest, *, status: int = 200, problems: Mapping[str, str] | None = None
+) -> Response:
+    try:
+        upload = await visit.engine.uploads.get(visit.place.id, asked.upload)
+    except NotFound:
+        return visit.go("new")
+    found: ReadList | None = None
+    problems = dict(problems or {})
+    try:
+        found = await _read(visit, asked)
+    except UnreadableList as error:
+        problems = {**problems, "": error.message}
+    except InvalidRequest as error:
+        problems = {**problems_of(error), **problems}
+    except (Conflict, Forbidden, NotFound) as error:
+        problems = {**problems, "": error.message}
+    if found is not None and found.problem:
+        problems.setdefault("", found.problem)
+    document = {} if found is None else found.document
+    return visit.page(
+        "new/audience",
+        title="Contacts of a new campaign",
+        current="campaigns",
+        status=status,
+        steps=steps_of(visit, "audience"),
+        problems={name: _in_words(text) for name, text in problems.items()},
+        meaning=_meaning,
+        in_words=_in_words,
+        asked=asked,
+        file_name=upload.file_name,
+        other_file_url=visit.url("new", asked.query()),
+        found=found,
+        fields=[(name, word, _columns(name, asked, document)) for name, word in FIELDS.items()],
+        mapping=document.get("mapping", ()),
+        rejected=document.get("rejected", ())[:_SHOWN_REJECTS],
+        notes=[*document.get("notes", ()), *document.get("number_warnings", ())],
+        left_out=[] if found is None or not document["preflight"] else document["preflight"]["left_out"],
+        overlaps=_overlaps(document),
+        leave=asked.leave,
+        key=visit.new_key(),
+    )
+
+
+def _meaning(read_as: str | None) -> str:
+    """Return what a column is read as: fields in words, values of the text in their braces."""
+    fields = {"phone_number": "phone", **{name: name for name in FIELDS}}
+    parts = [FIELDS[fields[one]] if one in fields else one for one in (read_as or "").split(", ") if one]
+    return ", ".join(parts) or "left out"
+
+
+def _in_words(text: str) -> str:
+    """Return a message about a list with the places of this page instead of the fields of a request."""
+    for written, said in _PLACES:
+        text = written.sub(said, text)
+    return text
+
+
+def _columns(field: str, asked: AudienceRequest, document: Mapping[str, Any]) -> Sequence[Choice]:
+    """Return the columns that a field can have, with the one that it has."""
+    own = {"phone": "phone_number"}.get(field, field)
+    mapping = document.get("mapping", ())
+    read = next((str(one["number"]) for one in mapping if own in (one["is"] or "").split(", ")), NO_COLUMN)
+    chosen = asked.columns.get(field, read)
+    choices = [("", "by its name")] if not mapping else []
+    choices += [] if field == "phone" and mapping else [(NO_COLUMN, "no column")]
+    choices += [(str(one["number"]), one["column"] or f"column {one['number']}") for one in mapping]
+    return [Choice(value=value, word=words.visible(word), chosen=value == chosen) for value, word in choices]
+
+
+def _overlaps(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the campaigns that have some of the people, and those that are left out."""
+    audience = document.get("audience")
+    return [one for one in audience["campaigns"] if one["people"] or one["left_out"]] if audience else ()

@@ -1,0 +1,110 @@
+"""How the list of a new campaign is to be read, as it stands in the address of its page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from outreach import InvalidRequest, NewCallCampaign, NewSmsCampaign
+from outreach.models import LeaveOut
+from outreach_server.console.context import Visit
+from outreach_server.lists.requests import ListRequest, read_list_request
+
+FIELDS: Final[Mapping[str, str]] = {
+    "phone": "Phone number",
+    "first_name": "First name",
+    "last_name": "Last name",
+    "email": "E-mail address",
+    "company": "Company",
+    "external_id": "Your id",
+    "country": "Country of the number",
+}
+"""The fields of a contact that a column can have, with their words."""
+
+NO_COLUMN: Final = "-"
+MOST_LEFT_OUT: Final = 20
+
+
+@attrs.frozen(kw_only=True)
+class AudienceRequest:
+    """What a person has chosen.
+
+    Attributes:
+        columns: The number of a column by field; `NO_COLUMN` for none. A field that is not there goes by its name.
+        leave: The campaigns whose contacts are left out.
+        days: Contacts of so many days are left out, as it was typed.
+    """
+
+    upload: str
+    name: str
+    channel: str
+    agent: str
+    region: str
+    columns: Mapping[str, str]
+    leave: tuple[str, ...]
+    days: str
+
+    def query(self) -> dict[str, object]:
+        """Return it as the query of an address."""
+        return {
+            "upload": self.upload,
+            "name": self.name,
+            "channel": self.channel,
+            "agent": self.agent,
+            "region": self.region,
+            **{f"map_{name}": value for name, value in self.columns.items()},
+            "leave": ",".join(self.leave),
+            "days": self.days,
+        }
+
+    def reading(self, visit: Visit) -> ListRequest:
+        """Return how the list is read.
+
+        Raises:
+            InvalidRequest: The region or the number of days is none.
+        """
+        mapped = {name: "" if value == NO_COLUMN else value for name, value in self.columns.items()}
+        data: dict[str, Any] = {"map": mapped} | ({"region": self.region} if self.region else {})
+        wanted = read_list_request(data, this_year=visit.now.year, carriers=(), needs_campaign=False)
+        return attrs.evolve(wanted, leave_out=self._leave_out())
+
+    def _leave_out(self) -> LeaveOut:
+        days = self.days.strip()
+        if days and not (days.isascii() and days.isdecimal() and len(days) <= 4):
+            raise InvalidRequest.at("days", "must be a whole number of days")
+        return LeaveOut(campaigns=self.leave, contacted_within_days=int(days) if days else None)
+
+    async def new_campaign(self, visit: Visit, *, body: str = "") -> NewSmsCampaign | NewCallCampaign:
+        """Return the draft that the contacts are loaded into; messages go out by the workspace's first number.
+
+        Raises:
+            InvalidRequest: The name is too long, or empty.
+        """
+        if self.channel == "call":
+            return NewCallCampaign(name=self.name, agent_id=self.agent)
+        numbers = (await visit.engine.numbers.list(visit.place.id, limit=100)).items
+        first = next((one for one in numbers if one.carrier is not None), None)
+        return NewSmsCampaign(
+            name=self.name,
+            body=body,
+            carrier=None if first is None else first.carrier,
+            from_number=None if first is None else first.phone,
+        )
+
+
+def request_of(given: Mapping[str, str]) -> AudienceRequest:
+    """Return what an address or a form says; checked boxes of campaigns are named `leave_` and the id."""
+    leave = [one for one in given.get("leave", "").split(",") if one]
+    leave += [name.removeprefix("leave_") for name in given if name.startswith("leave_") and given[name]]
+    return AudienceRequest(
+        upload=given.get("upload", ""),
+        name=given.get("name", "").strip(),
+        channel="call" if given.get("channel") == "call" else "sms",
+        agent=given.get("agent", ""),
+        region=given.get("region", "").strip(),
+        columns={name: value for name in FIELDS if (value := given.get(f"map_{name}", "").strip())},
+        leave=tuple(dict.fromkeys(leave))[:MOST_LEFT_OUT],
+        days=given.get("days", ""),
+    )

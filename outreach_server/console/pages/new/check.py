@@ -1,0 +1,157 @@
+"""The last step of a new campaign: whom it contacts, what it costs, when it is done, and the button that sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import attrs
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from outreach import Campaign
+from outreach.errors import Conflict, Problem
+from outreach.models import Forecast, Preflight
+from outreach_server.console import words
+from outreach_server.console.access import Right
+from outreach_server.console.actions import ACTIONS
+from outreach_server.console.context import Visit
+from outreach_server.console.pages.new.steps import draft_of, key_of, stale_of, step_url, steps_of
+from outreach_server.console.pages.new.text import cost_of
+from outreach_server.console.security.forms import ACTION_FIELD
+
+_TEXT: Final = frozenset({"body", "flow_id", "agent_id", "agent", "message_body"})
+_EXAMPLES: Final = 3
+
+
+@attrs.frozen(kw_only=True)
+class ObstacleView:
+    """What prevents the start.
+
+    Attributes:
+        url: The page that mends it; empty without one.
+    """
+
+    text: str
+    url: str
+
+
+@attrs.frozen(kw_only=True)
+class RuleView:
+    """The contacts that a rule leaves out, or holds back."""
+
+    why: str
+    count: int
+    examples: str
+
+
+async def show(visit: Visit) -> Response:
+    """Show the check."""
+    campaign = await draft_of(visit)
+    return campaign if isinstance(campaign, Response) else await _page(visit, campaign)
+
+
+async def act(visit: Visit) -> Response:
+    """Start or schedule it, exactly as the page has shown it."""
+    campaign = await draft_of(visit)
+    if isinstance(campaign, Response):
+        return campaign
+    action = ACTIONS["start"]
+    if visit.form.get(ACTION_FIELD) != action.name:
+        raise HTTPException(400, words.NO_SUCH_ACTION)
+    visit.require(action.right)
+    if stale := stale_of(visit, campaign):
+        return await _page(visit, campaign, status=409, problem=stale)
+    try:
+        started = await action.do(visit.engine, campaign, key=key_of(visit), actor=visit.actor)
+    except Conflict as error:
+        return await _page(visit, campaign, status=409, problem=error.message)
+    return visit.go("campaign", said="start" if started.started_at else "", campaign=campaign.id)
+
+
+async def _page(visit: Visit, campaign: Campaign, *, status: int = 200, problem: str = "") -> Response:
+    place = (visit.place.id, campaign.id)
+    found = await visit.engine.campaigns.preflight(*place)
+    forecast = await visit.engine.campaigns.forecast(*place)
+    obstacles = _obstacles(visit, campaign, found)
+    zone = visit.zone(campaign.timezone)
+    return visit.page(
+        "new/check",
+        title="Check of a new campaign",
+        current="campaigns",
+        status=status,
+        steps=steps_of(visit, "check", campaign),
+        problem=problem,
+        campaign=campaign,
+        obstacles=obstacles,
+        warnings=[one.message for one in found.warnings],
+        found=found,
+        left_out=[
+            RuleView(why=one.why, count=one.count, examples=", ".join(e.phone_number for e in one.examples[:_EXAMPLES]))
+            for one in found.left_out
+        ],
+        held_back=[RuleView(why=one.why, count=one.count, examples="") for one in found.held_back],
+        placeholders=[(one.name, one.count) for one in found.placeholder_problems],
+        cost=cost_of(found),
+        cost_note=found.cost_note,
+        begins="" if forecast.starts_at is None else _at(visit, forecast.starts_at, zone),
+        ends=_end(visit, forecast, zone),
+        zone=words.zone_name(zone),
+        label=_label(visit, campaign, found, forecast, zone),
+        may_send=visit.may(Right.START) and not obstacles and found.contacted > 0,
+        key=visit.new_key(),
+    )
+
+
+def _label(visit: Visit, campaign: Campaign, found: Preflight, forecast: Forecast, zone: str) -> str:
+    """Return the words of the button: what it does, for how much, and until when."""
+    ahead = campaign.scheduled_start_at is not None and campaign.scheduled_start_at > visit.now
+    if campaign.channel == "call":
+        what = f"{'Schedule calls to' if ahead else 'Call'} {words.plural(found.contacted, 'contact')}"
+    else:
+        what = f"{'Schedule' if ahead else 'Send'} {words.plural(found.messages, 'message')}"
+    cost = cost_of(found)
+    parts = [f"{what} for {cost}" if cost else what]
+    if ahead and forecast.starts_at is not None:
+        parts.append(f"from {_at(visit, forecast.starts_at, zone)}")
+    if forecast.ends_at is not None:
+        parts.append(f"done {_at(visit, forecast.ends_at, zone)}")
+    return ", ".join(parts)
+
+
+def _end(visit: Visit, forecast: Forecast, zone: str) -> str:
+    if forecast.ends_at is None:
+        return "not within 400 days" if forecast.contacts else ""
+    expires = ", when it expires before it is done" if forecast.expires else ""
+    return f"{_at(visit, forecast.ends_at, zone)}{expires}"
+
+
+def _at(visit: Visit, at: datetime, zone: str) -> str:
+    return words.moment(at, visit.now, zone)
+
+
+def _obstacles(visit: Visit, campaign: Campaign, found: Preflight) -> Sequence[ObstacleView]:
+    return [ObstacleView(text=_sentence(one), url=_mending(visit, campaign, one)) for one in found.problems]
+
+
+_NEEDS: Final[Mapping[str, str]] = {
+    "body": "It has no text yet",
+    "flow_id": "It has no flow yet",
+    "from_number": "It has no number to send from",
+    "carrier": "It has no carrier that sends",
+    "agent_id": "It has no agent that calls",
+}
+"""What a draft lacks, without the names of fields."""
+
+
+def _sentence(one: Problem) -> str:
+    lacks = _NEEDS.get(one.path) if one.message.startswith("It has no ") else None
+    return f"{(lacks or one.message).rstrip('.')}."
+
+
+def _mending(visit: Visit, campaign: Campaign, one: Problem) -> str:
+    path = one.path.partition(".")[0]
+    if path in _TEXT:
+        return step_url(visit, "text", campaign)
+    return step_url(visit, "when", campaign) if path else ""

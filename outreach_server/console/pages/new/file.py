@@ -1,0 +1,98 @@
+"""The first step of a new campaign: its channel, its name and the file with its contacts."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import PurePosixPath
+from typing import Final
+
+from starlette.datastructures import UploadFile
+from starlette.responses import RedirectResponse, Response
+
+from outreach import InvalidRequest, NotFound
+from outreach.errors import Conflict
+from outreach.models import MAX_CHUNK_BYTES, NewUpload
+from outreach_server.console.context import Visit
+from outreach_server.console.pages.new import audience
+from outreach_server.console.pages.new.audience_request import AudienceRequest, request_of
+from outreach_server.console.pages.new.steps import Choice, key_of, steps_of
+
+_MOST_AGENTS: Final = 200
+_NO_FILE: Final = "Choose a file with the contacts: a spreadsheet (.xlsx) or a text file (.csv)."
+_NO_AGENT: Final = "Choose the agent that calls."
+_LONGEST_NAME: Final = 100
+
+
+async def show(visit: Visit) -> Response:
+    """Show the form."""
+    return await _page(visit, request_of(visit.request.query_params))
+
+
+async def act(visit: Visit) -> Response:
+    """Keep the file. Where nothing in it has to be decided, the next step is the text; else its page shows it."""
+    key, asked, file = key_of(visit), request_of(visit.form), visit.file
+    problems = {}
+    if asked.channel == "call" and not asked.agent:
+        problems["agent"] = _NO_AGENT
+    if file is None or not file.size:
+        return await _page(visit, asked, status=422, problems={**problems, "file": _NO_FILE})
+    if problems:
+        problems["file"] = "Choose the file again: it was not kept."
+        return await _page(visit, asked, status=422, problems=problems)
+    await _forget(visit, asked.upload)
+    file_name = _file_name(file)
+    try:
+        upload = await visit.engine.uploads.create(
+            visit.place.id,
+            NewUpload(file_name=file_name, size_bytes=file.size),
+            idempotency_key=key,
+            actor=visit.actor,
+        )
+        offset = 0
+        while chunk := await file.read(MAX_CHUNK_BYTES):
+            await visit.engine.uploads.add_chunk(visit.place.id, upload.id, offset, chunk)
+            offset += len(chunk)
+    except InvalidRequest as error:
+        return await _page(visit, asked, status=422, problems={"file": error.message})
+    except Conflict as error:
+        return await _page(visit, asked, status=409, problems={"file": error.message})
+    # Without what is invisible, such as characters that turn the direction of the text.
+    stem = "".join(one for one in PurePosixPath(file_name).stem if one.isprintable())
+    name = asked.name or stem[:_LONGEST_NAME].strip() or "New campaign"
+    chosen = request_of({**visit.form, "upload": upload.id, "name": name})
+    loaded = await audience.load_if_plain(visit, chosen, key)
+    return loaded or RedirectResponse(visit.url("new-audience", chosen.query()), 303)
+
+
+async def _forget(visit: Visit, upload_id: str) -> None:
+    """Delete the file that another one takes the place of: a workspace may have few."""
+    if upload_id:
+        with suppress(NotFound):
+            await visit.engine.uploads.remove(visit.place.id, upload_id, actor=visit.actor)
+
+
+def _file_name(file: UploadFile) -> str:
+    """Return the name of a file without its folders, of which some browsers send the whole path."""
+    name = (file.filename or "").replace("\\", "/").replace("\0", "")
+    return PurePosixPath(name).name.encode("utf-8", "replace").decode()[-255:] or "list"
+
+
+async def _page(
+    visit: Visit, asked: AudienceRequest, *, status: int = 200, problems: dict[str, str] | None = None
+) -> Response:
+    agents = (await visit.engine.agents.list(visit.place.id, limit=_MOST_AGENTS)).items
+    return visit.page(
+        "new/file",
+        title="New campaign",
+        current="campaigns",
+        status=status,
+        steps=steps_of(visit, "audience"),
+        problems=problems or {},
+        upload=asked.upload,
+        name=asked.name,
+        channel=asked.channel,
+        agents=[
+            Choice(value=one.id, word=one.name, chosen=one.id == asked.agent) for one in agents if one.can_place_calls
+        ],
+        key=visit.new_key(),
+    )

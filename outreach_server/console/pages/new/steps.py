@@ -1,0 +1,131 @@
+"""What the steps of a new campaign share: where they are, the draft, and what is wrong with a field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+
+from outreach import Campaign, CampaignStatus, InvalidRequest
+from outreach_server.console.context import Visit
+from outreach_server.console.security.forms import KEY_FIELD
+
+STEPS: Final = (("audience", "Contacts"), ("text", "Text"), ("when", "Time"), ("check", "Check"))
+
+REVISION_FIELD: Final = "revision"
+
+_CHANGED: Final = (
+    "It was changed since this page was loaded, so nothing was done. Here is how it is now, with what you typed: look "
+    "at it, and send it again."
+)
+
+_NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
+
+FIELDS: Final[Mapping[str, str]] = {
+    "rate_per_minute": "rate",
+    "batch_concurrency": "rate",
+    "scheduled_start_at": "start_at",
+    "scheduled_expires_at": "expires_at",
+    "from_number": "number",
+    "carrier": "number",
+    "business_hours": "opens",
+    "agent_id": "agent",
+}
+"""The field of a form that has a field of a campaign, where it has another name."""
+
+_LABELS: Final[Mapping[str, str]] = {
+    "name": "The name",
+    "body": "The text",
+    "number": "The number",
+    "rate": "The rate",
+    "start_at": "The start",
+    "expires_at": "The end",
+    "opens": "The hours",
+    "to": "Your number",
+}
+
+
+@attrs.frozen(kw_only=True)
+class StepView:
+    """A step of a new campaign.
+
+    Attributes:
+        url: Its page; empty while it has none.
+    """
+
+    word: str
+    url: str
+    current: bool
+
+
+@attrs.frozen(kw_only=True)
+class Choice:
+    """One value that can be chosen."""
+
+    value: str
+    word: str
+    chosen: bool
+
+
+def steps_of(visit: Visit, current: str, campaign: Campaign | None = None) -> Sequence[StepView]:
+    """Return the four steps; those after the contacts have a page once there is a draft."""
+    return [
+        StepView(
+            word=word,
+            url="" if campaign is None or name == "audience" else step_url(visit, name, campaign),
+            current=name == current,
+        )
+        for name, word in STEPS
+    ]
+
+
+def step_url(visit: Visit, name: str, campaign: Campaign) -> str:
+    """Return the address of a step of a draft."""
+    return visit.url(f"new-{name}", {"campaign": campaign.id})
+
+
+def go_to(visit: Visit, name: str, campaign: Campaign) -> Response:
+    """Return the answer to a form that leads to another step."""
+    return RedirectResponse(step_url(visit, name, campaign), 303)
+
+
+async def draft_of(visit: Visit) -> Campaign | Response:
+    """Return the campaign that the address names, or the way to its own page if it is no draft any more.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+    """
+    campaign = await visit.engine.campaigns.get(visit.place.id, visit.request.query_params.get("campaign", ""))
+    return campaign if campaign.status in _NOT_STARTED else visit.go("campaign", campaign=campaign.id)
+
+
+def stale_of(visit: Visit, campaign: Campaign) -> str:
+    """Return what is said if a draft was changed after the form that was sent was made; empty if it was not."""
+    return "" if visit.form.get(REVISION_FIELD) == str(campaign.revision) else _CHANGED
+
+
+def problems_of(error: InvalidRequest) -> dict[str, str]:
+    """Return what is wrong by the field of the form that has it; what is about none has an empty name."""
+    if not error.details:
+        return {"": error.message}
+    found: dict[str, str] = {}
+    for one in error.details:
+        path = one.path.removeprefix("campaign.").partition(".")[0].partition("[")[0]
+        field = FIELDS.get(path, path)
+        found.setdefault(field if field in _LABELS else "", f"{_LABELS.get(field, field)} {one.message.rstrip('.')}.")
+    return found
+
+
+def key_of(visit: Visit) -> str:
+    """Return the key of the form that was sent, for what is done once.
+
+    Raises:
+        HTTPException: It has none.
+    """
+    key = visit.form.get(KEY_FIELD, "")
+    if not 1 <= len(key) <= 100:
+        raise HTTPException(400)
+    return f"console:{key}"

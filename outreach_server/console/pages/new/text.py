@@ -1,0 +1,177 @@
+"""The text of a new campaign, or the agent that calls: what it costs, and what three of its contacts get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from outreach import Campaign, CampaignUpdate, InvalidRequest
+from outreach.errors import Conflict, OutreachError
+from outreach.models import ContactPreview, NewTestMessage, Preflight, RenderedMessage
+from outreach_server.console import words
+from outreach_server.console.context import Visit
+from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key_of, problems_of, stale_of, steps_of
+
+_MOST_AGENTS: Final = 200
+_SHOWN: Final = 3
+_SHOWN_CHARACTERS: Final = 5
+_SHOWN_NAMES: Final = 40
+_OWN_NAMES: Final = ("first_name", "last_name", "email", "company", "phone_number")
+_NO_TEXT: Final = "Write a text first."
+_NO_CONTACT: Final = "No contact of this campaign can get a text, so there is nothing to try."
+
+
+@attrs.frozen(kw_only=True)
+class PreviewView:
+    """What a contact gets.
+
+    Attributes:
+        size: Its segments and alphabet, in words.
+    """
+
+    number: str
+    texts: Sequence[tuple[str, str]]
+    values: Sequence[tuple[str, str]]
+
+
+async def show(visit: Visit) -> Response:
+    """Show the text with its previews."""
+    campaign = await draft_of(visit)
+    return campaign if isinstance(campaign, Response) else await _page(visit, campaign)
+
+
+async def act(visit: Visit) -> Response:
+    """Save what was typed; go on, show it again, replace costly characters, or send it to the person."""
+    campaign = await draft_of(visit)
+    if isinstance(campaign, Response):
+        return campaign
+    action, key = visit.form.get("action", ""), key_of(visit)
+    if action not in {"save", "next", "replace", "keep", "test"}:
+        raise HTTPException(400, words.NO_SUCH_ACTION)
+    if stale := stale_of(visit, campaign):
+        return await _page(visit, campaign, status=409, problems={"": stale})
+    try:
+        campaign = await visit.engine.campaigns.update(
+            visit.place.id, campaign.id, _change(visit, campaign, action), actor=visit.actor
+        )
+    except InvalidRequest as error:
+        return await _page(visit, campaign, status=422, problems=problems_of(error))
+    except Conflict as error:
+        return await _page(visit, campaign, status=409, problems={"": error.message})
+    if action == "next":
+        return go_to(visit, "when", campaign)
+    if action == "test":
+        return await _test(visit, campaign, key)
+    return go_to(visit, "text", campaign)
+
+
+def _change(visit: Visit, campaign: Campaign, action: str) -> CampaignUpdate:
+    form = visit.form
+    changes: dict[str, Any] = {}
+    if (name := form.get("name", "").strip()) != campaign.name:
+        changes["name"] = name
+    if campaign.channel == "call":
+        changes["agent_id"] = form.get("agent") or None
+    elif campaign.message_source != "flow":
+        # Browsers send a line break as two characters, which would count in each message.
+        changes["body"] = form.get("body", "").replace("\r\n", "\n")
+    if action in {"replace", "keep"}:
+        changes["replace_characters"] = action == "replace"
+    return CampaignUpdate(**changes)
+
+
+async def _test(visit: Visit, campaign: Campaign, key: str) -> Response:
+    """Send what the first contact gets to the person's own number."""
+    to = visit.form.get("to", "").strip()
+    if not to:
+        return await _page(visit, campaign, status=422, problems={"to": "Give your number."})
+    found = await visit.engine.campaigns.preflight(visit.place.id, campaign.id)
+    if not found.samples:
+        return await _page(visit, campaign, status=422, problems={"to": _NO_CONTACT})
+    new = NewTestMessage(contact=found.samples[0].phone_number, to=to, at_any_hour=True)
+    try:
+        await visit.engine.messages.send_test(visit.place.id, campaign.id, new, idempotency_key=key, actor=visit.actor)
+    except InvalidRequest as error:
+        return await _page(visit, campaign, status=422, problems=problems_of(error))
+    except OutreachError as error:
+        return await _page(visit, campaign, status=409, problems={"to": error.message})
+    return await _page(visit, campaign, sent_to=to)
+
+
+async def _page(
+    visit: Visit,
+    campaign: Campaign,
+    *,
+    status: int = 200,
+    problems: Mapping[str, str] | None = None,
+    sent_to: str = "",
+) -> Response:
+    form = visit.form
+    found = await visit.engine.campaigns.preflight(visit.place.id, campaign.id)
+    calls = campaign.channel == "call"
+    agents = (await visit.engine.agents.list(visit.place.id, limit=_MOST_AGENTS)).items if calls else ()
+    return visit.page(
+        "new/text",
+        title="Text of a new campaign",
+        current="campaigns",
+        status=status,
+        steps=steps_of(visit, "text", campaign),
+        problems=problems or {},
+        campaign=campaign,
+        name=form.get("name", campaign.name),
+        body=form.get("body", campaign.body or ""),
+        to=form.get("to") or await _own_number(visit),
+        sent_to=sent_to,
+        has_flow=campaign.message_source == "flow",
+        agents=[
+            Choice(value=one.id, word=one.name, chosen=one.id == form.get("agent", campaign.agent_id))
+            for one in agents
+            if one.can_place_calls
+        ],
+        names=[*_OWN_NAMES, *(campaign.variable_names or ())][:_SHOWN_NAMES],
+        found=found,
+        has_text=calls or bool((campaign.body or "").strip()) or campaign.message_source == "flow",
+        shares=[
+            f"{words.plural(one.messages, 'message')} of {words.plural(one.segments, 'segment')}"
+            for one in found.segment_shares
+        ],
+        characters=found.encodings.characters[:_SHOWN_CHARACTERS],
+        previews=[_preview(one) for one in _chosen(found)],
+        cost=cost_of(found),
+        key=visit.new_key(),
+    )
+
+
+async def _own_number(visit: Visit) -> str:
+    """Return the number in the person's account; hosts have the accounts of their people themselves."""
+    return ((await visit.engine.users.get(visit.user.id)).phone or "") if visit.console.has_login else ""
+
+
+def cost_of(found: Preflight) -> str:
+    """Return what a campaign costs, in words; empty without prices."""
+    return "" if found.cost is None else f"{found.cost.amount_text} {found.cost.currency}"
+
+
+def _chosen(found: Preflight) -> Sequence[ContactPreview]:
+    """Return three contacts, the one with the longest text among them."""
+    samples = found.samples
+    longest = max(samples, key=lambda one: sum(text.units for text in one.messages), default=None)
+    first = [one for one in samples if one is not longest][: _SHOWN - 1]
+    return sorted([*first, *([] if longest is None else [longest])], key=lambda one: one.position)
+
+
+def _preview(one: ContactPreview) -> PreviewView:
+    return PreviewView(
+        number=one.phone or one.phone_number,
+        texts=[(text.text, _size(text)) for text in one.messages],
+        values=[] if one.messages else list(one.variables.items())[:_SHOWN_NAMES],
+    )
+
+
+def _size(text: RenderedMessage) -> str:
+    sizes = (words.plural(text.segments, "segment"), words.plural(text.units, "character"), text.encoding)
+    return ", ".join(sizes)

@@ -1,0 +1,51 @@
+"""Forms with a file: bounded, and kept in a temporary file until the request has been answered."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import Message
+
+from outreach.models import MAX_UPLOAD_BYTES
+from outreach_server.console.security.forms import MAX_FIELDS, MAX_FORM_BYTES, read_form
+
+MAX_FILE_FORM_BYTES: Final = MAX_UPLOAD_BYTES + MAX_FORM_BYTES
+
+_WITH_FILE: Final = "multipart/form-data"
+
+
+@asynccontextmanager
+async def received_form(request: Request) -> AsyncIterator[tuple[Mapping[str, str], UploadFile | None]]:
+    """Provide the fields of a form, the first of each name, and its file; the file is deleted at the end.
+
+    Raises:
+        HTTPException: It is too large, or no form.
+    """
+    if not request.headers.get("content-type", "").lower().startswith(_WITH_FILE):
+        yield await read_form(request), None
+        return
+    received = 0
+
+    async def receive() -> Message:
+        nonlocal received
+        message = await request.receive()
+        received += len(message.get("body", b""))
+        if received > MAX_FILE_FORM_BYTES:
+            raise HTTPException(413)
+        return message
+
+    bounded = Request(request.scope, receive)
+    async with bounded.form(max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_FORM_BYTES) as form:
+        fields: dict[str, str] = {}
+        file: UploadFile | None = None
+        for name, value in form.multi_items():
+            if isinstance(value, UploadFile):
+                file = value
+            else:
+                fields.setdefault(name, value)
+        yield fields, file

@@ -1,0 +1,139 @@
+"""An uploaded list: read, checked with the campaign that is to have its contacts, and loaded into one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import anyio
+import attrs
+
+from outreach import CampaignCreated, InvalidRequest, NewCallCampaign, NewSmsCampaign, Workspace
+from outreach.http import IdempotentRequest, document_of, in_json_names, write_preflight
+from outreach.models import ForecastAssumptions
+from outreach_server.bodies.spool import spool_directory
+from outreach_server.context import Server
+from outreach_server.lists.errors import NothingToLoad, UnsendableText, in_body_names
+from outreach_server.lists.opening import OpenedList, opened_list
+from outreach_server.lists.requests import ListRequest, in_campaign
+from outreach_server.lists.texts import Chunks, check_text, texts_of
+
+_PART_BYTES: Final = 64 * 1024
+
+
+@asynccontextmanager
+async def opened_for(
+    server: Server, workspace: Workspace, upload_id: str, wanted: ListRequest, *, rejects: str | None = None
+) -> AsyncIterator[OpenedList]:
+    """Open an upload as the list of a request; see `opened_list`."""
+    upload = await server.engine.uploads.get(workspace.id, upload_id)
+    campaign = wanted.campaign
+    templates, expected = ((), ()) if campaign is None else await texts_of(server.engine, workspace.id, campaign)
+    options = wanted.reading(
+        name=upload.file_name,
+        region=wanted.options.get("region") or workspace.default_region,
+        templates=templates,
+        expected=expected,
+        sms=campaign is None or isinstance(campaign, NewSmsCampaign),
+        rejects=rejects,
+    )
+    async with opened_list(server, workspace.id, upload_id, options) as opened:
+        yield opened
+
+
+async def rejected_rows(
+    server: Server, workspace: Workspace, upload_id: str, wanted: ListRequest
+) -> AsyncGenerator[bytes]:
+    """Yield a CSV file of the rows that cannot be loaded; the whole list is read before the first part."""
+    async with spool_directory(server.spool_root) as directory:
+        file = directory / "rejects.csv"
+        async with opened_for(server, workspace, upload_id, wanted, rejects=str(file)) as opened:
+            async for _ in opened.chunks():
+                pass
+        async with await anyio.open_file(file, "rb") as written:
+            while part := await written.read(_PART_BYTES):
+                yield part
+
+
+async def check_list(server: Server, workspace: Workspace, wanted: ListRequest, opened: OpenedList) -> dict[str, Any]:
+    """Read a list, and return why a load would be refused, its overlaps, and the preflight of its campaign."""
+    campaigns, campaign = server.engine.campaigns, wanted.campaign
+    checked: dict[str, Any] = {"refusal": None, "audience": None, "preflight": None}
+    try:
+        chunks = _some(opened)
+        if campaign is not None:
+            chunks, unsendable = await check_text(server.engine, workspace.id, campaign, chunks)
+            checked["refusal"] = None if unsendable is None else in_body_names(unsendable.message)
+            preflight = await campaigns.preflight_new(
+                workspace.id, campaign, chunks, leave_out=wanted.leave_out, assumptions=ForecastAssumptions()
+            )
+            checked["preflight"] = write_preflight(preflight)
+            checked["audience"] = checked["preflight"]["audience"]
+        elif wanted.leave_out is not None:
+            counts = await campaigns.count_audience(workspace.id, chunks, leave_out=wanted.leave_out)
+            checked["audience"] = document_of(counts)
+        else:
+            async for _ in chunks:
+                pass
+    except NothingToLoad as error:
+        checked["refusal"] = error.message
+    except InvalidRequest as error:
+        raise in_campaign(in_json_names(error)) if error.details else error from None
+    return checked
+
+
+async def load_list(
+    server: Server,
+    workspace: Workspace,
+    wanted: ListRequest,
+    opened: OpenedList,
+    key: IdempotentRequest[CampaignCreated] | str,
+    *,
+    actor: str,
+) -> CampaignCreated:
+    """Create the campaign of a request with the contacts of its list, without starting it.
+
+    Raises:
+        NothingToLoad: No row can be loaded.
+        UnsendableText: No contact can be sent its text.
+        InvalidRequest: A rule is broken; nothing was created.
+    """
+    campaigns = server.engine.campaigns
+    assert wanted.campaign is not None  # noqa: S101 - required by the reader
+    new = attrs.evolve(wanted.campaign, csv_column_headers=tuple(opened.columns))
+    contacts = _sendable(server, workspace, new, opened)
+    more: dict[str, Any] = {"leave_out": wanted.leave_out, "idempotency_key": key, "actor": actor}
+    try:
+        if isinstance(new, NewSmsCampaign):
+            return await campaigns.create_sms(workspace.id, new, contacts, **more)
+        return await campaigns.create_call(workspace.id, new, contacts, **more)
+    except InvalidRequest as error:
+        raise in_campaign(in_json_names(error)) if error.details else error from None
+
+
+async def _sendable(
+    server: Server, workspace: Workspace, new: NewSmsCampaign | NewCallCampaign, opened: OpenedList
+) -> Chunks:
+    """Yield the contacts of a list; raise `UnsendableText` if none can be sent the campaign's text."""
+    chunks, unsendable = await check_text(server.engine, workspace.id, new, _some(opened))
+    if unsendable is not None:
+        raise UnsendableText(in_body_names(unsendable.message))
+    async for chunk in chunks:
+        yield chunk
+
+
+async def _some(opened: OpenedList) -> Chunks:
+    """Yield the contacts of a list; raise `NothingToLoad` if there are none."""
+    empty = True
+    async for chunk in opened.chunks():
+        empty = False
+        yield chunk
+    if empty:
+        raise NothingToLoad(document_of_list(opened)["rows"])
+
+
+def document_of_list(opened: OpenedList) -> dict[str, Any]:
+    """Return what was made of a list that was read to its end."""
+    assert opened.document is not None  # noqa: S101 - all of it was read
+    return opened.document

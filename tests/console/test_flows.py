@@ -1,0 +1,154 @@
+"""Flows of a day in a browser, with their clicks counted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.console.chromium import Site, browser, site
+from tests.console.test_browser import HURDLES, RULES, opened
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+MOST_CLICKS = 5
+"""To send a text to a spreadsheet from the overview: new, next, next, next, send; choosing a file is none."""
+
+TEXT = "Hi {{first_name}}, your visit in {{city}} is on Monday."
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """A browser for the tests of this module."""
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def served(chromium: Browser) -> Iterator[Site]:
+    """A console with a campaign that sends."""
+    with site() as running:
+        yield running
+
+
+def _press(page: Page, found: Locator, by: str) -> None:
+    """Press a button or link by mouse, touch or keyboard."""
+    if by == "touch":
+        found.tap()
+    elif by == "keyboard":
+        found.focus()
+        page.keyboard.press("Enter")
+    else:
+        found.click()
+
+
+@pytest.mark.soak("a browser goes through a flow")
+@pytest.mark.parametrize(
+    ("width", "theme", "by", "script"),
+    [
+        (1280, "light", "mouse", True),
+        (390, "dark", "touch", True),
+        (1280, "dark", "keyboard", True),
+        (390, "light", "mouse", False),
+    ],
+)
+def test_a_text_is_sent_to_a_spreadsheet(
+    chromium: Browser, served: Site, tmp_path: Path, width: int, theme: str, by: str, script: bool
+) -> None:
+    """In five clicks, with nothing against the policy and no sideways scrolling on the way."""
+    said: list[str] = []
+    options = {"viewport": {"width": width, "height": 800}, "color_scheme": theme, "java_script_enabled": script}
+    page = opened(chromium, said, has_touch=by == "touch", **options)
+    # Other people than in the other flows: who is in another campaign is shown, and has to be decided.
+    area = {"mouse": "720", "touch": "480", "keyboard": "719"}[by] if script else "970"
+    rows = "".join(f"+1{area}555{number:04},Ann {number},Denver\n" for number in range(3))
+    file = tmp_path / "visits.csv"
+    file.write_text(f"phone,first_name,city\n{rows}")
+    clicks = 0
+
+    def go(role: Callable[[], Locator]) -> None:
+        nonlocal clicks
+        if script:
+            assert page.evaluate(HURDLES) == [], page.url
+        _press(page, role(), by)
+        page.wait_for_load_state()
+        clicks += 1
+
+    def next_button() -> Locator:
+        return page.get_by_role("button", name="Next")
+
+    page.goto(served.home)
+    go(lambda: page.get_by_role("link", name="New campaign").first)
+    page.get_by_label("Contacts", exact=True).set_input_files(file)
+    go(next_button)
+    page.wait_for_url("**/new/text?*")
+    page.get_by_role("textbox", name="Text", exact=True).fill(TEXT)
+    go(next_button)
+    page.wait_for_url("**/new/when?*")
+    go(next_button)
+    page.wait_for_url("**/new/check?*")
+    button = page.get_by_role("button", name=re.compile("Send 3 messages, done "))
+    assert "Hi Ann 0, your visit in Denver is on Monday." in page.locator("main").inner_text()
+    go(lambda: button)
+    page.wait_for_url("**done=start")
+    assert clicks <= MOST_CLICKS
+    assert "It has started." in page.locator("main").inner_text()
+    assert said == []
+    page.context.close()
+
+
+@pytest.mark.nightly("hundreds of rules are tried on every step")
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+def test_the_steps_break_no_rule_of_accessibility(
+    chromium: Browser, served: Site, tmp_path: Path, width: int, theme: str
+) -> None:
+    """With a list in which something has to be decided, and with mistakes in the fields."""
+    axe = (resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+    page = opened(chromium, [], viewport={"width": width, "height": 800}, color_scheme=theme)
+    file = tmp_path / "visits.csv"
+    file.write_text(f"phone,first_name\n+1815555{width:04},Ann\n12,Ben\n")
+
+    def check() -> None:
+        page.wait_for_load_state()
+        assert page.evaluate(HURDLES) == [], page.url
+        page.evaluate(axe)
+        found = page.evaluate(f"axe.run({{runOnly: {json.dumps(RULES)}}})")
+        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == [], page.url
+
+    def go_on() -> None:
+        page.get_by_role("button", name="Next").click()
+
+    page.goto(f"{served.home}campaigns/new")
+    page.locator("#file").set_input_files(file)
+    go_on()
+    page.wait_for_url("**/new/audience?*")
+    page.locator("summary", has_text="Read it in another way").click()
+    check()
+    go_on()
+    page.wait_for_url("**/new/text?*")
+    page.locator("#body").fill("Hi {{first_name}} – see you “there”")
+    page.get_by_role("button", name="Save and show").click()
+    check()
+    page.locator("#to").fill("12")
+    page.get_by_role("button", name="Send it to me").click()
+    page.wait_for_selector("#to-problem")
+    check()
+    go_on()
+    page.wait_for_url("**/new/when?*")
+    page.locator("#rate").fill("many")
+    go_on()
+    page.wait_for_selector("#rate-problem")
+    check()
+    page.locator("#rate").fill("60")
+    go_on()
+    page.wait_for_url("**/new/check?*")
+    check()
+    page.set_viewport_size({"width": 320, "height": 800})
+    assert page.evaluate(HURDLES) == []
+    page.context.close()
