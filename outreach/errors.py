@@ -313,7 +313,7 @@ class RateLimited(OutreachError):
 
 
 class LoginThrottled(OutreachError):
-    """Too many logins of this account, or from this network, have failed; nothing was checked.
+    """Too many logins of this account, or from this network, have failed, or are being checked; nothing was checked.
 
     Attributes:
         retry_after_seconds: Seconds until the next attempt is accepted.
@@ -321,9 +321,9 @@ class LoginThrottled(OutreachError):
 
     code = "login_throttled"
 
-    def __init__(self, *, retry_after_seconds: int) -> None:
+    def __init__(self, *, retry_after_seconds: int, problem: str = "Too many failed logins.") -> None:
         self.retry_after_seconds = retry_after_seconds
-        super().__init__(f"Too many failed logins. Try again in {retry_after_seconds} s.")
+        super().__init__(f"{problem} Try again in {retry_after_seconds} s.")
 
 
 class RequestInProgress(OutreachError):

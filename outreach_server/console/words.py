@@ -69,6 +69,7 @@ ERRORS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
             "It never existed, was erased, or belongs to another workspace. Check the address.",
         ),
         405: ("This page does not take such a request", "Go back and use the buttons of the page."),
+        408: ("This took too long to arrive", "Check your connection, go back and send it again."),
         409: ("This is not possible now", "Look at the present state, and decide again."),
         413: ("This is too large", "Send less at a time."),
         422: ("Something has to be corrected", "Go back and correct it."),
