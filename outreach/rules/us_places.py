@@ -56,9 +56,11 @@ def read_us_place(zip_code: str | None, state: str | None) -> str | None:
     return table.state_of_name.get(_plain(state)) if state is not None else None
 
 
-def as_address(place: str) -> Mapping[str, str]:
+def as_address(place: str) -> Mapping[str, str | None]:
     """Return a ZIP code or a state of which `read_us_place` returns this place."""
-    return {"zip_code": place.ljust(_ZIP_DIGITS, "0")} if place.isdecimal() else {"state": place}
+    if place.isdecimal():
+        return {"zip_code": place.ljust(_ZIP_DIGITS, "0"), "state": None}
+    return {"zip_code": None, "state": place}
 
 
 def us_place(place: str) -> UsPlace | None:

@@ -164,35 +164,44 @@ def _phone_notes(headers: Sequence[str], phone: int, others: Sequence[int]) -> I
     yield f"{note}: --map phone=COLUMN reads one column alone."
 
 
-def without_foreign_places(
-    columns: Columns, first_rows: Sequence[Sequence[str]], *, mapped: Mapping[Field, str] = _NOT_MAPPED
+def without_foreign_country(
+    columns: Columns, first_rows: Iterable[Sequence[str]], *, mapped: Mapping[Field, str] = _NOT_MAPPED
 ) -> Columns:
-    """Return the columns without a country or time zone whose first values are none: in some lists `Land` is a state.
+    """Return the columns without a country whose first values are not countries: in some lists `Land` is a state.
 
     Args:
         columns: The columns.
         first_rows: The cells of the first rows.
         mapped: As for `read_columns`: a column that is named there stays.
     """
+    if columns.country is None or "country" in mapped:
+        return columns
+    found = _first_unknown(first_rows, columns.country, lambda text: region_of_country(text) is not None)
+    if found is None:
+        return columns
+    note = (
+        f"{columns.headers[columns.country]!r} is not read as the country of the numbers, because {found[:40]!r} "
+        "is not a known country; --map country=COLUMN names another column."
+    )
+    return attrs.evolve(columns, country=None, notes=(*columns.notes, note))
+
+
+def without_foreign_zone(
+    columns: Columns, first_rows: Iterable[Sequence[str]], *, mapped: Mapping[Field, str] = _NOT_MAPPED
+) -> Columns:
+    """Return the columns without a time zone whose first values are none, such as `Eastern`; as `without_foreign_country`."""
     zone = next((index for index, field in columns.fields if field == "time_zone"), None)
-    notes = list(columns.notes)
-    if columns.country is not None and "country" not in mapped:
-        found = _first_unknown(first_rows, columns.country, lambda text: region_of_country(text) is not None)
-        if found is not None:
-            notes.append(
-                f"{columns.headers[columns.country]!r} is not read as the country of the numbers, because "
-                f"{found[:40]!r} is not a known country; --map country=COLUMN names another column."
-            )
-            columns = attrs.evolve(columns, country=None)
-    if zone is not None and "time_zone" not in mapped:
-        found = _first_unknown(first_rows, zone, is_zone)
-        if found is not None:
-            notes.append(
-                f"{columns.headers[zone]!r} is not read as their time zone, because {found[:40]!r} is not "
-                "a name such as America/New_York; --map time_zone=COLUMN names another column."
-            )
-            columns = attrs.evolve(columns, fields=tuple(one for one in columns.fields if one[0] != zone))
-    return attrs.evolve(columns, notes=tuple(notes))
+    if zone is None or "time_zone" in mapped:
+        return columns
+    found = _first_unknown(first_rows, zone, is_zone)
+    if found is None:
+        return columns
+    note = (
+        f"{columns.headers[zone]!r} is not read as the time zone, because {found[:40]!r} is not a name such as "
+        "America/New_York; --map time_zone=COLUMN names another column."
+    )
+    fields = tuple(one for one in columns.fields if one[0] != zone)
+    return attrs.evolve(columns, fields=fields, notes=(*columns.notes, note))
 
 
 def _first_unknown(rows: Iterable[Sequence[str]], column: int, is_known: Callable[[str], bool]) -> str | None:

@@ -504,6 +504,7 @@ FIELDS: dict[str, dict[str, tuple[str, bool, bool]]] = {
 
 BESIDE_THE_INTERFACE = {
     ("Recipient", "external_id"),
+    ("Recipient", "time_zone"),
     ("SmsCampaignCreate", "leave_out"),
     ("SmsCampaignCreate", "replace_characters"),
     ("SmsCampaignCreate", "stay_open"),
