@@ -189,7 +189,7 @@ def without_foreign_country(
 def without_foreign_zone(
     columns: Columns, first_rows: Iterable[Sequence[str]], *, mapped: Mapping[Field, str] = _NOT_MAPPED
 ) -> Columns:
-    """Return the columns without a time zone whose first values are none, such as `Eastern`; as `without_foreign_country`."""
+    """Return the columns without a time zone whose first values are none, such as `Eastern`."""
     zone = next((index for index, field in columns.fields if field == "time_zone"), None)
     if zone is None or "time_zone" in mapped:
         return columns

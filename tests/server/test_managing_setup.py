@@ -129,7 +129,7 @@ def test_narrower_contact_hours_are_replaced(tenant: Tenant) -> None:
     monday = {"monday": [{"start": "10:00", "end": "13:00"}, {"start": "14:00", "end": "20:00"}]}
     hours = {"place": "FR", "schedule": monday, "source": "A decree"}
     path = "/manage/settings/contact-hours"
-    set_to = tenant.put(path, {"narrower_hours": [hours]}).json()
+    set_to = tenant.request("PUT", path, json={"narrower_hours": [hours]}).json()
     assert set_to == {"contact_hours": tenant.workspace.contact_hours, "narrower_hours": [hours]}
     assert tenant.get("/manage/settings").json()["workspace"]["narrower_hours"] == [hours]
     for wrong, where in (
@@ -141,9 +141,11 @@ def test_narrower_contact_hours_are_replaced(tenant: Tenant) -> None:
         ({"source": ""}, "source"),
         ({"law": "x"}, "law"),
     ):
-        error = check_envelope(tenant.put(path, {"narrower_hours": [hours | wrong]}), 400, "invalid_request")
+        error = check_envelope(
+            tenant.request("PUT", path, json={"narrower_hours": [hours | wrong]}), 400, "invalid_request"
+        )
         assert [one["path"] for one in error["details"]] == [f"narrower_hours[0].{where}"]
-    assert tenant.put(path, {"narrower_hours": []}).json()["narrower_hours"] == []
+    assert tenant.request("PUT", path, json={"narrower_hours": []}).json()["narrower_hours"] == []
 
 
 def test_accounts_have_no_secrets(service: Service) -> None:
