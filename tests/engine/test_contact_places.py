@@ -215,7 +215,7 @@ async def test_the_same_key_with_other_zones_is_refused(engine: Outreach) -> Non
     """Where a contact is belongs to what it is."""
     workspace = await given_workspace(engine)
 
-    async def create(**place: str) -> str:
+    async def create(**place: Any) -> str:
         people = [NewRecipient(phone_number=ANN, **place)]
         new = NewSmsCampaign(name="C", body="Hi")
         return (await engine.campaigns.create_sms(workspace.id, new, people, idempotency_key="order-42")).campaign.id

@@ -122,10 +122,8 @@ async def _require_other_name(engine: Outreach, name: str, *, than: str | None =
 def set_hours(workspace_id: str, place: str, openings: Sequence[Opening], source: str | None, remove: bool) -> None:
     """Set narrower contact hours for PLACE: a country such as FR, or a US state such as US-FL."""
     place = place.upper()
-    if remove == bool(openings or source):
+    if (openings or source) if remove else not (openings and source):
         raise click.UsageError("Give --hours and --source, or --remove alone.")
-    if not remove and not (openings and source):
-        raise click.UsageError("Narrower hours need both --hours and --source.")
     added = [] if remove else [PlaceHours(place=place, schedule=schedule_of(openings), source=source or "")]
 
     async def work(engine: Outreach) -> Workspace:
