@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         NewSmsCampaign,
     )
     from outreach.models.dispatch import Dispatch
-    from outreach.models.hours import BusinessHours, PlaceHours, TimeWindow
+    from outreach.models.hours import BusinessHours, TimeWindow
     from outreach.models.message import InboundMessage, Message, NewMessage
     from outreach.models.recipient import NewRecipient, Recipient
     from outreach.models.resources import (
@@ -121,7 +121,6 @@ __all__ = [
     "Outreach",
     "OutreachError",
     "Page",
-    "PlaceHours",
     "Recipient",
     "RecipientSource",
     "RecipientStatus",
@@ -159,7 +158,7 @@ _NAMES: Final = {
         "NewSmsCampaign",
     ),
     "models.dispatch": ("Dispatch",),
-    "models.hours": ("BusinessHours", "PlaceHours", "TimeWindow"),
+    "models.hours": ("BusinessHours", "TimeWindow"),
     "models.message": ("InboundMessage", "Message", "NewMessage"),
     "models.recipient": ("NewRecipient", "Recipient"),
     "models.resources": (

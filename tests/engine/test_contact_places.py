@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import InvalidRequest, NewRecipient, NewSmsCampaign, Outreach, PlaceHours, TimeWindow, WorkspaceUpdate
+from outreach import InvalidRequest, NewRecipient, NewSmsCampaign, Outreach, TimeWindow, WorkspaceUpdate
 from outreach.ledger.campaigns.histories import history_at
-from outreach.models.hours import DAYS
+from outreach.models.hours import DAYS, PlaceHours
 from outreach.models.trail import TrailRule, TrailStepKind
 from outreach.protocols.storage import Storage
 from outreach.reasons import describe_zones

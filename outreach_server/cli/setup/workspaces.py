@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import click
 
-from outreach import NewWorkspace, Outreach, PlaceHours, Workspace, WorkspaceMode, WorkspaceUpdate
+from outreach import NewWorkspace, Outreach, Workspace, WorkspaceMode, WorkspaceUpdate
+from outreach.models import PlaceHours
 from outreach.server_support import Option
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, state, with_engine
