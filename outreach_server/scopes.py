@@ -91,6 +91,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "erasePerson": _MANAGE,
     "updateCallSettings": _MANAGE,
     "updateReplySettings": _MANAGE,
+    "setContactHours": _MANAGE,
     **{
         resource_operation(one, method): _READ if method in {"list", "get"} else _MANAGE
         for one in RESOURCE_SERVICES.values()

@@ -72,6 +72,8 @@ _SENDER: Final = {"sms_carrier": "twilio", "sms_from_number": "+14155550100"}
 _SMS: Final = {"name": "Autumn", "message_body": "Hi {{first_name|there}}", "recipients": _PEOPLE, **_SENDER}
 _CALLS: Final = {"channel": "call", "agent_id": "$agent", "name": "Renewals", "recipients": _PEOPLE[:2]}
 _PRICES: Final = {"currency": "USD", "prices": [{"kind": "sms", "amount": "0.0079"}, {"kind": "call", "amount": "0.1"}]}
+_WINDOWS: Final = {"monday": [{"start": "10:00", "end": "13:00"}]}
+_HOURS: Final = {"narrower_hours": [{"place": "FR", "schedule": _WINDOWS, "source": "A decree"}]}
 _LIST: Final = "Phone,First name\n(415) 555-0106,Ida\n12,Jan\n"
 _FLOW: Final = {"name": "Welcome", "steps": [{"kind": "send", "body": "Hi"}, {"kind": "wait", "wait_minutes": 60}]}
 
@@ -99,6 +101,7 @@ STEPS: Final = (
     Step("updateSmsSettings", body={"footer_text": "Reply STOP to opt out", "retry_enabled": True}),
     Step("updateCallSettings", body={"retry_max_attempts": 2, "retry_delay_minutes": 60}),
     Step("updateReplySettings", body={"help_text": "Write to help@example.com."}),
+    Step("setContactHours", body=_HOURS),
     Step("setPrices", body=_PRICES),
     Step("listAccounts", keep="account"),
     Step("addUnsubscribes", body={"phone_numbers": ["+14155550177"], "evidence": "Phoned."}),

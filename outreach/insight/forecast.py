@@ -23,7 +23,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.forecast import Forecast, ForecastAssumptions, KeptForecast
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.rules.call_settlement import RETRYABLE_OUTCOMES
-from outreach.rules.contact_hours import time_zones_of_phone
+from outreach.rules.contact_places import place_of
 from outreach.rules.forecast import Course, OpenCampaign, OpenContact, SenderRate, play
 from outreach.rules.holding import HOLDING_RULES, LocalRules
 from outreach.rules.preflight import judge, messages_of
@@ -264,7 +264,7 @@ class _Left:
             waits = rule is not None and rule.local_hours is None
             self.contacts.append(
                 OpenContact(
-                    zones=time_zones_of_phone(one.phone or "") if local.hours else None,
+                    place=place_of(one) if local.apply else None,
                     due_at=verdict.until if waits else one.due_at,
                     reason=verdict.rule if waits else one.reason,
                     step=one.step,

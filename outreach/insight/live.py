@@ -195,7 +195,7 @@ def _postponed(tx: Transaction, campaign: Campaign, first: Recipient, due_at: da
     )
     rule = rule_of_wait(reason)
     if is_local:
-        zone = opening_zone(first, LocalRules(workspace_of(tx, workspace_id)).hours, due_at)
+        zone = opening_zone(first, LocalRules(workspace_of(tx, workspace_id)), due_at)
         return _now(campaign, now, rule, since, due_at, contacts, waits_for_opening(due_at, zone, contacts, now))
     # Nobody knows when a person decides.
     until = None if holding is not None and holding.released_by == "review" else due_at

@@ -78,7 +78,7 @@ from outreach.models.forecast import (
     KeptForecast,
 )
 from outreach.models.history import HistoryItem, HistoryKind
-from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
+from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, PlaceHours, TimeWindow
 from outreach.models.live import CampaignNow, CampaignProgress, ProgressPoint
 from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, NewTestMessage, ReplyPurpose
 from outreach.models.preflight import (
@@ -136,7 +136,7 @@ from outreach.models.status import (
     StartCheck,
     ThrottledProvider,
 )
-from outreach.models.trail import ContactHistory, HeldBackRule, TrailRule, TrailStep, TrailStepKind
+from outreach.models.trail import ContactHistory, HeldBackRule, TrailRule, TrailStep, TrailStepKind, ZoneSource
 from outreach.models.unreachable import UnreachableNumber
 from outreach.models.unsubscribe import (
     NewUnsubscribes,
@@ -299,6 +299,7 @@ __all__ = [
     "Page",
     "PauseReason",
     "PausedCampaign",
+    "PlaceHours",
     "PlaceholderProblem",
     "Preflight",
     "PreparedRecipient",
@@ -366,6 +367,7 @@ __all__ = [
     "WorkspaceMode",
     "WorkspaceStatus",
     "WorkspaceUpdate",
+    "ZoneSource",
     "bounds_of",
 ]
 __all__ += resources.__all__

@@ -19,7 +19,8 @@ from outreach.models.campaign import Campaign
 from outreach.models.forecast import BindingRule, ForecastAssumptions, ForecastHour, ForecastPhase
 from outreach.models.resources import FlowStep
 from outreach.models.trail import TrailRule
-from outreach.rules.contact_hours import earliest_closing, next_contact
+from outreach.rules.contact_hours import LocalHours, earliest_closing, next_contact
+from outreach.rules.contact_places import ContactPlace
 from outreach.rules.deciding import spacing
 from outreach.rules.holding import HOLDING_RULES, LocalRules
 from outreach.rules.opening import opening_state
@@ -46,14 +47,14 @@ class OpenContact(NamedTuple):
     """A contact that is left, or several alike.
 
     Attributes:
-        zones: The time zones of its number; None where no local hours apply.
+        place: Where it is; None where no local hours apply.
         due_at: When it is due; None for one that has not had its turn.
         reason: Why it waits, if it does.
         step: The next step of its flow.
         attempts: Attempts spent on this step.
     """
 
-    zones: tuple[str, ...] | None
+    place: ContactPlace | None
     due_at: datetime | None = None
     reason: str | None = None
     step: int = 0
@@ -150,15 +151,19 @@ class _Share:
 class _Waiting:
     """A contact in a campaign's queue."""
 
-    zones: tuple[str, ...] | None
+    place: ContactPlace | None
     step: int
     attempts: int
     reason: BindingRule
     reached: bool = False
 
 
+_Local = tuple[tuple[str, ...], tuple[LocalHours, ...]]
+"""The zones of contacts, and the hours that must be open in each."""
+
+
 class _Hours:
-    """When a campaign, and its contacts in each set of zones, are open; asked in the order of time."""
+    """When a campaign, and its contacts at each place, are open; asked in the order of time."""
 
     def __init__(self, campaign: Campaign, local: LocalRules, origin: datetime) -> None:
         self._campaign = campaign
@@ -166,7 +171,7 @@ class _Hours:
         self._origin = origin
         self._window = (0.0, -1.0)
         self._closed: tuple[float, float, BindingRule] = (0.0, -1.0, "business_hours")
-        self._contacts: dict[tuple[str, ...], tuple[float, float, float]] = {}
+        self._contacts: dict[_Local, tuple[float, float, float]] = {}
 
     def opening(self, at: float) -> tuple[float, BindingRule]:
         """Return when the campaign is open next, and the rule that closes it until then."""
@@ -183,20 +188,21 @@ class _Hours:
         self._closed = (at, reopens, rule)
         return reopens, rule
 
-    def contact(self, zones: tuple[str, ...], at: float) -> float:
-        """Return when contacts in these zones may be reached next; never is infinity."""
-        asked, opens, closes = self._contacts.get(zones, (0.0, 0.0, -1.0))
+    def contact(self, place: ContactPlace, at: float) -> float:
+        """Return when contacts at a place may be reached next; never is infinity."""
+        local = zones, hours = place.zones, self._local.of(place.regions).hours
+        asked, opens, closes = self._contacts.get(local, (0.0, 0.0, -1.0))
         if asked <= at < closes:
             return max(at, opens)
-        moment = next_contact(self._campaign, zones, self._local.hours, self._moment(at))
+        moment = next_contact(self._campaign, zones, hours, self._moment(at))
         opens = self._seconds(moment)
-        closes = self._seconds(earliest_closing(zones, self._local.hours, moment)) if moment is not None else _NEVER
-        self._contacts[zones] = (at, opens, closes)
+        closes = self._seconds(earliest_closing(zones, hours, moment)) if moment is not None else _NEVER
+        self._contacts[local] = (at, opens, closes)
         return max(at, opens)
 
-    def holding(self, zones: tuple[str, ...], at: float) -> BindingRule:
-        """Return the rule that keeps contacts in these zones from being reached at a time."""
-        return self._local.holding(zones, self._moment(at)).name
+    def holding(self, place: ContactPlace, at: float) -> BindingRule:
+        """Return the rule that keeps contacts at a place from being reached at a time."""
+        return self._local.of(place.regions).holding(place.zones, self._moment(at)).name
 
     def _moment(self, at: float) -> datetime:
         return self._origin + timedelta(seconds=round(at, 6))
@@ -230,7 +236,7 @@ class _Stream:
         self._turn: list[_Waiting] = []
         for one in left.contacts:
             rule = rule_of_wait(one.reason or "")
-            waiting = _Waiting(one.zones, one.step, one.attempts, rule, reached=one.attempts > 0 or one.step > 0)
+            waiting = _Waiting(one.place, one.step, one.attempts, rule, reached=one.attempts > 0 or one.step > 0)
             if one.due_at is None:
                 self._turn.append(waiting)
             else:
@@ -286,15 +292,15 @@ class _Stream:
                 contact = self._turn.pop()
             else:
                 return None
-            if contact.zones is None or not self._sends(contact):
+            if contact.place is None or not self._sends(contact):
                 return contact
-            opens = self.hours.contact(contact.zones, at)
+            opens = self.hours.contact(contact.place, at)
             if opens <= at:
                 return contact
             if opens == _NEVER:
                 self.last_end = max(self.last_end, at)
                 continue
-            self._wait(opens, attrs.evolve(contact, reason=self.hours.holding(contact.zones, at)))
+            self._wait(opens, attrs.evolve(contact, reason=self.hours.holding(contact.place, at)))
 
     def send(self, contact: _Waiting, at: float) -> None:
         """Make a request, and what follows from it."""
@@ -358,8 +364,8 @@ class _Stream:
             seconds += assumed.call_seconds if answered else assumed.ring_seconds
         ends = at + seconds * part * self.weight
         if not answered and attempt < self.left.max_attempts:
-            zones = contact.zones if contact is not None else None
-            again = _Waiting(zones, 0, attempt, "retry", reached=True)
+            place = contact.place if contact is not None else None
+            again = _Waiting(place, 0, attempt, "retry", reached=True)
             self._wait(ends + self.left.retry_delay.total_seconds(), again)
         self.last_end = max(self.last_end, ends)
         return ends

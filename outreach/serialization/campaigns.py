@@ -34,7 +34,8 @@ SMS_NAMES: Final = _SHARED_NAMES | {
 CALL_NAMES: Final = _SHARED_NAMES | {"trunk_id": "sip_trunk_id", "cli_group": "cli_group_config"}
 _E164: Final = Text(pattern=re.compile(r"\+[1-9][0-9]{6,14}"), meaning="must be a number in E.164 such as +14155550102")
 
-_read_recipient = make_request_converter(NewRecipient, {"custom_variables": variables})
+# Lists have columns of ZIP codes and states; the interface has neither.
+_read_recipient = make_request_converter(NewRecipient, {"custom_variables": variables}, without=("zip_code", "state"))
 
 _read_cli_entry = make_request_converter(
     CallerIdAllocation, {"phone": _E164}, renamed={"number_id": "phoneNumberId", "phone": "phoneE164"}

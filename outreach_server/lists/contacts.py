@@ -24,7 +24,13 @@ from outreach.server_support import (
     with_field_names,
 )
 from outreach.server_support import is_blank as is_blank_text
-from outreach_server.lists.contact_columns import Columns, read_columns, with_named, without_foreign_country
+from outreach_server.lists.contact_columns import (
+    Columns,
+    read_columns,
+    with_named,
+    without_foreign_country,
+    without_foreign_zone,
+)
 from outreach_server.lists.csv_records import Record
 from outreach_server.lists.damaged_cells import DamagedCells
 from outreach_server.lists.errors import UnreadableList
@@ -88,7 +94,8 @@ class ContactFile:
         first = tuple(islice((record for record in header.rest if not is_blank(record)), SHOWN_ROWS))
         if not first:
             raise UnreadableList(f"{table.name} has a header and no rows.")
-        columns = without_foreign_country(columns, [record.cells for record in first], mapped=mapped)
+        cells = [record.cells for record in first]
+        columns = without_foreign_zone(without_foreign_country(columns, cells, mapped=mapped), cells, mapped=mapped)
         width = len(columns.headers)
         merged = merged_header(table.merged, header.record.row, width)
         damaged = DamagedCells()

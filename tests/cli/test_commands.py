@@ -149,6 +149,7 @@ async def _close(database: str, workspace_id: str, campaign_id: str) -> None:
 CALLS = {
     "workspaces create": "Acme --live --same-name",
     "workspaces update": "W --status suspended",
+    "workspaces set-hours": "W US-FL --hours HOURS --source Law",
     "workspaces list": "",
     "workspaces show": "W",
     "keys create": "W --name ci",
@@ -266,7 +267,7 @@ def test_a_command_answers_with_one_document_or_with_text(
     """With --json there is exactly one JSON document on stdout; without it text that is none."""
     flow = tmp_path_factory.mktemp("flow") / "flow.json"
     flow.write_text('{"steps": [{"kind": "send", "body": "Hi"}, {"kind": "wait", "wait_minutes": 5}]}')
-    given = {**things, "FLOW": str(flow)}
+    given = {**things, "FLOW": str(flow), "HOURS": "daily 08:00-20:00"}
     args = [given.get(word, word) for word in (name + " " + CALLS[name]).split()]
     # Nobody dispatches what is active here, which these tell by their exit status too.
     expected = 4 if name in {"status", "doctor"} else 0

@@ -167,6 +167,21 @@ def test_the_external_id_of_a_recipient_is_kept(tenant: Tenant, count: int) -> N
         assert [one["path"] for one in refused["details"]] == ["recipients[1].external_id"]
 
 
+@pytest.mark.parametrize("count", [1, 3_000])
+def test_the_time_zone_of_a_recipient_is_kept(tenant: Tenant, count: int) -> None:
+    """From the body of the creation, small or large; one that there is not is refused by its place."""
+    people = [{"phone_number": "+14155550102", "time_zone": "America/Denver"}] * count
+    created = tenant.create(recipients=[*people, {"phone_number": "+14155550103", "time_zone": None, "state": 7}])
+    path = f"/manage/campaigns/{created['id']}/recipients"
+    assert [tenant.get(f"{path}/{place}").json()["time_zone"] for place in (0, count)] == ["America/Denver", None]
+    trail = tenant.get(f"{path}/0/trail").json()
+    assert (trail["time_zones"], trail["zone_source"], trail["narrower_hours"]) == (["America/Denver"], "own", [])
+    for wrong in ("", "Eastern", 7):
+        body = sms_body(recipients=[people[0], {"phone_number": "1", "time_zone": wrong}])
+        refused = check_envelope(tenant.post("/sms-campaigns", body), 400, "invalid_request")
+        assert [one["path"] for one in refused["details"]] == ["recipients[1].time_zone"]
+
+
 def test_recipients_are_listed_by_state_and_reason(tenant: Tenant) -> None:
     """Page by page, each once; counts by state and reason in words."""
     path = f"/manage/campaigns/{tenant.create(**READY, recipients=PEOPLE)['id']}"

@@ -124,6 +124,30 @@ def test_settings_are_shown_and_changed(tenant: Tenant) -> None:
         assert [one["path"] for one in error["details"]] == list(body)
 
 
+def test_narrower_contact_hours_are_replaced(tenant: Tenant) -> None:
+    """All at once; they are among the settings."""
+    monday = {"monday": [{"start": "10:00", "end": "13:00"}, {"start": "14:00", "end": "20:00"}]}
+    hours = {"place": "FR", "schedule": monday, "source": "A decree"}
+    path = "/manage/settings/contact-hours"
+    set_to = tenant.request("PUT", path, json={"narrower_hours": [hours]}).json()
+    assert set_to == {"contact_hours": tenant.workspace.contact_hours, "narrower_hours": [hours]}
+    assert tenant.get("/manage/settings").json()["workspace"]["narrower_hours"] == [hours]
+    for wrong, where in (
+        ({"place": "QQ"}, "place"),
+        ({"place": 7}, "place"),
+        ({"schedule": {"monday": [{"start": "07:00", "end": "13:00"}]}}, "schedule.monday"),
+        ({"schedule": {"monday": [{"start": "10:00"}]}}, "schedule.monday[0].end"),
+        ({"schedule": {}}, "schedule"),
+        ({"source": ""}, "source"),
+        ({"law": "x"}, "law"),
+    ):
+        error = check_envelope(
+            tenant.request("PUT", path, json={"narrower_hours": [hours | wrong]}), 400, "invalid_request"
+        )
+        assert [one["path"] for one in error["details"]] == [f"narrower_hours[0].{where}"]
+    assert tenant.request("PUT", path, json={"narrower_hours": []}).json()["narrower_hours"] == []
+
+
 def test_accounts_have_no_secrets(service: Service) -> None:
     """What is secret is only said to be set; another workspace's account is not there."""
     tenant, other = service.tenant(), service.tenant()

@@ -10,6 +10,7 @@ from outreach.errors import NotFound, Unauthorized
 from outreach.ledger.campaigns import trail
 from outreach.ledger.common import record_audit, wake_running_campaigns, workspace_of
 from outreach.models.base import set_fields
+from outreach.models.hours import PlaceHours
 from outreach.models.workspace import ApiAccess, ApiKey, Workspace, WorkspaceUpdate
 from outreach.rules.holding import contact_rules_key
 from outreach.storage.unit_of_work import Transaction
@@ -40,7 +41,7 @@ def update(tx: Transaction, workspace_id: str, change: WorkspaceUpdate, *, now: 
     if after.status is not before.status or rules is not None:
         trail.record_workspace_status(tx, workspace_id, after.status, reason=rules, actor=actor, now=now)
     changed = [
-        f"{field.name}={getattr(after, field.name)}"
+        f"{field.name}={_in_words(getattr(after, field.name))}"
         for field in attrs.fields(Workspace)
         if field.name not in {"revision", "updated_at"} and getattr(after, field.name) != getattr(before, field.name)
     ]
@@ -54,6 +55,13 @@ def update(tx: Transaction, workspace_id: str, change: WorkspaceUpdate, *, now: 
         detail=", ".join(changed),
     )
     return after
+
+
+def _in_words(value: object) -> object:
+    """Return the value of a field, as the audit trail tells it: of hours of places, which places."""
+    if isinstance(value, tuple) and all(isinstance(one, PlaceHours) for one in value):
+        return " ".join(f"{one.place} ({one.source})" for one in value)
+    return value
 
 
 def create_key(tx: Transaction, key: ApiKey, *, actor: str) -> ApiKey:

@@ -26,6 +26,7 @@ from outreach.models.states import OPEN_RECIPIENT_STATUSES, DispatchState, Messa
 from outreach.models.work import IdempotencyKey
 from outreach.rules.explanations import ended_reasons
 from outreach.rules.phones import is_pseudonym
+from outreach.rules.us_places import as_address
 from outreach.services.campaigns.loading import CampaignCreation, stored_campaign
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
@@ -341,7 +342,10 @@ def _was_reached(tx: Transaction, campaign: Campaign, position: int) -> bool:
 
 
 def _contact(recipient: Recipient) -> NewRecipient:
-    given: dict[str, Any] = {field.name: getattr(recipient, field.name) for field in attrs.fields(NewRecipient)}
+    names = (field.name for field in attrs.fields(NewRecipient) if field.name not in {"zip_code", "state"})
+    given: dict[str, Any] = {name: getattr(recipient, name) for name in names}
+    if recipient.us_place is not None:
+        given |= as_address(recipient.us_place)
     # What was read in the workspace's region then is the same number now.
     return NewRecipient(**given | {"phone_number": recipient.phone or recipient.phone_number})
 

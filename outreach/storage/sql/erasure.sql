@@ -50,7 +50,9 @@ UPDATE recipients SET
     email = NULL,
     company = NULL,
     custom_variables = NULL,
-    external_id = NULL
+    external_id = NULL,
+    time_zone = NULL,
+    us_place = NULL
 WHERE campaign_number = :number AND position BETWEEN :first AND :last
 
 -- dispatches --
@@ -245,7 +247,9 @@ UPDATE recipients SET
     email = NULL,
     company = NULL,
     custom_variables = NULL,
-    external_id = NULL
+    external_id = NULL,
+    time_zone = NULL,
+    us_place = NULL
 WHERE campaign_number = :number AND position = :position
 
 -- person_in_dispatches --

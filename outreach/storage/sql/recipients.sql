@@ -201,7 +201,7 @@ LIMIT :limit
 -- For a look at all contacts: no more columns than it needs, in their order in `StoredContact`.
 SELECT
     position, phone_number, phone, first_name, last_name, email, company, custom_variables, status, reason, due_at, step,
-    attempts, dispatched
+    attempts, dispatched, time_zone, us_place
 FROM recipients
 WHERE campaign_number = :number AND position > :after
 ORDER BY position

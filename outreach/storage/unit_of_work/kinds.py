@@ -287,7 +287,7 @@ def _make_recipients() -> Kind[Recipient]:
         key=("campaign_id", "position"),
         fixed=(
             *("phone_number", "phone", "first_name", "last_name", "email", "company", "custom_variables"),
-            *("external_id", "added_at"),
+            *("external_id", "added_at", "time_zone", "us_place"),
         ),
     )
     variables = kind.columns.index("custom_variables")

@@ -9,8 +9,8 @@ from typing import Final
 import attrs
 
 from outreach import Campaign, Dispatch, Recipient
-from outreach.models import ProviderFailure, TrailStep, TrailStepKind
-from outreach.reasons import LIMITS, PAUSE_REASONS, describe_reason
+from outreach.models import ProviderFailure, TrailRule, TrailStep, TrailStepKind
+from outreach.reasons import LIMITS, PAUSE_REASONS, describe_reason, describe_zones
 from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
@@ -111,6 +111,7 @@ class _Known:
     failures: Mapping[str, ProviderFailure]
     replies: Mapping[datetime, str]
     people: Mapping[str, str]
+    zones: str
 
 
 async def steps_of(
@@ -135,6 +136,7 @@ async def steps_of(
         failures=await visit.engine.campaigns.recipient_failures(*place),
         replies=replies,
         people=await names_of(visit.engine, (step.actor for step in history.steps if step.actor)),
+        zones=describe_zones(history) or "",
     )
     days: dict[str, list[StepView]] = {}
     for step in history.steps:
@@ -187,6 +189,8 @@ def _why(step: TrailStep, request: Dispatch | None, known: _Known) -> str:
     elif step.reason:
         said = describe_reason(step.state or "", step.reason, known.campaign.channel)
         parts.append(said or step.reason.replace("_", " "))
+    if step.rule is TrailRule.CONTACT_HOURS:
+        parts.append(known.zones)
     if step.what is TrailStepKind.INTENT and request is not None and request.segments:
         parts.append(words.plural(request.segments, "segment"))
     if step.what in {TrailStepKind.OUTCOME, TrailStepKind.REPORTED}:

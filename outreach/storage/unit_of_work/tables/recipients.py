@@ -44,6 +44,8 @@ class StoredContact(NamedTuple):
     step: int
     attempts: int
     dispatched: int
+    time_zone: str | None
+    us_place: str | None
 
 
 class LoadedRow(NamedTuple):

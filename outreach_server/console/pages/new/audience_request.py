@@ -20,6 +20,9 @@ FIELDS: Final[Mapping[str, str]] = {
     "company": "Company",
     "external_id": "Your id",
     "country": "Country of the number",
+    "time_zone": "Time zone",
+    "zip_code": "US ZIP code",
+    "state": "US state",
 }
 """The fields of a contact that a column can have, with their words."""
 
