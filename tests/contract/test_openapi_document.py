@@ -506,6 +506,7 @@ BESIDE_THE_INTERFACE = {
     ("Recipient", "external_id"),
     ("SmsCampaignCreate", "leave_out"),
     ("SmsCampaignCreate", "replace_characters"),
+    ("SmsCampaignCreate", "sms_from_numbers"),
     ("SmsCampaignCreate", "stay_open"),
 }
 """Optional fields of requests that the interface document does not have."""
