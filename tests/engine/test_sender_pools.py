@@ -11,15 +11,32 @@ from typing import Any
 import attrs
 import pytest
 
+from outreach import (
+    CampaignUpdate,
+    Conflict,
+    FlowStep,
+    InvalidRequest,
+    NewFlow,
+    NewMessage,
+    NewNumber,
+    NewSmsCampaign,
+    Outreach,
+    Workspace,
+)
 from outreach.ledger.leases.claims import NUMBERS
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, NewFollowUp
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.resources import Number
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_number
+from outreach.testing.scripted import ScriptedCarrier, accept
+from outreach.testing.virtual_time import clock_of_loop
+from tests.engine.conftest import OpenStorage
 from tests.engine.given import ACCEPTED, SECOND, commit, given_active, receipt, recipient, report, settle
+from tests.engine.rig import dispatching, given_campaign, given_workspace, start_campaign
+from tests.engine.test_forecast import completes
 
 pytestmark = pytest.mark.virtual_time
 
@@ -121,3 +138,128 @@ async def test_a_contact_keeps_the_number_that_a_messaging_service_chose(storage
     assert (await recipient(storage, campaign)).caller_id == kept
     await report(storage, receipt(dispatch, MessageStatus.DELIVERED, from_number="+14155550178"))
     assert (await recipient(storage, campaign)).caller_id == (kept or "+14155550178")
+
+
+async def started(engine: Outreach, workspace: Workspace, pool: Sequence[str], **changes: Any) -> Campaign:
+    """Start a campaign with a pool at the highest rate."""
+    return await start_campaign(engine, workspace, from_number=None, from_numbers=pool, **changes)
+
+
+@pytest.mark.virtual_time(max_run=timedelta(days=2))
+async def test_flow_steps_and_follow_ups_come_from_the_number_that_a_contact_knows(open_storage: OpenStorage) -> None:
+    """Whatever its rate is; the forecast adds the rates up."""
+    storage = open_storage(clock_of_loop())
+    async with dispatching(storage, carrier=ScriptedCarrier(lambda _: accept().delivered(after_seconds=5))) as rig:
+        engine, workspace = rig.engine, await given_workspace(rig.engine)
+        for phone, rate in ((FIRST, 10), (SECOND_ONE, 20)):
+            await engine.numbers.create(workspace.id, NewNumber(phone=phone, carrier="twilio", rate_per_minute=rate))
+        steps = [FlowStep(kind="send", body="one"), FlowStep(kind="send", body="two")]
+        flow = await engine.flows.create(workspace.id, NewFlow(name="Flow", steps=steps))
+        with_flow = {"message_source": "flow", "flow_id": flow.id}
+        campaign = await started(engine, workspace, (FIRST, SECOND_ONE), recipients=30, **with_flow)
+        told = await engine.campaigns.forecast(workspace.id, campaign.id)
+        ended = await completes(engine, campaign)
+        everybody = NewFollowUp(results=["completed"], include=["reached"])
+        follow = (await engine.campaigns.follow_up(workspace.id, campaign.id, everybody)).created
+        again = await engine.campaigns.start(workspace.id, follow.campaign.id)
+        await completes(engine, again)
+    of_contact: dict[str, set[str | None]] = {}
+    for message in rig.carrier.requests:
+        of_contact.setdefault(message.to, set()).add(message.from_number)
+    assert len(rig.carrier.requests) == 120
+    assert len(of_contact) == 30
+    assert {len(numbers) for numbers in of_contact.values()} == {1}
+    assert told.ends_at is not None
+    assert ended.completed_at is not None
+    assert ended.started_at is not None
+    assert again.from_numbers == (FIRST, SECOND_ONE)
+    took, forecast = ended.completed_at - ended.started_at, told.ends_at - told.at
+    assert abs(took - forecast) < took / 10
+
+
+async def test_a_pool_is_named_by_the_creation_or_a_change(engine: Outreach) -> None:
+    """Its first number is the campaign's; a pool of one is that number."""
+    workspace = await given_workspace(engine)
+    campaign = await given_campaign(engine, workspace, from_number=None, from_numbers=POOL)
+    assert (campaign.status, campaign.from_number, campaign.from_numbers) == ("ready", FIRST, POOL)
+
+    async def changed(**fields: Any) -> tuple[str | None, Sequence[str]]:
+        found = await engine.campaigns.update(workspace.id, campaign.id, CampaignUpdate(**fields))
+        return found.from_number, found.from_numbers
+
+    assert await changed(from_numbers=POOL[:1]) == (FIRST, ())
+    assert await changed(from_numbers=POOL[1:]) == (SECOND_ONE, POOL[1:])
+    assert await changed(from_numbers=()) == (SECOND_ONE, ())
+    assert await changed(from_numbers=POOL, from_number=FIRST) == (FIRST, POOL)
+    assert await changed(from_number="ACME") == ("ACME", ())
+    await changed(from_numbers=POOL)
+    await engine.campaigns.start(workspace.id, campaign.id)
+    for update in (CampaignUpdate(from_numbers=POOL[:2]), CampaignUpdate(from_number=FIRST)):
+        with pytest.raises(Conflict, match="follow up"):
+            await engine.campaigns.update(workspace.id, campaign.id, update)
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"from_numbers": [FIRST, FIRST]}, "from_numbers[1]"),
+        ({"from_numbers": [FIRST, "ACME"]}, "from_numbers[1]"),
+        ({"from_numbers": [FIRST, SERVICE]}, "from_numbers[1]"),
+        ({"from_numbers": [FIRST], "from_number": SECOND_ONE}, "from_number"),
+        ({"from_numbers": [f"+1415555{n:04}" for n in range(101)]}, "from_numbers"),
+    ],
+)
+@pytest.mark.parametrize("new", [partial(NewSmsCampaign, name="N", body="Hi"), CampaignUpdate])
+def test_a_pool_has_numbers_each_once(new: Any, fields: dict[str, Any], path: str) -> None:
+    """At most 100; a name or a service is a sender of its own."""
+    with pytest.raises(InvalidRequest) as refused:
+        new(**fields)
+    assert [detail.path for detail in refused.value.details] == [path]
+
+
+async def test_each_number_of_a_pool_is_looked_at_before_the_start(engine: Outreach) -> None:
+    """It must be the workspace's, at the campaign's carrier; a number in a pool is in use."""
+    workspace = await given_workspace(engine, mode="live")
+    await engine.accounts.connect(workspace.id, "twilio", {"account_sid": "AC" + "0" * 32, "auth_token": "x"})
+    first = await engine.numbers.create(workspace.id, NewNumber(phone=FIRST, carrier="twilio"))
+    await engine.numbers.create(workspace.id, NewNumber(phone=SECOND_ONE, carrier="telnyx"))
+    campaign = await given_campaign(engine, workspace, from_number=None, from_numbers=POOL, add_sender=False)
+    found = (await engine.campaigns.preflight(workspace.id, campaign.id)).problems
+    assert {one.path: one.message.partition(":")[0] for one in found} == {
+        "from_numbers[1]": f"{SECOND_ONE} of its sender pool is a number at Telnyx, not at the campaign's carrier",
+        "from_numbers[2]": f"Its sending number {THIRD} is not a number of the workspace",
+    }
+    with pytest.raises(Conflict, match="in use by campaign"):
+        await engine.numbers.remove(workspace.id, first.id)
+
+
+@pytest.mark.parametrize(
+    ("sender", "carrier", "words"),
+    [
+        (SERVICE, "twilio", None),
+        ("4000eba1-a0c0-4563-9925-b25e842a7cb6", "telnyx", None),
+        (SERVICE, "vonage", "no Messaging Service of Vonage"),
+        (SERVICE, "telnyx", "no Messaging Service of Telnyx"),
+    ],
+)
+async def test_a_messaging_service_belongs_to_its_carrier(
+    engine: Outreach, sender: str, carrier: Any, words: str | None
+) -> None:
+    """Vonage has none."""
+    workspace = await given_workspace(engine)
+    campaign = await given_campaign(engine, workspace, from_number=sender, carrier=carrier)
+    found = await engine.campaigns.start_warnings(workspace.id, campaign.id)
+    assert [words in one.message for one in found if words] == ([True] if words else [])
+    assert bool(found) is (words is not None)
+
+
+async def test_a_reply_tells_the_number_of_a_messaging_service(storage: Storage, engine: Outreach) -> None:
+    """So the receipt may be lost; and an answer goes from the number that the contact wrote to."""
+    workspace = await given_workspace(engine)
+    for phone in POOL:
+        await engine.numbers.create(workspace.id, NewNumber(phone=phone, carrier="twilio"))
+    to = "+14155550000"
+    assert (await engine.messages.send(workspace.id, NewMessage(to=to, body="Hi"))).from_number == FIRST
+    await engine.messages.receive(workspace.id, from_number=to, to=THIRD, body="Which table?")
+    assert (await engine.messages.send(workspace.id, NewMessage(to=to, body="Two"))).from_number == THIRD
+    assert (await engine.messages.send(workspace.id, NewMessage(to=POOL[0], body="Two"))).from_number == FIRST
