@@ -69,6 +69,8 @@ class SimpleBody:
                 *texts,
                 variables,
                 self.external_ids[part],
+                # None of them has a number of a sender pool.
+                [None] * len(self.external_ids[part]),
             )
             # Like `_make`, without its check of each length.
             yield list(map(tuple.__new__, repeat(PreparedRecipient), zip(*columns, strict=True)))

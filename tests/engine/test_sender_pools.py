@@ -37,6 +37,7 @@ from tests.engine.conftest import OpenStorage
 from tests.engine.given import ACCEPTED, SECOND, commit, given_active, receipt, recipient, report, settle
 from tests.engine.rig import dispatching, given_campaign, given_workspace, start_campaign
 from tests.engine.test_forecast import completes
+from tests.engine.test_preflight import SLOW
 
 pytestmark = pytest.mark.virtual_time
 
@@ -67,7 +68,7 @@ def senders_of(dispatches: Sequence[Dispatch]) -> list[str | None]:
 async def test_new_contacts_get_the_numbers_of_a_pool_in_turn(storage: Storage) -> None:
     """Over waves, too: the run remembers how many have got one."""
     campaign = await given_pool(storage, 5, None, None, None)
-    sent = (await commit(storage, campaign, 0, 1, look_ahead=9 * SECOND)).dispatches
+    sent = list((await commit(storage, campaign, 0, 1, look_ahead=9 * SECOND)).dispatches)
     sent += (await commit(storage, campaign, 2, 3, 4, now=NOW + 9 * SECOND, look_ahead=9 * SECOND)).dispatches
     assert senders_of(sent) == [*POOL, FIRST, SECOND_ONE]
     assert [(await recipient(storage, campaign, n)).caller_id for n in range(5)] == senders_of(sent)
@@ -89,7 +90,7 @@ async def test_a_contact_keeps_its_number(storage: Storage) -> None:
 async def test_the_rates_of_a_pool_add_up(storage: Storage) -> None:
     """A new contact gets the number that is free first; each number keeps its own rate."""
     campaign = await given_pool(storage, 9, 60, 30, rate_per_minute=600)
-    quick = {"spacing": SECOND / 10, "intent_lifetime": 9 * SECOND}
+    quick: Any = {"spacing": SECOND / 10, "intent_lifetime": 9 * SECOND}
     sent = (await commit(storage, campaign, *range(9), look_ahead=3.9 * SECOND, **quick)).dispatches
     slots = {phone: [one.slot_at - NOW for one in sent if one.from_number == phone] for phone in (FIRST, SECOND_ONE)}
     assert slots[FIRST] == [n * SECOND for n in range(4)]
@@ -149,7 +150,8 @@ async def started(engine: Outreach, workspace: Workspace, pool: Sequence[str], *
 async def test_flow_steps_and_follow_ups_come_from_the_number_that_a_contact_knows(open_storage: OpenStorage) -> None:
     """Whatever its rate is; the forecast adds the rates up."""
     storage = open_storage(clock_of_loop())
-    async with dispatching(storage, carrier=ScriptedCarrier(lambda _: accept().delivered(after_seconds=5))) as rig:
+    carrier = ScriptedCarrier(lambda _: accept().delivered(after_seconds=5))
+    async with dispatching(storage, carrier=carrier, config=SLOW) as rig:
         engine, workspace = rig.engine, await given_workspace(rig.engine)
         for phone, rate in ((FIRST, 10), (SECOND_ONE, 20)):
             await engine.numbers.create(workspace.id, NewNumber(phone=phone, carrier="twilio", rate_per_minute=rate))
