@@ -161,6 +161,7 @@ async def test_flow_steps_and_follow_ups_come_from_the_number_that_a_contact_kno
         campaign = await started(engine, workspace, (FIRST, SECOND_ONE), recipients=30, **with_flow)
         told = await engine.campaigns.forecast(workspace.id, campaign.id)
         ended = await completes(engine, campaign)
+        report = await engine.campaigns.report(workspace.id, campaign.id)
         everybody = NewFollowUp(results=["completed"], include=["reached"])
         follow = (await engine.campaigns.follow_up(workspace.id, campaign.id, everybody)).created
         again = await engine.campaigns.start(workspace.id, follow.campaign.id)
@@ -171,6 +172,8 @@ async def test_flow_steps_and_follow_ups_come_from_the_number_that_a_contact_kno
     assert len(rig.carrier.requests) == 120
     assert len(of_contact) == 30
     assert {len(numbers) for numbers in of_contact.values()} == {1}
+    assert [one.from_number for one in report.senders] == [FIRST, SECOND_ONE]
+    assert sum(one.delivered for one in report.senders) == 60
     assert told.ends_at is not None
     assert ended.completed_at is not None
     assert ended.started_at is not None

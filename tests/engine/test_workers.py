@@ -303,11 +303,11 @@ async def test_a_number_keeps_its_pace_over_the_workers_that_drive_it(storage: S
 )
 async def test_a_number_of_which_no_claim_is_left_keeps_its_pace(storage: Storage, noted: float, free: float) -> None:
     """A worker that was alone has cleared them. Its slot tells when it is free, or the clock was set back since."""
-    await storage.write(lambda tx: tx.numbers.insert(make_number(phone=PHONE, rate_per_minute=60)))
     await storage.write(
         lambda tx: tx.runs.put_sender_slot(THIS_WORKSPACE, PHONE, NOW + timedelta(seconds=noted)),
     )
     sender, epoch = _sender(), await _join(storage, place=1)
+    await storage.write(lambda tx: tx.numbers.insert(make_number(phone=PHONE, rate_per_minute=60)))
     assert await _claim(storage, epoch, None, sender) == Granted(spacings={sender.key: timedelta(seconds=free)})
     slot = await storage.read(lambda tx: tx.runs.sender_slot(THIS_WORKSPACE, PHONE))
     assert slot == NOW + timedelta(seconds=min(noted, free))
