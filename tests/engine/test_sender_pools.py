@@ -23,14 +23,17 @@ from outreach import (
     Outreach,
     Workspace,
 )
+from outreach.ledger.common import workspace_of
 from outreach.ledger.leases.claims import NUMBERS
+from outreach.ledger.opt_out import inbound
 from outreach.models.campaign import Campaign, NewFollowUp
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.resources import Number
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
+from outreach.protocols.adapter import InboundMessageEvent
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
-from outreach.testing.builders import NOW, make_number
+from outreach.testing.builders import NOW, make_number, new_id
 from outreach.testing.scripted import ScriptedCarrier, accept
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
@@ -258,8 +261,29 @@ async def test_a_messaging_service_belongs_to_its_carrier(
     assert bool(found) is (words is not None)
 
 
-async def test_a_reply_tells_the_number_of_a_messaging_service(storage: Storage, engine: Outreach) -> None:
-    """So the receipt may be lost; and an answer goes from the number that the contact wrote to."""
+async def test_a_reply_tells_the_number_of_a_messaging_service(storage: Storage) -> None:
+    """The receipt may be lost; the next message comes from the number that the contact wrote to."""
+    campaign = await given_active(storage, 1, from_number=SERVICE)
+    [dispatch] = (await commit(storage, campaign)).dispatches
+    reply = InboundMessageEvent(provider_id="", from_number=dispatch.to, to=THIRD, body="Which table?", at=NOW)
+
+    def receive(tx: Transaction) -> None:
+        workspace = workspace_of(tx, campaign.workspace_id)
+        inbound.receive(
+            tx, workspace, reply, provider=None, answers_by=None, carrier_start_words=None, ids=new_id, now=NOW
+        )
+
+    await storage.write(receive)
+    assert (await recipient(storage, campaign)).caller_id == THIRD
+    await settle(storage, dispatch, DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited"))
+    due = (await recipient(storage, campaign)).due_at
+    assert due is not None
+    [again] = (await commit(storage, campaign, now=due)).dispatches
+    assert again.from_number == THIRD
+
+
+async def test_an_answer_goes_from_the_number_that_the_contact_wrote_to(engine: Outreach) -> None:
+    """Otherwise from the first number of the workspace."""
     workspace = await given_workspace(engine)
     for phone in POOL:
         await engine.numbers.create(workspace.id, NewNumber(phone=phone, carrier="twilio"))

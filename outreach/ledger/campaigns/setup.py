@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from outreach.errors import AccountMissing, Problem
 from outreach.ledger.campaigns.recipients import steps_of
 from outreach.ledger.common import settings_of, workspace_of
+from outreach.models.base import CARRIERS
 from outreach.models.campaign import Campaign
 from outreach.models.preflight import TextWarning
 from outreach.models.resources import Agent
@@ -98,10 +99,12 @@ def sender_problems(tx: Transaction, campaign: Campaign) -> Sequence[Problem]:
 def _sender_problem(tx: Transaction, campaign: Campaign, sender: str, phone: str | None) -> str | None:
     """Return why messages cannot come from a sender as a campaign says; None if they can."""
     if is_service(sender):
-        if campaign.carrier is None or is_service(sender, campaign.carrier):
+        # An adapter of one's own may name its senders alike.
+        known = campaign.carrier if campaign.carrier in CARRIERS else None
+        if known is None or is_service(sender, known):
             return None
-        carrier = campaign.carrier.capitalize()
-        return f"Its sender {sender} is no Messaging Service of {carrier}: name a number, or several, of the workspace."
+        words = "name a number, or several, of the workspace."
+        return f"Its sender {sender} is no Messaging Service of {known.capitalize()}: {words}"
     if phone is None:
         return f"{sender} of its sender pool is no phone number." if campaign.from_numbers else None
     number = tx.numbers.of_line(campaign.workspace_id, phone)

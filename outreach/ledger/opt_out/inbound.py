@@ -119,7 +119,7 @@ def receive(
     except AlreadyExists:
         return None
     trail.record_reply(tx, message)
-    for dispatch in tx.dispatches.to_person(workspace.id, sender, limit=1):
+    for dispatch in tx.dispatches.to_person(workspace.id, sender, limit=1) if parsed.phone is not None else ():
         # The number that somebody answers to is the one that wrote.
         keep_chosen_number(tx, dispatch, message.to)
     if message.unclear and parsed.phone is not None and not _is_before_start(tx, message, now):
