@@ -54,6 +54,7 @@ from outreach.models.campaign_report import (
     FailureCount,
     MessageFigures,
     ResultCount,
+    SenderFigures,
     TimeBucket,
 )
 from outreach.models.database import CampaignGroup, EngineFigures
@@ -334,6 +335,7 @@ __all__ = [
     "SecondFactor",
     "SecondFactorSecret",
     "SegmentShare",
+    "SenderFigures",
     "Session",
     "SetUp",
     "SignedIn",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import ClassVar, Literal, TypedDict, get_args
+from typing import ClassVar, Final, Literal, TypedDict, get_args
 
 import attrs
 
@@ -47,6 +48,15 @@ PauseReason = Literal[
     moved: the database is a copy, used on another machine or path
     restored: the database was restored, or its server has taken over
 """
+
+
+MAX_POOL: Final = 100
+"""The most numbers of a sender pool."""
+
+_POOLED: Final = Text(
+    pattern=re.compile(r"[+(0-9][0-9 ().-]{2,39}"),
+    meaning="must be a phone number; a name or a Messaging Service is a from_number of its own",
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -140,6 +150,8 @@ class Campaign:
         pause_reason: Why it is paused; None while it is not.
         retry_voicemail: Whether a voicemail that got the agent's message is called again; None for messages.
         replace_characters: Whether typographic characters are sent in their plain forms; None for calls.
+        from_number: The sending number, or a Messaging Service of the carrier; the first one of several.
+        from_numbers: The numbers of a sender pool; empty without one. Each contact gets all its messages from one.
         stay_open: Whether it completes only once it is closed, so that contacts can be added while nothing is open.
         revision: Increases with each change of state or content, not of counters.
         agent: Snapshot of the assigned agent, if any.
@@ -177,6 +189,7 @@ class Campaign:
     flow_id: str | None = None
     carrier: CarrierName | None = None
     from_number: str | None = None
+    from_numbers: tuple[str, ...] = ()
     rate_per_minute: int | None = None
     replace_characters: bool | None = None
     stay_open: bool = False
@@ -195,6 +208,11 @@ class Campaign:
     def is_terminal(self) -> bool:
         """Whether it can never change its state again."""
         return self.status in TERMINAL_CAMPAIGN_STATUSES
+
+    @property
+    def senders(self) -> tuple[str, ...]:
+        """What its messages come from, each as it was supplied: the pool, or the one number, name or service."""
+        return self.from_numbers or (() if self.from_number is None else (self.from_number,))
 
     @property
     def timezone(self) -> str:
@@ -229,6 +247,7 @@ class CampaignFilters(TypedDict, total=False):
 class NewSmsCampaign(Checked):
     """An SMS campaign to create, without its contacts (docs/interface.md#4.3).
 
+    `from_numbers`: a sender pool, instead of `from_number` (docs/rules.md#sender-pools).
     `replace_characters`: whether typographic characters are sent in their plain forms (docs/preflight.md#characters).
     `stay_open`: whether it completes only once it is closed (docs/states.md#campaigns).
     """
@@ -241,6 +260,7 @@ class NewSmsCampaign(Checked):
     flow_id: str | None = None
     carrier: CarrierName | None = None
     from_number: str | None = None
+    from_numbers: Sequence[str] = ruled(ListOf(_POOLED, maximum=MAX_POOL), default=())
     rate_per_minute: int = bounded(1, 600, default=60)
     replace_characters: bool = False
     stay_open: bool = False
@@ -257,7 +277,7 @@ class NewSmsCampaign(Checked):
             details.append(Problem(path="body", message="is required when message_source is custom"))
         if self.message_source == "flow" and self.flow_id is None:
             details.append(Problem(path="flow_id", message="is required when message_source is flow"))
-        return details + schedule_problems(self)
+        return [*details, *_pool_problems(self), *schedule_problems(self)]
 
 
 @attrs.frozen(kw_only=True)
@@ -292,6 +312,20 @@ class NewCallCampaign(Checked):
         if self.cli_mode == "group" and not self.cli_group:
             details.append(Problem(path="cli_group", message="must have at least 1 element when cli_mode is group"))
         return details + schedule_problems(self)
+
+
+def _pool_problems(campaign: NewSmsCampaign | CampaignUpdate) -> Sequence[Problem]:
+    pool = () if isinstance(campaign.from_numbers, Unset) else campaign.from_numbers
+    if not pool:
+        return ()
+    found = []
+    if isinstance(campaign.from_number, str) and campaign.from_number != pool[0]:
+        words = "is the first of from_numbers: give from_number alone, or from_numbers alone"
+        found.append(Problem(path="from_number", message=words))
+    for index, one in enumerate(pool):
+        if one in pool[:index]:
+            found.append(Problem(path=f"from_numbers[{index}]", message="is in the pool already"))
+    return found
 
 
 def schedule_problems(campaign: NewSmsCampaign | NewCallCampaign | Campaign) -> list[Problem]:
@@ -361,6 +395,8 @@ class CampaignUpdate(Checked):
     start stay as they are.
 
     Attributes:
+        from_number: Sends from this number from then on, instead of a pool.
+        from_numbers: Sends from this pool from then on; empty for the first of it alone.
         body: Sends this text from then on, instead of a flow (`sms_message_source` becomes `custom`).
         flow_id: Runs this flow from then on (`sms_message_source` becomes `flow`).
         scheduled_start_at: When the started campaign begins (`schedule_type` becomes `scheduled`); None for at once
@@ -376,6 +412,7 @@ class CampaignUpdate(Checked):
     body: str | Unset | None = UNSET
     carrier: CarrierName | Unset | None = UNSET
     from_number: str | Unset | None = sized(0, 255, default=UNSET)
+    from_numbers: Sequence[str] | Unset = UNSET
     rate_per_minute: int | Unset = UNSET
     replace_characters: bool | Unset = UNSET
     stay_open: bool | Unset = UNSET
@@ -390,7 +427,7 @@ class CampaignUpdate(Checked):
     def _problems(self) -> Sequence[Problem]:
         if isinstance(self.body, str) and isinstance(self.flow_id, str):
             return (Problem(path="flow_id", message="excludes body: a campaign sends a text or runs a flow"),)
-        return ()
+        return _pool_problems(self)
 
 
 FollowUpExclusion = Literal["opted_out", "replied", "reached"]

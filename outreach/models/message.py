@@ -98,7 +98,8 @@ class NewMessage(Checked):
     Attributes:
         to: The number, in any notation where the workspace has a default region.
         body: What is sent, as it is: placeholders are filled in campaigns alone.
-        from_number: Sending number; None for the workspace's first number at the carrier.
+        from_number: Sending number; None for the workspace's number at the carrier that the contact wrote to last, else
+            its first one.
         carrier: None for the carrier of the sending number.
     """
 

@@ -68,6 +68,7 @@ class PreparedRecipient(NamedTuple):
         external_id: The application's own name of the contact, if any.
         time_zone: Its own time zone, if any.
         us_place: Its place in the United States: the first three digits of its ZIP code, or else its state's code.
+        caller_id: The number of a sender pool that sent to it in an earlier campaign, if this one follows that up.
     """
 
     phone_number: str
@@ -80,6 +81,7 @@ class PreparedRecipient(NamedTuple):
     external_id: str | None = None
     time_zone: str | None = None
     us_place: str | None = None
+    caller_id: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -98,7 +100,7 @@ class Recipient:
         attempts: Attempts spent on this step, without deferred and withdrawn dispatches.
         tries: Dispatches opened for this attempt, deferred ones included; the backoff grows with it.
         leg: The next call of a double dial, 1 or 2; 1 outside double dials.
-        caller_id: The assigned number of the caller-ID group, if any.
+        caller_id: Its number of the caller-ID group or sender pool, or the one that a Messaging Service chose, if any.
         dispatched: Whether at least one request was sent, for any step.
         successful: SMS: accepted and not failed. Call: answered and marked positive.
         ended_at: When it ended.

@@ -11,6 +11,7 @@ from outreach.models.forecast import BindingRule
 from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus
 from outreach.models.trail import ContactHistory, ZoneSource
 from outreach.rules.holding import HOLDING_RULES
+from outreach.rules.senders import NUMBER_BUSY
 
 _RETRY: Final = "retry_"
 """The prefix of the reasons of calls that are made again; the rest is the outcome of the last one."""
@@ -80,6 +81,7 @@ _SMS: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         ("failed", "unreachable"): f"the phone or its network could not be reached{_NO_RETRY}",
         ("failed", "over_segment_cap"): "the text is longer than the settings allow",
         ("failed", "empty_message"): "the template left nothing to send",
+        ("waiting", NUMBER_BUSY): "waits for the number of the sender pool that it gets its messages from",
         ("dispatching", None): "on its way to the carrier",
         ("in_progress", "awaiting_receipt"): "sent, not yet confirmed: another attempt follows if it fails",
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -24,6 +24,7 @@ from outreach.rules.contact_places import ContactPlace
 from outreach.rules.deciding import spacing
 from outreach.rules.holding import HOLDING_RULES, LocalRules
 from outreach.rules.opening import opening_state
+from outreach.rules.senders import NUMBER_BUSY
 
 HORIZON: Final = timedelta(days=400)
 """How far a forecast looks from the start on."""
@@ -35,6 +36,7 @@ _RULE_OF_REASON: Final[dict[str, BindingRule]] = {
     **{rule.name: rule.name for rule in HOLDING_RULES.values()},
     "flow_wait": "flow",
     "flow": "flow",
+    NUMBER_BUSY: "sender_rate",
 }
 
 
@@ -77,6 +79,7 @@ class OpenCampaign:
         steps: The steps of its flow, if any.
         max_attempts: Attempts for each contact and message, the first included.
         retry_delay: The time between attempts.
+        senders: The keys of the numbers that it sends from; None for one without a rate. Empty for no limit.
     """
 
     campaign: Campaign
@@ -91,6 +94,7 @@ class OpenCampaign:
     steps: tuple[FlowStep, ...] | None = None
     max_attempts: int = 1
     retry_delay: timedelta = timedelta()
+    senders: tuple[str | None, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -402,7 +406,7 @@ def _hour_of(origin: datetime, at: float) -> int:
 def play(
     target: OpenCampaign,
     others: Sequence[OpenCampaign],
-    sender: SenderRate | None,
+    rates: Mapping[str, SenderRate],
     assumed: ForecastAssumptions,
     now: datetime,
 ) -> Course:
@@ -410,25 +414,26 @@ def play(
 
     Args:
         target: The campaign.
-        others: Campaigns that send from the same number, with whom it takes turns.
-        sender: The rate of that number, if it has one.
+        others: Campaigns that send from the same numbers, with whom it takes turns.
+        rates: The rates of these numbers, by their keys. Those of a pool add up: each message is taken to go from the
+            number that is free first.
         assumed: What is assumed of its calls and messages.
         now: The forecast's time.
     """
     stream = _Stream(target, now, assumed)
-    streams = [stream, *(_Stream(one, now, assumed) for one in others if sender is not None)]
-    number_free = 0.0 if sender is None or sender.next_slot_at is None else max(_seconds(sender.next_slot_at, now), 0.0)
-    number_apart = 0.0 if sender is None else sender.spacing.total_seconds()
+    streams = [stream, *(_Stream(one, now, assumed) for one in others if rates)]
+    numbers = _Numbers(rates, now)
     served = dict.fromkeys(range(len(streams)), 0)
     for turn in itertools.count(1):
         if stream.is_done:
             break
         asked = [(one.candidate(), index) for index, one in enumerate(streams) if not one.is_done]
-        at = max(number_free, min(found[0] for found, _ in asked))
+        starts = {index: max(numbers.free_at(streams[index].left), found[0]) for found, index in asked}
+        at = min(starts.values())
         # The first one asked is the campaign itself.
         if max(at, asked[0][0][0]) >= min(stream.expires, stream.horizon):
             break
-        _, index = min((served[index], index) for found, index in asked if found[0] <= at)
+        _, index = min((served[index], index) for index, start in starts.items() if start <= at)
         chosen = streams[index]
         earliest, rule = next(found for found, one in asked if one == index)
         chosen.pass_until(at, rule if at <= earliest else "sender_rate")
@@ -444,8 +449,27 @@ def play(
         chosen.send(contact, at)
         if chosen.requests > before:
             served[index] = turn
-            number_free = at + number_apart * chosen.weight
+            numbers.take(chosen.left, at)
     return _course(stream, now)
+
+
+class _Numbers:
+    """When the sending numbers are free, in seconds from the forecast's time."""
+
+    def __init__(self, rates: Mapping[str, SenderRate], now: datetime) -> None:
+        self._apart = {key: rate.spacing.total_seconds() for key, rate in rates.items()}
+        slots = {key: rate.next_slot_at for key, rate in rates.items()}
+        self._free = {key: 0.0 if at is None else max(_seconds(at, now), 0.0) for key, at in slots.items()}
+
+    def free_at(self, campaign: OpenCampaign) -> float:
+        """Return when the first of a campaign's numbers is free."""
+        return min((self._free.get(key or "", 0.0) for key in campaign.senders), default=0.0)
+
+    def take(self, campaign: OpenCampaign, at: float) -> None:
+        """Take a slot of the first of a campaign's numbers."""
+        key = min(campaign.senders, key=lambda one: self._free.get(one or "", 0.0), default=None)
+        if key in self._apart:
+            self._free[key] = at + self._apart[key] * campaign.weight
 
 
 def _over(stream: _Stream) -> _Stream:

@@ -29,6 +29,7 @@ SMS_NAMES: Final = _SHARED_NAMES | {
     "flow_id": "sms_flow_id",
     "carrier": "sms_carrier",
     "from_number": "sms_from_number",
+    "from_numbers": "sms_from_numbers",
     "rate_per_minute": "sms_rate_per_minute",
 }
 CALL_NAMES: Final = _SHARED_NAMES | {"trunk_id": "sip_trunk_id", "cli_group": "cli_group_config"}

@@ -73,7 +73,8 @@ class SimpleBody:
                 variables,
                 self.external_ids[part],
                 self.time_zones[part],
-                repeat(None, len(written)),
+                # None of them has a place of its own, or a number of a sender pool.
+                *(repeat(None, len(written)) for _ in range(2)),
             )
             # Like `_make`, without its check of each length.
             yield list(map(tuple.__new__, repeat(PreparedRecipient), zip(*columns, strict=True)))

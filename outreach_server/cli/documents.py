@@ -74,6 +74,7 @@ def campaign(item: Campaign) -> Document:
         **document,
         "retry_voicemail": item.retry_voicemail,
         "replace_characters": item.replace_characters,
+        "sms_from_numbers": list(item.from_numbers),
         "stay_open": item.stay_open,
         "pause_reason": item.pause_reason,
         "pause_why": PAUSE_REASONS.get(item.pause_reason or ""),

@@ -61,6 +61,19 @@ def test_a_draft_names_each_field_and_the_command_that_sets_it(cli: Cli, workspa
     assert "start" in cli.refuse("campaigns", "pause", made["id"])
 
 
+def test_a_pool_is_named_number_by_number(cli: Cli, workspace_id: str, file: str) -> None:
+    """By the import and by a change, which takes the carrier of the first; one number alone ends it."""
+    other = "+14155550198"
+    made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER, "--from", other, "--carrier", "twilio")
+    assert (made["status"], made["sms_from_number"], made["sms_from_numbers"]) == ("ready", SENDER, [SENDER, other])
+    cli.ask("numbers", "create", workspace_id, other, "--carrier", "telnyx")
+    changed = cli.ask("campaigns", "update", made["id"], "--from", other, "--from", SENDER)
+    assert (changed["sms_carrier"], changed["sms_from_numbers"]) == ("telnyx", [other, SENDER])
+    assert "from_numbers[1]" in cli.refuse("campaigns", "update", made["id"], "--from", other, "--from", "ACME")
+    changed = cli.ask("campaigns", "update", made["id"], "--from", "ACME")
+    assert (changed["sms_from_number"], changed["sms_from_numbers"]) == ("ACME", [])
+
+
 def test_a_change_of_the_flow_makes_it_drive_the_campaign(cli: Cli, workspace_id: str, file: str, flow_id: str) -> None:
     """And a change of the text takes the flow away again; both at once say nothing."""
     made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER)

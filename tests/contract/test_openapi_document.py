@@ -507,6 +507,7 @@ BESIDE_THE_INTERFACE = {
     ("Recipient", "time_zone"),
     ("SmsCampaignCreate", "leave_out"),
     ("SmsCampaignCreate", "replace_characters"),
+    ("SmsCampaignCreate", "sms_from_numbers"),
     ("SmsCampaignCreate", "stay_open"),
 }
 """Optional fields of requests that the interface document does not have."""

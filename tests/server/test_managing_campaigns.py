@@ -109,10 +109,28 @@ def test_a_campaign_is_created_with_plain_characters(tenant: Tenant) -> None:
     assert (told["enabled"], told["examples"][0]["after"].splitlines()[0]) == (True, "It's open")
 
 
+def test_a_campaign_is_created_with_a_sender_pool(tenant: Tenant) -> None:
+    """Its answer keeps the documented fields, with the first number; a change names another pool, or one number."""
+    pool = ["+14155550197", "+14155550198"]
+    made = tenant.create(sms_carrier="twilio", sms_from_numbers=pool)
+    assert (made["status"], made["sms_from_number"], "sms_from_numbers" in made) == ("ready", pool[0], False)
+    path = f"/manage/campaigns/{made['id']}"
+    assert tenant.get(path).json()["sms_from_numbers"] == pool
+    changed = tenant.patch(path, {"sms_from_numbers": pool[::-1]}).json()
+    assert (changed["sms_from_number"], changed["sms_from_numbers"]) == (pool[1], pool[::-1])
+    changed = tenant.patch(path, {"sms_from_number": pool[0]}).json()
+    assert (changed["sms_from_number"], changed["sms_from_numbers"]) == (pool[0], [])
+
+
 @pytest.mark.parametrize(
     ("body", "where"),
     [
         ({"body": "Hi"}, "body"),
+        ({"sms_from_numbers": "+14155550197"}, "sms_from_numbers"),
+        ({"sms_from_numbers": None}, "sms_from_numbers"),
+        ({"sms_from_numbers": ["ACME"]}, "sms_from_numbers[0]"),
+        ({"sms_from_numbers": ["+14155550197"] * 2}, "sms_from_numbers[1]"),
+        ({"sms_from_numbers": ["+14155550197"], "sms_from_number": "+14155550198"}, "sms_from_number"),
         ({"name": ""}, "name"),
         ({"name": None}, "name"),
         ({"sms_rate_per_minute": 0}, "sms_rate_per_minute"),

@@ -44,6 +44,7 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "others go on without credentials or funds": 23,
     "a look-up that finds nothing proves that nothing was sent": 18,
     "a request without an answer is made again": 10,
+    "a contact of a pool gets another number": 7,
     "an outcome that could not be written is dropped": 6,
     "no transaction takes the fence": 6,
     "the epoch is not checked": 5,

@@ -93,6 +93,7 @@ def write_managed_campaign(
         **write_campaign(campaign, now=now),
         "retry_voicemail": campaign.retry_voicemail,
         "replace_characters": campaign.replace_characters,
+        "sms_from_numbers": list(campaign.from_numbers),
         "stay_open": campaign.stay_open,
         "pause_reason": campaign.pause_reason,
         "pause_why": PAUSE_REASONS.get(campaign.pause_reason or ""),

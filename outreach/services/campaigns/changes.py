@@ -16,6 +16,7 @@ from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey
 from outreach.rules.holidays import extend_calendar
 from outreach.rules.texts import composed
+from outreach.services.campaigns.loading import pool_fields
 from outreach.services.campaigns.start_checks import MAX_LOOKED_AT, check_contacts, texts_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
@@ -25,7 +26,10 @@ from outreach.storage.unit_of_work import Transaction
 _WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
 _HOURS: Final = frozenset({"business_hours", "holidays"})
 _SMS_FIELDS: Final = frozenset(
-    {"body", "message_source", "flow_id", "carrier", "from_number", "rate_per_minute", "replace_characters"}
+    {
+        *("body", "message_source", "flow_id", "carrier", "from_number", "from_numbers", "rate_per_minute"),
+        "replace_characters",
+    }
 )
 _TEXT_FIELDS: Final = frozenset({"body", "flow_id", "replace_characters"})
 """What decides how many segments a text takes."""
@@ -35,6 +39,7 @@ _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 _SETTLED_BY_THE_START: Final = {
     "carrier": "its carrier",
     "from_number": "its sending number",
+    "from_numbers": "its sender pool",
     "flow_id": "its flow",
     "agent_id": "its agent",
     "scheduled_start_at": "its start",
@@ -294,8 +299,6 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
         given["message_source"] = "flow"
     if "scheduled_start_at" in given:
         given["schedule_type"] = "immediate" if given["scheduled_start_at"] is None else "scheduled"
-    if "from_number" in given:
-        given["from_number"] = given["from_number"] or None
     foreign = _CALL_FIELDS if before.channel == "sms" else _SMS_FIELDS
     wrong = sorted(foreign & given.keys())
     if wrong:
@@ -305,6 +308,9 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
                 for name in wrong
             ]
         )
+    if "from_number" in given or "from_numbers" in given:
+        first = given.get("from_number", before.from_number) or None
+        given |= pool_fields(first, given.get("from_numbers", ()))
     after = attrs.evolve(before, **given)
     if not given.keys().isdisjoint(_WHEN):
         problems = schedule_problems(after)

@@ -441,7 +441,7 @@ class CampaignCreation:
             now,
             channel="sms",
             batch_concurrency=concurrency,
-            from_number=new.from_number or None,
+            **pool_fields(new.from_number or None, new.from_numbers),
             body=composed_or_none(new.body),
         )
 
@@ -510,6 +510,12 @@ def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
         tx.flows.existing(workspace_id, flow_id)
     except NotFound:
         raise InvalidRequest.at("flow_id", "the workspace has no such flow") from None
+
+
+def pool_fields(from_number: str | None, from_numbers: Sequence[str]) -> Mapping[str, Any]:
+    """Return the stored fields of a campaign's senders: a pool of one number is that number."""
+    pool = tuple(from_numbers)
+    return {"from_number": pool[0] if pool else from_number, "from_numbers": pool if len(pool) > 1 else ()}
 
 
 def require_sms(workspace: Workspace) -> None:

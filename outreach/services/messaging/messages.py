@@ -24,6 +24,7 @@ from outreach.protocols.adapter import InboundMessageEvent
 from outreach.rules.phones import canonical_phone, normalise_single
 from outreach.rules.segments import count_segments
 from outreach.rules.senders import parse_inbound_sender
+from outreach.rules.spellings import person_key
 from outreach.rules.texts import composed
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
@@ -91,7 +92,7 @@ class Messages:
             to = canonical_phone(new.to, workspace.default_region)
             if to is None:
                 raise InvalidRequest.at("to", "is not a phone number; write it like +14155550102")
-            from_number, carrier = _route(tx, workspace, new.from_number, new.carrier)
+            from_number, carrier = _route(tx, workspace, new.from_number, new.carrier, to=to)
             require_account(tx, workspace, carrier, context.adapters)
             message = Message(
                 id=message_id,
@@ -338,9 +339,17 @@ class Messages:
 
 
 def _route(
-    tx: Transaction, workspace: Workspace, from_number: str | None, carrier: CarrierName | None
+    tx: Transaction,
+    workspace: Workspace,
+    from_number: str | None,
+    carrier: CarrierName | None,
+    *,
+    to: str | None = None,
 ) -> tuple[str | None, CarrierName]:
     """Return the sending number and carrier: as requested, else from the workspace's numbers.
+
+    Of these the one that the contact wrote to last, so that an answer comes from where the question went; else the
+    first one.
 
     A sandbox needs neither: the simulator sends there, under the name `twilio`.
     """
@@ -351,7 +360,10 @@ def _route(
         known = tx.numbers.of_line(workspace.id, sender)
         carrier = carrier or (known.carrier if known else None)
     else:
-        chosen = next((n for n in numbers if carrier in {None, n.carrier}), None)
+        fit = [number for number in numbers if carrier in {None, number.carrier}]
+        written_to = tx.inbound.from_person(workspace.id, to, limit=1) if to is not None and len(fit) > 1 else ()
+        known_to = {person_key(normalise_single(one.to, workspace.default_region) or one.to) for one in written_to}
+        chosen = next((number for number in fit if person_key(number.phone) in known_to), next(iter(fit), None))
         sender = chosen.phone if chosen else None
         carrier = carrier or (chosen.carrier if chosen else None)
     if workspace.mode is WorkspaceMode.SANDBOX:

@@ -147,8 +147,7 @@ class Numbers(Resource[Number, NewNumber, NumberUpdate]):
             return phone is not None and person_key(phone) == line
 
         def uses(campaign: Campaign) -> bool:
-            own = campaign.from_number
-            if own is not None and is_it(normalise_single(own, region)):
+            if any(is_it(normalise_single(own, region)) for own in campaign.senders):
                 return True
             return any(is_it(entry.phone) or one.id == entry.number_id for entry in campaign.cli_group or ())
 

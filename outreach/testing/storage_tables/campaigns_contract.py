@@ -84,7 +84,8 @@ class CampaignsContract(ContractBase):
             message_source="flow",
             flow_id=flow.id,
             carrier=None,
-            from_number=None,
+            from_number=text,
+            from_numbers=(text, "+14155550101"),
             replace_characters=True,
             stay_open=True,
             holidays=HolidayCalendar(

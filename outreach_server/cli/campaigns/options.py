@@ -19,11 +19,19 @@ from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, OneOf, integ
 
 CONCURRENCY: Final = 10
 
-_SMS_ONLY: Final = {"message", "flow_id", "from_number", "carrier", "rate", "replace_characters"}
+_SMS_ONLY: Final = {"message", "flow_id", "senders", "carrier", "rate", "replace_characters"}
 _CALLS_ONLY: Final = {
     *("agent_id", "trunk_id", "caller_ids", "double_dial", "ivr", "call_screen", "retry_voicemail"),
     "batch_concurrency",
 }
+
+SENDERS: Final = click.option(
+    "--from",
+    "senders",
+    metavar="NUMBER",
+    multiple=True,
+    help="The sending number; repeat for a pool, from which each contact gets one.",
+)
 
 OPTIONS: Final = (
     click.option("--name", type=text_of(NewSmsCampaign, "name"), required=True, help="The campaign's name."),
@@ -34,7 +42,7 @@ OPTIONS: Final = (
         "--message", type=text_of(NewSmsCampaign, "body"), help="The text; {{first_name}} or {{any column}} in it."
     ),
     click.option("--flow", "flow_id", type=FLOW, help="The automation flow to run, instead of one text."),
-    click.option("--from", "from_number", metavar="NUMBER", help="The sending number."),
+    SENDERS,
     click.option("--carrier", type=CARRIER, help="The carrier; by default that of the sending number."),
     click.option(
         "--rate",
@@ -79,7 +87,7 @@ class CampaignOptions:
     channel: Channel
     message: str | None
     flow_id: str | None
-    from_number: str | None
+    senders: Sequence[str]
     carrier: CarrierName | None
     rate: int
     replace_characters: bool
@@ -132,7 +140,8 @@ class CampaignOptions:
             )
         return NewSmsCampaign(
             **self._named_alike(NewSmsCampaign)
-            | {"carrier": self.carrier or await carrier_of(engine, workspace, self.from_number)},
+            | sender_fields(self.senders)
+            | {"carrier": self.carrier or await carrier_of(engine, workspace, next(iter(self.senders), None))},
             **self._times(),
             message_source="custom" if self.flow_id is None else "flow",
             body=self.message,
@@ -176,6 +185,13 @@ class CampaignOptions:
                 )
             entries.append(CallerIdAllocation(number_id=owned[number], phone=number, count=int(count or 1)))
         return entries
+
+
+def sender_fields(senders: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of a campaign that `--from` sets: one number, name or service, or several numbers."""
+    if len(senders) > 1:
+        return {"from_numbers": senders}
+    return {"from_number": senders[0]} if senders else {}
 
 
 async def carrier_of(engine: Outreach, workspace: Workspace, written: str | None) -> CarrierName | None:

@@ -14,7 +14,7 @@ from outreach.http import to_json
 from outreach.server_support import Option
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, with_campaign
-from outreach_server.cli.campaigns.options import carrier_of
+from outreach_server.cli.campaigns.options import SENDERS, carrier_of, sender_fields
 from outreach_server.cli.campaigns.show import show_campaign
 from outreach_server.cli.campaigns.times import TIMES, business_hours, check_zone, holiday_calendar, read_schedule
 from outreach_server.cli.model_options import NO_CHANGE, ClearOption, given_fields, options_of, with_params
@@ -25,7 +25,6 @@ from outreach_server.cli.values import CAMPAIGN, options
 _FIELDS: Final = {
     "name": Option("A new name."),
     "body": Option("The message template.", word="message"),
-    "from_number": Option("The sending number.", word="from", metavar="NUMBER"),
     "carrier": Option("The carrier that sends; by default that of a new sending number.", names="carrier"),
     "rate_per_minute": Option("Messages a minute.", word="rate"),
     "replace_characters": Option("Whether curly quotes, dashes and the like are sent in plain characters."),
@@ -40,6 +39,7 @@ _FIELDS: Final = {
 @click.command("update", cls=Command)
 @click.argument("campaign_id", type=CAMPAIGN)
 @with_params(*options_of(CampaignUpdate, _FIELDS))
+@SENDERS
 @options(*TIMES)
 @with_params(
     ClearOption("schedule_at", "Begin at once after the start."),
@@ -57,6 +57,7 @@ def update_(campaign_id: str, country: str | None, dates: Sequence[date], no_hol
     if holidays and no_holidays:
         raise click.UsageError("--holidays and --no-holidays exclude each other.")
     changes = given_fields(values)
+    changes |= sender_fields(changes.pop("senders", ()))
     times = {name: changes.pop(name) for name in ("schedule_at", "expires_at", "hours", "timezone") if name in changes}
     moments = times.get("schedule_at"), times.get("expires_at")
     hours, timezone = times.get("hours") or (), times.get("timezone")
@@ -90,7 +91,8 @@ def update_(campaign_id: str, country: str | None, dates: Sequence[date], no_hol
 
 async def _with_carrier(engine: Outreach, workspace_id: str, changes: dict[str, Any]) -> dict[str, Any]:
     """Add the carrier of a new sending number, unless one is given or none is known."""
-    if "carrier" in changes or not changes.get("from_number"):
+    sender = changes.get("from_number") or next(iter(changes.get("from_numbers", ())), None)
+    if "carrier" in changes or not sender:
         return dict(changes)
-    carrier = await carrier_of(engine, await engine.workspaces.get(workspace_id), changes["from_number"])
+    carrier = await carrier_of(engine, await engine.workspaces.get(workspace_id), sender)
     return {**changes, **({} if carrier is None else {"carrier": carrier})}

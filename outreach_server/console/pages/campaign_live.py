@@ -130,7 +130,7 @@ def _facts(visit: Visit, campaign: Campaign) -> list[Fact]:
     hours = campaign.business_hours
     found = {
         "Channel": words.CHANNELS[campaign.channel],
-        "From": campaign.from_number or "",
+        "From": ", ".join(campaign.senders),
         "Carrier": campaign.carrier or "",
         "Agent": campaign.agent.name if campaign.agent is not None else "",
         "Rate": f"{campaign.rate_per_minute:,} a minute" if campaign.rate_per_minute else "",

@@ -82,7 +82,9 @@ def _changes(form: Mapping[str, str], campaign: Campaign, problems: dict[str, st
         changes["business_hours"] = _hours(form, zone, int(rate) if calls else None, problems)
     if not calls:
         phone, _, carrier = form.get("number", "").partition(" ")
-        changes |= {"from_number": phone or None, "carrier": carrier or None}
+        changes["carrier"] = carrier or None
+        if not campaign.from_numbers or phone != campaign.from_number:
+            changes["from_number"] = phone or None
     return changes
 
 
