@@ -31,7 +31,12 @@ from outreach.serialization.exports.rows import write_exported_contact
 from outreach.serialization.holidays import parse_holidays
 from outreach.serialization.json_parsing import parse_json
 from outreach.serialization.json_reports import write_campaign_report
-from outreach.serialization.json_requests import read_new_call, read_new_message, read_sms_settings_update
+from outreach.serialization.json_requests import (
+    read_metadata,
+    read_new_call,
+    read_new_message,
+    read_sms_settings_update,
+)
 from outreach.serialization.json_responses import (
     write_call,
     write_call_created,
@@ -80,6 +85,7 @@ from outreach.serialization.manage.resources import (
     write_callback_check,
     write_history_item,
     write_inbound_message,
+    write_managed_sms,
     write_reply_settings,
     write_settings,
     write_sms,
@@ -131,6 +137,7 @@ __all__ = [
     "read_dispatch_decision",
     "read_erasure",
     "read_leave_out",
+    "read_metadata",
     "read_new_call",
     "read_new_follow_up",
     "read_new_message",
@@ -168,6 +175,7 @@ __all__ = [
     "write_kept_forecast",
     "write_managed_call",
     "write_managed_campaign",
+    "write_managed_sms",
     "write_message",
     "write_preflight",
     "write_price_table",

@@ -75,6 +75,8 @@ def campaign(item: Campaign) -> Document:
         "retry_voicemail": item.retry_voicemail,
         "replace_characters": item.replace_characters,
         "stay_open": item.stay_open,
+        "external_id": item.external_id,
+        "metadata": item.metadata,
         "pause_reason": item.pause_reason,
         "pause_why": PAUSE_REASONS.get(item.pause_reason or ""),
         "open_recipients": item.counters.open,

@@ -503,7 +503,11 @@ FIELDS: dict[str, dict[str, tuple[str, bool, bool]]] = {
 }
 
 BESIDE_THE_INTERFACE = {
+    ("CallCreate", "external_id"),
+    ("CallCreate", "metadata"),
     ("Recipient", "external_id"),
+    ("SmsCampaignCreate", "external_id"),
+    ("SmsCampaignCreate", "metadata"),
     ("SmsCampaignCreate", "leave_out"),
     ("SmsCampaignCreate", "replace_characters"),
     ("SmsCampaignCreate", "stay_open"),

@@ -94,6 +94,8 @@ def write_managed_campaign(
         "retry_voicemail": campaign.retry_voicemail,
         "replace_characters": campaign.replace_characters,
         "stay_open": campaign.stay_open,
+        "external_id": campaign.external_id,
+        "metadata": campaign.metadata,
         "pause_reason": campaign.pause_reason,
         "pause_why": PAUSE_REASONS.get(campaign.pause_reason or ""),
         "archived_at": to_json(campaign.archived_at),
