@@ -14,6 +14,7 @@ import attrs
 
 from outreach.ledger.campaigns.recipients import put_recipient
 from outreach.ledger.campaigns.trail import ENGINE
+from outreach.ledger.common import campaign_of
 from outreach.ledger.settling.ledger import settle
 from outreach.ledger.settling.skipping import BY_OPERATOR
 from outreach.models.call import Call
@@ -24,11 +25,13 @@ from outreach.models.recovery import ContactedMeanwhile
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.rules.dispatch_history import NOT_REACHED
-from outreach.rules.settlement import Backoff
+from outreach.rules.settlement import Backoff, ended_recipient
 from outreach.storage.unit_of_work import Transaction
 
 _LEFT_OUT: Final = frozenset({"opted_out", BY_OPERATOR})
 """Reasons why somebody was left out who must not be contacted after a restore either."""
+
+_WAITS: Final = frozenset({RecipientStatus.PENDING, RecipientStatus.WAITING})
 
 _LOST: Final = DispatchOutcome(state=DispatchState.UNKNOWN, reason="worker_lost")
 
@@ -40,11 +43,13 @@ class ReplacedContact:
     Attributes:
         dispatches: Its requests, oldest first.
         calls: Their calls, with what was said in each.
+        is_stopped: Whether its number is on the register there.
     """
 
     recipient: Recipient
     dispatches: Sequence[Dispatch]
     calls: Sequence[tuple[Call, str | None]]
+    is_stopped: bool
 
 
 def replaced_contacts(
@@ -53,13 +58,23 @@ def replaced_contacts(
     """Return contacts of a campaign by position, from behind `after` on, in a transaction of the replaced database."""
     recipients = tx.recipients.page(workspace_id, campaign_id, after=after, limit=limit)
     tx.dispatches.prefetch_of_recipients((workspace_id, campaign_id, one.position) for one in recipients)
+    phones = {one.phone for one in recipients if one.phone is not None}
+    channel = campaign_of(tx, workspace_id, campaign_id).channel
+    stopped = tx.register.stopped(workspace_id, channel, phones) if phones else ()
     found = []
     for recipient in recipients:
         dispatches = tx.dispatches.of_recipient(workspace_id, campaign_id, recipient.position)
         ids = [one.call_id for one in dispatches if one.call_id is not None]
         said = tx.calls.transcripts(workspace_id, ids)
         calls = [(call, said.get(call.id)) for one in ids if (call := tx.calls.get(workspace_id, one)) is not None]
-        found.append(ReplacedContact(recipient=recipient, dispatches=tuple(dispatches), calls=calls))
+        found.append(
+            ReplacedContact(
+                recipient=recipient,
+                dispatches=tuple(dispatches),
+                calls=calls,
+                is_stopped=recipient.phone in stopped,
+            )
+        )
     return found
 
 
@@ -89,11 +104,11 @@ def take_over_slice(
         if compared.current is None or not compared.differs:
             continue
         _take_over_requests(tx, workspace_id, compared)
-        there = contact.recipient
-        after = attrs.evolve(
-            compared.current,
-            **{name: getattr(there, name) for name in _STATE},
-        )
+        after = compared.current
+        if compared.requests or contact.recipient.reason in _LEFT_OUT:
+            after = attrs.evolve(after, **{name: getattr(contact.recipient, name) for name in _STATE})
+        if contact.is_stopped and after.status in _WAITS:
+            after = ended_recipient(after, RecipientStatus.SKIPPED, "opted_out", now)
         change += put_recipient(
             tx, workspace_id, compared.current, after, rule=TrailRule.OPERATOR, now=now, actor=actor
         )
@@ -119,6 +134,7 @@ class _Comparison:
         current: The contact here; None if only the replaced database has it.
         new: Requests that are unknown here, oldest first.
         settled: Requests without an outcome here that have one there.
+        requests: Both.
     """
 
     def __init__(self, tx: Transaction, workspace_id: str, contact: ReplacedContact) -> None:
@@ -130,25 +146,26 @@ class _Comparison:
         self.settled = [
             one for one in contact.dispatches if one.id in ours and ours[one.id].unsettled and not one.unsettled
         ]
+        self.requests = [*self.new, *self.settled]
         self._sent_here = bool(ours.keys() - {one.id for one in contact.dispatches})
 
     @property
     def differs(self) -> bool:
         """Whether the contact is continued from its state there."""
-        return not self._sent_here and (bool(self.new or self.settled) or self._is_left_out)
+        return not self._sent_here and (bool(self.requests) or self._is_left_out)
 
     @property
     def _is_left_out(self) -> bool:
         there, here = self.contact.recipient, self.current
         skipped = there.status is RecipientStatus.SKIPPED and there.reason in _LEFT_OUT
-        return skipped and here is not None and here.is_open
+        return here is not None and here.is_open and (skipped or (self.contact.is_stopped and here.status in _WAITS))
 
     @property
     def counts(self) -> ContactedMeanwhile:
         """What this contact adds to the result."""
         if self.current is None:
             return ContactedMeanwhile(missing=1)
-        requests = [*self.new, *self.settled]
+        requests = self.requests
         if self._sent_here:
             return ContactedMeanwhile(kept=int(bool(requests)))
         if not requests:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -49,9 +50,11 @@ class CampaignRecovery:
 
         Raises:
             NotFound: One of the databases has no such campaign.
-            Conflict: The campaign is not paused, or its ledger was archived or erased in one of the databases.
+            Conflict: The campaign is not paused, something is sent from the replaced database, or the ledger was archived
+                or erased in one of them.
         """
-        await replaced._context.storage.read(lambda tx: _require_ledger(tx, workspace_id, campaign_id))
+        now = self._context.now()
+        await replaced._context.storage.read(lambda tx: _require_idle(tx, workspace_id, campaign_id, now))
         await self._context.storage.read(lambda tx: _require_paused(tx, workspace_id, campaign_id))
         found, after = ContactedMeanwhile(), -1
         while True:
@@ -112,6 +115,15 @@ def _require_ledger(tx: Transaction, workspace_id: str, campaign_id: str) -> Non
     place = tx.archives.of_campaign(workspace_id, campaign_id)
     if campaign.erased_at is not None or (place is not None and place.is_read_there):
         raise Conflict("The contacts of this campaign are erased or archived: nothing of it can be compared.")
+
+
+def _require_idle(tx: Transaction, workspace_id: str, campaign_id: str, now: datetime) -> None:
+    _require_ledger(tx, workspace_id, campaign_id)
+    if any(worker.until > now for worker in tx.workers.list()):
+        raise Conflict(
+            "A process sends from the replaced database, or has stopped a moment ago. Make sure that it is gone, and try "
+            "again in a minute."
+        )
 
 
 def _require_paused(tx: Transaction, workspace_id: str, campaign_id: str) -> None:
