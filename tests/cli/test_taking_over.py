@@ -22,7 +22,7 @@ def dispatch_until(cli: Cli, campaign_id: str, fits: Callable[[Campaign], bool])
     async def work() -> Campaign:
         async with Outreach.open(cli.database, dispatch=True, config=ENGINE_CONFIG) as engine:
             with anyio.fail_after(60):
-                while not fits(found := await engine.campaigns.get_anywhere(campaign_id)):
+                while not fits(found := await engine.campaigns.get_anywhere(campaign_id)):  # noqa: ASYNC110 - of a database
                     await anyio.sleep(0.05)
             return found
 

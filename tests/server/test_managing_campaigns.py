@@ -272,7 +272,7 @@ def test_a_campaign_that_stays_open_is_closed(tenant: Tenant) -> None:
 
 def test_what_an_application_attaches_is_shown_to_it_alone(tenant: Tenant) -> None:
     """Under /manage, where lists find it by its id; the answers of the interface are as without it."""
-    own = {"external_id": "order-42", "metadata": {"team": 7, "price": 1.5}}
+    own: Any = {"external_id": "order-42", "metadata": {"team": 7, "price": 1.5}}
     made, plain = tenant.create(**own, **READY), tenant.create(**READY)
     assert made.keys() == plain.keys()
     calling = {"channel": "call", "agent_id": tenant.agent.id, "name": "C", "recipients": PEOPLE}

@@ -6,7 +6,7 @@ there which are unknown here is continued from its state there: nothing is sent 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -22,7 +22,7 @@ from outreach.models.campaign import Counters
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.recipient import Recipient
 from outreach.models.recovery import ContactedMeanwhile
-from outreach.models.states import DispatchState, RecipientStatus
+from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.rules.dispatch_history import NOT_REACHED
 from outreach.rules.settlement import Backoff, ended_recipient
@@ -105,7 +105,7 @@ def take_over_slice(
             continue
         _take_over_requests(tx, workspace_id, compared)
         after = compared.current
-        if compared.requests or contact.recipient.reason in _LEFT_OUT:
+        if compared.requests or compared.reported or contact.recipient.reason in _LEFT_OUT:
             after = attrs.evolve(after, **{name: getattr(contact.recipient, name) for name in _STATE})
         if contact.is_stopped and after.status in _WAITS:
             after = ended_recipient(after, RecipientStatus.SKIPPED, "opted_out", now)
@@ -135,6 +135,7 @@ class _Comparison:
         new: Requests that are unknown here, oldest first.
         settled: Requests without an outcome here that have one there.
         requests: Both.
+        reported: Requests with an outcome here whose reports there are later.
     """
 
     def __init__(self, tx: Transaction, workspace_id: str, contact: ReplacedContact) -> None:
@@ -147,12 +148,18 @@ class _Comparison:
             one for one in contact.dispatches if one.id in ours and ours[one.id].unsettled and not one.unsettled
         ]
         self.requests = [*self.new, *self.settled]
+        ended = {call.id for call, _ in contact.calls if not call.is_open}
+        self.reported = [
+            one
+            for one in contact.dispatches
+            if one.id in ours and not ours[one.id].unsettled and _is_later(tx, one, ours[one.id], ended)
+        ]
         self._sent_here = bool(ours.keys() - {one.id for one in contact.dispatches})
 
     @property
     def differs(self) -> bool:
         """Whether the contact is continued from its state there."""
-        return not self._sent_here and (bool(self.requests) or self._is_left_out)
+        return not self._sent_here and (bool(self.requests or self.reported) or self._is_left_out)
 
     @property
     def _is_left_out(self) -> bool:
@@ -169,12 +176,21 @@ class _Comparison:
         if self._sent_here:
             return ContactedMeanwhile(kept=int(bool(requests)))
         if not requests:
-            return ContactedMeanwhile(left_out=int(self._is_left_out))
+            reported = bool(self.reported)
+            return ContactedMeanwhile(reported=int(reported), left_out=int(self._is_left_out and not reported))
         return ContactedMeanwhile(
             contacts=1,
             sent=int(any(one.state not in NOT_REACHED for one in requests)),
             unknown=int(any(one.unsettled for one in requests)),
         )
+
+
+def _is_later(tx: Transaction, there: Dispatch, here: Dispatch, ended: Collection[str]) -> bool:
+    if there.call_id is not None:
+        call = tx.calls.get(here.workspace_id, there.call_id)
+        return there.call_id in ended and call is not None and call.is_open
+    reports = [MESSAGE_STATUS_RANK[one.report or MessageStatus.ACCEPTED] for one in (there, here)]
+    return reports[0] > reports[1]
 
 
 def _take_over_requests(tx: Transaction, workspace_id: str, compared: _Comparison) -> None:
@@ -187,7 +203,7 @@ def _take_over_requests(tx: Transaction, workspace_id: str, compared: _Compariso
         if said is not None:
             tx.calls.put_transcript(call, said)
     # An open request here has to end before another one of the same step begins.
-    for dispatch in compared.settled:
+    for dispatch in (*compared.settled, *compared.reported):
         tx.dispatches.update(dispatch)
     for dispatch in compared.new:
         tx.dispatches.insert(dispatch)

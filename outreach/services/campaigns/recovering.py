@@ -50,8 +50,8 @@ class CampaignRecovery:
 
         Raises:
             NotFound: One of the databases has no such campaign.
-            Conflict: The campaign is not paused, something is sent from the replaced database, or the ledger was archived
-                or erased in one of them.
+            Conflict: The campaign is not paused, something is sent from the replaced database, or the ledger was
+                archived or erased in one of them.
         """
         now = self._context.now()
         await replaced._context.storage.read(lambda tx: _require_idle(tx, workspace_id, campaign_id, now))
@@ -121,8 +121,8 @@ def _require_idle(tx: Transaction, workspace_id: str, campaign_id: str, now: dat
     _require_ledger(tx, workspace_id, campaign_id)
     if any(worker.until > now for worker in tx.workers.list()):
         raise Conflict(
-            "A process sends from the replaced database, or has stopped a moment ago. Make sure that it is gone, and try "
-            "again in a minute."
+            "A process sends from the replaced database, or has stopped a moment ago. Make sure that it is gone, and "
+            "try again in a minute."
         )
 
 

@@ -70,6 +70,8 @@ def _counts(found: ContactedMeanwhile, replaced: str) -> str:
         f"{found.sent:,} were reached, or may have been; {found.unknown:,} of them have an unknown outcome, which is "
         "looked up at the provider. They go on from there."
     ]
+    if found.reported:
+        lines.append(f"{amount(found.reported, 'contact')} had later reports there, which are taken over too.")
     if found.left_out:
         lines.append(f"{amount(found.left_out, 'contact')} had opted out, or a person had left them out: so they stay.")
     if found.kept:
