@@ -277,7 +277,10 @@ def test_what_an_application_attaches_is_shown_to_it_alone(tenant: Tenant) -> No
     assert made.keys() == plain.keys()
     calling = {"channel": "call", "agent_id": tenant.agent.id, "name": "C", "recipients": PEOPLE}
     call_campaign = tenant.post("/campaigns", {**calling, **own}).json()
-    sent = [tenant.post("/sms", {"to": PEOPLE[0]["phone_number"], "body": "Hi", **more}).json() for more in (own, {})]
+    sent = [
+        tenant.post("/sms", {"to": PEOPLE[0]["phone_number"], "body": "Hi", **more}).json()
+        for more in (own, dict[str, Any]())
+    ]
     assert sent[0].keys() == sent[1].keys()
     call = {"agent_id": tenant.agent.id, "to": PEOPLE[0]["phone_number"], **own}
     answer = tenant.post("/calls", call)
