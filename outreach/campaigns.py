@@ -18,6 +18,7 @@ from outreach.services.campaigns.copies import CampaignCopies
 from outreach.services.campaigns.loading import CampaignCreation
 from outreach.services.campaigns.moves import CampaignMoves
 from outreach.services.campaigns.recipients import CampaignRecipients
+from outreach.services.campaigns.recovering import CampaignRecovery
 from outreach.services.context import ServiceContext
 from outreach.services.messaging.failures import CampaignResults
 from outreach.services.parts import method_of
@@ -36,6 +37,7 @@ class Campaigns:
         self._changes = CampaignChanges(context)
         self._deletion = CampaignDeletion(context)
         self._recipients = CampaignRecipients(context)
+        self._recovery = CampaignRecovery(context)
         self._blockers = CampaignBlockers(context)
         self._live = LiveCampaigns(context)
         self._forecast = CampaignForecast(context)

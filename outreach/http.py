@@ -31,7 +31,12 @@ from outreach.serialization.exports.rows import write_exported_contact
 from outreach.serialization.holidays import parse_holidays
 from outreach.serialization.json_parsing import parse_json
 from outreach.serialization.json_reports import write_campaign_report
-from outreach.serialization.json_requests import read_new_call, read_new_message, read_sms_settings_update
+from outreach.serialization.json_requests import (
+    read_metadata,
+    read_new_call,
+    read_new_message,
+    read_sms_settings_update,
+)
 from outreach.serialization.json_responses import (
     write_call,
     write_call_created,
@@ -82,6 +87,7 @@ from outreach.serialization.manage.resources import (
     write_contact_hours,
     write_history_item,
     write_inbound_message,
+    write_managed_sms,
     write_reply_settings,
     write_settings,
     write_sms,
@@ -134,6 +140,7 @@ __all__ = [
     "read_erasure",
     "read_leave_out",
     "read_narrower_hours",
+    "read_metadata",
     "read_new_call",
     "read_new_follow_up",
     "read_new_message",
@@ -172,6 +179,7 @@ __all__ = [
     "write_kept_forecast",
     "write_managed_call",
     "write_managed_campaign",
+    "write_managed_sms",
     "write_message",
     "write_preflight",
     "write_price_table",

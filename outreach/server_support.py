@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from outreach.core.clock import Clock
     from outreach.core.log_throttle import LogThrottle
     from outreach.engine import Outreach
+    from outreach.models.recovery import ContactedMeanwhile
 
 __all__ = [
     "FILES_GONE",
@@ -133,6 +134,7 @@ __all__ = [
     "regions_like",
     "run_checks",
     "sentence",
+    "take_over",
     "time_like",
     "token_of",
     "with_field_names",
@@ -165,3 +167,14 @@ def clock_of(engine: Outreach) -> Clock:
 def public_url_of(engine: Outreach) -> str | None:
     """Return the URL under which an engine's server is reached from outside, if it is configured."""
     return engine._config.public_url
+
+
+async def take_over(
+    engine: Outreach, replaced: Outreach, workspace_id: str, campaign_id: str, *, dry_run: bool, actor: str
+) -> ContactedMeanwhile:
+    """Continue a paused campaign's contacts from their state in a replaced database.
+
+    See `outreach.services.campaigns.recovering.CampaignRecovery.take_over`.
+    """
+    here, there = engine.campaigns._recovery, replaced.campaigns._recovery
+    return await here.take_over(workspace_id, campaign_id, there, dry_run=dry_run, actor=actor)

@@ -137,6 +137,7 @@ STEPS: Final = (
     Step("createCampaign", body=_CALLS, keep="calls"),
     Step("createCampaign", body={**_CALLS, "agent_id": "$inbound_agent"}),
     Step("updateCampaign", "$campaign", {"message_body": "Hi {{first_name|you}}, see you."}),
+    *_plain("listManagedCampaigns; listManagedCampaigns ?external_id=none; listSms; listSms ?external_id=none"),
     *_plain("getSms $sms; getCampaign $campaign; preflightCampaign $campaign; forecastCampaign $calls"),
     Step("sendTestMessage", "$campaign", {"contact": "+14155550102", "to": "+14155550199", "at_any_hour": True}),
     Step("sendTestMessage", "$campaign", {"contact": "+14155550102", "to": "+14155550177", "at_any_hour": True}),

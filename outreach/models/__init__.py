@@ -100,6 +100,7 @@ from outreach.models.preflight import (
 )
 from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable, ProviderCost
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount, RecipientSkip
+from outreach.models.recovery import ContactedMeanwhile
 from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.resources import *  # noqa: F403 - its `__all__` says what is public there
 from outreach.models.settings import (
@@ -228,6 +229,7 @@ __all__ = [
     "ContactExample",
     "ContactHistory",
     "ContactPreview",
+    "ContactedMeanwhile",
     "Cost",
     "CostLine",
     "CostlyCharacter",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import ClassVar, Final, Literal, TypedDict, get_args
+from typing import Any, ClassVar, Final, Literal, TypedDict, get_args
 
 import attrs
 
@@ -24,7 +24,9 @@ from outreach.models.base import (
 )
 from outreach.models.fields import Checked, ListOf, OneOf, Text, bounded, ruled, sized
 from outreach.models.hours import DEFAULT_CONCURRENCY, BusinessHours, HolidayCalendar
+from outreach.models.metadata import METADATA
 from outreach.models.preflight import TextWarning
+from outreach.models.recipient import MAX_EXTERNAL_ID
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, TERMINAL_CAMPAIGN_STATUSES, CampaignStatus, RecipientStatus
 
 PauseReason = Literal[
@@ -153,6 +155,8 @@ class Campaign:
         from_number: The sending number, or a Messaging Service of the carrier; the first one of several.
         from_numbers: The numbers of a sender pool; empty without one. Each contact gets all its messages from one.
         stay_open: Whether it completes only once it is closed, so that contacts can be added while nothing is open.
+        external_id: The application's own name of the campaign; need not be unique.
+        metadata: What the application attached to it.
         revision: Increases with each change of state or content, not of counters.
         agent: Snapshot of the assigned agent, if any.
         variable_names: The names of its contacts' custom variables; None if there are too many, or if an earlier
@@ -193,6 +197,8 @@ class Campaign:
     rate_per_minute: int | None = None
     replace_characters: bool | None = None
     stay_open: bool = False
+    external_id: str | None = None
+    metadata: Mapping[str, Any] | None = None
     variable_names: tuple[str, ...] | None = None
     counters: Counters = Counters()
     revision: int = 0
@@ -234,12 +240,14 @@ class CampaignFilters(TypedDict, total=False):
         channel: Only campaigns of this channel.
         status: Only campaigns with this raw status.
         search: Part of the name, case-insensitive; an empty one is no filter.
+        external_id: Only campaigns that the application knows by this id.
         archived: True returns only archived campaigns, False leaves them out.
     """
 
     channel: Channel | None
     status: CampaignStatus | None
     search: str | None
+    external_id: str | None
     archived: bool | None
 
 
@@ -250,6 +258,7 @@ class NewSmsCampaign(Checked):
     `from_numbers`: a sender pool, instead of `from_number` (docs/rules.md#sender-pools).
     `replace_characters`: whether typographic characters are sent in their plain forms (docs/preflight.md#characters).
     `stay_open`: whether it completes only once it is closed (docs/states.md#campaigns).
+    `external_id`, `metadata`: the application's own (docs/embedding.md#metadata).
     """
 
     name: str = sized(1, 100)
@@ -264,6 +273,8 @@ class NewSmsCampaign(Checked):
     rate_per_minute: int = bounded(1, 600, default=60)
     replace_characters: bool = False
     stay_open: bool = False
+    external_id: str | None = sized(1, MAX_EXTERNAL_ID, default=None)
+    metadata: Mapping[str, Any] | None = ruled(METADATA, default=None)
     csv_column_headers: Sequence[str] = ()
     schedule_type: ScheduleType = "immediate"
     scheduled_start_at: datetime | None = None
@@ -286,6 +297,7 @@ class NewCallCampaign(Checked):
 
     `retry_voicemail`: whether a voicemail that got the agent's message is called again (docs/rules.md#voicemail).
     `stay_open`: whether it completes only once it is closed (docs/states.md#campaigns).
+    `external_id`, `metadata`: the application's own (docs/embedding.md#metadata).
     """
 
     name: str = sized(1, 100)
@@ -306,6 +318,8 @@ class NewCallCampaign(Checked):
     double_dial: bool = False
     retry_voicemail: bool = False
     stay_open: bool = False
+    external_id: str | None = sized(1, MAX_EXTERNAL_ID, default=None)
+    metadata: Mapping[str, Any] | None = ruled(METADATA, default=None)
 
     def _problems(self) -> Sequence[Problem]:
         details = []

@@ -16,10 +16,10 @@ import attrs
 import orjson
 
 from outreach.core.clock import is_zone
+from outreach.models.metadata import MAX_DEPTH
 from outreach.models.recipient import MAX_EXTERNAL_ID, PreparedRecipient
 from outreach.rules.phones import normalise
 from outreach.rules.texts import composed_json, composed_or_none
-from outreach.serialization.field_rules import MAX_DEPTH
 from outreach.serialization.json_parsing import exceeds_value_limit
 
 _NULLABLE: Final = ("first_name", "last_name", "email", "company")

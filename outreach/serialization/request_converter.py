@@ -14,7 +14,8 @@ import attrs
 
 from outreach.errors import InvalidRequest, Problem
 from outreach.models.fields import MAX_DETAILS, FieldRule, Integer, ListOf, Refused, fields_of, moment, within
-from outreach.serialization.field_rules import Array, OrNull, json_object, timestamp, without_fraction
+from outreach.models.metadata import JsonObject
+from outreach.serialization.field_rules import Array, OrNull, json_object, timestamp, with_numbers, without_fraction
 from outreach.serialization.json_parsing import shown
 
 T = TypeVar("T")
@@ -106,6 +107,8 @@ def json_rule(rule: FieldRule) -> FieldRule:
     """Return the rule of a field for JSON, which has one kind of numbers, arrays, and no times."""
     if isinstance(rule, Integer):
         return lambda value: rule(without_fraction(value))
+    if isinstance(rule, JsonObject):
+        return lambda value: rule(with_numbers(value))
     if isinstance(rule, ListOf):
         return Array(json_rule(rule.rule), rule.minimum, rule.maximum)
     return timestamp if rule is moment else rule

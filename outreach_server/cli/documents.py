@@ -76,6 +76,8 @@ def campaign(item: Campaign) -> Document:
         "replace_characters": item.replace_characters,
         "sms_from_numbers": list(item.from_numbers),
         "stay_open": item.stay_open,
+        "external_id": item.external_id,
+        "metadata": item.metadata,
         "pause_reason": item.pause_reason,
         "pause_why": PAUSE_REASONS.get(item.pause_reason or ""),
         "open_recipients": item.counters.open,

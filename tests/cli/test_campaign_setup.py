@@ -327,3 +327,19 @@ def test_contacts_of_a_file_are_added_to_a_campaign(cli: Cli, workspace_id: str,
     assert cli.ask("campaigns", "close", made["id"])["stay_open"] is False
     cli.ask("campaigns", "cancel", made["id"], "--yes")
     assert "takes no contacts" in cli.refuse("campaigns", "add", made["id"], file)
+
+
+def test_a_campaign_keeps_what_an_application_attaches(cli: Cli, workspace_id: str, file: str) -> None:
+    """It is shown, and lists find it by its id; what is no JSON object is refused."""
+    own = ("--external-id", "order-42", "--metadata", '{"team": 7}')
+    made = load(cli, workspace_id, file, "--message", "Hi", *own)
+    load(cli, workspace_id, file, "--message", "Hi")
+    assert (made["external_id"], made["metadata"]) == ("order-42", {"team": 7})
+    assert "order-42" in cli.tell("campaigns", "show", made["id"])
+    [found] = cli.ask("campaigns", "list", workspace_id, "--external-id", "order-42")
+    assert found["id"] == made["id"]
+    for listed in ("messages", "calls"):
+        assert cli.ask(listed, "list", workspace_id, "--external-id", "order-42") == []
+    for wrong, words in (("[]", "object"), ("{", "JSON"), ('{"a": 1e999}', "64 bits")):
+        refused = cli.refuse("campaigns", "import", workspace_id, file, "--name", "C", "--metadata", wrong, code=2)
+        assert words in refused

@@ -503,8 +503,12 @@ FIELDS: dict[str, dict[str, tuple[str, bool, bool]]] = {
 }
 
 BESIDE_THE_INTERFACE = {
+    ("CallCreate", "external_id"),
+    ("CallCreate", "metadata"),
     ("Recipient", "external_id"),
     ("Recipient", "time_zone"),
+    ("SmsCampaignCreate", "external_id"),
+    ("SmsCampaignCreate", "metadata"),
     ("SmsCampaignCreate", "leave_out"),
     ("SmsCampaignCreate", "replace_characters"),
     ("SmsCampaignCreate", "sms_from_numbers"),

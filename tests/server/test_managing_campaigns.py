@@ -301,3 +301,56 @@ def test_a_campaign_that_stays_open_is_closed(tenant: Tenant) -> None:
     assert tenant.patch(path, {"stay_open": True}).json()["stay_open"] is True
     tenant.post(f"{path}/cancel")
     check_envelope(tenant.post(f"{path}/close"), 409, "conflict")
+
+
+def test_what_an_application_attaches_is_shown_to_it_alone(tenant: Tenant) -> None:
+    """Under /manage, where lists find it by its id; the answers of the interface are as without it."""
+    own: Any = {"external_id": "order-42", "metadata": {"team": 7, "price": 1.5}}
+    made, plain = tenant.create(**own, **READY), tenant.create(**READY)
+    assert made.keys() == plain.keys()
+    calling = {"channel": "call", "agent_id": tenant.agent.id, "name": "C", "recipients": PEOPLE}
+    call_campaign = tenant.post("/campaigns", {**calling, **own}).json()
+    sent = [
+        tenant.post("/sms", {"to": PEOPLE[0]["phone_number"], "body": "Hi", **more}).json()
+        for more in (own, dict[str, Any]())
+    ]
+    assert sent[0].keys() == sent[1].keys()
+    call = {"agent_id": tenant.agent.id, "to": PEOPLE[0]["phone_number"], **own}
+    answer = tenant.post("/calls", call)
+    placed = answer.headers["Location"].removeprefix("/calls/")
+    assert "metadata" not in tenant.get(f"/calls/{placed}").json()
+    for path in (f"/manage/campaigns/{made['id']}", f"/manage/sms/{sent[0]['id']}", f"/manage/calls/{placed}"):
+        shown = tenant.get(path).json()
+        assert {name: shown[name] for name in own} == own
+    query = "?external_id=order-42"
+    found = tenant.get(f"/manage/campaigns{query}").json()
+    assert [one["id"] for one in found["data"]] == [call_campaign["id"], made["id"]]
+    assert found["data"][1] == tenant.get(f"/manage/campaigns/{made['id']}").json()
+    wanted = f"{query}&channel=sms&status=ready&search=aut&limit=1"
+    assert [one["id"] for one in tenant.get(f"/manage/campaigns{wanted}").json()["data"]] == [made["id"]]
+    assert tenant.get(f"/manage/campaigns{query}&archived=true").json() == {"data": [], "next": None}
+    assert [one["id"] for one in tenant.get(f"/manage/sms{query}").json()["data"]] == [sent[0]["id"]]
+    assert [one["id"] for one in tenant.get(f"/manage/calls{query}").json()["data"]] == [placed]
+    assert len(tenant.get("/manage/sms").json()["data"]) == 2
+    event = next(one for one in tenant.get("/manage/events").json()["data"] if one["campaign_id"] == made["id"])
+    assert {name: event[name] for name in own} == own
+
+
+@pytest.mark.parametrize("path", ["/manage/campaigns", "/manage/sms", "/manage/calls"])
+def test_a_list_by_no_id_is_refused(memory_tenant: Tenant, path: str) -> None:
+    """An id that an application forgot to fill in does not return everything."""
+    for wrong in ("", "x" * 256):
+        error = check_envelope(memory_tenant.get(f"{path}?external_id={wrong}"), 400, "invalid_request")
+        assert [one["path"] for one in error["details"]] == ["external_id"]
+
+
+@pytest.mark.parametrize("metadata", [[], {"a": "x" * 4096}, "{}"])
+def test_wrong_metadata_is_refused(memory_tenant: Tenant, metadata: Any) -> None:
+    """Whatever is made with it."""
+    for path, body in (
+        ("/sms-campaigns", sms_body(metadata=metadata)),
+        ("/sms", {"to": PEOPLE[0]["phone_number"], "body": "Hi", "metadata": metadata}),
+        ("/calls", {"to": PEOPLE[0]["phone_number"], "agent_id": memory_tenant.agent.id, "metadata": metadata}),
+    ):
+        error = check_envelope(memory_tenant.post(path, body), 400, "invalid_request")
+        assert [one["path"] for one in error["details"]] == ["metadata"]

@@ -84,6 +84,7 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         "id": "'c' || i",
         "workspace_id": "CASE WHEN i < 2000 THEN 'w' || 10 + i % 10 ELSE 'w1' END",
         "agent_id": "'a' || i / 100",
+        "external_id": "'o' || i / 100",
         "campaign_number": "CASE WHEN i < 2000 THEN 10 + i % 10 ELSE 2 END",
         "position": "i",
         "provider_call_id": "'p' || i",
@@ -97,6 +98,7 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         "workspace_id": "CASE WHEN i < 2000 THEN 'w' || 10 + i % 10 ELSE 'w1' END",
         "to_number": PHONE,
         "purpose": "'reply'",
+        "external_id": "'o' || i / 100",
         "created_at": AT,
     },
     "trail": {
@@ -113,6 +115,7 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         "id": "'k' || i",
         "workspace_id": "CASE WHEN i < 2000 THEN 'w' || 10 + i % 10 ELSE 'w1' END",
         "channel": "'sms'",
+        "external_id": "'o' || i / 100",
         "name_folded": "'spring ' || i",
         "status": "CASE WHEN i < 19900 THEN 'completed' ELSE 'active' END",
         "created_at": AT,
@@ -156,6 +159,12 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
         "search": "spring 7777",
     },
     "campaigns.names_with": {"list": 1, "phrase": '"spring 7777"', "limit": 1000},
+    "campaigns.of_external_id": {
+        "workspace_id": WORKSPACE,
+        "external_id": "o77",
+        "after_at": LATE,
+        "after_id": "",
+    },
     "campaigns.any_archived": {"workspace_id": WORKSPACE},
     "campaigns.archived": {
         "after_at": LATE,
@@ -278,6 +287,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
             {"agent_id": "a77"},
             {"status": "queued"},
             {"outcome": "positive"},
+            {"external_id": "o77"},
             {"agent_id": "a77", "outcome": "unknown", "status": "completed"},
             {"number": LARGE, "outcome": "positive"},
         )
@@ -287,6 +297,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "calls.open_call_between": {"workspace_id": WORKSPACE, "agent_id": "a7", "to_number": PHONE_OF_ONE},
     "calls.to_person": OF_PERSON,
     "messages.list": {"workspace_id": WORKSPACE, "after": "~", "limit": ASKED},
+    "messages.list?external_id": {"workspace_id": WORKSPACE, "external_id": "o77", "after": "~", "limit": ASKED},
     "messages.to_person": OF_PERSON,
     "messages.last_reply": {"workspace_id": WORKSPACE, "phone": PHONE_OF_ONE, "purpose": "reply", "until": None},
     "trail.of_recipient": {"number": LARGE, "position": 77},

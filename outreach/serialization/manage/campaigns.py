@@ -95,6 +95,8 @@ def write_managed_campaign(
         "replace_characters": campaign.replace_characters,
         "sms_from_numbers": list(campaign.from_numbers),
         "stay_open": campaign.stay_open,
+        "external_id": campaign.external_id,
+        "metadata": campaign.metadata,
         "pause_reason": campaign.pause_reason,
         "pause_why": PAUSE_REASONS.get(campaign.pause_reason or ""),
         "archived_at": to_json(campaign.archived_at),

@@ -138,9 +138,14 @@ def write_callback_check(check: CallbackCheck) -> dict[str, Any]:
     return document_of(check)
 
 
+def write_managed_sms(message: Message) -> dict[str, Any]:
+    """Return a single message as it is under /manage."""
+    return document_of(message, "workspace_id", "send_until", "tries")
+
+
 def write_sms(message: Message, failure: ProviderFailure | None) -> dict[str, Any]:
     """Return a single message, with what its carrier said where it failed."""
-    return {**document_of(message, "workspace_id", "send_until", "tries"), **write_failure(failure)}
+    return {**write_managed_sms(message), **write_failure(failure)}
 
 
 def write_inbound_message(message: InboundMessage) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from outreach.storage.unit_of_work import Transaction
 _BATCH: Final = 500
 _MAX_NAME: Final = 100
 _SPOKEN_TO: Final = frozenset({"positive", "negative"})
-_NOT_COPIED: Final = frozenset({"schedule_type", "scheduled_start_at", "scheduled_expires_at"})
+_NOT_COPIED: Final = frozenset({"schedule_type", "scheduled_start_at", "scheduled_expires_at", "external_id"})
 _ENDED: Final = tuple(status.value for status in RecipientStatus if status not in OPEN_RECIPIENT_STATUSES)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from copy import deepcopy
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -467,6 +468,7 @@ class CampaignCreation:
             "scheduled_start_at": new.scheduled_start_at if new.schedule_type == "scheduled" else None,
             "scheduled_expires_at": new.scheduled_expires_at,
             "holidays": _filled(new.holidays, now),
+            "metadata": deepcopy(new.metadata),
             "csv_column_headers": tuple(map(composed, new.csv_column_headers)),
         }
         return Campaign(

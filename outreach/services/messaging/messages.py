@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from copy import deepcopy
 from datetime import datetime
 from functools import partial
 
@@ -14,7 +15,7 @@ from outreach.ledger.common import campaign_of, record_audit, require_available,
 from outreach.ledger.opt_out import inbound
 from outreach.ledger.sending import singles
 from outreach.models.base import CarrierName, Page
-from outreach.models.fields import Text, check_value
+from outreach.models.fields import Text, check_field, check_value
 from outreach.models.message import InboundMessage, Message, NewMessage, NewTestMessage
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import MessageStatus, WorkspaceMode
@@ -104,6 +105,8 @@ class Messages:
                 created_at=now,
                 from_number=from_number,
                 carrier=carrier,
+                external_id=new.external_id,
+                metadata=deepcopy(new.metadata),
             )
             singles.create_message(tx, message, now=now)
             once.finish(tx, message)
@@ -267,22 +270,33 @@ class Messages:
 
         return await context.storage.write(operation)
 
-    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Message]:
+    async def list(
+        self, workspace_id: str, *, external_id: str | None = None, after: str | None = None, limit: int = 100
+    ) -> Page[Message]:
         """Return a page of single messages, newest first; those of campaigns are `campaigns.list_dispatches`.
+
+        Args:
+            workspace_id: The workspace.
+            external_id: Only those that the application knows by this id; None for all.
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: `after` or `limit` is invalid.
+            InvalidRequest: An argument is invalid.
         """
+        check_field(NewMessage, "external_id", external_id)
         page_request = PageRequest("messages", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(
-            lambda tx: tx.messages.list(workspace_of(tx, workspace_id).id, after=page_request.cursor, limit=limit + 1)
+            lambda tx: tx.messages.list(
+                workspace_of(tx, workspace_id).id, external_id=external_id, after=page_request.cursor, limit=limit + 1
+            )
         )
         return page_request.page(found, lambda one: one.id)
 
-    def iter_all(self, workspace_id: str) -> AsyncIterator[Message]:
+    def iter_all(self, workspace_id: str, *, external_id: str | None = None) -> AsyncIterator[Message]:
         """Iterate over single messages, newest first; see `list`."""
-        return iterate(partial(self.list, workspace_id))
+        return iterate(partial(self.list, workspace_id, external_id=external_id))
 
     async def list_inbound(
         self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 100

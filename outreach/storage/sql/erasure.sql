@@ -114,8 +114,8 @@ ORDER BY ended_at
 LIMIT :limit
 
 -- messages --
--- Texts and numbers of single messages.
-UPDATE messages SET to_number = :name, body = ''
+-- Texts and numbers of single messages, and what applications attached to them.
+UPDATE messages SET to_number = :name, body = '', external_id = NULL, metadata = NULL
 WHERE workspace_id = :workspace_id AND id {in} {values:ids} {end}
 
 -- dispatches_of_messages --
@@ -133,6 +133,8 @@ UPDATE calls SET
     country = :country,
     variables = '{}',
     summary = NULL,
+    external_id = NULL,
+    metadata = NULL,
     error = CASE WHEN {private:error} THEN NULL ELSE error END
 WHERE workspace_id = :workspace_id AND id {in} {values:ids} {end}
 

@@ -217,7 +217,10 @@ LOGIN_FAILURES: Final = _kind("login_failures", LoginFailures, "number of failed
 INBOUND: Final = _kind("inbound_messages", InboundMessage, "inbound message")
 MESSAGES: Final = _kind("messages", Message, "message")
 CALLS: Final = _kind(
-    "calls", Call, "call", fixed=("agent_id", "campaign_number", "position", "to_number", "created_at")
+    "calls",
+    Call,
+    "call",
+    fixed=("agent_id", "campaign_number", "position", "to_number", "created_at", "external_id", "metadata"),
 )
 DISPATCHES: Final = _kind(
     "dispatches",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from outreach.server_support import fields_of, prepare_recipient
 from outreach_server.cli.campaigns.times import TIMES, business_hours, check_zone, holiday_calendar, read_schedule
 from outreach_server.cli.durations import UTC_NAME
 from outreach_server.cli.setup.hours import Opening
-from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, OneOf, integer_of, text_of
+from outreach_server.cli.values import AGENT, CARRIER, FLOW, METADATA, TRUNK, OneOf, integer_of, text_of
 
 CONCURRENCY: Final = 10
 
@@ -73,6 +73,18 @@ OPTIONS: Final = (
         help=f"Calls: so many at a time; by default {CONCURRENCY}.",
     ),
     click.option("--stay-open", is_flag=True, help="Complete only once it is closed: campaigns add, campaigns close."),
+    click.option(
+        "--external-id",
+        type=text_of(NewSmsCampaign, "external_id"),
+        metavar="ID",
+        help="The id by which your application knows the campaign.",
+    ),
+    click.option(
+        "--metadata",
+        type=METADATA,
+        metavar="JSON",
+        help="A JSON object to keep with the campaign, such as '{\"team\": 7}'.",
+    ),
     click.option("--description", type=text_of(NewSmsCampaign, "description"), help="For people."),
     *TIMES,
 )
@@ -100,6 +112,8 @@ class CampaignOptions:
     call_screen: bool
     batch_concurrency: int | None
     stay_open: bool
+    external_id: str | None
+    metadata: Mapping[str, Any] | None
     description: str | None
     schedule_at: datetime | None
     expires_at: datetime | None

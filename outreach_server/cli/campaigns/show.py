@@ -53,6 +53,7 @@ _BRIEF = (
         "sms_carrier",
     ),
     *("sms_from_number", "sms_from_numbers", "sms_rate_per_minute", "replace_characters", "stay_open"),
+    *("external_id", "metadata"),
     *("agent_id", "batch_concurrency", "sip_trunk_id", "cli_group_config"),
     *("double_dial", "retry_voicemail", "ivr_enabled", "call_screen_enabled", "schedule_type", "scheduled_start_at"),
     *("scheduled_expires_at", "business_hours_config", "holidays_config", "total_recipients", "pending_calls"),

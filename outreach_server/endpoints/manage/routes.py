@@ -7,7 +7,7 @@ from typing import Final
 from starlette.routing import Route
 
 from outreach_server.endpoints.manage.audience import Audience
-from outreach_server.endpoints.manage.campaigns import ManagedCampaign, RecipientCounts
+from outreach_server.endpoints.manage.campaigns import ManagedCampaign, ManagedCampaigns, RecipientCounts
 from outreach_server.endpoints.manage.contacts import ContactHistory
 from outreach_server.endpoints.manage.copies import CloneCampaign, FollowUpCampaign
 from outreach_server.endpoints.manage.events import Events
@@ -17,6 +17,7 @@ from outreach_server.endpoints.manage.messages import (
     DispatchDecision,
     InboundMessages,
     ManagedCalls,
+    ManagedSms,
     OneInboundMessage,
     OneManagedCall,
     OneSms,
@@ -69,6 +70,7 @@ from outreach_server.endpoints.manage.uploads import (
 )
 
 MANAGE_ROUTES: Final = (
+    Route("/manage/campaigns", ManagedCampaigns),
     Route("/manage/campaigns/{id}", ManagedCampaign),
     Route("/manage/campaigns/{id}/start", StartCampaign),
     Route("/manage/campaigns/{id}/unschedule", UnscheduleCampaign),
@@ -93,6 +95,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/recipients/{position}", OneRecipient),
     Route("/manage/campaigns/{id}/recipients/{position}/trail", RecipientTrail),
     Route("/manage/campaigns/{id}/recipients/{position}/skip", SkipRecipient),
+    Route("/manage/sms", ManagedSms),
     Route("/manage/sms/{id}", OneSms),
     Route("/manage/calls", ManagedCalls),
     Route("/manage/calls/{id}", OneManagedCall),

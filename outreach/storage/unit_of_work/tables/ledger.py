@@ -388,6 +388,7 @@ class Calls(Table):
         agent_id: str | None = None,
         status: CallStatus | None = None,
         outcome: CallOutcomeFilter | None = None,
+        external_id: str | None = None,
         after: str | None = None,
         limit: int,
     ) -> Sequence[Call]:
@@ -400,6 +401,7 @@ class Calls(Table):
             "agent_id": agent_id,
             "status": None if status is None else status.value,
             "outcome": outcome,
+            "external_id": external_id,
         }
         given = {name: value for name, value in filters.items() if value is not None}
         below = LAST if after is None else after
@@ -434,6 +436,10 @@ class Messages(Table):
         """Return a message."""
         return self._rows.get(MESSAGES, (workspace_id, message_id))
 
+    def prefetch(self, workspace_and_message: Iterable[tuple[str, str]]) -> None:
+        """Read many messages in one go, for `get`."""
+        self._rows.prefetch(MESSAGES, workspace_and_message)
+
     def insert(self, message: Message) -> None:
         """Write a new message."""
         self._rows.insert(MESSAGES, MESSAGES.key_of(message), message)
@@ -442,10 +448,14 @@ class Messages(Table):
         """Replace a message."""
         self._rows.update(MESSAGES, MESSAGES.key_of(message), message)
 
-    def list(self, workspace_id: str, *, after: str | None = None, limit: int) -> Sequence[Message]:
-        """Return messages of a workspace by id, descending, below `after`."""
+    def list(
+        self, workspace_id: str, *, external_id: str | None = None, after: str | None = None, limit: int
+    ) -> Sequence[Message]:
+        """Return messages of a workspace, or those with an application's own id, by id, descending, below `after`."""
         below = LAST if after is None else after
-        return self._list(MESSAGES, "messages.list", workspace_id=workspace_id, after=below, limit=limit)
+        given: dict[str, Value] = {} if external_id is None else {"external_id": external_id}
+        name = filtered("messages.list", given)
+        return self._list(MESSAGES, name, workspace_id=workspace_id, **given, after=below, limit=limit)
 
     def to_person(self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int) -> Sequence[Message]:
         """Return the newest single messages to the person at a number, by (created_at, id), descending."""
