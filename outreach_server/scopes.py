@@ -29,6 +29,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "updateSmsSettings": ("send", "manage"),
     "sendSms": ("send",),
     "getCampaign": _READ,
+    "countFlowContacts": _READ,
     "countRecipients": _READ,
     "listRecipients": _READ,
     "getRecipient": _READ,
