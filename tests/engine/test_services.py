@@ -35,11 +35,11 @@ from outreach import (
 )
 from outreach.errors import (
     SmsCampaignsDisabled,
+    StorageBusy,
     StorageError,
     Unauthorized,
     WorkspaceUnavailable,
 )
-from outreach.errors import StorageBusy
 from outreach.models import ApiKey, NewFollowUp
 from outreach.models.recipient import PreparedRecipient
 from outreach.server_support import prepare_recipient
