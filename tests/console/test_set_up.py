@@ -29,6 +29,7 @@ from outreach_server.console.pages.set_up.nouns import Deed, Noun
 from outreach_server.console.security.headers import HEADERS
 from tests.console.page import Page, parse
 from tests.console.test_hostile import NAMES
+from tests.fake_provider import CREDENTIALS as OWN
 from tests.own_adapter import OwnAdapter
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.anyio
 MOUNT: Final = "/a/b"
 ORIGIN: Final = "http://host.example"
 PASSWORD: Final = "seven blue herons"
-CREDENTIALS: Final = {"credential_account_sid": f"AC{'0' * 32}", "credential_auth_token": "a" * 32}
+CREDENTIALS: Final = {"credentials.account_sid": f"AC{'0' * 32}", "credentials.auth_token": "a" * 32}
 
 LEAST: Final = {
     **dict.fromkeys(("settings", "agents", "trunks", "numbers", "flows", "prices"), "manager"),
@@ -66,7 +67,7 @@ FORMS: Final[Mapping[tuple[str, str], tuple[str, Mapping[str, str]]]] = {
     ("accounts", "connect"): ("owner", {"provider": "twilio", **CREDENTIALS}),
     ("accounts", "check"): ("owner", {}),
     ("accounts", "callback"): ("owner", {}),
-    ("accounts", "replace"): ("owner", {"credential_key": "another"}),
+    ("accounts", "replace"): ("owner", {f"credentials.{name}": value for name, value in OWN.items()}),
     ("accounts", "remove"): ("owner", {"typed": "Mycarrier"}),
     ("prices", "update"): ("owner", {"currency": "usd", "prices": "sms twilio us 0.0079\ncall * * 0.09"}),
     ("prices", "remove"): ("owner", {}),
@@ -233,7 +234,7 @@ async def _everything(engine: Outreach, workspace: str) -> dict[str, str]:
         "trunks": (await engine.trunks.create(workspace, NewTrunk(name="Main", address="sip.example"))).id,
         "numbers": (await engine.numbers.create(workspace, NewNumber(phone="+12025550100", carrier="twilio"))).id,
         "flows": (await engine.flows.create(workspace, NewFlow(name="Welcome", steps=steps))).id,
-        "accounts": (await engine.accounts.connect(workspace, "mycarrier", {"key": "s3cret-of-carrier"})).id,
+        "accounts": (await engine.accounts.connect(workspace, "mycarrier", OWN)).id,
         "keys": key.id,
         "users": user.id,
         "invitations": invited.invitation.id,
@@ -457,15 +458,15 @@ async def test_secrets_of_an_account_are_on_no_page(place: Place) -> None:
     """Neither in its page nor in a form that failed; what is wrong with a form is said by field."""
     account = f"{MOUNT}/w/{place.workspace}/accounts/{place.ids['accounts']}"
     for path in (account, account.rpartition("/")[0]):
-        assert "s3cret-of-carrier" not in (await place.get(path)).text
+        assert OWN["token"] not in (await place.get(path)).text
     path = f"{MOUNT}/w/{place.workspace}/accounts"
-    form = {"action": "connect", "provider": "twilio", "credential_auth_token": "s3cret-too"}
+    form = {"action": "connect", "provider": "twilio", "credentials.auth_token": "s3cret-too"}
     answer = await place.post(path, form)
     assert answer.status_code == 422
     assert "Account sid is missing" in answer.text
     assert "s3cret-too" not in answer.text
     shown = await place.get(f"{path}?provider=vapi")
-    assert 'name="credential_api_key"' in shown.text
+    assert 'name="credentials.api_key"' in shown.text
 
 
 async def test_a_check_says_what_is_wrong(place: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -62,7 +63,7 @@ def _words(step: FlowStep) -> str:
         case "send":
             return f"Send: {words.visible(' '.join((step.body or '').split()))}"
         case "wait":
-            return f"Wait {words.duration((step.wait_minutes or 0) * 60).removesuffix(' 0 s').removesuffix(' 0 min')}"
+            return f"Wait {re.sub(' 0 (s|min|h)$', '', words.duration((step.wait_minutes or 0) * 60))}"
     return "End for those who have replied"
 
 

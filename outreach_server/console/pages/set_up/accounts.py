@@ -12,6 +12,7 @@ from outreach_server.console.pages.set_up.inputs import Input
 from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Deed, Listed, Noun, On, Result, Sent, at
 
 _PROVIDER: Final = "provider"
+_CREDENTIAL: Final = "credentials."
 _SECRETS: Final = "Secrets are encrypted, and never shown again."
 
 
@@ -102,6 +103,10 @@ class AccountsNoun(Noun):
             found.append(("Earlier credentials accepted until", at(visit, one.previous_accepted_until)))
         return [*found, ("Changed", at(visit, one.updated_at))]
 
+    def is_begun(self, visit: Visit) -> bool:
+        """Return whether a provider was chosen."""
+        return _PROVIDER in visit.request.query_params
+
     async def filters(self, visit: Visit) -> Sequence[Input]:
         """Return the provider that the form is for."""
         choices = [(one.name, words.sentence_of(one.name)) for one in visit.engine.accounts.providers()]
@@ -146,7 +151,7 @@ async def _fields_of(on: On) -> Sequence[Input]:
 def _credentials(visit: Visit, provider: str, held: Mapping[str, str]) -> Sequence[Input]:
     return [
         Input(
-            name=f"credential_{field.name}",
+            name=f"{_CREDENTIAL}{field.name}",
             label=words.sentence_of(field.name),
             kind="secret" if field.secret else "text",
             hint=field.description if not field.secret else f"{field.description} {_SECRETS}",
@@ -161,7 +166,7 @@ def _credentials(visit: Visit, provider: str, held: Mapping[str, str]) -> Sequen
 async def _connect(sent: Sent) -> Result:
     provider = sent.values[_PROVIDER] if sent.one is None else sent.one.provider
     given = {
-        name.removeprefix("credential_"): value for name, value in sent.values.items() if name != _PROVIDER and value
+        name.removeprefix(_CREDENTIAL): value for name, value in sent.values.items() if name != _PROVIDER and value
     }
     account = await sent.engine.accounts.connect(sent.place, provider, given, actor=sent.actor)
     return Result(goes_to=account.id)

@@ -36,6 +36,7 @@ class Input:
         optional: Whether nothing written means None.
         longest: The most characters.
         choices: What a choice, or ticks, can be.
+        group: The fields of the same group stand beside each other under these words.
         value: What it holds: of `tick` `yes` or nothing, of `lines` and `ticks` one a line.
     """
 
@@ -47,6 +48,7 @@ class Input:
     required: bool = False
     longest: int = _SHORT
     choices: Choices = ()
+    group: str = ""
     value: str = ""
 
     @property
@@ -134,8 +136,8 @@ def problems_in(error: InvalidRequest, inputs: Sequence[Input]) -> dict[str, str
     labels = {one.name: one.label for one in inputs}
     found: dict[str, str] = {}
     for one in error.details:
-        name = one.path.partition("[")[0].rpartition(".")[2]
-        name = name if name in labels else ""
+        path = one.path.partition("[")[0]
+        name = path if path in labels else ""
         found.setdefault(name, f"{labels.get(name, words.sentence_of(one.path))} {one.message}.".replace("..", "."))
     return found
 

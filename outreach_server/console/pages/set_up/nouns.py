@@ -107,6 +107,7 @@ class Deed:
     Attributes:
         name: Its name in forms.
         label: The words of its button.
+        title: What stands above its form; empty for the same words.
         right: The right that it takes.
         command: Its command, without the program's name.
         operation: The `operationId` of its operation in `openapi.yaml`; empty where the HTTP API has none on purpose.
@@ -123,6 +124,7 @@ class Deed:
 
     name: str
     label: str
+    title: str = ""
     right: Right
     command: str
     operation: str = ""
@@ -193,6 +195,10 @@ class Noun:
     async def drawing(self, visit: Visit, one: Any) -> Markup:
         """Return what the page of one draws; empty for nothing."""
         return Markup()
+
+    def is_begun(self, visit: Visit) -> bool:
+        """Return whether the form of the list is open, because the address chooses something for it."""
+        return False
 
     async def filters(self, visit: Visit) -> Sequence[Input]:
         """Return the fields by which the list is filtered."""

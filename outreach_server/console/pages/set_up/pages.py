@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 import attrs
@@ -59,8 +60,9 @@ class FormView:
 
     id: str
     label: str
+    title: str
     url: str
-    fields: Sequence[Input]
+    groups: Sequence[tuple[str, Sequence[Input]]]
     problems: Mapping[str, str]
     open: bool
     proof: bool
@@ -70,6 +72,11 @@ class FormView:
     seen: str
     key: str
     primary: bool
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is a button without fields."""
+        return not (self.groups or self.proof or self.name)
 
 
 @attrs.frozen(kw_only=True)
@@ -215,7 +222,7 @@ class Views:
             )
             for one, row in zip(found.items, cells, strict=True)
         ]
-        forms = await self._forms(visit, noun.on_list, None, tried, first=not rows)
+        forms = await self._forms(visit, noun.on_list, None, tried, first=not rows or noun.is_begun(visit))
         return self._page(
             visit,
             "list",
@@ -266,8 +273,9 @@ class Views:
         return FormView(
             id=deed.name,
             label=deed.label,
+            title=deed.title or deed.label,
             url=url,
-            fields=fields,
+            groups=[(name, list(each)) for name, each in groupby(fields, key=lambda field: field.group)],
             problems=problems,
             open=again or (first and bool(fields) and not deed.typed),
             proof=deed.proof and visit.console.has_login and (needs_proof(visit) and not (tried and tried.result)),

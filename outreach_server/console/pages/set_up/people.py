@@ -64,7 +64,8 @@ class UsersNoun(Noun):
         self.on_one = (
             Deed(
                 name="role",
-                label="Save the role",
+                label="Save",
+                title="Change the role",
                 right=Right.OWN,
                 command="users role",
                 fields=_role_fields,
@@ -201,7 +202,8 @@ class AllUsersNoun(Noun):
             ),
             Deed(
                 name="operator",
-                label="Make an operator, or not any more",
+                label="Save",
+                title="Make an operator, or not any more",
                 right=Right.OPERATE,
                 command="users role",
                 fields=_operator_fields,

@@ -73,6 +73,7 @@ class ResourceNoun(Noun):
             Deed(
                 name="update",
                 label="Save",
+                title="Change it",
                 right=right,
                 command=f"{name} update",
                 operation=operation("update"),
@@ -216,29 +217,31 @@ def _step_fields(steps: Sequence[FlowStep]) -> Sequence[Input]:
     found = []
     for place in range(count):
         step = steps[place] if place < len(steps) else None
+        group = f"Step {place + 1}"
         kind = Input(
             name=f"kind{place}",
-            label=f"Step {place + 1}",
+            label="What",
             kind="choice",
             choices=_STEP_KINDS,
+            group=group,
             value="" if step is None else step.kind,
         )
         body = Input(
             name=f"body{place}",
-            label=f"Text of step {place + 1}",
+            label="Text of a message",
             kind="area",
-            hint="Of a message; {{first_name}} and other variables are filled in.",
             optional=True,
             longest=1600,
+            group=group,
             value=(step.body if step is not None else None) or "",
         )
         wait = Input(
             name=f"wait{place}",
-            label=f"Minutes of step {place + 1}",
+            label="Minutes of a wait",
             kind="number",
-            hint="Of a wait.",
             optional=True,
             longest=6,
+            group=group,
             value=str(step.wait_minutes or "") if step is not None else "",
         )
         found += [kind, body, wait]

@@ -40,14 +40,15 @@ class SettingsNoun(Noun):
     shape = "single"
 
     def __init__(self) -> None:
-        def deed(part: str, label: str, command: str, fields: Fields, operation: str = "", **more: Any) -> Deed:
+        def deed(part: str, title: str, command: str, fields: Fields, operation: str = "", **more: Any) -> Deed:
             async def do(sent: Sent) -> Result:
                 await _update(sent.visit, part, getattr(sent.one, part), sent.values)
                 return Result()
 
             return Deed(
                 name=more.pop("name", part),
-                label=label,
+                label="Save",
+                title=title,
                 right=Right.SET_UP,
                 command=command,
                 operation=operation,

@@ -53,6 +53,7 @@ class WorkspacesNoun(Noun):
             Deed(
                 name="update",
                 label="Save",
+                title="Change it",
                 right=Right.OPERATE,
                 command="workspaces update",
                 fields=_change_fields,
