@@ -91,9 +91,12 @@ SECOND_FACTOR_FIRST: Final = "Set up a second factor first: this server asks it 
 NO_SUCH_ACTION: Final = "This page has no such action."
 
 
+_CAPITALS: Final = {word.lower(): word for word in ("API", "ID", "SID", "SMS", "URL")}
+
+
 def sentence_of(name: str) -> str:
     """Return the words of a name in code, such as a field or a state, with a capital letter."""
-    text = name.replace("_", " ").strip()
+    text = " ".join(_CAPITALS.get(word, word) for word in name.replace("_", " ").split())
     return text[:1].upper() + text[1:]
 
 

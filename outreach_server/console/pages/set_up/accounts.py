@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from outreach.protocols import CredentialField
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
@@ -32,6 +33,7 @@ class AccountsNoun(Noun):
                 command="accounts connect",
                 fields=_new_fields,
                 do=_connect,
+                effect=_SECRETS,
                 proof=True,
                 primary=True,
             ),
@@ -60,6 +62,7 @@ class AccountsNoun(Noun):
                 command="accounts connect",
                 fields=_fields_of,
                 do=_connect,
+                effect=_SECRETS,
                 proof=True,
                 done="The credentials are replaced. Callbacks signed with the earlier ones are accepted for 24 hours.",
             ),
@@ -96,7 +99,11 @@ class AccountsNoun(Noun):
     async def facts(self, visit: Visit, one: Any) -> Sequence[tuple[str, Cell]]:
         """Return the credentials that are no secret, and the address."""
         found: list[tuple[str, Cell]] = [("State", _state(visit, one)), ("Identifier", one.id)]
-        found += [(words.sentence_of(name), value) for name, value in one.credentials.items()]
+        secret = {field.name for field in _fields_at(visit, one.provider) if field.secret}
+        found += [
+            (words.sentence_of(name), "Set, and not shown" if name in secret else value)
+            for name, value in one.credentials.items()
+        ]
         found.append(("Callback address", one.callback_url or "None: the server has no public address (public_url)."))
         found.append(("Replies to STOP, START and HELP", "The provider" if one.replies_to_keywords else "This server"))
         if one.previous_accepted_until is not None:
@@ -148,18 +155,24 @@ async def _fields_of(on: On) -> Sequence[Input]:
     return _credentials(on.visit, on.one.provider, on.one.credentials)
 
 
+def _fields_at(visit: Visit, provider: str) -> Sequence[CredentialField]:
+    """Return what an account at a provider needs; nothing where its adapter is not installed."""
+    known = {one.name for one in visit.engine.accounts.providers()}
+    return visit.engine.accounts.credential_fields(provider) if provider in known else ()
+
+
 def _credentials(visit: Visit, provider: str, held: Mapping[str, str]) -> Sequence[Input]:
     return [
         Input(
             name=f"{_CREDENTIAL}{field.name}",
             label=words.sentence_of(field.name),
             kind="secret" if field.secret else "text",
-            hint=field.description if not field.secret else f"{field.description} {_SECRETS}",
+            hint=field.description,
             required=field.required,
             longest=10_000,
             value="" if field.secret else held.get(field.name, ""),
         )
-        for field in visit.engine.accounts.credential_fields(provider)
+        for field in _fields_at(visit, provider)
     ]
 
 

@@ -116,7 +116,7 @@ class Deed:
         done: What is said after it; empty for `Saved.`
         proof: Whether the password is asked again, because it is dangerous.
         typed: Whether the name is typed, because it cannot be undone.
-        effect: What it does, for those who are to type the name.
+        effect: What it does, for those who are to type the name, or what to know before.
         changes: Whether it changes what the form showed: a form of another state is refused.
         primary: Whether it is what a person most likely wants.
         possible: Whether it can be done to something in its present state.

@@ -113,6 +113,10 @@ class Tried:
     problems: Mapping[str, str] = attrs.field(factory=dict)
     result: Result | None = None
 
+    def id_of(self, name: str) -> str:
+        """Return the identifier of a field on the page; empty for what is of none."""
+        return f"{self.deed.name}-{name}" if name else ""
+
 
 def set_up_pages(*, has_login: bool) -> Sequence[SetUpPage]:
     """Return all pages of the set-up."""
@@ -277,7 +281,7 @@ class Views:
             url=url,
             groups=[(name, list(each)) for name, each in groupby(fields, key=lambda field: field.group)],
             problems=problems,
-            open=again or (first and bool(fields) and not deed.typed),
+            open=again or (first and bool(fields) and (deed.primary or noun.shape == "single")),
             proof=deed.proof and visit.console.has_login and (needs_proof(visit) and not (tried and tried.result)),
             name=noun.called(one) if deed.typed else "",
             typed=visit.form.get(TYPED_FIELD, "") if again else "",
@@ -287,14 +291,10 @@ class Views:
             primary=deed.primary,
         )
 
-    def _page(self, visit: Visit, template: str, title: str, tried: Tried | None, **values: object) -> Response:
+    def _page(self, visit: Visit, template: str, title: str, tried: Tried | None, **values: Any) -> Response:
         noun = self._noun
         result = tried.result if tried is not None else None
-        wrong = (
-            {}
-            if tried is None
-            else {f"{tried.deed.name}-{name}" if name else "": text for name, text in tried.problems.items()}
-        )
+        wrong = {} if tried is None else {tried.id_of(name): text for name, text in tried.problems.items()}
         return visit.page(
             f"set_up/{template}",
             title=title,

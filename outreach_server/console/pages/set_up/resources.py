@@ -26,6 +26,12 @@ _HIDDEN: Final = ("id", "workspace_id", *INTERNAL_FIELDS)
 _COLUMNS: Final = 4
 """The most columns of a table, beside the name."""
 
+_SHOWN: Final = {"agents": ("provider", "direction", "is_active", "from_number"), "flows": ("steps", "created_at")}
+"""The columns of those whose definitions name none."""
+
+_WORDS: Final = ("carrier", "direction", "provider", "voicemail")
+"""Fields that hold names of code, which are shown as words."""
+
 _EMPTY: Final = {
     "agents": "Voice agents of a provider, which place the calls of campaigns. There is none yet.",
     "numbers": "Numbers that messages and calls come from. There is none yet.",
@@ -47,9 +53,9 @@ class ResourceNoun(Noun):
         noun = definition.kind.noun
         self.name, self.title, self.one = name, name.capitalize(), noun
         self.right = Right.FLOWS
-        shown = [*(definition.commands.columns if definition.commands else ()), *_fields_of(definition.model)]
-        others = [one for one in dict.fromkeys(shown) if one not in {*_HIDDEN, definition.title}]
-        self._columns = others[:_COLUMNS]
+        named = _SHOWN.get(name) or (definition.commands.columns if definition.commands else ())
+        shown = [one for one in named or _fields_of(definition.model) if one not in {*_HIDDEN, definition.title}]
+        self._columns = shown[:_COLUMNS]
         self.columns = (_label(definition.title), *(_label(one) for one in self._columns))
         self.empty = _EMPTY.get(name, f"There are no {name} yet.")
         right = Right.FLOWS if name == "flows" else Right.SET_UP
@@ -111,7 +117,7 @@ class ResourceNoun(Noun):
     async def cells(self, visit: Visit, items: Sequence[Any]) -> Sequence[Sequence[Cell]]:
         """Return the first fields of each."""
         names = await self._names(visit, items)
-        return [[_shown(visit, getattr(one, name), names) for name in self._columns] for one in items]
+        return [[_shown(visit, name, getattr(one, name), names) for name in self._columns] for one in items]
 
     async def facts(self, visit: Visit, one: Any) -> Sequence[tuple[str, Cell]]:
         """Return the fields that no form has, or all where the person may not change them."""
@@ -119,7 +125,9 @@ class ResourceNoun(Noun):
         fixed = {*_fields_of(one), self._definition.title}
         if visit.may(self.on_one[0].right):
             fixed -= set(_fields_of(self._definition.change))
-        found = [(_label(name), _shown(visit, getattr(one, name), names)) for name in _fields_of(one) if name in fixed]
+        found = [
+            (_label(name), _shown(visit, name, getattr(one, name), names)) for name in _fields_of(one) if name in fixed
+        ]
         return [("Identifier", one.id), *((label, value) for label, value in found if value)]
 
     def _service(self, visit: Visit) -> Any:
@@ -184,11 +192,6 @@ _STEP_KINDS: Final = (
 
 class FlowsNoun(ResourceNoun):
     """Flows, whose steps are drawn, and edited in a form that has some more of them than there are."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self._columns = ["steps", "created_at"]
-        self.columns = ("Name", "Steps", "Created")
 
     async def drawing(self, visit: Visit, one: Any) -> Markup:
         """Return the steps with the contacts at each."""
@@ -282,7 +285,7 @@ def _label(name: str) -> str:
     return known[0] if known is not None else words.sentence_of(name.removesuffix("_at"))
 
 
-def _shown(visit: Visit, value: object, names: Mapping[str, str]) -> Cell:
+def _shown(visit: Visit, name: str, value: object, names: Mapping[str, str]) -> Cell:
     """Return the value of a field in a table."""
     match value:
         case None | "":
@@ -295,7 +298,7 @@ def _shown(visit: Visit, value: object, names: Mapping[str, str]) -> Cell:
             return words.number(len(value)) if value and attrs.has(type(value[0])) else ", ".join(map(str, value))
         case _:
             text = str(value)
-            return names.get(text, text)
+            return words.sentence_of(text) if name in _WORDS else names.get(text, text)
 
 
 _OWN_WAYS: Final[Mapping[str, type[ResourceNoun]]] = {"flows": FlowsNoun, "numbers": NumbersNoun}

@@ -178,7 +178,7 @@ async def _doctor_fields(_: On) -> Sequence[Input]:
 
 async def _examine(sent: Sent) -> Result:
     found = await sent.engine.diagnose(network=bool(sent.values["network"]))
-    lines = [f"{words.sentence_of(sent.one.severity or 'info')}: {_sentence(sent.one)}" for one in found.findings]
+    lines = [f"{words.sentence_of(one.severity or 'info')}: {_sentence(one)}" for one in found.findings]
     return Result(text="\n".join([*lines, *found.skipped]) or _HEALTHY, good=not found.findings)
 
 
