@@ -17,7 +17,7 @@ from starlette.routing import Mount
 from outreach import FlowStep, NewAgent, NewFlow, NewNumber, NewTrunk, NewWorkspace, NotFound, Outreach
 from outreach.core import passwords
 from outreach.core.passwords import Cost
-from outreach.models import NewUser
+from outreach.models import ROLES, NewUser
 from outreach.server_support import RESOURCE_SERVICES, fields_of
 from outreach.testing.clock import ShiftedClock
 from outreach_server.config import SECOND_FACTOR_FOR
@@ -210,8 +210,9 @@ async def place() -> AsyncIterator[Place]:
         for name in SECOND_FACTOR_FOR:
             new = NewUser(email=f"{name}@acme.example", name=f"Ann {name}", operator=name == "operator")
             user = await engine.users.create(new)
-            if name != "operator":
-                await engine.users.set_role(workspace.id, user.id, name)
+            for role in ROLES:
+                if role == name:
+                    await engine.users.set_role(workspace.id, user.id, role)
             await engine.users.accept((await engine.users.reset(user.id)).token, password=PASSWORD)
             made = await engine.sessions.begin(user.id)
             people[name] = (made.token, made.session.id)

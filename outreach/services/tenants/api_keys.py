@@ -151,10 +151,11 @@ class ApiKeys:
         known = self._known.get(digest)
         if known is None:
             lookup = self._known.start_lookup()
-            known, is_due = await self._context.storage.read(
+            found, is_due = await self._context.storage.read(
                 lambda tx: operations.authenticate(tx, digest, self._context.now())
             )
-            self._known.keep(digest, known, lookup)
+            self._known.keep(digest, found, lookup)
+            known = found
             if is_due:
                 # No request fails because another process writes just now.
                 with suppress(StorageError):
