@@ -83,7 +83,7 @@ def checks() -> Iterator[Mutation]:
         CONSOLE / "pages/account.py", "elif not await _is_verified(", "elif None is await _is_verified(", sessions
     )
     set_up, pages = "tests/console/test_set_up.py", CONSOLE / "pages/set_up"
-    yield Mutation(pages / "pages.py", "            visit.require(deed.right)\n", "", set_up)
+    yield Mutation(pages / "pages.py", "                visit.require(deed.right)\n", "                pass\n", set_up)
     yield Mutation(pages / "pages.py", "if deed.typed and not _is_name(", "if False and not _is_name(", set_up)
     yield Mutation(pages / "pages.py", "if deed.proof and not problems", "if False and not problems", set_up)
     yield Mutation(pages / "pages.py", "if deed.changes and ", "if False and ", set_up)
@@ -106,13 +106,13 @@ def rights() -> Iterator[Mutation]:
 
 
 def rights_of_set_up() -> Iterator[Mutation]:
-    """Yield the right of each action of the set-up, replaced by that to see."""
+    """Yield the right of each page and action of the set-up, replaced by that to see."""
     for file in sorted((ROOT / CONSOLE / "pages/set_up").glob("*.py")):
         text = file.read_text("utf-8")
-        for right in sorted(set(re.findall(r"right=Right\.(?:OWN|SET_UP|OPERATE)", text))):
+        for right in sorted(set(re.findall(r"(?:right=|, )Right\.(?:OWN|SET_UP|OPERATE)", text))):
             for place in range(text.count(right)):
-                path = CONSOLE / "pages/set_up" / file.name
-                yield Mutation(path, right, "right=Right.SEE", "tests/console/test_set_up.py", place)
+                seen = right.rpartition(".")[0] + ".SEE"
+                yield Mutation(CONSOLE / "pages/set_up" / file.name, right, seen, "tests/console/test_set_up.py", place)
 
 
 def escapes() -> Iterator[Mutation]:

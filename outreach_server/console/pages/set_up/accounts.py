@@ -29,7 +29,6 @@ class AccountsNoun(Noun):
             Deed(
                 name="connect",
                 label="Connect an account",
-                right=Right.OWN,
                 command="accounts connect",
                 fields=_new_fields,
                 do=_connect,
@@ -42,7 +41,6 @@ class AccountsNoun(Noun):
             Deed(
                 name="check",
                 label="Check it",
-                right=Right.OWN,
                 command="accounts check",
                 do=_check,
                 primary=True,
@@ -50,7 +48,6 @@ class AccountsNoun(Noun):
             Deed(
                 name="callback",
                 label="Check the callback address",
-                right=Right.OWN,
                 command="accounts check",
                 operation="checkCallback",
                 do=_check_callback,
@@ -58,7 +55,6 @@ class AccountsNoun(Noun):
             Deed(
                 name="replace",
                 label="Replace the credentials",
-                right=Right.OWN,
                 command="accounts connect",
                 fields=_fields_of,
                 do=_connect,
@@ -69,7 +65,6 @@ class AccountsNoun(Noun):
             Deed(
                 name="remove",
                 label="Remove this account",
-                right=Right.OWN,
                 command="accounts remove",
                 do=_remove,
                 done="It is removed.",

@@ -32,7 +32,6 @@ class KeysNoun(Noun):
             Deed(
                 name="create",
                 label="Make a key",
-                right=Right.OWN,
                 command="keys create",
                 fields=_new_fields,
                 do=_create,
@@ -44,7 +43,6 @@ class KeysNoun(Noun):
             Deed(
                 name="revoke",
                 label="Revoke this key",
-                right=Right.OWN,
                 command="keys revoke",
                 do=_revoke,
                 done="It is revoked: programs that use it are refused within a second.",

@@ -108,7 +108,7 @@ class Deed:
         name: Its name in forms.
         label: The words of its button.
         title: What stands above its form; empty for the same words.
-        right: The right that it takes.
+        right: The right that it takes beside that of the page; None if it takes no other.
         command: Its command, without the program's name.
         operation: The `operationId` of its operation in `openapi.yaml`; empty where the HTTP API has none on purpose.
         do: Does it.
@@ -125,7 +125,7 @@ class Deed:
     name: str
     label: str
     title: str = ""
-    right: Right
+    right: Right | None = None
     command: str
     operation: str = ""
     do: Callable[[Sent], Awaitable[Result]]
@@ -137,6 +137,10 @@ class Deed:
     changes: bool = False
     primary: bool = False
     possible: Callable[[On], bool] = lambda _: True
+
+    def is_open_to(self, visit: Visit) -> bool:
+        """Return whether a person who sees the page may do it."""
+        return self.right is None or visit.may(self.right)
 
 
 class Noun:

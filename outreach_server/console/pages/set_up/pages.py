@@ -262,7 +262,7 @@ class Views:
         return [
             await self._form(visit, deed, one, tried if tried is not None and tried.deed is deed else None, first)
             for deed in deeds
-            if visit.may(deed.right) and deed.possible(On(visit=visit, one=one))
+            if deed.is_open_to(visit) and deed.possible(On(visit=visit, one=one))
         ]
 
     async def _form(self, visit: Visit, deed: Deed, one: Any, tried: Tried | None, first: bool) -> FormView:
@@ -328,7 +328,8 @@ def _deed_of(visit: Visit, deeds: Sequence[Deed], one: Any) -> Deed:
     wanted = visit.form.get(ACTION_FIELD, "")
     for deed in deeds:
         if deed.name == wanted:
-            visit.require(deed.right)
+            if deed.right is not None:
+                visit.require(deed.right)
             if not deed.possible(On(visit=visit, one=one)):
                 raise HTTPException(409)
             return deed

@@ -53,7 +53,6 @@ class UsersNoun(Noun):
             Deed(
                 name="invite",
                 label="Invite somebody",
-                right=Right.OWN,
                 command="users invite",
                 fields=_invite_fields,
                 do=_invite,
@@ -66,7 +65,6 @@ class UsersNoun(Noun):
                 name="role",
                 label="Save",
                 title="Change the role",
-                right=Right.OWN,
                 command="users role",
                 fields=_role_fields,
                 do=_set_role,
@@ -74,11 +72,10 @@ class UsersNoun(Noun):
                 primary=True,
                 done="It is saved. This person has to sign in again.",
             ),
-            *_deeds_of_logins(Right.OWN),
+            *_deeds_of_logins(),
             Deed(
                 name="leave",
                 label="Remove from this workspace",
-                right=Right.OWN,
                 command="users role",
                 do=_remove_role,
                 proof=True,
@@ -129,7 +126,6 @@ class InvitationsNoun(Noun):
             Deed(
                 name="withdraw",
                 label="Withdraw it",
-                right=Right.OWN,
                 command="users invite",
                 do=_withdraw,
                 done="It is withdrawn: its link is not valid any more.",
@@ -180,7 +176,6 @@ class AllUsersNoun(Noun):
             Deed(
                 name="create",
                 label="Create a user",
-                right=Right.OPERATE,
                 command="users create",
                 fields=_user_fields,
                 do=_create,
@@ -189,11 +184,10 @@ class AllUsersNoun(Noun):
             ),
         )
         self.on_one = (
-            *_deeds_of_logins(Right.OPERATE),
+            *_deeds_of_logins(),
             Deed(
                 name="second-factor",
                 label="Reset password and second factor",
-                right=Right.OPERATE,
                 command="users reset",
                 do=_reset_all,
                 proof=True,
@@ -204,7 +198,6 @@ class AllUsersNoun(Noun):
                 name="operator",
                 label="Save",
                 title="Make an operator, or not any more",
-                right=Right.OPERATE,
                 command="users role",
                 fields=_operator_fields,
                 do=_set_operator,
@@ -241,50 +234,6 @@ class AllUsersNoun(Noun):
     async def facts(self, visit: Visit, one: Person) -> Sequence[tuple[str, Cell]]:
         """Return what is known of a user."""
         return [("Operator", "Yes" if one.user.operator else "No"), *_facts(visit, one)]
-
-
-def _deeds_of_logins(right: Right) -> Sequence[Deed]:
-    """Return what can be done to a person's logins, by an owner of the workspace or an operator."""
-    return (
-        Deed(
-            name="sessions",
-            label="End all sessions",
-            right=right,
-            command="users sessions",
-            do=_end_sessions,
-            done="All sessions are ended.",
-            possible=lambda on: bool(on.one.sessions),
-        ),
-        Deed(
-            name="reset",
-            label="Make a link for a new password",
-            right=right,
-            command="users reset",
-            do=_reset,
-            proof=True,
-            possible=lambda on: on.one.user.disabled_at is None,
-        ),
-        Deed(
-            name="disable",
-            label="Disable",
-            right=right,
-            command="users disable",
-            do=_disable,
-            proof=True,
-            done="This person cannot sign in any more.",
-            possible=lambda on: on.one.user.disabled_at is None,
-        ),
-        Deed(
-            name="enable",
-            label="Enable again",
-            right=right,
-            command="users disable",
-            do=_enable,
-            proof=True,
-            done="This person can sign in again.",
-            possible=lambda on: on.one.user.disabled_at is not None,
-        ),
-    )
 
 
 async def _person(visit: Visit, user_id: str, role: str) -> Person:
@@ -403,3 +352,43 @@ async def _operator_fields(on: On) -> Sequence[Input]:
 async def _set_operator(sent: Sent) -> Result:
     await sent.engine.users.set_operator(sent.one.id, sent.values["operator"], actor=sent.actor)
     return Result()
+
+
+def _deeds_of_logins() -> Sequence[Deed]:
+    """Return what can be done to a person's logins, by an owner of the workspace or an operator."""
+    return (
+        Deed(
+            name="sessions",
+            label="End all sessions",
+            command="users sessions",
+            do=_end_sessions,
+            done="All sessions are ended.",
+            possible=lambda on: bool(on.one.sessions),
+        ),
+        Deed(
+            name="reset",
+            label="Make a link for a new password",
+            command="users reset",
+            do=_reset,
+            proof=True,
+            possible=lambda on: on.one.user.disabled_at is None,
+        ),
+        Deed(
+            name="disable",
+            label="Disable",
+            command="users disable",
+            do=_disable,
+            proof=True,
+            done="This person cannot sign in any more.",
+            possible=lambda on: on.one.user.disabled_at is None,
+        ),
+        Deed(
+            name="enable",
+            label="Enable again",
+            command="users disable",
+            do=_enable,
+            proof=True,
+            done="This person can sign in again.",
+            possible=lambda on: on.one.user.disabled_at is not None,
+        ),
+    )

@@ -58,7 +58,8 @@ class ResourceNoun(Noun):
         self._columns = shown[:_COLUMNS]
         self.columns = (_label(definition.title), *(_label(one) for one in self._columns))
         self.empty = _EMPTY.get(name, f"There are no {name} yet.")
-        right = Right.FLOWS if name == "flows" else Right.SET_UP
+        # Managers change flows, and see the rest.
+        right = None if name == "flows" else Right.SET_UP
 
         def operation(method: str) -> str:
             return resource_operation(definition, method) if method in definition.managed else ""
@@ -123,7 +124,7 @@ class ResourceNoun(Noun):
         """Return the fields that no form has, or all where the person may not change them."""
         names = await self._names(visit, [one])
         fixed = {*_fields_of(one), self._definition.title}
-        if visit.may(self.on_one[0].right):
+        if self.on_one[0].is_open_to(visit):
             fixed -= set(_fields_of(self._definition.change))
         found = [
             (_label(name), _shown(visit, name, getattr(one, name), names)) for name in _fields_of(one) if name in fixed

@@ -40,7 +40,6 @@ class WorkspacesNoun(Noun):
             Deed(
                 name="create",
                 label="Create a workspace",
-                right=Right.OPERATE,
                 command="workspaces create",
                 fields=_new_fields,
                 do=_create,
@@ -54,7 +53,6 @@ class WorkspacesNoun(Noun):
                 name="update",
                 label="Save",
                 title="Change it",
-                right=Right.OPERATE,
                 command="workspaces update",
                 fields=_change_fields,
                 do=_update,
@@ -122,7 +120,6 @@ class SystemNoun(Noun):
             Deed(
                 name="doctor",
                 label="Look for faults",
-                right=Right.OPERATE,
                 command="doctor",
                 fields=_doctor_fields,
                 do=_examine,
