@@ -17,6 +17,7 @@ from starlette.routing import Mount
 from outreach import FlowStep, NewAgent, NewFlow, NewNumber, NewTrunk, NewWorkspace, NotFound, Outreach
 from outreach.core import passwords
 from outreach.core.passwords import Cost
+from outreach.core.vault import Vault
 from outreach.models import ROLES, NewUser
 from outreach.server_support import RESOURCE_SERVICES, fields_of
 from outreach.testing.clock import ShiftedClock
@@ -523,6 +524,18 @@ async def test_a_link_of_an_invitation_opens(place: Place) -> None:
     assert found is not None
     assert (await place.get(found[1], None)).status_code == 200
     assert found[1] not in (await place.get(f"{MOUNT}/w/{place.workspace}/invitations", "owner")).text
+    place.engine._config = attrs.evolve(place.engine._config, public_url=f"https://shown.example{MOUNT}")
+    path = f"{MOUNT}/w/{place.workspace}/users/{place.ids['users']}"
+    assert (
+        f"<code>https://shown.example{MOUNT}/invitation/" in (await place.post(path, {"action": "reset"}, "owner")).text
+    )
+
+
+async def test_an_account_that_cannot_be_used_says_why(place: Place) -> None:
+    """The key that encrypted it may be gone, and the page is still there."""
+    place.engine.accounts._vault = Vault(keys="A" * 43 + "=")
+    account = f"{MOUNT}/w/{place.workspace}/accounts/{place.ids['accounts']}"
+    assert "OUTREACH_SECRET_KEY" in (await place.page(account, "owner")).root.text
 
 
 @pytest.mark.parametrize("action", ["reset", "disable"])

@@ -10,7 +10,7 @@ import attrs
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from outreach import InvalidRequest
+from outreach import ConfigError, InvalidRequest
 from outreach.errors import Conflict
 from outreach_server.console import words
 from outreach_server.console.access import Right
@@ -194,7 +194,7 @@ class Views:
             result = await deed.do(Sent(visit=visit, one=one, values=values, key=f"console:{key}"))
         except InvalidRequest as error:
             return Tried(deed=deed, status=422, problems=problems_in(error, fields))
-        except Conflict as error:
+        except (Conflict, ConfigError) as error:
             return Tried(deed=deed, status=409, problems={"": error.message})
         if result.text or result.secret:
             return Tried(deed=deed, result=result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -271,12 +272,11 @@ def _place(visit: Visit) -> str | None:
 
 
 def _with_link(visit: Visit, made: CreatedInvitation, name: str) -> Result:
-    path = visit.url("invitation", token=made.token)
-    base = visit.console.public_url or f"{visit.request.url.scheme}://{visit.request.headers.get('host', '')}"
-    root = visit.request.scope.get("root_path", "")
-    # A public URL has the path of the proxy already.
-    shown = path.removeprefix(root) if visit.console.public_url and base.endswith(root) and root else path
-    return Result(text=_ONCE.format(name=name), secret=f"{base.rstrip('/')}{shown}")
+    here = visit.request.url
+    # The path has that of the proxy already.
+    public = urlsplit(visit.console.public_url or f"{here.scheme}://{visit.request.headers.get('host', '')}")
+    link = f"{public.scheme}://{public.netloc}{visit.url('invitation', token=made.token)}"
+    return Result(text=_ONCE.format(name=name), secret=link)
 
 
 async def _invite_fields(_: On) -> Sequence[Input]:
