@@ -71,7 +71,7 @@ FORMS: Final[Mapping[tuple[str, str], tuple[str, Mapping[str, str]]]] = {
     ("accounts", "replace"): ("owner", {f"credentials.{name}": value for name, value in OWN.items()}),
     ("accounts", "remove"): ("owner", {"typed": "Mycarrier"}),
     ("prices", "update"): ("owner", {"currency": "usd", "prices": "sms twilio us 0.0079\ncall * * 0.09"}),
-    ("prices", "remove"): ("owner", {}),
+    ("prices", "remove"): ("owner", {"typed": "USD"}),
     ("keys", "create"): ("owner", {"name": "Shop", "scopes_send": "yes", "scopes_read": "yes"}),
     ("keys", "revoke"): ("owner", {"typed": "Booking"}),
     ("users", "invite"): ("owner", {"email": "new@acme.example", "role": "agent"}),
@@ -111,6 +111,7 @@ PROVED: Final = {
 TYPED: Final = {
     *((name, "remove") for name in ("agents", "trunks", "numbers", "flows", "accounts")),
     ("keys", "revoke"),
+    ("prices", "remove"),
     ("users", "leave"),
     ("system-users", "second-factor"),
 }
@@ -377,6 +378,7 @@ async def test_what_is_dangerous_takes_the_password_again(place: Place, noun: No
 @pytest.mark.parametrize(("noun", "deed"), [one for one in deeds() if one[1].typed], ids=_id)
 async def test_what_cannot_be_undone_takes_the_name(place: Place, noun: Noun, deed: Deed) -> None:
     """Another name does nothing, and stays in its field."""
+    await place.prepare(noun, deed)
     before = await place.entries()
     answer = await place.send(noun, deed, typed="Anothe<r")
     assert answer.status_code == 422

@@ -143,7 +143,8 @@ class PricesNoun(Noun):
         self.on_one = (
             Deed(
                 name="update",
-                label="Save the prices",
+                label="Save",
+                title="Change the prices",
                 right=Right.SET_UP,
                 command="settings prices set",
                 operation="setPrices",
@@ -159,6 +160,8 @@ class PricesNoun(Noun):
                 command="settings prices remove",
                 operation="removePrices",
                 do=_remove_prices,
+                typed=True,
+                effect="Checks and reports of campaigns show no costs without them.",
                 possible=lambda on: on.one is not None,
                 done="There are no prices any more: checks of campaigns show no costs.",
             ),
