@@ -29,7 +29,7 @@ from outreach.core.meant.date_formats import DateFormat, date_format
 from outreach.insight.diagnosis.checks import Check, run_checks
 from outreach.insight.readiness import FILES_GONE
 from outreach.ledger.settling.callback_checks import token_of
-from outreach.models.fields import Option, bounded_fields, fields_of
+from outreach.models.fields import ListOf, Option, bounded_fields, fields_of
 from outreach.models.states import operator_actions
 from outreach.rules.column_names import (
     LAST_NAMES_BESIDE,
@@ -80,6 +80,7 @@ __all__ = [
     "Check",
     "DateFormat",
     "Field",
+    "ListOf",
     "NumberCell",
     "NumberCorrection",
     "NumberKind",

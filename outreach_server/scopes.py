@@ -30,6 +30,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "sendSms": ("send",),
     "listManagedCampaigns": _READ,
     "getCampaign": _READ,
+    "countFlowContacts": _READ,
     "countRecipients": _READ,
     "listRecipients": _READ,
     "getRecipient": _READ,

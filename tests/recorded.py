@@ -97,6 +97,7 @@ STEPS: Final = (
     Step("createFlow", body={**_FLOW, "name": "Spare"}, keep="spare_flow"),
     Step("updateFlow", "$spare_flow", {"name": "Welcome again"}),
     *_plain("listAgents; getAgent $agent; listNumbers; getNumber $number; listFlows; getFlow $flow"),
+    *_plain("countFlowContacts $flow"),
     *_plain("removeNumber $spare_number; removeFlow $spare_flow"),
     Step("updateSmsSettings", body={"footer_text": "Reply STOP to opt out", "retry_enabled": True}),
     Step("updateCallSettings", body={"retry_max_attempts": 2, "retry_delay_minutes": 60}),

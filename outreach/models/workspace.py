@@ -113,6 +113,8 @@ class ApiKey:
         digest: SHA-256 of the key, in hexadecimal.
         hint: The key's first characters, to tell keys apart.
         scopes: What it may do.
+        made_by: The actor who made it, such as `user:ID`; None for an old one.
+        last_used_at: Its last use, to the hour; None before the first.
     """
 
     id: str
@@ -123,6 +125,8 @@ class ApiKey:
     created_at: datetime
     revoked_at: datetime | None
     scopes: tuple[ApiScope, ...] = DEFAULT_SCOPES
+    made_by: str | None = None
+    last_used_at: datetime | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -201,6 +201,7 @@ class Flows(Service[AsyncFlows]):
     remove = awaited(AsyncFlows.remove)
     list = awaited(AsyncFlows.list)
     iter_all = iterated(AsyncFlows.iter_all)
+    count_contacts = awaited(AsyncFlows.count_contacts)
 
 
 class Settings(Service[AsyncSettings]):

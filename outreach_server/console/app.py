@@ -29,6 +29,7 @@ from outreach_server.console.pages.new import check as new_check
 from outreach_server.console.pages.new import file as new_file
 from outreach_server.console.pages.new import text as new_text
 from outreach_server.console.pages.new import when as new_when
+from outreach_server.console.pages.set_up.pages import set_up_pages
 from outreach_server.console.security.forms import TOKEN_FIELD, is_same_origin
 from outreach_server.console.security.headers import SecurityHeadersMiddleware
 from outreach_server.console.security.uploads import received_form
@@ -82,7 +83,11 @@ def create_console(
 
 
 def create_own_console(
-    *, get_engine: Callable[[], Outreach], server: Server | None = None, title: str = "Outreach"
+    *,
+    get_engine: Callable[[], Outreach],
+    server: Server | None = None,
+    title: str = "Outreach",
+    require_second_factor: str | None = None,
 ) -> Starlette:
     """Return the console with its own users, logins and set-up (docs/users.md), as `serve` has it.
 
@@ -90,8 +95,9 @@ def create_own_console(
         get_engine: Returns the open engine.
         server: The server beside it, which reads lists in turns.
         title: The title of the pages.
+        require_second_factor: That of `ServerConfig`.
     """
-    identify = identify_by_session(get_engine)
+    identify = identify_by_session(get_engine, require_second_factor)
     return build(
         get_engine=get_engine, identify=identify, actor_kind="user", title=title, has_login=True, server=server
     )
@@ -169,6 +175,7 @@ def _routes(console: Console) -> list[Route]:
         page("/w/{workspace}/campaigns/{campaign}", "campaign", campaign_live.show, campaign_live.act),
         page("/w/{workspace}/campaigns/{campaign}/contacts", "contacts", contacts.show),
         page("/w/{workspace}/campaigns/{campaign}/contacts/{position:int}", "contact", contacts.show_one),
+        *(page(one.path, one.name, one.show, one.act, one.right) for one in set_up_pages(has_login=console.has_login)),
         page("/w/{workspace}/live", "live", campaign_live.stream),
         Route("/static/{hash}/{file}", console.static.answer, name="static"),
     ]
@@ -183,7 +190,7 @@ def _endpoint(
         visit = await _enter(console, request)
         if isinstance(visit, Response):
             return visit
-        if visit.workspace is not None:
+        if visit.workspace is not None or right is Right.OPERATE:
             visit.require(right)
         if request.method == "POST" and post is not None:
             async with received_form(request) as (visit.form, visit.file):
@@ -215,6 +222,10 @@ async def _enter(console: Console, request: Request) -> Visit | Response:
         return RedirectResponse(console.sign_in_url, 303)
     if not isinstance(user, ConsoleUser):
         raise TypeError(f"identify returned {user!r}; it must return a ConsoleUser or None.")
+    if user.incomplete and not _is_of_own_account(request):
+        if request.method == "GET" and not request.url.path.endswith("/live"):
+            return RedirectResponse(url_of(console, request, "account-two-factor"), 303)
+        raise HTTPException(403, words.SECOND_FACTOR_FIRST)
     if not console.throttle.admits(user.subject):
         raise HTTPException(429, headers={"Retry-After": "1"})
     visit = Visit(console=console, request=request, user=user)
@@ -227,6 +238,11 @@ async def _enter(console: Console, request: Request) -> Visit | Response:
         await _look_around(visit)
     request.scope[VISIT] = visit
     return visit
+
+
+def _is_of_own_account(request: Request) -> bool:
+    """Return whether a page works without a second factor that a person has to set up."""
+    return request.scope["route"].name in {"account", "account-two-factor", "logout"}
 
 
 async def _look_around(visit: Visit) -> None:

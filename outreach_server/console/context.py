@@ -192,8 +192,8 @@ class Visit:
         return self.user.time_zone or zone
 
     def may(self, right: Right) -> bool:
-        """Return whether the person has a right in the workspace."""
-        return may(self.role, right)
+        """Return whether the person has a right in the workspace, or on the server."""
+        return self.user.operator if right is Right.OPERATE else may(self.role, right)
 
     def require(self, right: Right) -> None:
         """Check that the person has a right in the workspace.
@@ -201,6 +201,8 @@ class Visit:
         Raises:
             HTTPException: The role does not have it; the message names the roles that have.
         """
+        if not self.may(right) and right is Right.OPERATE:
+            raise HTTPException(403, "This takes an operator of the server.")
         if not self.may(right):
             roles = " or ".join(roles_with(right))
             raise HTTPException(403, f"This takes the role {roles} in this workspace; yours is {self.role}.")
@@ -276,10 +278,12 @@ class Visit:
             return ()
         return [
             Link(name=name, icon=icon, url=self.url(page), current=page == current, count=count)
-            for name, icon, page, count in (
-                ("Overview", "house", "overview", self.waiting),
-                ("Campaigns", "send", "campaigns", 0),
+            for name, icon, page, count, right in (
+                ("Overview", "house", "overview", self.waiting, Right.SEE),
+                ("Campaigns", "send", "campaigns", 0, Right.SEE),
+                ("Workspace settings", "key-round", "settings", 0, Right.FLOWS),
             )
+            if self.may(right)
         ]
 
 

@@ -88,7 +88,17 @@ STALE_FORM: Final = (
     "This form is no longer valid, because it is older than a day or was made in another session. Nothing was changed. "
     "Open the page again and send it anew."
 )
+SECOND_FACTOR_FIRST: Final = "Set up a second factor first: this server asks it of your role. Nothing was changed."
 NO_SUCH_ACTION: Final = "This page has no such action."
+
+
+_CAPITALS: Final = {word.lower(): word for word in ("API", "ID", "SID", "SMS", "URL")}
+
+
+def sentence_of(name: str) -> str:
+    """Return the words of a name in code, such as a field or a state, with a capital letter."""
+    text = " ".join(_CAPITALS.get(word, word) for word in name.replace("_", " ").split())
+    return text[:1].upper() + text[1:]
 
 
 def number(value: int) -> str:

@@ -178,6 +178,7 @@ CALLS = {
     "numbers remove": "W +14155550188",
     "flows create": "W Welcome --file FLOW",
     "flows list": "W",
+    "flows contacts": "W FLOW_ID",
     "flows update": "W FLOW_ID --name Hello",
     "flows remove": "W FLOW_ID",
     "unreachable list": "W",

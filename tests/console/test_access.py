@@ -38,8 +38,8 @@ TAKES = {
 TABLE = {
     Role.VIEWER: {Right.SEE},
     Role.AGENT: {Right.SEE, Right.PAUSE},
-    Role.MANAGER: {Right.SEE, Right.PAUSE, Right.DRAFT, Right.START, Right.CANCEL},
-    Role.OWNER: {Right.SEE, Right.PAUSE, Right.DRAFT, Right.START, Right.CANCEL},
+    Role.MANAGER: {Right.SEE, Right.PAUSE, Right.DRAFT, Right.START, Right.CANCEL, Right.FLOWS},
+    Role.OWNER: set(Right) - {Right.OPERATE},
 }
 
 
@@ -49,7 +49,7 @@ def test_each_action_is_tried_with_each_role() -> None:
 
 
 def test_the_table_of_rights_is_the_designs() -> None:
-    """Everybody may pause but viewers; managers and owners may do the rest."""
+    """Everybody may pause but viewers; managers may send, owners set up, and no role operates the server."""
     assert dict(RIGHTS) == TABLE
     assert not any(may(None, right) for right in Right)
 

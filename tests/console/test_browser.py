@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from outreach_server.console.pages.set_up.every import NOUNS
 from tests.console.chromium import Site, browser, site
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def pages_of(served: Site) -> tuple[str, ...]:
     """Return the addresses of the pages, and of one that is not there."""
     campaign = served.campaign
     paths = (f"{campaign}/contacts", f"{campaign}/contacts/0", f"{campaign}/contacts?status=failed", f"{campaign}x")
-    return (served.home, f"{served.home}campaigns", f"{served.home}campaigns/new", campaign, *paths)
+    set_up = [f"{served.home}{one.name}" for one in NOUNS if one.place == "workspace" and not one.own_login]
+    return (served.home, f"{served.home}campaigns", f"{served.home}campaigns/new", campaign, *set_up, *paths)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +61,8 @@ def opened(chromium: Browser, said: list[str], **options: Any) -> Page:
     """Return a page of a new session, and collect what it complains of."""
     page = chromium.new_context(**options).new_page()
     page.set_default_timeout(WITHIN)
-    page.on("console", lambda line: said.append(line.text))
+    # Chromium also has advice about forms with several passwords, which credentials are to it.
+    page.on("console", lambda line: None if line.text.startswith("[DOM]") else said.append(line.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on(
         "request", lambda request: said.append(request.url) if not request.url.startswith("http://127.0.0.1") else None

@@ -82,6 +82,15 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(
         CONSOLE / "pages/account.py", "elif not await _is_verified(", "elif None is await _is_verified(", sessions
     )
+    set_up, pages = "tests/console/test_set_up.py", CONSOLE / "pages/set_up"
+    yield Mutation(pages / "pages.py", "                visit.require(deed.right)\n", "                pass\n", set_up)
+    yield Mutation(pages / "pages.py", "if deed.typed and not _is_name(", "if False and not _is_name(", set_up)
+    yield Mutation(pages / "pages.py", "if deed.proof and not problems", "if False and not problems", set_up)
+    yield Mutation(pages / "pages.py", "if deed.changes and ", "if False and ", set_up)
+    yield Mutation(pages / "proof.py", "return not visit.user.verified", "return False", set_up)
+    yield Mutation(app, " or right is Right.OPERATE:", ":", set_up)
+    yield Mutation(app, "if user.incomplete and", "if False and", set_up)
+    yield Mutation(CONSOLE / "context.py", "return self.user.operator if", "return True if", set_up)
     ledger = Path("outreach/ledger/access/users.py")
     yield Mutation(ledger, " or not _maker_still_may(tx, found, user)", "", users)
     yield Mutation(ledger, 'found.kind == "setup" and tx.users.exists_any()', "False", users)
@@ -96,12 +105,22 @@ def rights() -> Iterator[Mutation]:
             yield Mutation(file, right, "right=Right.SEE", "tests/console/test_access.py", place)
 
 
+def rights_of_set_up() -> Iterator[Mutation]:
+    """Yield the right of each page and action of the set-up, replaced by that to see."""
+    for file in sorted((ROOT / CONSOLE / "pages/set_up").glob("*.py")):
+        text = file.read_text("utf-8")
+        for right in sorted(set(re.findall(r"(?:right=|, )Right\.(?:OWN|SET_UP|OPERATE)", text))):
+            for place in range(text.count(right)):
+                seen = right.rpartition(".")[0] + ".SEE"
+                yield Mutation(CONSOLE / "pages/set_up" / file.name, right, seen, "tests/console/test_set_up.py", place)
+
+
 def escapes() -> Iterator[Mutation]:
     """Yield each escape, taken out."""
     hostile = "tests/console/test_hostile.py"
     yield Mutation(CONSOLE / "rendering.py", "autoescape=True", "autoescape=False", hostile)
     yield Mutation(CONSOLE / "words.py", "text.translate(_SYMBOLS)", "text", hostile)
-    for name in ("charts", "curves", "qr"):
+    for name in ("charts", "curves", "flows", "qr"):
         file = CONSOLE / f"drawing/{name}.py"
         found = re.findall(r"\{escape\([\w.]+\)", (ROOT / file).read_text("utf-8"))
         for call in sorted(set(found) - {"{escape(text)"}):  # the digits of a clock
@@ -109,7 +128,7 @@ def escapes() -> Iterator[Mutation]:
                 yield Mutation(file, call, f"{{({call.removeprefix('{escape(')}", hostile, place)
 
 
-@pytest.mark.parametrize("mutation", [*checks(), *rights(), *escapes()], ids=str)
+@pytest.mark.parametrize("mutation", [*checks(), *rights(), *rights_of_set_up(), *escapes()], ids=str)
 def test_a_test_fails_without_it(mutation: Mutation, tmp_path: Path) -> None:
     """In a copy of the packages, which the tests import in the place of the real ones."""
     for name in ("outreach", "outreach_server", "tests"):

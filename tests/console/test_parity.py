@@ -10,6 +10,7 @@ import yaml
 
 from outreach_server.cli.root import main
 from outreach_server.console.actions import ACTIONS, DRAFTING
+from outreach_server.console.pages.set_up.every import NOUNS
 
 CONTRACT = yaml.safe_load((Path(__file__).parents[2] / "openapi.yaml").read_text("utf-8"))
 
@@ -27,8 +28,41 @@ def test_each_action_has_its_command_and_its_operation() -> None:
     named = [(one.command, one.operation) for one in ACTIONS.values()]
     named += [(one.command, one.operation) for one in DRAFTING.values()]
     for words, operation in named:
-        group, _, name = words.partition(" ")
-        command = main.get_command(context, group)
-        assert isinstance(command, click.Group)
-        assert name in command.list_commands(context), words
+        _require_command(context, words)
         assert operation in operations, operation
+
+
+OFF_THE_API = {
+    "accounts connect",
+    "accounts remove",
+    "agents remove",
+    "doctor",
+    "keys create",
+    "keys revoke",
+    *(f"trunks {name}" for name in ("create", "update", "remove")),
+    *(f"users {name}" for name in ("create", "disable", "invite", "reset", "role", "sessions")),
+    "workspaces create",
+    "workspaces update",
+}
+"""Commands of the set-up that have no operation on purpose: programs do not change who may do what."""
+
+
+def test_each_action_of_the_set_up_has_its_command_and_its_operation() -> None:
+    """But for those that stay off the HTTP API."""
+    operations, context = {*_operations(), "updateSmsSettings"}, click.Context(main)
+    without = set()
+    for noun in NOUNS:
+        for deed in (*noun.on_list, *noun.on_one):
+            _require_command(context, deed.command)
+            assert deed.operation in {"", *operations}, deed.operation
+            without |= {deed.command} if not deed.operation else set()
+    assert without - {"accounts check"} == OFF_THE_API
+    assert not [one for one in operations if one.lower().endswith(("key", "keys", "user", "users", "audit"))]
+
+
+def _require_command(context: click.Context, words: str) -> None:
+    command: click.Command | None = main
+    for word in words.split():
+        assert isinstance(command, click.Group)
+        command = command.get_command(context, word)
+    assert command is not None, words

@@ -217,6 +217,20 @@ async def test_an_owner_makes_no_link_to_an_account_with_more_rights(engine: Out
         await engine.users.reset(ann.id, workspace_id=acme.id)
 
 
+async def test_an_owner_disables_nobody_with_more_rights(engine: Outreach, acme: Workspace) -> None:
+    """The same holds for enabling again."""
+    other = await engine.workspaces.create(NewWorkspace(name="Other"))
+    ann = await user_of(engine, acme.id, "agent")
+    with pytest.raises(NotFound):
+        await engine.users.disable(ann.id, workspace_id=other.id)
+    assert (await engine.users.disable(ann.id, workspace_id=acme.id)).disabled_at is not None
+    await engine.users.set_role(other.id, ann.id, "viewer")
+    for change in (engine.users.enable, engine.users.disable):
+        with pytest.raises(Conflict, match="only an operator"):
+            await change(ann.id, workspace_id=acme.id)
+    assert (await engine.users.get(ann.id)).disabled_at is not None
+
+
 async def test_who_is_no_owner_any_more_has_no_link_in_reserve(engine: Outreach, acme: Workspace) -> None:
     """An invitation that was made in advance would be the way back."""
     await user_of(engine, acme.id, "owner", "ben@acme.example")

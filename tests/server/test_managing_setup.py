@@ -59,6 +59,14 @@ def test_flows_are_made_changed_and_removed(tenant: Tenant) -> None:
     assert tenant.get("/manage/flows").json() == {"data": []}
 
 
+def test_contacts_are_counted_at_each_step_of_a_flow(tenant: Tenant) -> None:
+    """Those of campaigns that have not ended; a flow of nobody is not there."""
+    flow = tenant.post("/manage/flows", FLOW).json()
+    path = f"/manage/flows/{flow['id']}/contacts"
+    assert tenant.get(path).json() == {"data": [{"step": 0, "contacts": 0}, {"step": 1, "contacts": 0}]}
+    check_envelope(tenant.get("/manage/flows/01932f73-0a51-7b3c-8d2e-6f4a1c9b7e52/contacts"), 404, "not_found")
+
+
 @pytest.mark.parametrize(
     ("path", "body", "where"),
     [

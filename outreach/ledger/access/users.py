@@ -154,8 +154,7 @@ def require_member(tx: Transaction, workspace_id: str, user_id: str) -> None:
         raise NotFound("user", user_id)
     if user_of(tx, user_id).operator or len(tx.memberships.of_user(user_id)) > 1:
         raise Conflict(
-            "This user has rights outside this workspace: only an operator makes this link, with "
-            "`outreach-server users reset`."
+            "This user has rights outside this workspace: only an operator does this, with `outreach-server users`."
         )
 
 

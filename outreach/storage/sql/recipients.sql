@@ -238,6 +238,14 @@ FROM {each_row:wanted}
     AND recipients.position = {part:1}::bigint
 WHERE recipients.external_id IS NOT NULL
 
+-- at_steps --
+-- Those past the first step, of the whole campaign; a contact in a wait is at the step after it.
+SELECT step, reason {is} 'flow_wait', COUNT(*) FROM recipients
+WHERE campaign_number = :number
+    AND step > 0
+    AND status IN ('waiting', 'dispatching', 'in_progress', 'unknown')
+GROUP BY 1, 2
+
 -- groups --
 -- The states of all recipients; no reason sorts before every reason.
 SELECT status, reason, COUNT(*) FROM recipients

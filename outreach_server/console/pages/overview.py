@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,6 +18,7 @@ from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.pages.campaign_views import MomentView, moment_of, row_of
+from outreach_server.console.pages.set_up.system import waiting_in
 
 MAX_SHOWN: Final = 8
 _MOST_WORKSPACES: Final = 100
@@ -71,6 +73,8 @@ class WorkspaceView:
     url: str
     role: str
     mode: str
+    running: str
+    waiting: str
 
 
 async def home(visit: Visit) -> Response:
@@ -90,16 +94,22 @@ async def home(visit: Visit) -> Response:
     else:
         ids = sorted(user.workspaces)[:_MOST_WORKSPACES]
         workspaces = [await visit.engine.workspaces.get(one) for one in ids]
+    # Others see what waits on the overview of each.
+    status = await visit.engine.status() if user.operator else None
+    running = Counter(one.workspace_id for one in status.running) if status is not None else Counter()
+    waiting = waiting_in(status) if status is not None else Counter()
     shown = [
         WorkspaceView(
             name=one.name,
             url=visit.url("overview", workspace=one.id),
             role=str(user.role_in(one.id)),
             mode="Sandbox" if one.mode is WorkspaceMode.SANDBOX else "Live",
+            running=words.number(running[one.id]) if running[one.id] else "",
+            waiting=words.number(waiting[one.id]) if waiting[one.id] else "",
         )
         for one in workspaces
     ]
-    return visit.page("home", title="Workspaces", workspaces=shown, next_url=next_url)
+    return visit.page("home", title="Workspaces", workspaces=shown, next_url=next_url, operator=user.operator)
 
 
 @attrs.frozen(kw_only=True)

@@ -47,7 +47,7 @@ from outreach_server.endpoints.manage.register import (
     UnreachableNumbers,
     Unsubscribes,
 )
-from outreach_server.endpoints.manage.resources import resource_routes
+from outreach_server.endpoints.manage.resources import FlowContacts, resource_routes
 from outreach_server.endpoints.manage.results import CampaignExport, CampaignReport
 from outreach_server.endpoints.manage.settings import (
     Accounts,
@@ -111,6 +111,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/unreachable-numbers", UnreachableNumbers),
     Route("/manage/unreachable-numbers/{phone}", OneUnreachableNumber),
     Route("/manage/erasures", Erasures),
+    Route("/manage/flows/{id}/contacts", FlowContacts),
     *resource_routes(),
     Route("/manage/uploads", Uploads),
     Route("/manage/uploads/{id}", OneUpload),
