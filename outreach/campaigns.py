@@ -6,6 +6,7 @@ It is composed of parts, one class for each concern: a method that callers see i
 from __future__ import annotations
 
 from outreach.core.vault import Vault
+from outreach.insight.approvals import CampaignApprovals
 from outreach.insight.blockers import CampaignBlockers
 from outreach.insight.forecast import CampaignForecast
 from outreach.insight.live import LiveCampaigns
@@ -32,7 +33,7 @@ class Campaigns:
         self._copies = CampaignCopies(context, creation)
         self._additions = CampaignAdditions(context, creation)
         self._audience = AudienceCounting(context)
-        self._moves = CampaignMoves(context, vault)
+        self._moves = CampaignMoves(context, vault, price=lambda *place: self._approvals.price(*place))
         self._changes = CampaignChanges(context)
         self._deletion = CampaignDeletion(context)
         self._recipients = CampaignRecipients(context)
@@ -45,6 +46,9 @@ class Campaigns:
             draft_problems=self._moves.draft_problems,
             forecasting=self._forecast.begin_new,
             draft_of=creation.draft_of,
+        )
+        self._approvals = CampaignApprovals(
+            context, preflight=self._preflight.preflight, forecast=self._forecast.forecast
         )
         self._results = CampaignResults(context)
         self._reports = CampaignReports(context)
@@ -107,6 +111,9 @@ class Campaigns:
 
     forecast = method_of("_forecast", CampaignForecast.forecast)
     forecasts = method_of("_forecast", CampaignForecast.forecasts)
+
+    approval = method_of("_approvals", CampaignApprovals.approval)
+    approve = method_of("_approvals", CampaignApprovals.approve)
 
     recipient_failures = method_of("_results", CampaignResults.recipient_failures)
     provider_failures = method_of("_results", CampaignResults.provider_failures)

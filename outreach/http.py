@@ -95,6 +95,7 @@ from outreach.serialization.planning import (
     write_kept_forecast,
     write_preflight,
     write_price_table,
+    write_start_approval,
 )
 
 __all__ = [
@@ -177,6 +178,7 @@ __all__ = [
     "write_settings",
     "write_sms",
     "write_sms_settings",
+    "write_start_approval",
     "write_unsubscribe",
     "write_upload",
 ]

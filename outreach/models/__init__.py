@@ -14,6 +14,7 @@ from outreach.models.account import (
     ProviderKind,
     RekeyResult,
 )
+from outreach.models.approval import Approval, ApprovalReason, StartApproval, StartFigures
 from outreach.models.archive import PurgeResult, RetentionResult
 from outreach.models.audience import AudienceCounts, CampaignOverlap, LeaveOut
 from outreach.models.base import (
@@ -192,6 +193,8 @@ __all__ = [
     "ApiAccess",
     "ApiKey",
     "ApiScope",
+    "Approval",
+    "ApprovalReason",
     "AudienceCounts",
     "AuditEntry",
     "BindingRule",
@@ -343,7 +346,9 @@ __all__ = [
     "SmsMode",
     "SmsSettings",
     "SmsSettingsUpdate",
+    "StartApproval",
     "StartCheck",
+    "StartFigures",
     "TextWarning",
     "ThrottledProvider",
     "TimeBucket",

@@ -142,6 +142,8 @@ class Campaign:
         replace_characters: Whether typographic characters are sent in their plain forms; None for calls.
         stay_open: Whether it completes only once it is closed, so that contacts can be added while nothing is open.
         revision: Increases with each change of state or content, not of counters.
+        changed_by: Who has created it, changed it or added contacts last, as the audit trail names it; None if an
+            earlier version did.
         agent: Snapshot of the assigned agent, if any.
         variable_names: The names of its contacts' custom variables; None if there are too many, or if an earlier
             version loaded them.
@@ -189,6 +191,7 @@ class Campaign:
     completed_at: datetime | None = None
     archived_at: datetime | None = None
     erased_at: datetime | None = None
+    changed_by: str | None = None
     agent: AgentSnapshot | None = None
 
     @property

@@ -38,6 +38,8 @@ class Workspace:
         frequency_cap: Dispatches to one number in 24 hours, over all campaigns; None for no cap.
         retention_days: Days after their end for which contacts and texts are kept; None for good.
         skip_unreachable: Leave numbers out that a provider has reported as unreachable on the channel.
+        approve_over_contacts: People need approval to start campaigns with more contacts; None for no such limit.
+        approve_over_amount: People need approval to start campaigns that cost more; None for no such limit.
     """
 
     id: str
@@ -54,6 +56,8 @@ class Workspace:
     frequency_cap: int | None = None
     retention_days: int | None = None
     skip_unreachable: bool = False
+    approve_over_contacts: int | None = None
+    approve_over_amount: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -71,6 +75,9 @@ class NewWorkspace(Checked):
         frequency_cap: Dispatches to one number in 24 hours, over all campaigns, 1 to 1,000; None for no cap.
         retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
         skip_unreachable: Leave numbers out that a provider has reported as unreachable on the channel.
+        approve_over_contacts: People need a second person's approval to start campaigns with more contacts, 0 (for
+            every start) to 1,000,000,000; None for no such limit.
+        approve_over_amount: The same for campaigns that cost more, in whole units of the price table's currency.
     """
 
     name: str = sized(1, 255)
@@ -82,6 +89,8 @@ class NewWorkspace(Checked):
     frequency_cap: int | None = bounded(1, 1000, default=None)
     retention_days: int | None = bounded(1, 36_500, default=None)
     skip_unreachable: bool = False
+    approve_over_contacts: int | None = bounded(0, 1_000_000_000, default=None)
+    approve_over_amount: int | None = bounded(0, 1_000_000_000, default=None)
 
 
 @attrs.frozen(kw_only=True)
@@ -136,6 +145,9 @@ class WorkspaceUpdate(Checked):
         frequency_cap: Dispatches to one number in 24 hours; None for no cap.
         retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
         skip_unreachable: Leave numbers out that a provider has reported as unreachable on the channel.
+        approve_over_contacts: People need a second person's approval to start campaigns with more contacts; None for
+            no such limit.
+        approve_over_amount: The same for campaigns that cost more; None for no such limit.
     """
 
     _rules_from: ClassVar = (NewWorkspace,)
@@ -149,3 +161,5 @@ class WorkspaceUpdate(Checked):
     frequency_cap: int | Unset | None = UNSET
     retention_days: int | Unset | None = UNSET
     skip_unreachable: bool | Unset = UNSET
+    approve_over_contacts: int | Unset | None = UNSET
+    approve_over_amount: int | Unset | None = UNSET

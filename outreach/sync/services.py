@@ -286,6 +286,8 @@ class Campaigns(Service[AsyncCampaigns]):
     iter_all = iterated(AsyncCampaigns.iter_all)
     start = awaited(AsyncCampaigns.start)
     check_start = awaited(AsyncCampaigns.check_start)
+    approval = awaited(AsyncCampaigns.approval)
+    approve = awaited(AsyncCampaigns.approve)
     start_warnings = awaited(AsyncCampaigns.start_warnings)
     pause = awaited(AsyncCampaigns.pause)
     resume = awaited(AsyncCampaigns.resume)

@@ -9,6 +9,7 @@ import attrs
 
 from outreach.errors import Conflict, InvalidRequest, Problem
 from outreach.ledger.campaigns import transitions as moves
+from outreach.ledger.campaigns.approvals import require_unapproved
 from outreach.ledger.common import campaign_of, campaign_unit, record_audit
 from outreach.ledger.leases.clock_steps import note_new_hours
 from outreach.models.campaign import Campaign, CampaignUpdate, schedule_problems
@@ -60,6 +61,7 @@ class CampaignChanges:
             NotFound: The workspace has no such campaign, flow or agent.
             InvalidRequest: The carrier is unknown, or a campaign under way would lack what it needs.
             Conflict: The campaign has ended, or has begun to send and keeps this field.
+            AwaitsApproval: A person changes what was approved of a campaign that is under way.
         """
         changes = changed_fields(change, CampaignUpdate)
         if change.carrier:
@@ -71,7 +73,10 @@ class CampaignChanges:
         def operation(tx: Transaction) -> Campaign:
             before = campaign_of(tx, workspace_id, campaign_id)
             _require_changeable(before, changes)
-            after = attrs.evolve(_changed(tx, before, changes), revision=before.revision + 1, updated_at=now)
+            require_unapproved(tx, before, changes, actor=actor)
+            after = attrs.evolve(
+                _changed(tx, before, changes), revision=before.revision + 1, updated_at=now, changed_by=actor
+            )
             if before.status not in _NOT_STARTED:
                 if after.holidays is not None:
                     after = attrs.evolve(after, holidays=extend_calendar(after.holidays, now.year))
