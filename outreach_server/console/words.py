@@ -43,6 +43,7 @@ CONTACT_STATES: Final[Mapping[str, tuple[str, str, Tone]]] = MappingProxyType(
 
 DONE: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "approve": "Approved",
         "archive": "Archived",
         "cancel": "Cancelled",
         "create": "Created",
@@ -87,6 +88,7 @@ STALE_FORM: Final = (
     "This form is no longer valid, because it is older than a day or was made in another session. Nothing was changed. "
     "Open the page again and send it anew."
 )
+WAITS_FOR_APPROVAL: Final = "It waits for approval by another manager or owner."
 NO_SUCH_ACTION: Final = "This page has no such action."
 
 
