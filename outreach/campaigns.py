@@ -8,6 +8,7 @@ from __future__ import annotations
 from outreach.core.vault import Vault
 from outreach.insight.approvals import CampaignApprovals
 from outreach.insight.blockers import CampaignBlockers
+from outreach.insight.clock import CampaignClock
 from outreach.insight.forecast import CampaignForecast
 from outreach.insight.live import LiveCampaigns
 from outreach.insight.preflight import CampaignPreflight
@@ -40,6 +41,7 @@ class Campaigns:
         self._blockers = CampaignBlockers(context)
         self._live = LiveCampaigns(context)
         self._forecast = CampaignForecast(context)
+        self._clock = CampaignClock(self._forecast)
         self._preflight = CampaignPreflight(
             context,
             start_problems=self._moves.start_problems,
@@ -111,6 +113,7 @@ class Campaigns:
 
     forecast = method_of("_forecast", CampaignForecast.forecast)
     forecasts = method_of("_forecast", CampaignForecast.forecasts)
+    clock = method_of("_clock", CampaignClock.clock)
 
     approval = method_of("_approvals", CampaignApprovals.approval)
     approve = method_of("_approvals", CampaignApprovals.approve)

@@ -89,6 +89,7 @@ from outreach.serialization.manage.simulation import read_new_simulation
 from outreach.serialization.manage.uploads import read_new_upload, write_upload
 from outreach.serialization.planning import (
     read_price_table,
+    write_audience_clock,
     write_campaign_now,
     write_campaign_progress,
     write_forecast,
@@ -147,6 +148,7 @@ __all__ = [
     "resource_bodies",
     "to_json",
     "write_account",
+    "write_audience_clock",
     "write_blocker",
     "write_call",
     "write_call_created",

@@ -50,6 +50,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "preflightCampaign": _READ,
     "forecastCampaign": _READ,
     "listForecasts": _READ,
+    "getCampaignClock": _READ,
     "getCampaignApproval": _READ,
     "getCampaignNow": _READ,
     "getCampaignProgress": _READ,

@@ -57,6 +57,7 @@ from outreach.models.campaign_report import (
     ResultCount,
     TimeBucket,
 )
+from outreach.models.clock import AudienceClock, ClockHour, ClosedBy
 from outreach.models.database import CampaignGroup, EngineFigures
 from outreach.models.diagnosis import DatabaseCode, Diagnosis, EngineCode
 from outreach.models.dispatch import (
@@ -195,6 +196,7 @@ __all__ = [
     "ApiScope",
     "Approval",
     "ApprovalReason",
+    "AudienceClock",
     "AudienceCounts",
     "AuditEntry",
     "BindingRule",
@@ -227,6 +229,8 @@ __all__ = [
     "Channel",
     "CharacterReplacement",
     "CliMode",
+    "ClockHour",
+    "ClosedBy",
     "ContactExample",
     "ContactHistory",
     "ContactPreview",

@@ -286,6 +286,7 @@ class Campaigns(Service[AsyncCampaigns]):
     iter_all = iterated(AsyncCampaigns.iter_all)
     start = awaited(AsyncCampaigns.start)
     check_start = awaited(AsyncCampaigns.check_start)
+    clock = awaited(AsyncCampaigns.clock)
     approval = awaited(AsyncCampaigns.approval)
     approve = awaited(AsyncCampaigns.approve)
     start_warnings = awaited(AsyncCampaigns.start_warnings)

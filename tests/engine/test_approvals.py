@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from decimal import Decimal
+from typing import Any
 
 import attrs
 import pytest
@@ -44,7 +45,7 @@ class Place:
         people = [NewRecipient(phone_number=f"+1303555{number:04d}") for number in range(contacts)]
         return (await self.engine.campaigns.create_sms(self.workspace, new, people, actor=actor)).campaign
 
-    async def limit(self, **limits: int | None) -> None:
+    async def limit(self, **limits: Any) -> None:
         """Set from when on people need approval."""
         await self.engine.workspaces.update(self.workspace, WorkspaceUpdate(**limits))
 

@@ -32,8 +32,12 @@ Update = Callable[[Any], Awaitable[Any]]
 
 STORED_AS = {"body": "body"}
 
+APPROVALS = ("approve_over_contacts", "approve_over_amount")
+
 CLEARABLE: dict[type[Any], dict[str, Any]] = {
-    WorkspaceUpdate: dict.fromkeys(("request_limit", "default_region", "frequency_cap", "retention_days"), None),
+    WorkspaceUpdate: dict.fromkeys(
+        ("request_limit", "default_region", "frequency_cap", "retention_days", *APPROVALS), None
+    ),
     AgentUpdate: dict.fromkeys(
         ("from_number", "provider_agent_id", "placeholders", "voicemail", "max_call_seconds"), None
     ),

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from outreach import NotFound
 from outreach.http import (
     read_new_test_message,
+    write_audience_clock,
     write_forecast,
     write_kept_forecast,
     write_preflight,
@@ -72,6 +73,16 @@ class KeptForecasts(HTTPEndpoint):
         campaigns = server_of(request).engine.campaigns
         found = await campaigns.forecasts(workspace.id, path_id(request, "campaign"))
         return json_response({"data": [write_kept_forecast(one) for one in found]})
+
+
+class CampaignClock(HTTPEndpoint):
+    """Tell when a campaign's contacts can be reached."""
+
+    async def get(self, request: Request) -> Response:
+        """Return how many can be reached in each of 24 hours."""
+        workspace = await admit(request, "getCampaignClock")
+        campaigns = server_of(request).engine.campaigns
+        return json_response(write_audience_clock(await campaigns.clock(workspace.id, path_id(request, "campaign"))))
 
 
 class CampaignApproval(HTTPEndpoint):
