@@ -212,7 +212,7 @@ def read_the_list_as_it_is(body: Body) -> None:
     Reason: which columns and sheets a file has, and which campaigns there are, no schema can say; the campaign is that
     of POST /campaigns, whose own body is tried there.
     """
-    for name in ("map", "region", "sheet", "encoding", "delimiter"):
+    for name in ("map", "region", "sheet", "encoding", "delimiter", "corrections"):
         body.pop(name, None)
     if isinstance(body.get("leave_out"), dict):
         body["leave_out"].pop("campaigns", None)
