@@ -163,17 +163,16 @@ async def test_a_rejected_row_is_corrected_in_the_page(house: House) -> None:
     assert [(one.phone, one.first_name) for one in found][-1] == ("+13035550155", "Dora")
 
 
-async def test_contacts_of_the_last_days_are_counted_and_left_out(house: House) -> None:
-    """The count stands on the page before anything is loaded."""
-    campaign = await draft(house)
-    await house.engine.campaigns.update(house.workspace, campaign.id, CampaignUpdate(body="Hi"))
-    await house.engine.campaigns.start(house.workspace, campaign.id)
-    await house.engine.messages.send(house.workspace, NewMessage(to="+13035550140", body="Hi", from_number=SENDER))
+async def test_days_that_are_left_out_are_a_number(house: House) -> None:
+    """They are counted with the list; what was typed stays."""
+    await draft(house)
     _, query = where(await send_file(house, LIST, key="k-2"))
-    path = f"campaigns/new/audience?upload={query['upload']}&name=two&days=3"
-    shown = await house.page(path)
-    assert shown.problems == []
-    assert values(shown)["days"] == "3"
+    path = f"campaigns/new/audience?upload={query['upload']}&name=two&days="
+    for days, wrong in (("3", False), ("many", True)):
+        shown = await house.page(path + days)
+        assert shown.problems == []
+        assert values(shown)["days"] == days
+        assert bool([one for one in shown.all("p") if one.attributes.get("id") == "days-problem"]) is wrong
 
 
 async def test_another_file_takes_the_place_of_the_first(house: House) -> None:

@@ -17,6 +17,8 @@ from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.actions import ACTIONS
 from outreach_server.console.context import Visit
+from outreach_server.console.pages.new.course import course_of
+from outreach_server.console.pages.new.last_run import last_run_of
 from outreach_server.console.pages.new.steps import draft_of, go_to, key_of, stale_of, step_url, steps_of
 from outreach_server.console.pages.new.text import cost_of
 from outreach_server.console.people import names_of
@@ -108,6 +110,8 @@ async def _page(visit: Visit, campaign: Campaign, *, status: int = 200, problem:
         ends=_end(visit, forecast, zone),
         zone=words.zone_name(zone),
         label=_label(visit, campaign, found, forecast, zone),
+        course=course_of(visit, forecast, zone, _course_says(visit, campaign, forecast, zone)),
+        last=await last_run_of(visit, campaign, found),
         may_send=can_start and not approval.is_missing,
         may_approve=can_start and approval.is_missing and approval.changed_by != visit.actor,
         waits="" if obstacles or not approval.is_missing else words.WAITS_FOR_APPROVAL,
@@ -139,6 +143,13 @@ def _label(visit: Visit, campaign: Campaign, found: Preflight, forecast: Forecas
     if forecast.ends_at is not None:
         parts.append(f"done {_at(visit, forecast.ends_at, zone)}")
     return ", ".join(parts)
+
+
+def _course_says(visit: Visit, campaign: Campaign, forecast: Forecast, zone: str) -> str:
+    noun = "call" if campaign.channel == "call" else "message"
+    begins = "" if forecast.starts_at is None else f" from {_at(visit, forecast.starts_at, zone)}"
+    ends = "" if forecast.ends_at is None else f" until {_at(visit, forecast.ends_at, zone)}"
+    return f"By the forecast {words.plural(forecast.requests, noun)}{begins}{ends} ({words.zone_name(zone)})."
 
 
 def _end(visit: Visit, forecast: Forecast, zone: str) -> str:

@@ -14,6 +14,8 @@ from outreach.errors import Conflict
 from outreach.models import DAYS, TimeWindow
 from outreach_server.console import words
 from outreach_server.console.context import Visit
+from outreach_server.console.pages.new.holidays import holidays_of, read_holidays
+from outreach_server.console.pages.new.reach import reach_of
 from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key_of, problems_of, stale_of, steps_of
 
 _MOST_NUMBERS: Final = 200
@@ -47,7 +49,7 @@ async def act(visit: Visit) -> Response:
     if stale := stale_of(visit, campaign):
         return await _page(visit, campaign, status=409, problems={"": stale})
     problems: dict[str, str] = {}
-    changes = _changes(visit.form, campaign, problems)
+    changes = _changes(visit.form, campaign, problems, visit.now.year)
     if not problems:
         try:
             change = CampaignUpdate(**changes)
@@ -58,10 +60,10 @@ async def act(visit: Visit) -> Response:
             return await _page(visit, campaign, status=409, problems={"": error.message})
     if problems:
         return await _page(visit, campaign, status=422, problems=problems)
-    return go_to(visit, "check", campaign)
+    return go_to(visit, "when" if visit.form.get("action") == "save" else "check", campaign)
 
 
-def _changes(form: Mapping[str, str], campaign: Campaign, problems: dict[str, str]) -> dict[str, Any]:
+def _changes(form: Mapping[str, str], campaign: Campaign, problems: dict[str, str], this_year: int) -> dict[str, Any]:
     """Return what a form changes; what is wrong with it is added to `problems`."""
     zone = form.get("zone", "").strip() or "UTC"
     if words.zone_name(zone) == "UTC" and zone != "UTC":
@@ -78,6 +80,9 @@ def _changes(form: Mapping[str, str], campaign: Campaign, problems: dict[str, st
         return {}
     calls = campaign.channel == "call"
     changes["batch_concurrency" if calls else "rate_per_minute"] = int(rate)
+    changes["stay_open"] = bool(form.get("stay_open"))
+    if holidays_of({}, campaign, this_year).plain:
+        changes["holidays"] = read_holidays(form, this_year, problems)
     if _has_plain_hours(campaign):
         changes["business_hours"] = _hours(form, zone, int(rate) if calls else None, problems)
     if not calls:
@@ -145,6 +150,9 @@ async def _page(
         opens=form.get("opens", _window(campaign, opens=True)),
         closes=form.get("closes", _window(campaign, opens=False)),
         plain_hours=_has_plain_hours(campaign),
+        holidays=holidays_of(form, campaign, visit.now.year),
+        stay_open=bool(form.get("stay_open")) if form else campaign.stay_open,
+        reach=await reach_of(visit, campaign),
         rate=form.get("rate", str(campaign.batch_concurrency if calls else campaign.rate_per_minute or 60)),
         numbers=[] if calls else await _numbers(visit, campaign),
         key=visit.new_key(),
