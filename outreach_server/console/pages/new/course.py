@@ -48,7 +48,9 @@ def course_of(visit: Visit, forecast: Forecast, zone: str, label: str) -> Course
     """Return the course of a campaign that has not started, by its forecast."""
     points = points_of(forecast.hours, timedelta(hours=1), forecast.starts_at or forecast.at, forecast.ends_at, 0)
     bands = list(bands_of(forecast, forecast.at))
-    curve = Curve(real=[], plan=[], ahead=points, bands=bands, now=forecast.at, zone=zone, label=label)
+    # The present is its left edge, or before: no line is drawn for it.
+    before = forecast.at - timedelta(hours=1)
+    curve = Curve(real=[], plan=[], ahead=points, bands=bands, now=before, zone=zone, label=label)
     return CourseView(
         drawing=drawn(curve),
         says=label,

@@ -33,12 +33,14 @@ class LastRunView:
     """The last run.
 
     Attributes:
+        state: What is said of one that has not ended.
         text: What is said of the text; empty for calls.
     """
 
     name: str
     url: str
     when: str
+    state: str
     text: str
     rows: Sequence[ComparedRow]
 
@@ -72,6 +74,7 @@ async def last_run_of(visit: Visit, campaign: Campaign, found: Preflight) -> Las
         name=before.name,
         url=visit.url("campaign", campaign=before.id),
         when=f"{words.moment(before.started_at, visit.now, zone)} ({words.zone_name(zone)})",
+        state="" if before.is_terminal else f"It is {before.status} still.",
         text="" if campaign.channel == "call" else f"The text is {'the same' if same else 'another one'}.",
         rows=rows,
     )
