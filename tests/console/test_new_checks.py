@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from outreach import CampaignUpdate
+from outreach import CampaignUpdate, NewAgent, NewCallCampaign, NewNumber, NewRecipient
 from outreach.http import parse_holidays
 from outreach.models import DAYS, Price, PriceTable
 from tests.console.conftest import House
@@ -138,3 +138,28 @@ async def test_the_check_compares_with_the_last_run(house: House) -> None:
         assert text in panel.text
         assert [one.text for one in panel.all("td")][:3] == row
         assert "Cost in USD" in panel.text
+
+
+async def test_who_calls_and_from_where_is_saved_and_shown(house: House) -> None:
+    """Numbers in turn, and whether a voicemail that got the message is called again."""
+    agent = await house.engine.agents.create(
+        house.workspace, NewAgent(name="Nurse", provider="simulator", direction="outbound")
+    )
+    second = await house.engine.numbers.create(house.workspace, NewNumber(phone="+12025550101"))
+    people = [NewRecipient(phone_number="+13035550140")]
+    new = NewCallCampaign(name="Calls", agent_id=agent.id)
+    campaign = (await house.engine.campaigns.create_call(house.workspace, new, people)).campaign
+    text, when = (f"campaigns/new/{step}?campaign={campaign.id}" for step in ("text", "when"))
+    where(await submit(house, text, {"action": "next", "retry_voicemail": "yes"}))
+    where(await submit(house, when, {f"caller_{second.id}": "yes"}))
+    saved = await house.engine.campaigns.get(house.workspace, campaign.id)
+    assert (saved.retry_voicemail, saved.cli_mode) == (True, "group")
+    assert [(one.phone, one.count) for one in saved.cli_group or ()] == [("+12025550101", 1)]
+    page = await house.page(when)
+    assert page.problems == []
+    assert values(page)[f"caller_{second.id}"] == "yes"
+    assert values(await house.page(text))["retry_voicemail"] == "yes"
+    off = {name: value for name, value in values(page).items() if not name.startswith("caller_")}
+    where(await house.post(when, {**off, "key": "k3"}))
+    saved = await house.engine.campaigns.get(house.workspace, campaign.id)
+    assert (saved.cli_group, saved.cli_mode) == (None, "default")

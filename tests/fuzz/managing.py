@@ -86,7 +86,8 @@ def keep_to_the_channel_and_the_stored_times(body: Body) -> None:
     Reason: both depend on the campaign.
     """
     body.pop("agent_id", None)
-    body.pop("batch_concurrency", None)
+    for name in ("batch_concurrency", "cli_group_config", "retry_voicemail"):
+        body.pop(name, None)
     if body.get("scheduled_expires_at") is not None:
         del body["scheduled_expires_at"]
 

@@ -17,7 +17,7 @@ from outreach.storage.unit_of_work import Transaction
 NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 
 _APPROVED_FIELDS: Final = frozenset(
-    {"body", "flow_id", "replace_characters", "carrier", "from_number", "agent_id"},
+    {"body", "flow_id", "replace_characters", "carrier", "from_number", "agent_id", "cli_group", "retry_voicemail"},
 )
 """What a campaign says and from where, which stays as it was approved."""
 

@@ -29,7 +29,7 @@ from outreach.models.reports import ProviderFailure
 from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus
 from outreach.models.trail import ContactHistory, TrailStep, TrailStepKind
 from outreach.rules.explanations import PAUSE_REASONS, describe_reason
-from outreach.serialization.campaigns import SMS_NAMES, sending_number, times_rules
+from outreach.serialization.campaigns import SMS_NAMES, caller_ids, sending_number, times_rules
 from outreach.serialization.documents import Document, document_of, to_json, write_blocker
 from outreach.serialization.field_rules import uuid
 from outreach.serialization.json_responses import write_campaign
@@ -114,8 +114,9 @@ def _update_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any],
             "from_number": sending_number,
             "flow_id": uuid,
             "agent_id": uuid,
+            "cli_group": caller_ids,
         },
-        renamed=SMS_NAMES,
+        renamed=SMS_NAMES | {"cli_group": "cli_group_config"},
         closed="a campaign's update",
     )
 

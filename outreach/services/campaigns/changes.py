@@ -30,7 +30,7 @@ _SMS_FIELDS: Final = frozenset(
 )
 _TEXT_FIELDS: Final = frozenset({"body", "flow_id", "replace_characters"})
 """What decides how many segments a text takes."""
-_CALL_FIELDS: Final = frozenset({"agent_id", "batch_concurrency"})
+_CALL_FIELDS: Final = frozenset({"agent_id", "batch_concurrency", "cli_group", "retry_voicemail"})
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 _SETTLED_BY_THE_START: Final = {
@@ -38,6 +38,7 @@ _SETTLED_BY_THE_START: Final = {
     "from_number": "its sending number",
     "flow_id": "its flow",
     "agent_id": "its agent",
+    "cli_group": "its caller IDs",
     "scheduled_start_at": "its start",
 }
 """What a campaign that has begun to send keeps."""
@@ -299,6 +300,12 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
         given["message_source"] = "flow"
     if "scheduled_start_at" in given:
         given["schedule_type"] = "immediate" if given["scheduled_start_at"] is None else "scheduled"
+    if "cli_group" in given:
+        numbers = given["cli_group"]
+        given |= {
+            "cli_group": None if numbers is None else tuple(numbers),
+            "cli_mode": "group" if numbers else "default",
+        }
     if "from_number" in given:
         given["from_number"] = given["from_number"] or None
     foreign = _CALL_FIELDS if before.channel == "sms" else _SMS_FIELDS
