@@ -38,7 +38,8 @@ def pages_of(served: Site) -> tuple[str, ...]:
     """Return the addresses of the pages, and of one that is not there."""
     campaign = served.campaign
     paths = (f"{campaign}/contacts", f"{campaign}/contacts/0", f"{campaign}/contacts?status=failed", f"{campaign}x")
-    return (served.home, f"{served.home}campaigns", f"{served.home}campaigns/new", campaign, *paths)
+    steps = [served.waiting.replace("/check", f"/{step}") for step in ("text", "when", "check")]
+    return (served.home, f"{served.home}campaigns", f"{served.home}campaigns/new", *steps, campaign, *paths)
 
 
 @pytest.fixture(scope="module")
