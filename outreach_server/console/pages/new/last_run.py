@@ -74,7 +74,7 @@ async def last_run_of(visit: Visit, campaign: Campaign, found: Preflight) -> Las
         name=before.name,
         url=visit.url("campaign", campaign=before.id),
         when=f"{words.moment(before.started_at, visit.now, zone)} ({words.zone_name(zone)})",
-        state="" if before.is_terminal else f"It is {before.status} still.",
+        state="" if before.is_terminal else f"It is still {before.status}.",
         text="" if campaign.channel == "call" else f"The text is {'the same' if same else 'another one'}.",
         rows=rows,
     )
