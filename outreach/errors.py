@@ -278,7 +278,7 @@ class CannotStart(Conflict):
 
 
 class AwaitsApproval(Conflict):
-    """A person starts or changes a campaign that needs the approval of another person (docs/users.md#approval)."""
+    """A person starts or changes a campaign that needs the approval of another person (docs/users.md#approval-of-starts)."""
 
     code = "awaits_approval"
 

@@ -1,4 +1,4 @@
-"""Approval of a campaign's start by a second person (docs/users.md#approval)."""
+"""Approval of a campaign's start by a second person (docs/users.md#approval-of-starts)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the start of a campaign needs approval by a second person (docs/users.md#approval)."""
+"""Whether the start of a campaign needs approval by a second person (docs/users.md#approval-of-starts)."""
 
 from __future__ import annotations
 
