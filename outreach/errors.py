@@ -278,7 +278,7 @@ class CannotStart(Conflict):
 
 
 class AwaitsApproval(Conflict):
-    """A person starts or changes a campaign that needs the approval of another person (docs/users.md#approval-of-starts)."""
+    """A person starts or changes what another person has to approve (docs/users.md#approval-of-starts)."""
 
     code = "awaits_approval"
 

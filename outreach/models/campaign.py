@@ -369,7 +369,8 @@ class CampaignUpdate(Checked):
         scheduled_start_at: When the started campaign begins (`schedule_type` becomes `scheduled`); None for at once
             (`immediate`).
         batch_concurrency: Calls at a time, 1 to 40; of calling campaigns only.
-        cli_group: Calls from these numbers in turn (`cli_mode` becomes `group`); None for the usual number (`default`).
+        cli_group: Calls from these numbers in turn (`cli_mode` becomes `group`); none, or None, for the usual number
+            (`default`).
         retry_voicemail: Whether a voicemail that got the agent's message is called again; of calling campaigns only.
         stay_open: Whether it completes only once it is closed (`close`).
     """
@@ -395,8 +396,6 @@ class CampaignUpdate(Checked):
     retry_voicemail: bool | Unset = UNSET
 
     def _problems(self) -> Sequence[Problem]:
-        if self.cli_group is not UNSET and self.cli_group is not None and not self.cli_group:
-            return (Problem(path="cli_group", message="must have at least 1 element, or be None"),)
         if isinstance(self.body, str) and isinstance(self.flow_id, str):
             return (Problem(path="flow_id", message="excludes body: a campaign sends a text or runs a flow"),)
         return ()

@@ -32,6 +32,7 @@ SMS_NAMES: Final = _SHARED_NAMES | {
     "rate_per_minute": "sms_rate_per_minute",
 }
 CALL_NAMES: Final = _SHARED_NAMES | {"trunk_id": "sip_trunk_id", "cli_group": "cli_group_config"}
+UPDATE_NAMES: Final = SMS_NAMES | {"cli_group": CALL_NAMES["cli_group"]}
 _E164: Final = Text(pattern=re.compile(r"\+[1-9][0-9]{6,14}"), meaning="must be a number in E.164 such as +14155550102")
 
 _read_recipient = make_request_converter(NewRecipient, {"custom_variables": variables})

@@ -301,11 +301,8 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
     if "scheduled_start_at" in given:
         given["schedule_type"] = "immediate" if given["scheduled_start_at"] is None else "scheduled"
     if "cli_group" in given:
-        numbers = given["cli_group"]
-        given |= {
-            "cli_group": None if numbers is None else tuple(numbers),
-            "cli_mode": "group" if numbers else "default",
-        }
+        numbers = tuple(given["cli_group"] or ()) or None
+        given |= {"cli_group": numbers, "cli_mode": "group" if numbers else "default"}
     if "from_number" in given:
         given["from_number"] = given["from_number"] or None
     foreign = _CALL_FIELDS if before.channel == "sms" else _SMS_FIELDS
