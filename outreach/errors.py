@@ -277,6 +277,12 @@ class CannotStart(Conflict):
         super().__init__("The campaign cannot start: " + " ".join(self.reasons))
 
 
+class AwaitsApproval(Conflict):
+    """A person starts or changes what another person has to approve (docs/users.md#approval-of-starts)."""
+
+    code = "awaits_approval"
+
+
 class AccountMissing(Conflict):
     """A live workspace has no account for a message or call.
 

@@ -97,12 +97,14 @@ from outreach.serialization.manage.simulation import read_new_simulation
 from outreach.serialization.manage.uploads import read_new_upload, write_upload
 from outreach.serialization.planning import (
     read_price_table,
+    write_audience_clock,
     write_campaign_now,
     write_campaign_progress,
     write_forecast,
     write_kept_forecast,
     write_preflight,
     write_price_table,
+    write_start_approval,
 )
 
 __all__ = [
@@ -156,6 +158,7 @@ __all__ = [
     "resource_bodies",
     "to_json",
     "write_account",
+    "write_audience_clock",
     "write_blocker",
     "write_call",
     "write_call_created",
@@ -189,6 +192,7 @@ __all__ = [
     "write_settings",
     "write_sms",
     "write_sms_settings",
+    "write_start_approval",
     "write_unsubscribe",
     "write_upload",
 ]

@@ -53,6 +53,8 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "preflightCampaign": _READ,
     "forecastCampaign": _READ,
     "listForecasts": _READ,
+    "getCampaignClock": _READ,
+    "getCampaignApproval": _READ,
     "getCampaignNow": _READ,
     "getCampaignProgress": _READ,
     "reportCampaign": _READ,

@@ -147,7 +147,9 @@ STEPS: Final = (
     *_plain("startCampaign $campaign; startCampaign $campaign; startCampaign $calls", wait=0.0),
     *_plain("deleteCampaign $campaign; archiveCampaign $campaign; pauseCampaign $calls", wait=0.0),
     *_plain("resumeCampaign $calls"),
-    *_plain("getCampaignNow $campaign; listForecasts $campaign"),
+    *_plain(
+        "getCampaignNow $campaign; listForecasts $campaign; getCampaignApproval $campaign; getCampaignClock $campaign"
+    ),
     Step("countRecipients", "$campaign", wait=300.0),
     *_plain("getCampaignProgress $campaign; getCampaignProgress $calls?since=2026-03-01T00:00:00Z"),
     *_plain("getCampaign $calls; listRecipients $campaign; listRecipients $campaign?limit=1; getRecipient $campaign/0"),

@@ -133,6 +133,17 @@ class CampaignForecast:
         target = await self._left(known, now)
         return await self._play(known, target, given, now, measured=measured, of_all=campaign.counters.total)
 
+    async def left(self, workspace_id: str, campaign_id: str) -> tuple[OpenCampaign, bool]:
+        """Return what is left of a campaign, and whether it is judged by a sample of its contacts.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        now = self._context.now()
+        known = await self._context.storage.read(lambda tx: _read(tx, campaign_of(tx, workspace_id, campaign_id), now))
+        target = await self._left(known.setup, known.starts_at, known.next_slot_at, now)
+        return target, target.campaign.counters.total > _MAX_READ
+
     async def begin_new(self, setup: Setup, assumptions: ForecastAssumptions) -> NewForecast:
         """Begin the forecast of a campaign that is not created.
 

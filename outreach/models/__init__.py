@@ -14,6 +14,7 @@ from outreach.models.account import (
     ProviderKind,
     RekeyResult,
 )
+from outreach.models.approval import Approval, ApprovalReason, StartApproval, StartFigures
 from outreach.models.archive import PurgeResult, RetentionResult
 from outreach.models.audience import AudienceCounts, CampaignOverlap, LeaveOut
 from outreach.models.base import (
@@ -57,6 +58,7 @@ from outreach.models.campaign_report import (
     SenderFigures,
     TimeBucket,
 )
+from outreach.models.clock import AudienceClock, ClockHour, ClosedBy
 from outreach.models.database import CampaignGroup, EngineFigures
 from outreach.models.diagnosis import DatabaseCode, Diagnosis, EngineCode
 from outreach.models.dispatch import (
@@ -194,6 +196,9 @@ __all__ = [
     "ApiAccess",
     "ApiKey",
     "ApiScope",
+    "Approval",
+    "ApprovalReason",
+    "AudienceClock",
     "AudienceCounts",
     "AuditEntry",
     "BindingRule",
@@ -226,6 +231,8 @@ __all__ = [
     "Channel",
     "CharacterReplacement",
     "CliMode",
+    "ClockHour",
+    "ClosedBy",
     "ContactExample",
     "ContactHistory",
     "ContactPreview",
@@ -348,7 +355,9 @@ __all__ = [
     "SmsMode",
     "SmsSettings",
     "SmsSettingsUpdate",
+    "StartApproval",
     "StartCheck",
+    "StartFigures",
     "TextWarning",
     "ThrottledProvider",
     "TimeBucket",

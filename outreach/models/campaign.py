@@ -158,6 +158,8 @@ class Campaign:
         external_id: The application's own name of the campaign; need not be unique.
         metadata: What the application attached to it.
         revision: Increases with each change of state or content, not of counters.
+        changed_by: Who has created it, changed it or added contacts last, as the audit trail names it; None if an
+            earlier version did.
         agent: Snapshot of the assigned agent, if any.
         variable_names: The names of its contacts' custom variables; None if there are too many, or if an earlier
             version loaded them.
@@ -208,6 +210,7 @@ class Campaign:
     completed_at: datetime | None = None
     archived_at: datetime | None = None
     erased_at: datetime | None = None
+    changed_by: str | None = None
     agent: AgentSnapshot | None = None
 
     @property
@@ -416,6 +419,9 @@ class CampaignUpdate(Checked):
         scheduled_start_at: When the started campaign begins (`schedule_type` becomes `scheduled`); None for at once
             (`immediate`).
         batch_concurrency: Calls at a time, 1 to 40; of calling campaigns only.
+        cli_group: Calls from these numbers in turn (`cli_mode` becomes `group`); none, or None, for the usual number
+            (`default`).
+        retry_voicemail: Whether a voicemail that got the agent's message is called again; of calling campaigns only.
         stay_open: Whether it completes only once it is closed (`close`).
     """
 
@@ -437,6 +443,8 @@ class CampaignUpdate(Checked):
     business_hours: BusinessHours | Unset | None = UNSET
     holidays: HolidayCalendar | Unset | None = UNSET
     batch_concurrency: int | Unset = UNSET
+    cli_group: Sequence[CallerIdAllocation] | Unset | None = UNSET
+    retry_voicemail: bool | Unset = UNSET
 
     def _problems(self) -> Sequence[Problem]:
         if isinstance(self.body, str) and isinstance(self.flow_id, str):

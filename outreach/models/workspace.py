@@ -56,6 +56,8 @@ class Workspace:
         retention_days: Days after their end for which contacts and texts are kept; None for good.
         skip_unreachable: Leave numbers out that a provider has reported as unreachable on the channel.
         narrower_hours: Contact hours of countries and US states that are narrower; only with `contact_hours`.
+        approve_over_contacts: People need approval to start campaigns with more contacts; None for no such limit.
+        approve_over_amount: People need approval to start campaigns that cost more; None for no such limit.
     """
 
     id: str
@@ -73,6 +75,8 @@ class Workspace:
     retention_days: int | None = None
     skip_unreachable: bool = False
     narrower_hours: tuple[PlaceHours, ...] = attrs.field(converter=tuple, default=())
+    approve_over_contacts: int | None = None
+    approve_over_amount: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -91,6 +95,9 @@ class NewWorkspace(Checked):
         retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
         skip_unreachable: Leave numbers out that a provider has reported as unreachable on the channel.
         narrower_hours: Contact hours of countries and US states that are narrower; only with `contact_hours`.
+        approve_over_contacts: People need a second person's approval to start campaigns with more contacts, 0 (for
+            every start) to 1,000,000,000; None for no such limit.
+        approve_over_amount: The same for campaigns that cost more, in whole units of the price table's currency.
     """
 
     name: str = sized(1, 255)
@@ -103,6 +110,8 @@ class NewWorkspace(Checked):
     retention_days: int | None = bounded(1, 36_500, default=None)
     skip_unreachable: bool = False
     narrower_hours: Sequence[PlaceHours] = ruled(_hours_of_places, default=())
+    approve_over_contacts: int | None = bounded(0, 1_000_000_000, default=None)
+    approve_over_amount: int | None = bounded(0, 1_000_000_000, default=None)
 
 
 @attrs.frozen(kw_only=True)
@@ -162,6 +171,9 @@ class WorkspaceUpdate(Checked):
         retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
         skip_unreachable: Leave numbers out that a provider has reported as unreachable on the channel.
         narrower_hours: Contact hours of countries and US states that are narrower; only with `contact_hours`.
+        approve_over_contacts: People need a second person's approval to start campaigns with more contacts; None for
+            no such limit.
+        approve_over_amount: The same for campaigns that cost more; None for no such limit.
     """
 
     _rules_from: ClassVar = (NewWorkspace,)
@@ -176,3 +188,5 @@ class WorkspaceUpdate(Checked):
     retention_days: int | Unset | None = UNSET
     skip_unreachable: bool | Unset = UNSET
     narrower_hours: Sequence[PlaceHours] | Unset = UNSET
+    approve_over_contacts: int | Unset | None = UNSET
+    approve_over_amount: int | Unset | None = UNSET

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 import attrs
 
 from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
+from outreach.models.approval import Approval, StartFigures
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
@@ -44,6 +46,7 @@ __all__ = [
     "WORKSPACE_ID",
     "make_account",
     "make_agent",
+    "make_approval",
     "make_audit_entry",
     "make_business_hours",
     "make_call",
@@ -439,6 +442,21 @@ def make_kept_forecast(**changes: Any) -> KeptForecast:
         ],
     )
     return attrs.evolve(forecast, **changes)
+
+
+def make_approval(**changes: Any) -> Approval:
+    """Return the approval of the first revision."""
+    figures = StartFigures(
+        contacts=3,
+        contacted=2,
+        messages=2,
+        segments=4,
+        amount=Decimal("0.0316"),
+        currency="USD",
+        ends_at=NOW + timedelta(hours=1),
+    )
+    approval = Approval(revision=1, approved_by="user:ann", approved_at=NOW, figures=figures)
+    return attrs.evolve(approval, **changes)
 
 
 def make_worker(**changes: Any) -> WorkerLease:

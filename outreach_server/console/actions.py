@@ -121,11 +121,11 @@ class Counterpart:
 
     Attributes:
         command: Its command, without the program's name.
-        operation: The `operationId` of its operation in `openapi.yaml`.
+        operation: The `operationId` of its operation in `openapi.yaml`; empty for what only people do.
     """
 
     command: str
-    operation: str
+    operation: str = ""
 
 
 DRAFTING: Final[Mapping[str, Counterpart]] = MappingProxyType(
@@ -137,6 +137,9 @@ DRAFTING: Final[Mapping[str, Counterpart]] = MappingProxyType(
         "save": Counterpart(command="campaigns update", operation="updateCampaign"),
         "test": Counterpart(command="campaigns test-send", operation="sendTestMessage"),
         "check": Counterpart(command="campaigns preflight", operation="preflightCampaign"),
+        "clock": Counterpart(command="campaigns clock", operation="getCampaignClock"),
+        "approval": Counterpart(command="campaigns approval", operation="getCampaignApproval"),
+        "approve": Counterpart(command="campaigns approve"),
     }
 )
 """What the steps of a new campaign do besides the actions above."""

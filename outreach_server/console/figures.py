@@ -17,6 +17,7 @@ from outreach.models import (
     CampaignReport,
     Forecast,
     KeptForecast,
+    StartApproval,
 )
 from outreach.protocols import Clock
 from outreach_server.console.people import names_of
@@ -49,6 +50,7 @@ class Figures:
         waits: When the first contact that waits is due, by state and reason.
         forecast: When it will be done; None after its end.
         missing: What prevents its start, if it has not started.
+        awaits_approval: Whether people wait for a second person before they can start it.
         changes: What people and the engine did with it lately, newest first.
         people: Who did it, by the actor of the change.
     """
@@ -61,6 +63,7 @@ class Figures:
     waits: Mapping[tuple[str, str | None], datetime]
     forecast: Forecast | None
     missing: Sequence[Problem]
+    awaits_approval: bool
     changes: Sequence[AuditEntry]
     people: Mapping[str, str]
 
@@ -72,6 +75,8 @@ class _Kept:
     forecast: Forecast | None = None
     forecast_again: float = 0.0
     forecast_state: object = None
+    approval: StartApproval | None = None
+    approval_again: float = 0.0
 
 
 class FigureReader:
@@ -112,6 +117,7 @@ class FigureReader:
             missing=()
             if campaign.started_at or campaign.is_terminal
             else await engine.campaigns.start_problems(*place),
+            awaits_approval=await self._awaits_approval(engine, campaign, kept),
             changes=changes,
             people=await names_of(engine, (one.actor for one in changes)),
         )
@@ -127,6 +133,17 @@ class FigureReader:
             took = self._clock.monotonic() - began
             kept.course_again = began + max(COURSE_SECONDS, took * _SHARE)
         return old
+
+    async def _awaits_approval(self, engine: Outreach, campaign: Campaign, kept: _Kept) -> bool:
+        if campaign.started_at is not None or campaign.is_terminal:
+            return False
+        began = self._clock.monotonic()
+        old = kept.approval
+        if old is None or old.revision != campaign.revision or began >= kept.approval_again:
+            old = kept.approval = await engine.campaigns.approval(campaign.workspace_id, campaign.id)
+            took = self._clock.monotonic() - began
+            kept.approval_again = began + max(COURSE_SECONDS, took * _SHARE)
+        return old.is_missing
 
     async def _forecast(self, engine: Outreach, campaign: Campaign, rule: str, kept: _Kept) -> Forecast | None:
         if campaign.is_terminal:

@@ -43,6 +43,7 @@ CONTACT_STATES: Final[Mapping[str, tuple[str, str, Tone]]] = MappingProxyType(
 
 DONE: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "approve": "Approved",
         "archive": "Archived",
         "cancel": "Cancelled",
         "create": "Created",
@@ -89,6 +90,7 @@ STALE_FORM: Final = (
     "Open the page again and send it anew."
 )
 SECOND_FACTOR_FIRST: Final = "Set up a second factor first: this server asks it of your role. Nothing was changed."
+WAITS_FOR_APPROVAL: Final = "It waits for approval by another manager or owner."
 NO_SUCH_ACTION: Final = "This page has no such action."
 
 

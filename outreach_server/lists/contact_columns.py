@@ -76,6 +76,15 @@ class Columns:
         columns = (self.phone, *self.other_phones)
         return next((at for at in columns if _ANY_DIGIT.search(_cell(record.cells, at))), self.phone)
 
+    def with_number(self, record: Record, number: str) -> Record:
+        """Return a row with another number, which is the only one that it has."""
+        cells = [*record.cells, *[""] * (self.phone + 1 - len(record.cells))]
+        for at in self.other_phones:
+            if at < len(cells):
+                cells[at] = ""
+        cells[self.phone] = number
+        return record._replace(cells=cells, numbers={})
+
     def number(self, record: Record, numbers: ReadNumbers) -> CellNumber:
         """Return the number of a row, which may have fewer cells than the header.
 

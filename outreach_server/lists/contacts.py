@@ -65,6 +65,7 @@ class ContactFile:
         numbers: The numbers that were taken so far; its region has to be set before.
         from_other_columns: How many of them are not from the phone column, by column, each with the first row.
         damaged: What is damaged in the rows that were taken so far.
+        corrections: Phone numbers in the place of those of the list, by the number of the row.
     """
 
     table: Table
@@ -81,6 +82,7 @@ class ContactFile:
     numbers: ReadNumbers = attrs.field(factory=ReadNumbers)
     from_other_columns: dict[int, tuple[int, int]] = attrs.field(factory=dict)
     damaged: DamagedCells = attrs.field(factory=DamagedCells)
+    corrections: Mapping[int, str] = attrs.field(factory=dict)
 
     @classmethod
     def open(cls, table: Table, *, mapped: Mapping[Field, str] = _NOT_MAPPED) -> ContactFile:
@@ -192,7 +194,8 @@ class ContactFile:
             self.rows += 1
             problem = self._problem(record)
             if problem is None:
-                yield record
+                correction = self.corrections.get(record.row)
+                yield record if correction is None else self.columns.with_number(record, correction)
             else:
                 _reject(rejects, record, *problem)
 

@@ -17,7 +17,16 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Mount
 
-from outreach import NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach, SimulatorConfig
+from outreach import (
+    CampaignUpdate,
+    NewNumber,
+    NewRecipient,
+    NewSmsCampaign,
+    NewWorkspace,
+    Outreach,
+    SimulatorConfig,
+    WorkspaceUpdate,
+)
 from outreach_server.console import ConsoleUser, Role, create_console
 from tests.console.conftest import MOUNT, SENDER
 
@@ -37,11 +46,14 @@ class Site:
     Attributes:
         home: The address of the overview.
         campaign: The address of the campaign's page.
+        waiting: The address of the check of another campaign, whose start waits for approval.
     """
 
     home: str
     campaign: str
+    waiting: str
     pause: Callable[[], None]
+    change: Callable[[], None]
     stop: Callable[[], None]
 
 
@@ -87,7 +99,12 @@ def site(contacts: int = 200) -> Iterator[Site]:
             ]
             campaign = (await engine.campaigns.create_sms(workspace.id, new, people)).campaign
             await engine.campaigns.start(workspace.id, campaign.id)
-            found.update(workspace=workspace.id, campaign=campaign.id)
+            # More than people start alone; no other campaign here has so many.
+            await engine.workspaces.update(workspace.id, WorkspaceUpdate(approve_over_contacts=250))
+            new = NewSmsCampaign(name="Check-ups", body="Hi {{first_name}}", carrier="twilio", from_number=SENDER)
+            more = [NewRecipient(phone_number=f"+1415555{number:04d}", first_name="Ben") for number in range(300)]
+            waiting = (await engine.campaigns.create_sms(workspace.id, new, more)).campaign
+            found.update(workspace=workspace.id, campaign=campaign.id, waiting=waiting.id)
             async with anyio.from_thread.BlockingPortal() as portal:
                 app.state.portal = portal
                 yield
@@ -108,10 +125,15 @@ def site(contacts: int = 200) -> Iterator[Site]:
         def pause() -> None:
             app.state.portal.call(engine.campaigns.pause, *place)
 
+        def change() -> None:
+            text = CampaignUpdate(body="Hi {{first_name}}")
+            app.state.portal.call(engine.campaigns.update, place[0], found["waiting"], text)
+
         def stop() -> None:
             app.state.portal.call(console.state.streams.end)
 
-        yield Site(home, f"{home}campaigns/{place[1]}", pause, stop)
+        check = f"{home}campaigns/new/check?campaign={found['waiting']}"
+        yield Site(home, f"{home}campaigns/{place[1]}", check, pause, change, stop)
     finally:
         app.state.portal.call(console.state.streams.end)
         server.should_exit = True

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 MOST_CLICKS = 5
 """To send a text to a spreadsheet from the overview: new, next, next, next, send; choosing a file is none."""
 
+WAYS = (
+    (1280, "light", "mouse", True),
+    (390, "dark", "touch", True),
+    (1280, "dark", "keyboard", True),
+    (390, "light", "mouse", False),
+)
+"""Width, theme, what presses the buttons, and whether scripts run."""
+
 TEXT = "Hi {{first_name}}, your visit in {{city}} is on Monday."
 
 
@@ -49,15 +57,7 @@ def _press(page: Page, found: Locator, by: str) -> None:
 
 
 @pytest.mark.soak("a browser goes through a flow")
-@pytest.mark.parametrize(
-    ("width", "theme", "by", "script"),
-    [
-        (1280, "light", "mouse", True),
-        (390, "dark", "touch", True),
-        (1280, "dark", "keyboard", True),
-        (390, "light", "mouse", False),
-    ],
-)
+@pytest.mark.parametrize(("width", "theme", "by", "script"), WAYS)
 def test_a_text_is_sent_to_a_spreadsheet(
     chromium: Browser, served: Site, tmp_path: Path, width: int, theme: str, by: str, script: bool
 ) -> None:
@@ -99,6 +99,47 @@ def test_a_text_is_sent_to_a_spreadsheet(
     page.wait_for_url("**done=start")
     assert clicks <= MOST_CLICKS
     assert "It has started." in page.locator("main").inner_text()
+    assert said == []
+    page.context.close()
+
+
+@pytest.mark.soak("a browser goes through a flow")
+@pytest.mark.parametrize(("width", "theme", "by", "script"), WAYS)
+def test_a_text_is_sent_to_oneself(
+    chromium: Browser, served: Site, width: int, theme: str, by: str, script: bool
+) -> None:
+    """In one click, from the step with the text."""
+    said: list[str] = []
+    options = {"viewport": {"width": width, "height": 800}, "color_scheme": theme, "java_script_enabled": script}
+    page = opened(chromium, said, has_touch=by == "touch", **options)
+    page.goto(served.waiting.replace("/check", "/text"))
+    page.get_by_label("Your number").fill("+14155550199")
+    _press(page, page.get_by_role("button", name="Send it to me"), by)
+    page.wait_for_selector("text=It is on its way to")
+    assert said == []
+    page.context.close()
+
+
+@pytest.mark.soak("a browser goes through a flow")
+@pytest.mark.parametrize(("width", "theme", "by", "script"), WAYS)
+def test_a_start_is_approved_and_a_change_takes_it_away(
+    chromium: Browser, served: Site, width: int, theme: str, by: str, script: bool
+) -> None:
+    """In one click each; the person who changed it last has no button, and sees what it waits for."""
+    said: list[str] = []
+    options = {"viewport": {"width": width, "height": 800}, "color_scheme": theme, "java_script_enabled": script}
+    page = opened(chromium, said, has_touch=by == "touch", **options)
+    served.change()
+    page.goto(served.waiting)
+    assert "It waits for approval by another manager or owner." in page.locator("main").inner_text()
+    _press(page, page.get_by_role("button", name=re.compile("^Approve: Send 300 messages, done ")), by)
+    page.wait_for_selector("text=Approved by ann")
+    assert page.get_by_role("button", name=re.compile("^Send 300 messages, done ")).count() == 1
+    page.goto(served.waiting.replace("/check", "/when"))
+    _press(page, page.get_by_role("button", name="Next"), by)
+    page.wait_for_url("**/new/check?*")
+    assert "Give the address of this page to one of them" in page.locator("main").inner_text()
+    assert page.locator("main button").count() == 0
     assert said == []
     page.context.close()
 

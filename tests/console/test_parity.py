@@ -29,7 +29,8 @@ def test_each_action_has_its_command_and_its_operation() -> None:
     named += [(one.command, one.operation) for one in DRAFTING.values()]
     for words, operation in named:
         _require_command(context, words)
-        assert operation in operations, operation
+        # An approval is between people: keys have none.
+        assert operation in operations or words == "campaigns approve", operation
 
 
 OFF_THE_API = {

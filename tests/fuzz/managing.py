@@ -86,7 +86,8 @@ def keep_to_the_channel_and_the_stored_times(body: Body) -> None:
     Reason: both depend on the campaign.
     """
     body.pop("agent_id", None)
-    body.pop("batch_concurrency", None)
+    for name in ("batch_concurrency", "cli_group_config", "retry_voicemail"):
+        body.pop(name, None)
     if body.get("scheduled_expires_at") is not None:
         del body["scheduled_expires_at"]
 
@@ -223,7 +224,7 @@ def read_the_list_as_it_is(body: Body) -> None:
     Reason: which columns and sheets a file has, and which campaigns there are, no schema can say; the campaign is that
     of POST /campaigns, whose own body is tried there.
     """
-    for name in ("map", "region", "sheet", "encoding", "delimiter"):
+    for name in ("map", "region", "sheet", "encoding", "delimiter", "corrections"):
         body.pop(name, None)
     if isinstance(body.get("leave_out"), dict):
         body["leave_out"].pop("campaigns", None)

@@ -9,6 +9,7 @@ import attrs
 
 from outreach.errors import Conflict, InvalidRequest, Problem
 from outreach.ledger.campaigns import transitions as moves
+from outreach.ledger.campaigns.approvals import require_unapproved
 from outreach.ledger.common import campaign_of, campaign_unit, record_audit
 from outreach.ledger.leases.clock_steps import note_new_hours
 from outreach.models.campaign import Campaign, CampaignUpdate, schedule_problems
@@ -33,7 +34,7 @@ _SMS_FIELDS: Final = frozenset(
 )
 _TEXT_FIELDS: Final = frozenset({"body", "flow_id", "replace_characters"})
 """What decides how many segments a text takes."""
-_CALL_FIELDS: Final = frozenset({"agent_id", "batch_concurrency"})
+_CALL_FIELDS: Final = frozenset({"agent_id", "batch_concurrency", "cli_group", "retry_voicemail"})
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 _SETTLED_BY_THE_START: Final = {
@@ -42,6 +43,7 @@ _SETTLED_BY_THE_START: Final = {
     "from_numbers": "its sender pool",
     "flow_id": "its flow",
     "agent_id": "its agent",
+    "cli_group": "its caller IDs",
     "scheduled_start_at": "its start",
 }
 """What a campaign that has begun to send keeps."""
@@ -65,6 +67,7 @@ class CampaignChanges:
             NotFound: The workspace has no such campaign, flow or agent.
             InvalidRequest: The carrier is unknown, or a campaign under way would lack what it needs.
             Conflict: The campaign has ended, or has begun to send and keeps this field.
+            AwaitsApproval: A person changes what was approved of a campaign that is under way.
         """
         changes = changed_fields(change, CampaignUpdate)
         if change.carrier:
@@ -76,7 +79,10 @@ class CampaignChanges:
         def operation(tx: Transaction) -> Campaign:
             before = campaign_of(tx, workspace_id, campaign_id)
             _require_changeable(before, changes)
-            after = attrs.evolve(_changed(tx, before, changes), revision=before.revision + 1, updated_at=now)
+            require_unapproved(tx, before, changes, actor=actor)
+            after = attrs.evolve(
+                _changed(tx, before, changes), revision=before.revision + 1, updated_at=now, changed_by=actor
+            )
             if before.status not in _NOT_STARTED:
                 if after.holidays is not None:
                     after = attrs.evolve(after, holidays=extend_calendar(after.holidays, now.year))
@@ -299,6 +305,9 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
         given["message_source"] = "flow"
     if "scheduled_start_at" in given:
         given["schedule_type"] = "immediate" if given["scheduled_start_at"] is None else "scheduled"
+    if "cli_group" in given:
+        numbers = tuple(given["cli_group"] or ()) or None
+        given |= {"cli_group": numbers, "cli_mode": "group" if numbers else "default"}
     foreign = _CALL_FIELDS if before.channel == "sms" else _SMS_FIELDS
     wrong = sorted(foreign & given.keys())
     if wrong:

@@ -330,7 +330,7 @@ class CampaignCreation:
         published, left_out = loading.publish(
             tx,
             # The agent may have changed since loading began.
-            attrs.evolve(campaign, status=setup_status(tx, campaign)),
+            attrs.evolve(campaign, status=setup_status(tx, campaign), changed_by=actor),
             loaded=loaded,
             variable_names=variables.names(),
             excluded=excluded,

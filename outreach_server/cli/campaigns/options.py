@@ -33,6 +33,7 @@ SENDERS: Final = click.option(
     help="The sending number; repeat for a pool, from which each contact gets one.",
 )
 
+CALLER_ID: Final = ("--caller-id", "caller_ids")
 OPTIONS: Final = (
     click.option("--name", type=text_of(NewSmsCampaign, "name"), required=True, help="The campaign's name."),
     click.option(
@@ -57,8 +58,7 @@ OPTIONS: Final = (
     click.option("--agent", "agent_id", type=AGENT, help="Calls: the agent that places them."),
     click.option("--trunk", "trunk_id", type=TRUNK, help="Calls: the SIP trunk to use."),
     click.option(
-        "--caller-id",
-        "caller_ids",
+        *CALLER_ID,
         metavar="NUMBER[=COUNT]",
         multiple=True,
         help="Calls: a number to call from, for so many contacts in turn; repeat for a rotation.",
@@ -148,7 +148,7 @@ class CampaignOptions:
                 **self._named_alike(NewCallCampaign),
                 **self._times(),
                 cli_mode="group" if self.caller_ids else "default",
-                cli_group=await self._caller_ids(engine, workspace) or None,
+                cli_group=await caller_ids_of(engine, workspace, self.caller_ids) or None,
                 ivr_enabled=self.ivr,
                 call_screen_enabled=self.call_screen,
             )
@@ -184,22 +184,6 @@ class CampaignOptions:
     def _hours(self) -> BusinessHours | None:
         return business_hours(self.hours, self.timezone, self.batch_concurrency or CONCURRENCY)
 
-    async def _caller_ids(self, engine: Outreach, workspace: Workspace) -> list[CallerIdAllocation]:
-        owned = {number.phone: number.id async for number in engine.numbers.iter_all(workspace.id)}
-        entries = []
-        for written in self.caller_ids:
-            phone, _, count = written.partition("=")
-            if count and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 1_000_000):
-                raise click.UsageError(f"--caller-id {written!r}: {count!r} is not a number of contacts, such as 20.")
-            number = prepare_recipient(NewRecipient(phone_number=phone.strip() or "-"), workspace.default_region).phone
-            if number is None or number not in owned:
-                raise click.ClickException(
-                    f"{phone!r} is not a number of the workspace. Create it: outreach-server numbers create "
-                    f"{workspace.id} PHONE"
-                )
-            entries.append(CallerIdAllocation(number_id=owned[number], phone=number, count=int(count or 1)))
-        return entries
-
 
 def sender_fields(senders: Sequence[str]) -> dict[str, Any]:
     """Return the fields of a campaign that `--from` sets: one number, name or service, or several numbers."""
@@ -215,3 +199,25 @@ async def carrier_of(engine: Outreach, workspace: Workspace, written: str | None
     sender = prepare_recipient(NewRecipient(phone_number=written), workspace.default_region).phone
     owned = [number async for number in engine.numbers.iter_all(workspace.id) if number.phone == sender]
     return owned[0].carrier if owned else None
+
+
+async def caller_ids_of(engine: Outreach, workspace: Workspace, given: Sequence[str]) -> list[CallerIdAllocation]:
+    """Return the caller IDs of the options, such as `+14155550100=20`.
+
+    Raises:
+        click.ClickException: One is no number of the workspace, or has no count.
+    """
+    owned = {number.phone: number.id async for number in engine.numbers.iter_all(workspace.id)}
+    entries = []
+    for written in given:
+        phone, _, count = written.partition("=")
+        if count and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 1_000_000):
+            raise click.UsageError(f"--caller-id {written!r}: {count!r} is not a number of contacts, such as 20.")
+        number = prepare_recipient(NewRecipient(phone_number=phone.strip() or "-"), workspace.default_region).phone
+        if number is None or number not in owned:
+            raise click.ClickException(
+                f"{phone!r} is not a number of the workspace. Create it: outreach-server numbers create "
+                f"{workspace.id} PHONE"
+            )
+        entries.append(CallerIdAllocation(number_id=owned[number], phone=number, count=int(count or 1)))
+    return entries

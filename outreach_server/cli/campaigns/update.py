@@ -14,7 +14,7 @@ from outreach.http import to_json
 from outreach.server_support import Option
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, actor, with_campaign
-from outreach_server.cli.campaigns.options import SENDERS, carrier_of, sender_fields
+from outreach_server.cli.campaigns.options import CALLER_ID, SENDERS, caller_ids_of, carrier_of, sender_fields
 from outreach_server.cli.campaigns.show import show_campaign
 from outreach_server.cli.campaigns.times import TIMES, business_hours, check_zone, holiday_calendar, read_schedule
 from outreach_server.cli.model_options import NO_CHANGE, ClearOption, given_fields, options_of, with_params
@@ -32,6 +32,7 @@ _FIELDS: Final = {
     "flow_id": Option("The automation flow that drives it.", word="flow", names="flow"),
     "agent_id": Option("The agent of a calling campaign.", word="agent", names="agent"),
     "batch_concurrency": Option("Calls at a time."),
+    "retry_voicemail": Option("Whether a voicemail that got the agent's message is called again."),
     "description": Option("For people."),
 }
 
@@ -46,8 +47,23 @@ _FIELDS: Final = {
     ClearOption("expires_at", "Never expire."),
     ClearOption("hours", "Contact people at any hour of the day."),
 )
+@click.option(
+    *CALLER_ID,
+    metavar="NUMBER[=COUNT]",
+    multiple=True,
+    help="Calls: a number to call from, for so many contacts in turn; repeat.",
+)
+@click.option("--no-caller-ids", is_flag=True, help="Call from the usual number.")
 @click.option("--no-holidays", is_flag=True, help="Contact people on holidays too.")
-def update_(campaign_id: str, country: str | None, dates: Sequence[date], no_holidays: bool, **values: Any) -> None:
+def update_(
+    campaign_id: str,
+    country: str | None,
+    dates: Sequence[date],
+    no_holidays: bool,
+    caller_ids: Sequence[str],
+    no_caller_ids: bool,
+    **values: Any,
+) -> None:
     """Change a campaign; one that has not started becomes ready once nothing is missing.
 
     Of one that has started, text, rate, hours and expiry change for what has not been sent. New hours or holidays
@@ -56,13 +72,15 @@ def update_(campaign_id: str, country: str | None, dates: Sequence[date], no_hol
     holidays = bool(country or dates)
     if holidays and no_holidays:
         raise click.UsageError("--holidays and --no-holidays exclude each other.")
+    if caller_ids and no_caller_ids:
+        raise click.UsageError("--caller-id and --no-caller-ids exclude each other.")
     changes = given_fields(values)
     changes |= sender_fields(changes.pop("senders", ()))
     times = {name: changes.pop(name) for name in ("schedule_at", "expires_at", "hours", "timezone") if name in changes}
     moments = times.get("schedule_at"), times.get("expires_at")
     hours, timezone = times.get("hours") or (), times.get("timezone")
     check_zone(timezone, hours, moments, holidays)
-    if not changes and not times and not holidays and not no_holidays:
+    if not (changes or times or holidays or no_holidays or caller_ids or no_caller_ids):
         raise click.UsageError(NO_CHANGE)
 
     async def work(engine: Outreach, before: Campaign) -> tuple[Campaign, Sequence[Problem]]:
@@ -78,6 +96,9 @@ def update_(campaign_id: str, country: str | None, dates: Sequence[date], no_hol
             wanted["business_hours"] = business_hours(hours, timezone, before.batch_concurrency)
         if holidays or no_holidays:
             wanted["holidays"] = holiday_calendar(country, dates)
+        if caller_ids or no_caller_ids:
+            workspace = await engine.workspaces.get(workspace_id)
+            wanted["cli_group"] = await caller_ids_of(engine, workspace, caller_ids) or None
         updated = await engine.campaigns.update(workspace_id, campaign_id, CampaignUpdate(**wanted), actor=actor())
         if updated.status not in {CampaignStatus.DRAFT, CampaignStatus.READY}:
             return updated, ()

@@ -25,6 +25,8 @@ _SAME_NAME = click.option("--same-name", is_flag=True, help="Allow the name of a
 _REGION: Final = Option("The region of local phone numbers, such as US.", metavar="REGION", names="region")
 _CAP: Final = Option("At most N requests to one number in 24 hours, over all campaigns.", metavar="N")
 _HOURS: Final = "Contact people only from 8 to 21 in their own time zones"
+_OVER_CONTACTS: Final = Option("People need approval to start more than N contacts; 0: always.", metavar="N")
+_OVER_AMOUNT: Final = Option("People need approval to start what costs more than N; 0: always.", metavar="N")
 _LIMIT: Final = Option("Requests a minute over all keys.")
 _CREATED: Final = {
     "sms_campaigns_enabled": Option("Whether it may create SMS campaigns.", word="sms-campaigns"),
@@ -33,6 +35,8 @@ _CREATED: Final = {
     "contact_hours": Option(f"{_HOURS}; by default yes in a live workspace."),
     "frequency_cap": _CAP,
     "skip_unreachable": Option("Leave numbers out of campaigns that a provider has reported as unreachable."),
+    "approve_over_contacts": _OVER_CONTACTS,
+    "approve_over_amount": _OVER_AMOUNT,
 }
 _CHANGED: Final = {
     "name": Option("A new name."),
@@ -42,6 +46,8 @@ _CHANGED: Final = {
     "default_region": _REGION._replace(cleared="Accept international numbers only."),
     "contact_hours": Option(f"{_HOURS}."),
     "frequency_cap": _CAP._replace(cleared="Remove the frequency cap."),
+    "approve_over_contacts": _OVER_CONTACTS._replace(cleared="Remove this limit."),
+    "approve_over_amount": _OVER_AMOUNT._replace(cleared="Remove this limit."),
     "retention_days": Option(
         "Erase contacts and texts so many days after their end.", "Keep everything for good.", metavar="DAYS"
     ),

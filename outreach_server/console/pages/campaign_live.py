@@ -76,7 +76,7 @@ async def _page(
         name=campaign.name,
         description=campaign.description or "",
         archived=campaign.archived_at is not None,
-        buttons=buttons_of(visit, campaign),
+        buttons=[one for one in buttons_of(visit, campaign) if one.name != "start" or not view.awaits_approval],
         cancel=CancelView(
             name=campaign.name,
             typed=typed,
@@ -86,6 +86,9 @@ async def _page(
         problem=problem,
         set_up_url=visit.url("new-text", {"campaign": campaign_id})
         if visit.may(Right.DRAFT) and campaign.status in {CampaignStatus.DRAFT, CampaignStatus.READY}
+        else "",
+        check_url=visit.url("new-check", {"campaign": campaign_id})
+        if visit.may(Right.DRAFT) and campaign.status is CampaignStatus.READY
         else "",
         text=campaign.body or "",
         facts=_facts(visit, campaign),

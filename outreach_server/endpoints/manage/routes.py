@@ -33,6 +33,8 @@ from outreach_server.endpoints.manage.moves import (
     UnscheduleCampaign,
 )
 from outreach_server.endpoints.manage.planning import (
+    CampaignApproval,
+    CampaignClock,
     ForecastCampaign,
     KeptForecasts,
     PreflightCampaign,
@@ -81,6 +83,8 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/preflight", PreflightCampaign),
     Route("/manage/campaigns/{id}/forecast", ForecastCampaign),
     Route("/manage/campaigns/{id}/forecasts", KeptForecasts),
+    Route("/manage/campaigns/{id}/clock", CampaignClock),
+    Route("/manage/campaigns/{id}/approval", CampaignApproval),
     Route("/manage/campaigns/{id}/now", CampaignNow),
     Route("/manage/campaigns/{id}/progress", CampaignProgress),
     Route("/manage/campaigns/{id}/test-messages", TestMessages),

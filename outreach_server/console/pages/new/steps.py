@@ -33,6 +33,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "carrier": "number",
     "business_hours": "opens",
     "agent_id": "agent",
+    "contacted_within_days": "days",
 }
 """The field of a form that has a field of a campaign, where it has another name."""
 
@@ -45,6 +46,9 @@ _LABELS: Final[Mapping[str, str]] = {
     "expires_at": "The end",
     "opens": "The hours",
     "to": "Your number",
+    "country": "The country",
+    "dates": "The dates",
+    "days": "What you typed",
 }
 
 

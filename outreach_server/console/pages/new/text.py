@@ -76,9 +76,12 @@ def _change(visit: Visit, campaign: Campaign, action: str) -> CampaignUpdate:
         changes["name"] = name
     if campaign.channel == "call":
         changes["agent_id"] = form.get("agent") or None
+        changes["retry_voicemail"] = bool(form.get("retry_voicemail"))
     elif campaign.message_source != "flow":
         # Browsers send a line break as two characters, which would count in each message.
         changes["body"] = form.get("body", "").replace("\r\n", "\n")
+    if campaign.channel == "sms":
+        changes["replace_characters"] = bool(form.get("replace_characters"))
     if action in {"replace", "keep"}:
         changes["replace_characters"] = action == "replace"
     return CampaignUpdate(**changes)
@@ -126,6 +129,8 @@ async def _page(
         body=form.get("body", campaign.body or ""),
         to=form.get("to") or await _own_number(visit),
         sent_to=sent_to,
+        replace=bool(form.get("replace_characters")) if form else bool(campaign.replace_characters),
+        retry_voicemail=bool(form.get("retry_voicemail")) if form else bool(campaign.retry_voicemail),
         has_flow=campaign.message_source == "flow",
         agents=[
             Choice(value=one.id, word=one.name, chosen=one.id == form.get("agent", campaign.agent_id))

@@ -11,12 +11,15 @@ from starlette.responses import Response
 
 from outreach import BusinessHours, Campaign, CampaignUpdate, InvalidRequest
 from outreach.errors import Conflict
-from outreach.models import DAYS, TimeWindow
+from outreach.models import DAYS, CallerIdAllocation, TimeWindow
 from outreach_server.console import words
 from outreach_server.console.context import Visit
+from outreach_server.console.pages.new.holidays import holidays_of, read_holidays
+from outreach_server.console.pages.new.reach import reach_of
 from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key_of, problems_of, stale_of, steps_of
 
 _MOST_NUMBERS: Final = 200
+_CALLER: Final = "caller_"
 _OPENS, _CLOSES = time(9), time(17)
 _NO_ZONE: Final = "This zone is not known. Write it as Europe/Berlin or America/New_York."
 _NO_MOMENT: Final = "Give a day and a time."
@@ -47,7 +50,9 @@ async def act(visit: Visit) -> Response:
     if stale := stale_of(visit, campaign):
         return await _page(visit, campaign, status=409, problems={"": stale})
     problems: dict[str, str] = {}
-    changes = _changes(visit.form, campaign, problems)
+    changes = _changes(visit.form, campaign, problems, visit.now.year)
+    if campaign.channel == "call":
+        changes["cli_group"] = await _caller_ids(visit, campaign)
     if not problems:
         try:
             change = CampaignUpdate(**changes)
@@ -58,10 +63,10 @@ async def act(visit: Visit) -> Response:
             return await _page(visit, campaign, status=409, problems={"": error.message})
     if problems:
         return await _page(visit, campaign, status=422, problems=problems)
-    return go_to(visit, "check", campaign)
+    return go_to(visit, "when" if visit.form.get("action") == "save" else "check", campaign)
 
 
-def _changes(form: Mapping[str, str], campaign: Campaign, problems: dict[str, str]) -> dict[str, Any]:
+def _changes(form: Mapping[str, str], campaign: Campaign, problems: dict[str, str], this_year: int) -> dict[str, Any]:
     """Return what a form changes; what is wrong with it is added to `problems`."""
     zone = form.get("zone", "").strip() or "UTC"
     if words.zone_name(zone) == "UTC" and zone != "UTC":
@@ -78,6 +83,9 @@ def _changes(form: Mapping[str, str], campaign: Campaign, problems: dict[str, st
         return {}
     calls = campaign.channel == "call"
     changes["batch_concurrency" if calls else "rate_per_minute"] = int(rate)
+    changes["stay_open"] = bool(form.get("stay_open"))
+    if holidays_of({}, campaign, this_year).plain:
+        changes["holidays"] = read_holidays(form, this_year, problems)
     if _has_plain_hours(campaign):
         changes["business_hours"] = _hours(form, zone, int(rate) if calls else None, problems)
     if not calls:
@@ -147,8 +155,12 @@ async def _page(
         opens=form.get("opens", _window(campaign, opens=True)),
         closes=form.get("closes", _window(campaign, opens=False)),
         plain_hours=_has_plain_hours(campaign),
+        holidays=holidays_of(form, campaign, visit.now.year),
+        stay_open=bool(form.get("stay_open")) if form else campaign.stay_open,
+        reach=await reach_of(visit, campaign),
         rate=form.get("rate", str(campaign.batch_concurrency if calls else campaign.rate_per_minute or 60)),
         numbers=[] if calls else await _numbers(visit, campaign),
+        callers=await _callers(visit, campaign) if calls else [],
         key=visit.new_key(),
     )
 
@@ -172,6 +184,32 @@ def _window(campaign: Campaign, *, opens: bool) -> str:
     window = _windows(hours)[0][0]
     hour, minute = divmod(window.start_minute if opens else window.end_minute, 60)
     return f"{hour % 24:02}:{minute:02}"
+
+
+async def _callers(visit: Visit, campaign: Campaign) -> Sequence[Choice]:
+    """Return the numbers that a calling campaign can call from in turn."""
+    found = (await visit.engine.numbers.list(visit.place.id, limit=_MOST_NUMBERS)).items
+    own = {one.number_id for one in campaign.cli_group or ()}
+    form = visit.form
+    return [
+        Choice(
+            value=one.id,
+            word=one.phone,
+            chosen=bool(form.get(f"{_CALLER}{one.id}")) if form else one.id in own,
+        )
+        for one in found
+    ]
+
+
+async def _caller_ids(visit: Visit, campaign: Campaign) -> Sequence[CallerIdAllocation] | None:
+    """Return the numbers that were chosen, with the turns that they have; None for the usual one."""
+    turns = {one.number_id: one.count for one in campaign.cli_group or ()}
+    chosen = [
+        CallerIdAllocation(number_id=one.value, phone=one.word, count=turns.get(one.value, 1))
+        for one in await _callers(visit, campaign)
+        if one.chosen
+    ]
+    return chosen or None
 
 
 async def _numbers(visit: Visit, campaign: Campaign) -> Sequence[Choice]:
