@@ -29,6 +29,10 @@ class Right(StrEnum):
         draft: change and archive what is not being sent
         start: start and resume campaigns, which send messages or place calls
         cancel: end campaigns for good
+        reply: read and answer replies, and decide what held numbers meant
+        decide: decide what cannot be known, change the register, and set the outcome of calls
+        export: take personal data out
+        erase: erase a person
     """
 
     SEE = "see"
@@ -36,14 +40,19 @@ class Right(StrEnum):
     DRAFT = "draft"
     START = "start"
     CANCEL = "cancel"
+    REPLY = "reply"
+    DECIDE = "decide"
+    EXPORT = "export"
+    ERASE = "erase"
 
 
 _VIEWER: Final = frozenset({Right.SEE})
-_AGENT: Final = _VIEWER | {Right.PAUSE}
-_MANAGER: Final = _AGENT | {Right.DRAFT, Right.START, Right.CANCEL}
+_AGENT: Final = _VIEWER | {Right.PAUSE, Right.REPLY}
+_MANAGER: Final = _AGENT | {Right.DRAFT, Right.START, Right.CANCEL, Right.DECIDE, Right.EXPORT}
+_OWNER: Final = _MANAGER | {Right.ERASE}
 
 RIGHTS: Final[Mapping[Role, frozenset[Right]]] = MappingProxyType(
-    {Role.VIEWER: _VIEWER, Role.AGENT: _AGENT, Role.MANAGER: _MANAGER, Role.OWNER: _MANAGER}
+    {Role.VIEWER: _VIEWER, Role.AGENT: _AGENT, Role.MANAGER: _MANAGER, Role.OWNER: _OWNER}
 )
 """The rights of each role. Pages and templates ask this table and no other."""
 

@@ -12,6 +12,7 @@ from outreach.dispatch.worker import backoff_of
 from outreach.errors import InvalidRequest, NotFound
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.settling import deciding, reconciling
+from outreach.ledger.settling.reconciling import Deadlines
 from outreach.models.base import Page
 from outreach.models.dispatch import DecisionResult, Dispatch, DispatchFilter, OperatorDecision
 from outreach.services.context import ServiceContext
@@ -36,6 +37,11 @@ class Dispatches:
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
         self._backoff = backoff_of(context.config)
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """The time limits of unknown dispatches: until when none is tried again, and when one ends as unconfirmed."""
+        return reconcile_deadlines(self._context.config)
 
     async def list_unknown(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Dispatch]:
         """Return a page of a workspace's unknown dispatches, oldest first.
@@ -94,7 +100,7 @@ class Dispatches:
                 workspace_id,
                 dispatch_id,
                 decision,
-                deadlines=reconcile_deadlines(self._context.config),
+                deadlines=self.deadlines,
                 backoff=self._backoff,
                 now=self._context.now(),
                 actor=actor,
@@ -133,7 +139,7 @@ class Dispatches:
                 tx,
                 found,
                 decision,
-                deadlines=reconcile_deadlines(self._context.config),
+                deadlines=self.deadlines,
                 backoff=self._backoff,
                 now=self._context.now(),
                 actor=actor,

@@ -14,6 +14,18 @@
     history.replaceState(null, "", location.pathname);
   }
 
+  // Ctrl and Enter send an answer; a digit presses the button that shows it, but not while somebody types.
+  document.addEventListener("keydown", (event) => {
+    const at = event.target;
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && at.matches("[data-send]")) {
+      event.preventDefault();
+      at.form.requestSubmit(at.form.querySelector("[name=action]"));
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || at.closest("input, select, textarea")) return;
+    const button = /^[1-9]$/.test(event.key) && document.querySelector(`[data-key="${event.key}"]`);
+    if (button) button.form.requestSubmit(button);
+  });
+
   const live = document.querySelector("[data-live]");
   if (!live) return;
   let heard = Date.now(), over = false;

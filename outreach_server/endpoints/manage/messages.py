@@ -102,7 +102,7 @@ class InboundMessages(HTTPEndpoint):
     async def get(self, request: Request) -> Response:
         """Return a page of inbound messages, newest first."""
         workspace = await authenticate_request(request, "listInbound")
-        query = read_page(request, unclear=flag, after=words)
+        query = read_page(request, unclear=flag, unanswered=flag, after=words)
         found = await server_of(request).engine.messages.list_inbound(workspace.id, **query)
         return page_response(found, write_inbound_message)
 
