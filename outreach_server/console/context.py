@@ -246,9 +246,7 @@ class Visit:
         helpers = template_helpers(self.console, self.request, self.url)
         return self.console.templates.render(f"parts/{template}.html", {**helpers, **values})
 
-    def go(
-        self, name: str, *, said: str = "", query: Mapping[str, object] | None = None, **path: object
-    ) -> Response:
+    def go(self, name: str, *, said: str = "", query: Mapping[str, object] | None = None, **path: object) -> Response:
         """Return the answer to a form that has done something: the address of what it made or changed."""
         return RedirectResponse(self.url(name, {**(query or {}), _SAID: said}, **path), 303)
 
@@ -296,7 +294,7 @@ class Visit:
                 ("Campaigns", "send", "campaigns", Right.SEE),
                 ("Replies", "inbox", "inbox", Right.REPLY),
                 ("Calls", "phone", "calls", Right.SEE),
-                ("Unknown requests", "circle-help", "unknown", Right.DECIDE),
+                ("Unknown", "circle-help", "unknown", Right.DECIDE),
                 ("Opt-outs", "ban", "register", Right.DECIDE),
             )
             if self.may(right)

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -20,6 +21,7 @@ from starlette.routing import Mount
 from outreach import NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach, SimulatorConfig
 from outreach_server.console import ConsoleUser, Role, create_console
 from tests.console.conftest import MOUNT, SENDER
+from tests.console.story import tell
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -37,10 +39,12 @@ class Site:
     Attributes:
         home: The address of the overview.
         campaign: The address of the campaign's page.
+        call: The address of a call's page.
     """
 
     home: str
     campaign: str
+    call: str
     pause: Callable[[], None]
     stop: Callable[[], None]
 
@@ -87,7 +91,8 @@ def site(contacts: int = 200) -> Iterator[Site]:
             ]
             campaign = (await engine.campaigns.create_sms(workspace.id, new, people)).campaign
             await engine.campaigns.start(workspace.id, campaign.id)
-            found.update(workspace=workspace.id, campaign=campaign.id)
+            story = await tell(engine, workspace.id, asked_ago=timedelta(seconds=20))
+            found.update(workspace=workspace.id, campaign=campaign.id, call=story.call.id)
             async with anyio.from_thread.BlockingPortal() as portal:
                 app.state.portal = portal
                 yield
@@ -111,7 +116,7 @@ def site(contacts: int = 200) -> Iterator[Site]:
         def stop() -> None:
             app.state.portal.call(console.state.streams.end)
 
-        yield Site(home, f"{home}campaigns/{place[1]}", pause, stop)
+        yield Site(home, f"{home}campaigns/{place[1]}", f"{home}calls/{found['call']}", pause, stop)
     finally:
         app.state.portal.call(console.state.streams.end)
         server.should_exit = True

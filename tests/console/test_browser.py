@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.console.chromium import Site, browser, site
+from tests.console.story import ANN
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -38,7 +39,10 @@ def pages_of(served: Site) -> tuple[str, ...]:
     """Return the addresses of the pages, and of one that is not there."""
     campaign = served.campaign
     paths = (f"{campaign}/contacts", f"{campaign}/contacts/0", f"{campaign}/contacts?status=failed", f"{campaign}x")
-    return (served.home, f"{served.home}campaigns", f"{served.home}campaigns/new", campaign, *paths)
+    more = ("inbox", "inbox?folder=held", "inbox?folder=all", f"inbox/{ANN[1:]}", f"contacts/{ANN[1:]}", "register")
+    people = [f"{served.home}{path}" for path in (*more, "unknown", "unknown?decide=retry", "calls")]
+    of_it = (f"{campaign}/report", f"{campaign}/follow-up", f"{campaign}/edit", served.call)
+    return (served.home, f"{served.home}campaigns", f"{served.home}campaigns/new", campaign, *people, *of_it, *paths)
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,6 @@ from outreach.services.validation import (
 )
 from outreach.storage.unit_of_work import Transaction
 
-
 UNANSWERED_FOR: Final = timedelta(days=30)
 """How long a reply is listed as unanswered."""
 

@@ -17,38 +17,10 @@ from outreach_server.console.context import Visit, not_found
 from outreach_server.console.pages.campaign_views import MomentView, StateView, moment_of
 from outreach_server.console.pages.new.steps import Choice, key_of
 from outreach_server.console.pages.phones import phone_url
-from outreach_server.console.words import Tone
 
 PAGE_SIZE: Final = 50
 _MOST_CHOICES: Final = 100
 
-OUTCOMES: Final[Mapping[str, tuple[str, str, Tone]]] = {
-    "positive": ("Positive", "circle-check", "good"),
-    "negative": ("Not positive", "circle-x", "plain"),
-    "callback": ("Asks for a call back", "phone", "warn"),
-    "voicemail": ("Voicemail", "message-square", "plain"),
-    "busy": ("Busy", "ban", "plain"),
-    "no_answer": ("No answer", "clock", "plain"),
-    "declined": ("Declined", "x", "plain"),
-    "failed": ("Failed", "circle-x", "bad"),
-    "unknown": ("Not known", "circle-help", "plain"),
-}
-"""Of each outcome: its word, icon and tone."""
-
-STATES: Final[Mapping[str, str]] = {
-    "queued": "Queued",
-    "dispatching": "On its way",
-    "unknown": "Unknown",
-    "initiated": "Begun",
-    "ringing": "Ringing",
-    "in-progress": "In progress",
-    "completed": "Ended",
-    "busy": "Busy",
-    "no-answer": "No answer",
-    "failed": "Failed",
-    "canceled": "Cancelled",
-    "unconfirmed": "Unconfirmed",
-}
 VERDICTS: Final = get_args(CallVerdict)
 
 
@@ -73,7 +45,7 @@ async def show(visit: Visit) -> Response:
     asked, engine, place = visit.request.query_params, visit.engine, visit.place.id
     names = ("campaign", "agent", "status", "outcome")
     chosen = {name: asked.get(name, "") for name in names}
-    if chosen["status"] not in {*STATES, ""} or chosen["outcome"] not in {*OUTCOMES, ""}:
+    if chosen["status"] not in {*words.CALL_STATES, ""} or chosen["outcome"] not in {*words.OUTCOMES, ""}:
         raise not_found()
     wanted: Any = chosen["outcome"] or None
     page = await engine.calls.list(
@@ -88,7 +60,7 @@ async def show(visit: Visit) -> Response:
     agents = {one.id: one.name for one in (await engine.agents.list(place, limit=_MOST_CHOICES)).items}
     listed = await engine.campaigns.list(place, channel="call", limit=_MOST_CHOICES)
     campaigns = {one.id: one.name for one in listed.items}
-    outcomes = {name: word for name, (word, _, _) in OUTCOMES.items()}
+    outcomes = {name: word for name, (word, _, _) in words.OUTCOMES.items()}
     return visit.page(
         "calls",
         title="Calls",
@@ -100,7 +72,7 @@ async def show(visit: Visit) -> Response:
             for label, name, found in (
                 ("Campaign", "campaign", _with(campaigns, chosen["campaign"])),
                 ("Agent", "agent", _with(agents, chosen["agent"])),
-                ("State", "status", STATES.items()),
+                ("State", "status", words.CALL_STATES.items()),
                 ("Outcome", "outcome", outcomes.items()),
             )
         ],
@@ -163,7 +135,7 @@ async def _page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] 
         call_id=call.id,
         phone=call.to,
         person_url=phone_url(visit, "person", call.to),
-        call_state=STATES[call.status],
+        call_state=words.CALL_STATES[call.status],
         outcome=_outcome(call),
         error=next((one for one in (*said, call.error) if one), ""),
         summary_text=call.summary or "",
@@ -175,7 +147,7 @@ async def _page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] 
         else visit.url("contact", campaign=campaign.id, position=call.position),
         may_judge=visit.may(Right.DECIDE) and call.status is CallStatus.COMPLETED and call.judged_at is None,
         verdicts=[
-            Choice(value=one, word=OUTCOMES[one][0], chosen=one == visit.form.get("verdict", call.outcome))
+            Choice(value=one, word=words.OUTCOMES[one][0], chosen=one == visit.form.get("verdict", call.outcome))
             for one in VERDICTS
         ],
         typed=visit.form.get("summary", call.summary or ""),
@@ -210,7 +182,7 @@ def _length(call: Call) -> str:
 
 
 def _outcome(call: Call) -> StateView:
-    word, icon, tone = OUTCOMES[call.outcome or "unknown"]
+    word, icon, tone = words.OUTCOMES[call.outcome or "unknown"]
     return StateView(word=word, icon=icon, tone=tone)
 
 
@@ -221,7 +193,7 @@ def _row(visit: Visit, call: Call, agents: Mapping[str, str], campaigns: Mapping
         agent=agents.get(call.agent_id, ""),
         campaign="" if call.campaign_id is None else campaigns.get(call.campaign_id, "A campaign"),
         campaign_url="" if call.campaign_id is None else visit.url("campaign", campaign=call.campaign_id),
-        status=STATES[call.status],
+        status=words.CALL_STATES[call.status],
         outcome=_outcome(call),
         length=_length(call),
         summary=(call.summary or "")[:200],

@@ -93,9 +93,7 @@ async def _page(
         if visit.may(Right.DRAFT) and campaign.status in {CampaignStatus.DRAFT, CampaignStatus.READY}
         else "",
         report_url=visit.url("report", campaign=campaign_id),
-        edit_url=visit.url("edit", campaign=campaign_id)
-        if visit.may(Right.DRAFT) and not campaign.is_terminal
-        else "",
+        edit_url=visit.url("edit", campaign=campaign_id) if visit.may(Right.DRAFT) and not campaign.is_terminal else "",
         follow_up_url=visit.url("follow-up", campaign=campaign_id)
         if visit.may(Right.DRAFT) and campaign.started_at is not None and not erased
         else "",

@@ -53,9 +53,7 @@ def _zone(visit: Visit, campaign: Campaign) -> str:
     return visit.form.get("zone", "").strip() or visit.zone(campaign.timezone)
 
 
-def _changes(
-    form: Mapping[str, str], campaign: Campaign, zone: str, problems: dict[str, str]
-) -> Mapping[str, Any]:
+def _changes(form: Mapping[str, str], campaign: Campaign, zone: str, problems: dict[str, str]) -> Mapping[str, Any]:
     """Return the fields that differ from the campaign's; what is wrong with the form is added to `problems`."""
     if not is_zone_known(zone):
         problems["zone"] = NO_ZONE

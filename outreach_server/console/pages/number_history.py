@@ -103,6 +103,8 @@ def _item(visit: Visit, one: HistoryItem) -> ItemView:
             text, icon = ("Called us" if one.direction == "inbound" else "Was called"), "phone"
             if one.campaign_name:
                 text = f"{text} by the campaign {one.campaign_name}"
+            status = words.CALL_STATES.get(one.status or "", status).lower()
+            reason = words.OUTCOMES.get(one.reason or "", (reason, "", ""))[0].lower()
         case "opted_out":
             text, icon = "Came onto the register", "shield-off"
             status = f"stops {SCOPES.get(one.status or '', status)}"

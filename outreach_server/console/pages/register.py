@@ -31,6 +31,8 @@ class EntryView:
 
     Attributes:
         url: The page of the number; empty for an erased person.
+        held: Whether somebody has to decide about it.
+        carrier: Whether it comes from a carrier, which keeps an opt-out of its own.
     """
 
     phone: str
@@ -39,6 +41,8 @@ class EntryView:
     source: str
     evidence: str
     at: MomentView
+    held: bool
+    carrier: bool
     key: str
 
 
@@ -130,5 +134,7 @@ def _view(visit: Visit, entry: Unsubscribe) -> EntryView:
         source=SOURCES.get(entry.source, entry.source),
         evidence=entry.evidence or "",
         at=moment_of(entry.created_at, visit.now, visit.zone()),
+        held=entry.scope == "held",
+        carrier=entry.source == "carrier",
         key=visit.new_key(),
     )

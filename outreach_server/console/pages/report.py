@@ -16,7 +16,6 @@ from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.drawing.charts import Piece, progress
-from outreach_server.console.pages.calls import OUTCOMES
 from outreach_server.console.pages.campaign_views import moment_of, state_of
 from outreach_server.console.pages.new.steps import Choice
 from outreach_server.console.words import Tone
@@ -151,7 +150,7 @@ async def _in_turn(parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
 def _figures(made: CampaignReport, other: CampaignReport | None) -> Sequence[FigureView]:
     theirs = {} if other is None else {name: value for name, value, _ in _named(other)}
     return [
-        FigureView(name=name, value=value, about=about, other=theirs.get(name, "–" if other else ""))
+        FigureView(name=name, value=value, about=about, other=theirs.get(name, "none" if other else ""))
         for name, value, about in _named(made)
     ]
 
@@ -216,7 +215,10 @@ def _requests(made: CampaignReport) -> Sequence[ShareView]:
         assert calls is not None  # noqa: S101 - a report has one of both
         total = calls.calls
         found = (
-            *((OUTCOMES.get(name, (name, "", "plain"))[0], count, "plain") for name, count in calls.outcomes.items()),
+            *(
+                (words.OUTCOMES.get(name, (name, "", "plain"))[0], count, "plain")
+                for name, count in calls.outcomes.items()
+            ),
             ("Not ended", calls.open, "plain"),
         )
     return [_share(name, "", value, total, tone) for name, value, tone in found if value]

@@ -14,16 +14,12 @@
     history.replaceState(null, "", location.pathname);
   }
 
-  // Ctrl and Enter send an answer; a digit presses the button that shows it, but not while somebody types.
+  // Ctrl and Enter send an answer; Enter alone never does.
   document.addEventListener("keydown", (event) => {
-    const at = event.target;
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && at.matches("[data-send]")) {
-      event.preventDefault();
-      at.form.requestSubmit(at.form.querySelector("[name=action]"));
-    }
-    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || at.closest("input, select, textarea")) return;
-    const button = /^[1-9]$/.test(event.key) && document.querySelector(`[data-key="${event.key}"]`);
-    if (button) button.form.requestSubmit(button);
+    const { target, key } = event;
+    if (key !== "Enter" || !(event.ctrlKey || event.metaKey) || !target.matches("[data-send]")) return;
+    event.preventDefault();
+    target.form.requestSubmit(target.form.querySelector("[name=action]"));
   });
 
   const live = document.querySelector("[data-live]");

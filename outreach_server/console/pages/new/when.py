@@ -12,7 +12,6 @@ from starlette.responses import Response
 from outreach import BusinessHours, Campaign, CampaignUpdate, InvalidRequest
 from outreach.errors import Conflict
 from outreach.models import DAYS, TimeWindow
-from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.moments import NO_ZONE, is_zone_known, moment_in, typed
 from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key_of, problems_of, stale_of, steps_of
