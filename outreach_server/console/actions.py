@@ -199,6 +199,12 @@ FORM_ACTIONS: Final[Mapping[str, FormAction]] = MappingProxyType(
             right=Right.ERASE,
             done="The person is erased. An opt-out stays as a hash, so that nobody contacts the number again.",
         ),
+        "look-up": FormAction(
+            command="dispatches look-up",
+            operation="lookUpDispatch",
+            right=Right.DECIDE,
+            done="The provider was asked, and had an answer: the request is settled.",
+        ),
         "assume_sent": FormAction(
             command="dispatches resolve",
             operation="decideDispatches",

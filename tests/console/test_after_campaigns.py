@@ -69,13 +69,13 @@ async def test_the_report_says_what_became_of_the_contacts(house: House, ended: 
     assert "It has not started" in (await house.page(f"campaigns/{other.id}/report")).root.text
 
 
-@pytest.mark.parametrize(("kind", "begins"), [("csv", b"\xef\xbb\xbf"), ("xlsx", b"PK"), ("jsonl", b"{")])
+@pytest.mark.parametrize(("kind", "begins"), [("csv", b"position,"), ("xlsx", b"PK"), ("jsonl", b"{")])
 async def test_contacts_are_exported_by_those_who_may(house: House, ended: Campaign, kind: str, begins: bytes) -> None:
     """As a file with its name, and nothing for another role or kind."""
     path = f"campaigns/{ended.id}/export?format={kind}"
     answer = await house.get(path, person="manager")
     assert answer.status_code == 200
-    assert answer.content.startswith(begins) or kind == "csv"
+    assert answer.content.removeprefix(b"\xef\xbb\xbf").startswith(begins)
     assert answer.content.count(b"\n") >= 4 or kind == "xlsx"
     assert answer.headers["content-disposition"] == f'attachment; filename="campaign-{ended.id}.{kind}"'
     for role in Role:
@@ -117,7 +117,7 @@ async def test_a_follow_up_of_nobody_says_so(house: House, ended: Campaign) -> N
     path, form = f"campaigns/{ended.id}/follow-up", {"action": "follow-up", "name": "Next", "body": ""}
     answer = await house.post(path, form)
     assert answer.status_code == 422
-    assert parse(answer.text).by_id("results-problem")
+    assert parse(answer.text).by_id("results-problem").text
     assert parse(answer.text).by_id("name").attributes["value"] == "Next"
     assert (await house.post(path, {**form, "result-0": "expired"})).status_code == 409
     assert (await house.post(path, {**form, "result-0": "no result"})).status_code == 422

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from outreach import NewMessage, NotFound
+from outreach.dispatch.looking_up import LookUps
 from outreach.models import DispatchState
+from outreach.models.dispatch import DispatchOutcome
 from outreach_server.console.access import Role, may
 from outreach_server.console.actions import FORM_ACTIONS
 from outreach_server.console.pages.phones import phone_url
@@ -96,7 +98,7 @@ async def test_an_answer_that_cannot_be_sent_keeps_what_was_typed(house: House, 
     path = path_of("inbox", BEN)
     answer = await house.post(path, {**fields(await house.page(path), "answer"), "body": body})
     assert answer.status_code == 422
-    assert parse(answer.text).by_id("body-problem")
+    assert parse(answer.text).by_id("body-problem").text
     assert (await house.engine.messages.list(house.workspace)).items[0].body != body
 
 
@@ -207,6 +209,32 @@ async def test_an_unknown_request_is_decided(house: House, story: Story) -> None
     assert (await house.post("unknown", {"action": "retry", "dispatch": "none"})).status_code == 404
 
 
+async def test_a_request_is_looked_up_at_once(house: House, story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evidence settles it, nothing leaves it unknown and is told, and so is why the provider cannot be asked."""
+    form = {"action": "look-up", "dispatch": story.unknown[1].id}
+    refused = await house.post("unknown", form)
+    assert refused.status_code == 409
+    assert "This is a sandbox" in refused.text
+    answers: list[DispatchOutcome | None] = [None, DispatchOutcome(state=DispatchState.ACCEPTED, provider_id="SM1")]
+
+    async def ask(*_: object) -> DispatchOutcome | None:
+        return answers.pop(0)
+
+    monkeypatch.setattr(LookUps, "ask", ask)
+    monkeypatch.setattr(house.engine.dispatches, "_provider_pool", lambda _: None)
+    nothing = await house.post("unknown", form)
+    assert nothing.status_code == 200
+    assert "The request stays unknown." in nothing.text
+    assert (await house.post("unknown", form)).headers["location"].endswith("/unknown?done=look-up")
+    found = await house.engine.dispatches.get(house.workspace, story.unknown[1].id)
+    assert (found.state, found.provider_id) == (DispatchState.ACCEPTED, "SM1")
+    told = (await house.engine.audit.list(house.workspace)).items[:2]
+    assert [(one.action, one.detail) for one in told] == [
+        ("dispatch.look_up", "accepted"),
+        ("dispatch.look_up", "no evidence"),
+    ]
+
+
 async def test_many_unknown_requests_are_decided_as_they_were_counted(house: House, story: Story) -> None:
     """The page counts first; another number than the one that was shown asks again, and a filter holds."""
     page = await house.page("unknown?decide=assume_sent&provider=twilio")
@@ -246,6 +274,7 @@ TRIES: dict[str, tuple[str, dict[str, Any]]] = {
     "opted-out": ("inbox", {"phone": CLEO}),
     "not-opted-out": ("inbox", {"phone": CLEO}),
     "answer": ("inbox/14155550103", {"body": "Hi", "seen": ""}),
+    "look-up": ("unknown", {}),
     "assume_sent": ("unknown", {}),
     "retry": ("unknown", {}),
     "outcome": ("calls/{call}", {"verdict": "positive"}),

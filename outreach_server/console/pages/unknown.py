@@ -10,10 +10,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from outreach import Conflict, Dispatch
-from outreach.models import DecisionResult, DispatchFilter
+from outreach.models import DecisionResult, DispatchFilter, DispatchLookUp, DispatchState
 from outreach.reasons import describe_reason
 from outreach_server.console import words
-from outreach_server.console.actions import FORM_ACTIONS
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
 from outreach_server.console.pages.new.steps import Choice, key_of
@@ -46,7 +45,7 @@ class UnknownView:
         said: The provider's own words, if it said anything.
         deadline: When it ends as unconfirmed.
         retry_from: From when on it can be tried again; None if it can.
-        keys: The keys of its forms, by action.
+        keys: The keys of its two forms.
     """
 
     id: str
@@ -62,7 +61,7 @@ class UnknownView:
     asked_at: MomentView
     deadline: MomentView
     retry_from: MomentView | None
-    keys: Mapping[str, str]
+    keys: tuple[str, str]
 
 
 @attrs.frozen(kw_only=True)
@@ -94,12 +93,17 @@ async def show(visit: Visit) -> Response:
 
 async def act(visit: Visit) -> Response:
     """Decide about one request, or about all that a filter names, if they are as many as were shown."""
-    decision: Any = visit.chosen(*DECISIONS)
+    decision: Any = visit.chosen("look-up", *DECISIONS)
     key_of(visit)
     form, place, dispatches = visit.form, visit.place.id, visit.engine.dispatches
-    if "dispatch" in form:
+    if decision == "look-up" or "dispatch" in form:
         try:
-            await dispatches.resolve(place, form["dispatch"], decision, actor=visit.actor)
+            if decision == "look-up":
+                found = await dispatches.look_up(place, form.get("dispatch", ""), actor=visit.actor)
+                if found.dispatch.state is DispatchState.UNKNOWN:
+                    return await _page(visit, note=_no_evidence(found))
+            else:
+                await dispatches.resolve(place, form["dispatch"], decision, actor=visit.actor)
         except Conflict as error:
             return await _page(visit, status=409, problem=error.message)
         return visit.go("unknown", said=decision)
@@ -112,6 +116,15 @@ async def act(visit: Visit) -> Response:
         return await _page(visit, status=409, problem=_OTHER_NUMBER, decision=decision, planned=planned)
     await dispatches.resolve_many(place, decision, which, actor=visit.actor)
     return visit.go("unknown", said=decision)
+
+
+def _no_evidence(found: DispatchLookUp) -> str:
+    """Return what a look-up that settled nothing has found."""
+    if found.answer is None:
+        said = "has no record that proves anything, or cannot be asked"
+    else:
+        said = f"said {found.answer.replace('_', ' ')}, which proves nothing yet"
+    return f"{found.dispatch.provider} was asked about {found.dispatch.to}: it {said}. The request stays unknown."
 
 
 def _filter(given: Mapping[str, str]) -> DispatchFilter:
@@ -127,6 +140,7 @@ async def _page(
     *,
     status: int = 200,
     problem: str = "",
+    note: str = "",
     decision: str = "",
     planned: DecisionResult | None = None,
 ) -> Response:
@@ -149,6 +163,7 @@ async def _page(
         current="unknown",
         status=status,
         problem=problem,
+        note=note,
         rows=[_view(visit, one, names) for one in page.items],
         decisions=[(name, label, risk) for name, (label, risk) in DECISIONS.items()],
         plan=None if planned is None else _plan(visit, decision, planned, chosen),
@@ -207,5 +222,5 @@ def _view(visit: Visit, one: Dispatch, names: Mapping[str, str]) -> UnknownView:
         asked_at=at(one.created_at),
         deadline=at(one.created_at + limits.unconfirmed_after),
         retry_from=at(retry_from) if retry_from > visit.now else None,
-        keys={name: visit.new_key() for name in FORM_ACTIONS if name in DECISIONS},
+        keys=(visit.new_key(), visit.new_key()),
     )

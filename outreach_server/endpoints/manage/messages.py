@@ -96,6 +96,18 @@ class DispatchDecision(HTTPEndpoint):
         return json_response({"dry_run": wanted.dry_run, **to_json(result)})
 
 
+class LookUpDispatch(HTTPEndpoint):
+    """Look a request up at its provider."""
+
+    async def post(self, request: Request) -> Response:
+        """Ask the provider now what became of a request whose outcome is unknown."""
+        workspace = await admit(request, "lookUpDispatch")
+        found = await server_of(request).engine.dispatches.look_up(
+            workspace.id, path_id(request, "dispatch"), actor=ACTOR
+        )
+        return json_response({"id": found.dispatch.id, "state": found.dispatch.state, "answer": found.answer})
+
+
 class InboundMessages(HTTPEndpoint):
     """List what people wrote back."""
 
