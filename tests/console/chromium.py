@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -40,6 +41,7 @@ class Site:
         home: The address of the overview.
         campaign: The address of the campaign's page.
         call: The address of a call's page.
+        write: Lets somebody at a number write something.
     """
 
     home: str
@@ -47,6 +49,7 @@ class Site:
     call: str
     pause: Callable[[], None]
     stop: Callable[[], None]
+    write: Callable[[str, str], None]
 
 
 @contextmanager
@@ -93,6 +96,10 @@ def site(contacts: int = 200) -> Iterator[Site]:
             await engine.campaigns.start(workspace.id, campaign.id)
             story = await tell(engine, workspace.id, asked_ago=timedelta(seconds=20))
             found.update(workspace=workspace.id, campaign=campaign.id, call=story.call.id)
+            ended = attrs.evolve(new, name="Autumn", rate_per_minute=1)
+            autumn = (await engine.campaigns.create_sms(workspace.id, ended, people[:3])).campaign
+            await engine.campaigns.start(workspace.id, autumn.id)
+            await engine.campaigns.cancel(workspace.id, autumn.id)
             async with anyio.from_thread.BlockingPortal() as portal:
                 app.state.portal = portal
                 yield
@@ -116,7 +123,10 @@ def site(contacts: int = 200) -> Iterator[Site]:
         def stop() -> None:
             app.state.portal.call(console.state.streams.end)
 
-        yield Site(home, f"{home}campaigns/{place[1]}", f"{home}calls/{found['call']}", pause, stop)
+        def write(phone: str, body: str) -> None:
+            app.state.portal.call(partial(engine.messages.receive, place[0], from_number=phone, to=SENDER, body=body))
+
+        yield Site(home, f"{home}campaigns/{place[1]}", f"{home}calls/{found['call']}", pause, stop, write)
     finally:
         app.state.portal.call(console.state.streams.end)
         server.should_exit = True
