@@ -38,8 +38,14 @@ TAKES = {
 TABLE = {
     Role.VIEWER: {Right.SEE},
     Role.AGENT: {Right.SEE, Right.PAUSE, Right.REPLY},
-    Role.MANAGER: set(Right) - {Right.ERASE},
-    Role.OWNER: set(Right),
+    Role.MANAGER: {
+        *(Right.SEE, Right.PAUSE, Right.DRAFT, Right.START, Right.CANCEL),
+        *(Right.REPLY, Right.DECIDE, Right.EXPORT),
+    },
+    Role.OWNER: {
+        *(Right.SEE, Right.PAUSE, Right.DRAFT, Right.START, Right.CANCEL),
+        *(Right.REPLY, Right.DECIDE, Right.EXPORT, Right.ERASE),
+    },
 }
 
 
