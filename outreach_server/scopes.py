@@ -93,6 +93,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "resolveUnsubscribe": _MANAGE,
     "setCallOutcome": _MANAGE,
     "decideDispatches": _MANAGE,
+    "lookUpDispatch": _MANAGE,
     "erasePerson": _MANAGE,
     "updateCallSettings": _MANAGE,
     "updateReplySettings": _MANAGE,

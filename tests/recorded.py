@@ -122,6 +122,7 @@ STEPS: Final = (
     Step("setCallOutcome", "$call", {"outcome": "negative"}),
     *_plain("listUnreachableNumbers; removeUnreachableNumber +14155550166"),
     Step("decideDispatches", body={"decision": "retry", "dry_run": True, "which": {"provider": "twilio"}}),
+    *_plain("lookUpDispatch 01932f75-6c13-7f77-a2b0-3e7f1d9f5b48"),
     Step("erasePerson", body={"phone_number": "+14155550104", "confirm": False}),
     Step("sendSms", body={"to": "+14155550102", "body": "Your table is ready."}, keep="sms"),
     Step("sendSms", body={"to": "+14155550177", "body": "Your table is ready."}),

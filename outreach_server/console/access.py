@@ -33,6 +33,10 @@ class Right(StrEnum):
         set_up: change settings, numbers, agents and trunks
         own: accounts, keys, people, and the audit trail
         operate: suspend and limit workspaces, and see the server; it is of operators alone
+        reply: read and answer replies, and decide what held numbers meant
+        decide: decide what cannot be known, change the register, and set the outcome of calls
+        export: take personal data out
+        erase: erase a person
     """
 
     SEE = "see"
@@ -40,6 +44,10 @@ class Right(StrEnum):
     DRAFT = "draft"
     START = "start"
     CANCEL = "cancel"
+    REPLY = "reply"
+    DECIDE = "decide"
+    EXPORT = "export"
+    ERASE = "erase"
     FLOWS = "flows"
     SET_UP = "set_up"
     OWN = "own"
@@ -47,9 +55,9 @@ class Right(StrEnum):
 
 
 _VIEWER: Final = frozenset({Right.SEE})
-_AGENT: Final = _VIEWER | {Right.PAUSE}
-_MANAGER: Final = _AGENT | {Right.DRAFT, Right.START, Right.CANCEL, Right.FLOWS}
-_OWNER: Final = _MANAGER | {Right.SET_UP, Right.OWN}
+_AGENT: Final = _VIEWER | {Right.PAUSE, Right.REPLY}
+_MANAGER: Final = _AGENT | {Right.DRAFT, Right.START, Right.CANCEL, Right.DECIDE, Right.EXPORT, Right.FLOWS}
+_OWNER: Final = _MANAGER | {Right.ERASE, Right.SET_UP, Right.OWN}
 
 RIGHTS: Final[Mapping[Role, frozenset[Right]]] = MappingProxyType(
     {Role.VIEWER: _VIEWER, Role.AGENT: _AGENT, Role.MANAGER: _MANAGER, Role.OWNER: _OWNER}

@@ -23,7 +23,24 @@ from outreach_server.console.errors import ConsoleMiddleware, ErrorHandlers
 from outreach_server.console.frame import Notice
 from outreach_server.console.identities.guests import GuestPage, guest_endpoint
 from outreach_server.console.identities.sessions import identify_by_session
-from outreach_server.console.pages import account, campaign_live, campaigns, contacts, links, login, overview
+from outreach_server.console.pages import (
+    account,
+    calls,
+    campaign_live,
+    campaigns,
+    contacts,
+    edit,
+    follow_up,
+    inbox,
+    links,
+    login,
+    overview,
+    person,
+    register,
+    report,
+    thread,
+    unknown,
+)
 from outreach_server.console.pages.new import audience as new_audience
 from outreach_server.console.pages.new import check as new_check
 from outreach_server.console.pages.new import file as new_file
@@ -176,6 +193,17 @@ def _routes(console: Console) -> list[Route]:
         page("/w/{workspace}/campaigns/{campaign}/contacts", "contacts", contacts.show),
         page("/w/{workspace}/campaigns/{campaign}/contacts/{position:int}", "contact", contacts.show_one),
         *(page(one.path, one.name, one.show, one.act, one.right) for one in set_up_pages(has_login=console.has_login)),
+        page("/w/{workspace}/campaigns/{campaign}/report", "report", report.show),
+        page("/w/{workspace}/campaigns/{campaign}/export", "export", report.export, right=Right.EXPORT),
+        page("/w/{workspace}/campaigns/{campaign}/edit", "edit", edit.show, edit.act, Right.DRAFT),
+        page("/w/{workspace}/campaigns/{campaign}/follow-up", "follow-up", follow_up.show, follow_up.act, Right.DRAFT),
+        page("/w/{workspace}/contacts/{phone}", "person", person.show, person.act),
+        page("/w/{workspace}/inbox", "inbox", inbox.show, inbox.act, Right.REPLY),
+        page("/w/{workspace}/inbox/{phone}", "thread", thread.show, thread.act, Right.REPLY),
+        page("/w/{workspace}/calls", "calls", calls.show),
+        page("/w/{workspace}/calls/{call}", "call", calls.show_one, calls.act),
+        page("/w/{workspace}/register", "register", register.show, register.act, Right.DECIDE),
+        page("/w/{workspace}/unknown", "unknown", unknown.show, unknown.act, Right.DECIDE),
         page("/w/{workspace}/live", "live", campaign_live.stream),
         Route("/static/{hash}/{file}", console.static.answer, name="static"),
     ]
@@ -260,7 +288,11 @@ async def _look_around(visit: Visit) -> None:
         text = f"{one.provider} throttles this workspace: requests go on at {until} ({words.zone_name(visit.zone())})."
         notices.append(Notice(tone="warn", text=text))
     visit.notices = notices
-    visit.waiting = sum(1 for one in status.findings if one.code not in {"no_dispatcher", "database_copied"})
+    visit.waiting = {
+        "overview": sum(1 for one in status.findings if one.code not in {"no_dispatcher", "database_copied"}),
+        "inbox": len(status.held),
+        "unknown": sum(one.count for one in status.unknown),
+    }
 
 
 def _check_token(visit: Visit) -> None:

@@ -22,14 +22,14 @@ from outreach.server_support import clock_of, derived_keys_of, public_url_of
 from outreach_server.bodies.parser_client import default_command
 from outreach_server.console import words
 from outreach_server.console.access import ConsoleUser, Identify, Right, Role, may, roles_with
-from outreach_server.console.actions import ACTIONS
+from outreach_server.console.actions import ACTIONS, FORM_ACTIONS
 from outreach_server.console.figures import FigureReader
 from outreach_server.console.frame import Frame, Link, Notice
 from outreach_server.console.health import StatusCache
 from outreach_server.console.live.fan_out import FanOut
 from outreach_server.console.live.stream import LiveStreams
 from outreach_server.console.rendering import Templates
-from outreach_server.console.security.forms import FormTokens
+from outreach_server.console.security.forms import ACTION_FIELD, FormTokens
 from outreach_server.console.static_files import StaticFiles
 from outreach_server.console.throttle import SessionThrottle
 from outreach_server.context import Server
@@ -153,7 +153,7 @@ class Visit:
         form: The fields of the form that was sent; empty for a GET.
         file: The file that the form has; None without one.
         notices: What stands above the content of every page.
-        waiting: How many things need a person in the workspace.
+        waiting: How many things need a person in the workspace, by the page where they are decided.
     """
 
     console: Console
@@ -164,7 +164,7 @@ class Visit:
     form: Mapping[str, str] = attrs.field(factory=dict)
     file: UploadFile | None = None
     notices: Sequence[Notice] = ()
-    waiting: int = 0
+    waiting: Mapping[str, int] = attrs.field(factory=dict)
 
     @property
     def engine(self) -> Outreach:
@@ -234,7 +234,8 @@ class Visit:
             values: What the template shows.
         """
         frame = self._frame(title, current, live)
-        action = ACTIONS.get(self.request.query_params.get(_SAID, ""))
+        done = self.request.query_params.get(_SAID, "")
+        action = ACTIONS.get(done) or FORM_ACTIONS.get(done)
         said = "" if action is None else action.done
         text = self.console.templates.render(
             f"pages/{template}.html",
@@ -247,9 +248,21 @@ class Visit:
         helpers = template_helpers(self.console, self.request, self.url)
         return self.console.templates.render(f"parts/{template}.html", {**helpers, **values})
 
-    def go(self, name: str, *, said: str = "", **path: object) -> Response:
+    def go(self, name: str, *, said: str = "", query: Mapping[str, object] | None = None, **path: object) -> Response:
         """Return the answer to a form that has done something: the address of what it made or changed."""
-        return RedirectResponse(self.url(name, {_SAID: said} if said else None, **path), 303)
+        return RedirectResponse(self.url(name, {**(query or {}), _SAID: said}, **path), 303)
+
+    def chosen(self, *names: str) -> str:
+        """Return which of some actions of `FORM_ACTIONS` the form is for.
+
+        Raises:
+            HTTPException: It is for another one, or the person may not do it.
+        """
+        name = self.form.get(ACTION_FIELD, "")
+        if name not in names:
+            raise HTTPException(400, words.NO_SUCH_ACTION)
+        self.require(FORM_ACTIONS[name].right)
+        return name
 
     def new_key(self) -> str:
         """Return the key of a form: sent twice, the form does nothing the second time."""
@@ -277,11 +290,15 @@ class Visit:
         if self.workspace is None:
             return ()
         return [
-            Link(name=name, icon=icon, url=self.url(page), current=page == current, count=count)
-            for name, icon, page, count, right in (
-                ("Overview", "house", "overview", self.waiting, Right.SEE),
-                ("Campaigns", "send", "campaigns", 0, Right.SEE),
-                ("Workspace settings", "key-round", "settings", 0, Right.FLOWS),
+            Link(name=name, icon=icon, url=self.url(page), current=page == current, count=self.waiting.get(page, 0))
+            for name, icon, page, right in (
+                ("Overview", "house", "overview", Right.SEE),
+                ("Campaigns", "send", "campaigns", Right.SEE),
+                ("Replies", "inbox", "inbox", Right.REPLY),
+                ("Calls", "phone", "calls", Right.SEE),
+                ("Unknown", "circle-help", "unknown", Right.DECIDE),
+                ("Opt-outs", "ban", "register", Right.DECIDE),
+                ("Workspace settings", "key-round", "settings", Right.FLOWS),
             )
             if self.may(right)
         ]

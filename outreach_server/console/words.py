@@ -41,6 +41,39 @@ CONTACT_STATES: Final[Mapping[str, tuple[str, str, Tone]]] = MappingProxyType(
 )
 """Of each status of a contact: its word, icon and tone."""
 
+OUTCOMES: Final[Mapping[str, tuple[str, str, Tone]]] = MappingProxyType(
+    {
+        "positive": ("Positive", "circle-check", "good"),
+        "negative": ("Not positive", "circle-x", "plain"),
+        "callback": ("Asks for a call back", "phone", "warn"),
+        "voicemail": ("Voicemail", "message-square", "plain"),
+        "busy": ("Busy", "ban", "plain"),
+        "no_answer": ("No answer", "clock", "plain"),
+        "declined": ("Declined", "x", "plain"),
+        "failed": ("Failed", "circle-x", "bad"),
+        "unknown": ("Not known", "circle-help", "plain"),
+    }
+)
+"""Of each outcome of a call: its word, icon and tone."""
+
+CALL_STATES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "queued": "Queued",
+        "dispatching": "On its way",
+        "unknown": "Unknown",
+        "initiated": "Begun",
+        "ringing": "Ringing",
+        "in-progress": "In progress",
+        "completed": "Ended",
+        "busy": "Busy",
+        "no-answer": "No answer",
+        "failed": "Failed",
+        "canceled": "Cancelled",
+        "unconfirmed": "Unconfirmed",
+    }
+)
+"""Of each status of a call: its word."""
+
 DONE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "approve": "Approved",

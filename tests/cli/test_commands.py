@@ -27,6 +27,7 @@ ELSEWHERE = {
     "calls list",
     "calls set-outcome",
     "calls show",
+    "dispatches look-up",
     "dispatches resolve",
     "dispatches undo",
     "simulate busy",

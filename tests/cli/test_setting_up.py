@@ -78,6 +78,7 @@ def test_a_stop_is_listed_with_what_was_written_and_by_whom(cli: Cli, workspace_
     thanks, stop = cli.ask("messages", "inbound", workspace_id)
     assert (stop["keyword"], stop["provider"], stop["provider_id"]) == ("stop", "twilio", "SM1")
     assert (thanks["keyword"], stop["written_at"]) == (None, "2026-03-02T09:30:00.000000Z")
+    assert cli.ask("messages", "inbound", workspace_id, "--unanswered") == [thanks]
     (sent,) = cli.ask("messages", "list", workspace_id)
     assert (sent["to"], sent["purpose"], sent["status"]) == ("+14155550102", "message", "queued")
     assert "+14155550102" in cli.tell("messages", "list", workspace_id)

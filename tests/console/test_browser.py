@@ -11,6 +11,7 @@ import pytest
 
 from outreach_server.console.pages.set_up.every import NOUNS
 from tests.console.chromium import Site, browser, site
+from tests.console.story import ANN
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -39,9 +40,13 @@ def pages_of(served: Site) -> tuple[str, ...]:
     """Return the addresses of the pages, and of one that is not there."""
     campaign = served.campaign
     paths = (f"{campaign}/contacts", f"{campaign}/contacts/0", f"{campaign}/contacts?status=failed", f"{campaign}x")
-    set_up = [f"{served.home}{one.name}" for one in NOUNS if one.place == "workspace" and not one.own_login]
     steps = [served.waiting.replace("/check", f"/{step}") for step in ("text", "when", "check")]
-    return (served.home, f"{served.home}campaigns", f"{served.home}campaigns/new", *steps, campaign, *set_up, *paths)
+    more = ("inbox", "inbox?folder=held", "inbox?folder=all", f"inbox/{ANN[1:]}", f"contacts/{ANN[1:]}", "register")
+    set_up = [one.name for one in NOUNS if one.place == "workspace" and not one.own_login]
+    others = [f"{served.home}{path}" for path in (*more, "unknown", "unknown?decide=retry", "calls", *set_up)]
+    of_it = (f"{campaign}/report", f"{campaign}/follow-up", f"{campaign}/edit", served.call)
+    campaigns = (f"{served.home}campaigns", f"{served.home}campaigns/new", *steps, campaign)
+    return (served.home, *campaigns, *others, *of_it, *paths)
 
 
 @pytest.fixture(scope="module")

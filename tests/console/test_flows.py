@@ -142,6 +142,111 @@ def test_a_start_is_approved_and_a_change_takes_it_away(
     assert page.locator("main button").count() == 0
     assert said == []
     page.context.close()
+WAYS = [(1280, "mouse", True), (390, "touch", True), (1280, "keyboard", True), (390, "mouse", False)]
+"""How wide the page is, what presses its buttons, and whether scripts run."""
+
+
+class Way:
+    """A person who goes one way through the pages, with their clicks counted."""
+
+    def __init__(self, chromium: Browser, width: int, by: str, script: bool) -> None:
+        self.by, self.script, self.clicks = by, script, 0
+        self.said: list[str] = []
+        viewport = {"width": width, "height": 800}
+        self.page = opened(chromium, self.said, viewport=viewport, has_touch=by == "touch", java_script_enabled=script)
+
+    def click(self, found: Locator) -> None:
+        """Press something, and wait for the page that follows."""
+        with self.page.expect_navigation():
+            self.press(found)
+
+    def press(self, found: Locator) -> None:
+        """Press something that leads to no other page."""
+        if self.script:
+            assert self.page.evaluate(HURDLES) == [], self.page.url
+        _press(self.page, found, self.by)
+        self.clicks += 1
+
+    def leave(self) -> None:
+        """Close the page, which has complained of nothing."""
+        assert self.said == []
+        self.page.context.close()
+
+
+@pytest.fixture(params=WAYS, ids=lambda way: f"{way[1]}-{way[0]}{'' if way[2] else '-without-script'}")
+def way(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Way]:
+    """A person, for each way."""
+    made = Way(chromium, *request.param)
+    yield made
+    made.leave()
+
+
+@pytest.mark.soak("a browser goes through a flow")
+def test_replies_are_answered_one_after_another(served: Site, way: Way) -> None:
+    """Each takes one click, or Ctrl and Enter: sending an answer opens the next reply that nobody has answered."""
+    area = 200 + WAYS.index((way.page.viewport_size["width"], way.by, way.script))  # type: ignore[index]
+    writers = [f"+1{area}555012{number}" for number in range(3)]
+    for phone in writers:
+        served.write(phone, f"This is {phone}")
+    page = way.page
+    page.goto(f"{served.home}inbox/{writers[-1][1:]}")
+    for phone in reversed(writers):
+        assert f"This is {phone}" in page.locator("main").inner_text()
+        page.get_by_label("Answer").fill("Thank you")
+        if way.by == "keyboard":
+            page.keyboard.press("Control+Enter")
+            page.wait_for_url(re.compile("done=answer"))
+        else:
+            way.click(page.get_by_role("button", name="Send, and open the next"))
+        page.wait_for_url(lambda url, phone=phone: phone[1:] not in url)  # type: ignore[misc]
+        assert "The answer is on its way." in page.locator("main").inner_text()
+    assert way.clicks == (0 if way.by == "keyboard" else 3)
+
+
+@pytest.mark.soak("a browser goes through a flow")
+def test_a_doubtful_message_is_decided(served: Site, way: Way) -> None:
+    """In two clicks from the overview."""
+    area = 210 + WAYS.index((way.page.viewport_size["width"], way.by, way.script))  # type: ignore[index]
+    phone = f"+1{area}5550130"
+    served.write(phone, "please don't stop by")
+    way.page.wait_for_timeout(6_000)  # what needs a person is read every five seconds
+    way.page.goto(served.home)
+    way.click(way.page.locator("#needs li", has_text=phone).get_by_role("link"))
+    way.click(way.page.locator("section", has_text=phone).get_by_role("button", name="It is not"))
+    assert "campaigns continue with this number" in way.page.locator("main").inner_text()
+    assert way.clicks == 2
+
+
+@pytest.mark.soak("a browser goes through a flow")
+def test_who_was_not_reached_is_written_to_again(served: Site, way: Way) -> None:
+    """In three clicks from the overview, with the results chosen."""
+    way.page.goto(served.home)
+    way.click(way.page.get_by_role("link", name="Autumn", exact=True).first)
+    way.click(way.page.get_by_role("link", name="Follow up"))
+    way.click(way.page.get_by_role("button", name="Create the follow-up"))
+    way.page.wait_for_url("**/new/text?*")
+    assert way.clicks == 3
+
+
+@pytest.mark.soak("a browser goes through a flow")
+def test_somebody_who_phones_is_opted_out(served: Site, way: Way) -> None:
+    """With one click on the page of the number."""
+    area = 220 + WAYS.index((way.page.viewport_size["width"], way.by, way.script))  # type: ignore[index]
+    way.page.goto(f"{served.home}contacts/1{area}5550140")
+    way.click(way.page.get_by_role("button", name="Opt out"))
+    assert "no campaign contacts it any more" in way.page.locator("main").inner_text()
+    assert way.clicks == 1
+
+
+@pytest.mark.soak("a browser goes through a flow")
+def test_the_report_is_taken_along(served: Site, way: Way) -> None:
+    """In two clicks from the overview: report, and the file."""
+    way.page.goto(served.home)
+    way.click(way.page.get_by_role("link", name="Report of Autumn").first)
+    with way.page.expect_download() as found:
+        way.press(way.page.get_by_role("link", name="XLSX"))
+    assert found.value.suggested_filename.endswith(".xlsx")
+    assert way.clicks == 2
 
 
 @pytest.mark.nightly("hundreds of rules are tried on every step")

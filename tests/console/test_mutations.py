@@ -71,6 +71,18 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(
         CONSOLE / "pages/campaign_actions.py", "            raise WrongName(typed)", "            pass", forms
     )
+    people = "tests/console/test_people.py"
+    pages = CONSOLE / "pages"
+    yield Mutation(pages / "person.py", "not is_typed(", "None is is_typed(", people)
+    yield Mutation(
+        pages / "person.py",
+        "(wrong := await problem_with_password(visit))",
+        "(wrong := await problem_with_password(visit)) is None",
+        sessions,
+    )
+    yield Mutation(pages / "register.py", "not is_typed(", "None is is_typed(", people)
+    yield Mutation(pages / "unknown.py", "> _SHARE * int(shown)", "> 1e9", people)
+    yield Mutation(pages / "thread.py", "and not _is_sent(items, body)", "and False", people)
     yield Mutation(
         CONSOLE / "live/stream.py", "if not await self._may_go_on():", "if False:", "tests/console/test_live.py"
     )
@@ -98,11 +110,26 @@ def checks() -> Iterator[Mutation]:
 
 def rights() -> Iterator[Mutation]:
     """Yield the right of each action, replaced by that to see."""
-    file = CONSOLE / "actions.py"
-    named = re.findall(r"right=Right\.\w+", (ROOT / file).read_text("utf-8"))
+    file, access = CONSOLE / "actions.py", "tests/console/test_access.py"
+    of_campaigns, _, of_forms = (ROOT / file).read_text("utf-8").partition("FORM_ACTIONS: Final")
+    named = re.findall(r"right=Right\.\w+", of_campaigns)
     for right in sorted(set(named)):
         for place in range(named.count(right)):
-            yield Mutation(file, right, "right=Right.SEE", "tests/console/test_access.py", place)
+            yield Mutation(file, right, "right=Right.SEE", access, place)
+    # Those of the other forms are behind the right of their page, which is taken out below.
+    people, after = "tests/console/test_people.py", "tests/console/test_after_campaigns.py"
+    for operation, tests in (
+        *(("cloneCampaign", after), ("addUnsubscribes", people), ("removeUnsubscribe", people)),
+        *(("erasePerson", people), ("setCallOutcome", people)),
+    ):
+        found = re.search(rf'operation="{operation}",\s+right=Right\.\w+', of_forms)
+        assert found is not None, operation
+        yield Mutation(file, found[0], re.sub(r"Right\.\w+$", "Right.SEE", found[0]), tests)
+    app = CONSOLE / "app.py"
+    guards = re.findall(r'page\("/w/{workspace}/.*Right\.\w+\)', (ROOT / app).read_text("utf-8"))
+    assert len(guards) >= 6
+    for guard in guards:
+        yield Mutation(app, guard, re.sub(r"Right\.\w+\)$", "Right.SEE)", guard), access)
 
 
 def rights_of_set_up() -> Iterator[Mutation]:

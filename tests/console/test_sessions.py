@@ -500,3 +500,21 @@ async def test_no_page_of_guests_names_anything_but_this_origin(house: House) ->
         answer = await house.browser().get(path)
         assert answer.headers["cache-control"] == "no-store"
         assert not re.findall(r'(?:href|src|action|content)="(?:https?:)?//', answer.text)
+
+
+async def test_a_person_is_erased_only_after_the_password_was_given_lately(house: House) -> None:
+    """Later the page asks for it beside the number, and a wrong one erases nothing."""
+    browser, phone, path = house.browser(), "+14155550102", f"/w/{house.workspace}/contacts/14155550102"
+    await browser.sign_in()
+    await house.engine.messages.receive(house.workspace, from_number=phone, to="+12025550100", body="Hi")
+    form = {"action": "erase", "number": phone, "key": "k"}
+    assert "Your password" not in (await browser.page(path)).root.text
+    house.clock.advance(15 * 60)
+    assert "Your password" in (await browser.page(path)).root.text
+    for given in ({}, {"current": OTHER}):
+        answer = await browser.post(path, {**form, **given})
+        assert answer.status_code == 422
+        assert parse(answer.text).by_id("current-problem").text
+    assert len((await house.engine.messages.list_inbound(house.workspace)).items) == 1
+    assert (await browser.post(path, {**form, "current": PASSWORD})).status_code == 303
+    assert "Hi" not in [one.body for one in await house.engine.messages.list_inbound(house.workspace)]

@@ -261,6 +261,13 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "register.stopped_since": {"workspace_id": WORKSPACE, "since": NEARLY_LAST, "channel": "sms"},
     "register.scopes": {"workspace_id": WORKSPACE, "phones": json.dumps(PHONES)},
     "inbound.list": {"workspace_id": WORKSPACE, "after_at": LATE, "after_id": "", "limit": ASKED},
+    "inbound.list_unanswered": {
+        "workspace_id": WORKSPACE,
+        "since": NEARLY_LAST,
+        "after_at": LATE,
+        "after_id": "",
+        "limit": ASKED,
+    },
     "inbound.from_person": OF_PERSON,
     "inbound.replied_since": {"workspace_id": WORKSPACE, "phone": PHONE_OF_ONE, "since": EARLY},
     "inbound.senders_among": {"workspace_id": WORKSPACE, "phones": json.dumps(PHONES), "since": EARLY},

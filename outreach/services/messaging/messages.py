@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from copy import deepcopy
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
+from typing import Final
 
 from outreach.core.clock import in_utc
 from outreach.errors import Conflict, InvalidRequest, NotFound
@@ -37,6 +38,9 @@ from outreach.services.validation import (
     require_text,
 )
 from outreach.storage.unit_of_work import Transaction
+
+UNANSWERED_FOR: Final = timedelta(days=30)
+"""How long a reply is listed as unanswered."""
 
 
 class Messages:
@@ -299,31 +303,47 @@ class Messages:
         return iterate(partial(self.list, workspace_id, external_id=external_id))
 
     async def list_inbound(
-        self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 100
+        self,
+        workspace_id: str,
+        *,
+        unclear: bool = False,
+        unanswered: bool = False,
+        after: str | None = None,
+        limit: int = 100,
     ) -> Page[InboundMessage]:
         """Return a page of inbound messages, newest first.
 
         Args:
             workspace_id: The workspace.
             unclear: Only those that a person has to read (`InboundMessage.unclear`).
+            unanswered: Only those of the last 30 days that are no keyword and whose sender got no single message since.
             after: The `next` of the page before; None for the first page.
             limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: `after` or `limit` is invalid.
+            InvalidRequest: `after` or `limit` is invalid, or both filters are given.
         """
+        if unclear and unanswered:
+            raise InvalidRequest.at("unanswered", "excludes unclear: ask for one of both")
         page_request = PageRequest("inbound messages", workspace_id, after=after, limit=limit)
         # Not by the message there, which the retention may have deleted since.
-        begin = page_request.moment()
-        found = await self._context.storage.read(
-            lambda tx: tx.inbound.list(workspace_of(tx, workspace_id).id, unclear=unclear, after=begin, limit=limit + 1)
-        )
+        begin, since = page_request.moment(), self._context.now() - UNANSWERED_FOR
+
+        def operation(tx: Transaction) -> Sequence[InboundMessage]:
+            place = workspace_of(tx, workspace_id).id
+            if unanswered:
+                return tx.inbound.list_unanswered(place, since=since, after=begin, limit=limit + 1)
+            return tx.inbound.list(place, unclear=unclear, after=begin, limit=limit + 1)
+
+        found = await self._context.storage.read(operation)
         return page_request.page(found, lambda one: moment_cursor(one.received_at, one.id))
 
-    def iter_inbound(self, workspace_id: str, *, unclear: bool = False) -> AsyncIterator[InboundMessage]:
+    def iter_inbound(
+        self, workspace_id: str, *, unclear: bool = False, unanswered: bool = False
+    ) -> AsyncIterator[InboundMessage]:
         """Iterate over inbound messages, newest first; see `list_inbound`."""
-        return iterate(partial(self.list_inbound, workspace_id, unclear=unclear))
+        return iterate(partial(self.list_inbound, workspace_id, unclear=unclear, unanswered=unanswered))
 
     async def get_inbound(self, workspace_id: str, message_id: str) -> InboundMessage:
         """Return an inbound message.

@@ -49,10 +49,12 @@ def list_messages(workspace_id: str, external_id: str | None, limit: int) -> Non
 @messages.command("inbound")
 @click.argument("workspace_id", type=WORKSPACE)
 @click.option("--unclear", is_flag=True, help="Only those that may be an unrecognised opt-out.")
+@click.option("--unanswered", is_flag=True, help="Only those of the last 30 days that nobody has answered.")
 @_LIMIT
-def list_inbound(workspace_id: str, unclear: bool, limit: int) -> None:
+def list_inbound(workspace_id: str, unclear: bool, unanswered: bool, limit: int) -> None:
     """List the messages to a workspace's numbers, newest first."""
-    found = with_engine(lambda engine: collect(engine.messages.iter_inbound(workspace_id, unclear=unclear), limit))
+    chosen = {"unclear": unclear, "unanswered": unanswered}
+    found = with_engine(lambda engine: collect(engine.messages.iter_inbound(workspace_id, **chosen), limit))
     show_list(
         [to_json(item) for item in found],
         ("id", "provider", "from_number", "to", "keyword", "unclear", "body", "media", "received_at"),

@@ -13,6 +13,7 @@ from outreach.reasons import describe_reason
 from outreach_server.console import words
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.pages.campaign_views import MomentView, StateView, moment_of
+from outreach_server.console.pages.phones import phone_url
 from outreach_server.console.pages.trail import steps_of
 
 PAGE_SIZE: Final = 50
@@ -122,6 +123,7 @@ async def show_one(visit: Visit) -> Response:
         campaign_url=visit.url("campaign", campaign=campaign_id),
         contacts_url=visit.url("contacts", campaign=campaign_id),
         erased=campaign.erased_at is not None,
+        person_url=phone_url(visit, "person", recipient.phone),
         contact=_row(visit, campaign, recipient, requests[-1].report if requests else None),
         facts=_facts(recipient),
         days=await steps_of(visit, campaign, recipient, requests),

@@ -160,7 +160,7 @@ async def show(visit: Visit) -> Response:
 
 def _need(visit: Visit, problem: Problem) -> NeedView:
     severity = problem.severity or "info"
-    url = visit.url("campaign", campaign=problem.path) if problem.code == "campaign_paused" else ""
+    url = _place_of(visit, problem)
     return NeedView(
         icon=_ICONS[severity],
         tone={"critical": "bad", "warning": "warn", "info": "plain"}[severity],
@@ -168,6 +168,19 @@ def _need(visit: Visit, problem: Problem) -> NeedView:
         commands=() if url else problem.commands,
         url=url,
     )
+
+
+def _place_of(visit: Visit, problem: Problem) -> str:
+    """Return the address of the page where something is decided; empty if the person has none."""
+    match problem.code:
+        case "campaign_paused":
+            return visit.url("campaign", campaign=problem.path)
+        case "requests_unknown" if visit.may(Right.DECIDE):
+            return visit.url("unknown")
+        case "number_held" if visit.may(Right.REPLY):
+            return visit.url("inbox", {"folder": "held"})
+        case _:
+            return ""
 
 
 def _running(visit: Visit, one: RunningCampaign) -> RunningView:

@@ -14,6 +14,14 @@
     history.replaceState(null, "", location.pathname);
   }
 
+  // Ctrl and Enter send an answer; Enter alone never does.
+  document.addEventListener("keydown", (event) => {
+    const { target, key } = event;
+    if (key !== "Enter" || !(event.ctrlKey || event.metaKey) || !target.matches("[data-send]")) return;
+    event.preventDefault();
+    target.form.requestSubmit(target.form.querySelector("[name=action]"));
+  });
+
   const live = document.querySelector("[data-live]");
   if (!live) return;
   let heard = Date.now(), over = false;

@@ -109,13 +109,25 @@ class DispatchDecision(HTTPEndpoint):
         return json_response({"dry_run": wanted.dry_run, **to_json(result)})
 
 
+class LookUpDispatch(HTTPEndpoint):
+    """Look a request up at its provider."""
+
+    async def post(self, request: Request) -> Response:
+        """Ask the provider now what became of a request whose outcome is unknown."""
+        workspace = await admit(request, "lookUpDispatch")
+        found = await server_of(request).engine.dispatches.look_up(
+            workspace.id, path_id(request, "dispatch"), actor=ACTOR
+        )
+        return json_response({"id": found.dispatch.id, "state": found.dispatch.state, "answer": found.answer})
+
+
 class InboundMessages(HTTPEndpoint):
     """List what people wrote back."""
 
     async def get(self, request: Request) -> Response:
         """Return a page of inbound messages, newest first."""
         workspace = await authenticate_request(request, "listInbound")
-        query = read_page(request, unclear=flag, after=words)
+        query = read_page(request, unclear=flag, unanswered=flag, after=words)
         found = await server_of(request).engine.messages.list_inbound(workspace.id, **query)
         return page_response(found, write_inbound_message)
 

@@ -151,8 +151,8 @@ def take_not_found_as_not_sent(patch: pytest.MonkeyPatch) -> None:
         workspace = await self._storage.read(lambda tx: tx.workspaces.get(dispatch.workspace_id))
         assert workspace is not None
         try:
-            provider = await self._provider(workspace, dispatch)
-            return await provider.look_up(self._lookup_request(dispatch))
+            provider = await self._look_ups._provider(workspace, dispatch)
+            return await provider.look_up(self._look_ups._lookup_request(dispatch))
         except ConnectionError:
             return None
 

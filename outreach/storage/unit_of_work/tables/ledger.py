@@ -509,6 +509,21 @@ class Inbound(Table):
         after_at, after_id = (LAST, "") if after is None else (format_timestamp(after[0]), after[1])
         return self._list(INBOUND, query, workspace_id=workspace_id, after_at=after_at, after_id=after_id, limit=limit)
 
+    def list_unanswered(
+        self, workspace_id: str, *, since: datetime, after: tuple[datetime, str] | None = None, limit: int
+    ) -> Sequence[InboundMessage]:
+        """Return the newest messages since a moment that nobody has answered, in the order of `list`."""
+        after_at, after_id = (LAST, "") if after is None else (format_timestamp(after[0]), after[1])
+        return self._list(
+            INBOUND,
+            "inbound.list_unanswered",
+            workspace_id=workspace_id,
+            since=format_timestamp(since),
+            after_at=after_at,
+            after_id=after_id,
+            limit=limit,
+        )
+
     def from_person(
         self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int
     ) -> Sequence[InboundMessage]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, time
+from datetime import time
 from typing import Any, Final
 
 import attrs
@@ -12,8 +12,8 @@ from starlette.responses import Response
 from outreach import BusinessHours, Campaign, CampaignUpdate, InvalidRequest
 from outreach.errors import Conflict
 from outreach.models import DAYS, CallerIdAllocation, TimeWindow
-from outreach_server.console import words
 from outreach_server.console.context import Visit
+from outreach_server.console.pages.moments import NO_ZONE, is_zone_known, moment_in, typed
 from outreach_server.console.pages.new.holidays import holidays_of, read_holidays
 from outreach_server.console.pages.new.reach import reach_of
 from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key_of, problems_of, stale_of, steps_of
@@ -21,8 +21,6 @@ from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key
 _MOST_NUMBERS: Final = 200
 _CALLER: Final = "caller_"
 _OPENS, _CLOSES = time(9), time(17)
-_NO_ZONE: Final = "This zone is not known. Write it as Europe/Berlin or America/New_York."
-_NO_MOMENT: Final = "Give a day and a time."
 _NO_RATE: Final = "The rate must be a whole number."
 
 
@@ -69,14 +67,14 @@ async def act(visit: Visit) -> Response:
 def _changes(form: Mapping[str, str], campaign: Campaign, problems: dict[str, str], this_year: int) -> dict[str, Any]:
     """Return what a form changes; what is wrong with it is added to `problems`."""
     zone = form.get("zone", "").strip() or "UTC"
-    if words.zone_name(zone) == "UTC" and zone != "UTC":
-        problems["zone"] = _NO_ZONE
+    if not is_zone_known(zone):
+        problems["zone"] = NO_ZONE
         return {}
     changes: dict[str, Any] = {"scheduled_start_at": None, "scheduled_expires_at": None}
     if form.get("start") == "at":
-        changes["scheduled_start_at"] = _moment(form, "start_at", zone, problems)
+        changes["scheduled_start_at"] = moment_in(form, "start_at", zone, problems)
     if form.get("expires_at", "").strip():
-        changes["scheduled_expires_at"] = _moment(form, "expires_at", zone, problems)
+        changes["scheduled_expires_at"] = moment_in(form, "expires_at", zone, problems)
     rate = form.get("rate", "").strip()
     if not (rate.isascii() and rate.isdecimal() and len(rate) < 6):
         problems["rate"] = _NO_RATE
@@ -94,15 +92,6 @@ def _changes(form: Mapping[str, str], campaign: Campaign, problems: dict[str, st
         if not campaign.from_numbers or phone != campaign.from_number:
             changes["from_number"] = phone or None
     return changes
-
-
-def _moment(form: Mapping[str, str], name: str, zone: str, problems: dict[str, str]) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(form.get(name, "").strip())
-    except ValueError:
-        problems[name] = _NO_MOMENT
-        return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=words.clocks_of(zone))
 
 
 def _hours(
@@ -148,8 +137,8 @@ async def _page(
         campaign=campaign,
         calls=calls,
         scheduled=form.get("start", "at" if campaign.scheduled_start_at else "now") == "at",
-        start_at=form.get("start_at", _typed(campaign.scheduled_start_at, zone)),
-        expires_at=form.get("expires_at", _typed(campaign.scheduled_expires_at, zone)),
+        start_at=form.get("start_at", typed(campaign.scheduled_start_at, zone)),
+        expires_at=form.get("expires_at", typed(campaign.scheduled_expires_at, zone)),
         zone=zone,
         days=_days(form, campaign),
         opens=form.get("opens", _window(campaign, opens=True)),
@@ -163,10 +152,6 @@ async def _page(
         callers=await _callers(visit, campaign) if calls else [],
         key=visit.new_key(),
     )
-
-
-def _typed(at: datetime | None, zone: str) -> str:
-    return "" if at is None else f"{at.astimezone(words.clocks_of(zone)):%Y-%m-%dT%H:%M}"
 
 
 def _days(form: Mapping[str, str], campaign: Campaign) -> Sequence[DayView]:
