@@ -118,5 +118,8 @@ async def house() -> AsyncIterator[House]:
             yield House(engine, console, workspace.id, foreign.id, client, people)
 
 
-PAGES = ("", "campaigns", "campaigns/{id}", "campaigns/{id}/contacts", "campaigns/{id}/contacts/0", "/", "nothing")
+PAGES = (
+    *("", "campaigns", "campaigns/{id}", "campaigns/{id}/contacts", "campaigns/{id}/contacts/0", "/", "nothing"),
+    *("search", "search?q=Reminders", "search?q=%2B13035550000", "search?q=A1", "/account/look"),
+)
 """The pages of a workspace, by its campaign; one is not there."""

@@ -58,7 +58,7 @@ async def show(visit: Visit) -> Response:
         raise not_found()
     campaign = await visit.engine.campaigns.get(visit.place.id, campaign_id)
     counts = await visit.engine.campaigns.count_recipients(visit.place.id, campaign_id)
-    number = _number(text)
+    number = number_in(text)
     page = await visit.engine.campaigns.list_recipients(
         visit.place.id,
         campaign_id,
@@ -137,7 +137,7 @@ async def _to_come(visit: Visit, campaign: Campaign, recipient: Recipient) -> Se
     return [one.text for one in found.messages if one.step >= recipient.step and one.problem is None][:_MOST_TEXTS]
 
 
-def _number(text: str) -> str:
+def number_in(text: str) -> str:
     """Return a text that is a number as it may stand in a URL, with its plus; empty for another text."""
     digits = "".join(one for one in text if one.isdigit())
     if len(digits) < 5 or any(one.isalpha() for one in text):

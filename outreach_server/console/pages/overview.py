@@ -78,7 +78,7 @@ async def home(visit: Visit) -> Response:
     user = visit.user
     if not user.operator and len(user.workspaces) == 1:
         [only] = user.workspaces
-        return RedirectResponse(visit.url("overview", workspace=only), 303)
+        return RedirectResponse(visit.first_url(only), 303)
     next_url = ""
     workspaces: Sequence[Workspace]
     if user.operator:
@@ -93,7 +93,7 @@ async def home(visit: Visit) -> Response:
     shown = [
         WorkspaceView(
             name=one.name,
-            url=visit.url("overview", workspace=one.id),
+            url=visit.first_url(one.id),
             role=str(user.role_in(one.id)),
             mode="Sandbox" if one.mode is WorkspaceMode.SANDBOX else "Live",
         )
