@@ -17,6 +17,7 @@ from starlette.routing import Route, Router
 
 from outreach import ConfigError, Outreach, OutreachError
 from outreach.errors import StorageBusy
+from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.absent import chosen
 from outreach_server.console.access import ConsoleUser, Identify, Right
@@ -260,16 +261,24 @@ async def _enter(console: Console, request: Request) -> Visit | Response:
         visit.role = user.role_in(workspace_id)
         if visit.role is None:
             raise not_found()
-        visit.workspace = await console.engine.workspaces.get(workspace_id)
-        await _look_around(visit)
+        await _look_around(visit, workspace_id)
     request.scope[VISIT] = visit
     return visit
 
 
-async def _look_around(visit: Visit) -> None:
-    """Find what stands on every page of a workspace."""
-    workspace = visit.place
-    status = await visit.console.status.of(visit.engine, workspace.id)
+async def _look_around(visit: Visit, workspace_id: str) -> None:
+    """Find what stands on every page of a workspace, and the campaign that the page is of, in one snapshot.
+
+    Raises:
+        NotFound: There is none of this id.
+    """
+    campaign_id = visit.request.path_params.get("campaign")
+    async with JoinedReads() as reads:
+        place = reads.start(visit.engine.workspaces.get(workspace_id))
+        looked = reads.start(visit.console.status.of(visit.engine, workspace_id))
+        of = None if campaign_id is None else reads.start(visit.engine.campaigns.get(workspace_id, campaign_id))
+    workspace, status = place.result(), looked.result()
+    visit.workspace, visit.campaign = workspace, None if of is None else of.result()
     notices = []
     if workspace.status != "active":
         notices.append(Notice(tone="bad", text=f"This workspace is {workspace.status}: nothing is sent from it."))

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route, Router
 
-from outreach import Outreach, Workspace, WorkspaceMode
+from outreach import Campaign, Outreach, Workspace, WorkspaceMode
 from outreach.models import MAX_UPLOAD_BYTES
 from outreach.server_support import clock_of, derived_keys_of, public_url_of
 from outreach_server.bodies.parser_client import default_command
@@ -166,6 +166,7 @@ class Visit:
         request: The request.
         user: The person.
         workspace: The workspace of the path; None outside of one.
+        campaign: The campaign of the path; None outside of one.
         role: The person's role in it.
         form: The fields of the form that was sent; empty for a GET.
         file: The file that the form has; None without one.
@@ -177,6 +178,7 @@ class Visit:
     request: Request
     user: ConsoleUser
     workspace: Workspace | None = None
+    campaign: Campaign | None = None
     role: Role | None = None
     form: Mapping[str, str] = attrs.field(factory=dict)
     file: UploadFile | None = None
@@ -193,6 +195,12 @@ class Visit:
         """The workspace of the path, in pages that have one."""
         assert self.workspace is not None  # noqa: S101 - the route has a workspace
         return self.workspace
+
+    @property
+    def subject(self) -> Campaign:
+        """The campaign of the path, in pages that have one."""
+        assert self.campaign is not None  # noqa: S101 - the route has a campaign
+        return self.campaign
 
     @property
     def actor(self) -> str:

@@ -62,8 +62,8 @@ async def act(visit: Visit) -> Response:
 async def _page(
     visit: Visit, campaign_id: str, *, status: int = 200, problem: str = "", typed: str = "", wrong: bool = False
 ) -> Response:
-    view = await campaign_view(visit, campaign_id)
-    campaign = await visit.engine.campaigns.get(visit.place.id, campaign_id)
+    campaign = visit.subject
+    view = await campaign_view(visit, campaign, is_first=True)
     return visit.page(
         "campaign",
         title=words.visible(campaign.name),

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from outreach import CampaignStatus, Workspace, WorkspaceMode
 from outreach.errors import Problem
 from outreach.models import RunningCampaign
+from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
@@ -89,7 +90,9 @@ async def home(visit: Visit) -> Response:
         next_url = visit.url("home", {"after": page.next}) if page.next else ""
     else:
         ids = sorted(user.workspaces)[:_MOST_WORKSPACES]
-        workspaces = [await visit.engine.workspaces.get(one) for one in ids]
+        async with JoinedReads() as reads:
+            found = [reads.start(visit.engine.workspaces.get(one)) for one in ids]
+        workspaces = [one.result() for one in found]
     shown = [
         WorkspaceView(
             name=one.name,
@@ -130,8 +133,13 @@ async def overview_view(visit: Visit) -> OverviewView:
 async def show(visit: Visit) -> Response:
     """Show the overview."""
     workspace = visit.place.id
-    scheduled = await visit.engine.campaigns.list(workspace, status=CampaignStatus.SCHEDULED, limit=MAX_SHOWN)
-    recent = await visit.engine.campaigns.list(workspace, limit=_LOOKED_AT)
+    async with JoinedReads() as reads:
+        next_ones = reads.start(
+            visit.engine.campaigns.list(workspace, status=CampaignStatus.SCHEDULED, limit=MAX_SHOWN)
+        )
+        newest = reads.start(visit.engine.campaigns.list(workspace, limit=_LOOKED_AT))
+        looked = reads.start(overview_view(visit))
+    scheduled, recent = next_ones.result(), newest.result()
     ended = [one for one in recent.items if one.status in _ENDED][:MAX_SHOWN]
     drafts = [one for one in recent.items if one.status in {CampaignStatus.DRAFT, CampaignStatus.READY}][:MAX_SHOWN]
     return visit.page(
@@ -139,7 +147,7 @@ async def show(visit: Visit) -> Response:
         title="Overview",
         current="overview",
         live=True,
-        view=await overview_view(visit),
+        view=looked.result(),
         stream_url=visit.url("live", {"of": "overview"}),
         upcoming=[row_of(visit, one) for one in (*scheduled.items, *drafts)],
         last=[row_of(visit, one) for one in ended],

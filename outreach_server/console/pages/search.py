@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from outreach.errors import InvalidRequest
 from outreach.models import HistoryItem, Recipient
+from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_views import CampaignRow, MomentView, StateView, moment_of, row_of
@@ -53,9 +54,10 @@ async def show(visit: Visit) -> Response:
     found: Sequence[FoundView] = ()
     campaigns: Sequence[CampaignRow] = ()
     if text:
-        found = await (_with_number(visit, number) if number else _with_id(visit, text))
-        page = await visit.engine.campaigns.list(visit.place.id, search=text, limit=MAX_FOUND)
-        campaigns = [row_of(visit, one) for one in page.items]
+        async with JoinedReads() as reads:
+            known = reads.start(_with_number(visit, number) if number else _with_id(visit, text))
+            named = reads.start(visit.engine.campaigns.list(visit.place.id, search=text, limit=MAX_FOUND))
+        found, campaigns = known.result(), [row_of(visit, one) for one in named.result().items]
     return visit.page(
         "search",
         title="Search",
