@@ -242,7 +242,9 @@ class Visit:
 
     def first_url(self, workspace: str = "") -> str:
         """Return the address of the first page of a workspace; of this one, if none is given."""
-        return self.url(self.console.first_page, **({"workspace": workspace} if workspace else {}))
+        if workspace:
+            return url_of(self.console, self.request, self.console.first_page, workspace=workspace)
+        return self.url(self.console.first_page)
 
     def page(
         self,
