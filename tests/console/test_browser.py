@@ -38,7 +38,8 @@ def pages_of(served: Site) -> tuple[str, ...]:
     """Return the addresses of the pages, and of one that is not there."""
     campaign = served.campaign
     paths = (f"{campaign}/contacts", f"{campaign}/contacts/0", f"{campaign}/contacts?status=failed", f"{campaign}x")
-    return (served.home, f"{served.home}campaigns", f"{served.home}campaigns/new", campaign, *paths)
+    frame = (f"{served.home}search?q=%2B13035550000", f"{served.home.partition('/w/')[0]}/account/look")
+    return (served.home, f"{served.home}campaigns", f"{served.home}campaigns/new", campaign, *frame, *paths)
 
 
 @pytest.fixture(scope="module")

@@ -63,6 +63,9 @@ async def _page(
     visit: Visit, campaign_id: str, *, status: int = 200, problem: str = "", typed: str = "", wrong: bool = False
 ) -> Response:
     campaign = visit.subject
+    if visit.request.method == "POST":
+        # Somebody else may have changed it just before.
+        campaign = await visit.engine.campaigns.get(visit.place.id, campaign_id)
     view = await campaign_view(visit, campaign, is_first=True)
     return visit.page(
         "campaign",
