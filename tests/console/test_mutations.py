@@ -82,6 +82,12 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(
         CONSOLE / "pages/account.py", "elif not await _is_verified(", "elif None is await _is_verified(", sessions
     )
+    frame = "tests/console/test_frame.py"
+    yield Mutation(security / "headers.py", "if not plain or port == 0:", "if False:", frame)
+    yield Mutation(CONSOLE / "look.py", "theme if theme in THEMES else", "theme or", frame)
+    yield Mutation(CONSOLE / "look.py", "httponly=True", "httponly=False", frame)
+    yield Mutation(CONSOLE / "pages/look.py", " or theme not in THEMES", "", frame)
+    yield Mutation(CONSOLE / "rendering.py", "without_absent(self", "(self", frame)
     ledger = Path("outreach/ledger/access/users.py")
     yield Mutation(ledger, " or not _maker_still_may(tx, found, user)", "", users)
     yield Mutation(ledger, 'found.kind == "setup" and tx.users.exists_any()', "False", users)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -36,6 +37,13 @@ class Counted:
 def snapshots(monkeypatch: pytest.MonkeyPatch) -> Counted:
     """The count of the snapshots that are read."""
     return Counted(monkeypatch)
+
+
+async def together(*calls: Coroutine[Any, Any, object]) -> None:
+    """Run calls together, but not for ever."""
+    async with asyncio.timeout(60), JoinedReads() as reads:
+        for call in calls:
+            reads.start(call)
 
 
 async def test_calls_that_read_once_share_one_snapshot(snapshots: Counted) -> None:
@@ -101,9 +109,7 @@ async def test_a_refusal_is_of_its_call_alone_and_ends_the_block() -> None:
             await asyncio.sleep(3600)
 
         with pytest.raises(NotFound):
-            async with asyncio.timeout(60), JoinedReads() as reads:
-                reads.start(engine.workspaces.get("none"))
-                reads.start(slow())
+            await together(engine.workspaces.get("none"), slow())
 
 
 async def test_an_error_of_the_database_is_of_all(snapshots: Counted) -> None:
@@ -112,9 +118,7 @@ async def test_an_error_of_the_database_is_of_all(snapshots: Counted) -> None:
         made = await engine.workspaces.create(NewWorkspace(name="a"))
         snapshots.refuses = True
         with pytest.raises(StorageBusy):
-            async with JoinedReads() as reads:
-                for _ in range(2):
-                    reads.start(engine.workspaces.get(made.id))
+            await together(engine.workspaces.get(made.id), engine.workspaces.get(made.id))
 
 
 async def test_what_outlasts_the_block_reads_by_itself() -> None:
