@@ -37,6 +37,7 @@ class JoinedReads:
         self._waiting: list[tuple[Operation[Any], asyncio.Future[Any]]] = []
         self._blocked: Counter[object] = Counter()
         self._read: _Read | None = None
+        self._failed = False
         self.is_open = False
 
     async def __aenter__(self) -> Self:
@@ -81,8 +82,10 @@ class JoinedReads:
         self._look()
         return await future
 
-    def _end(self, _: object) -> None:
+    def _end(self, task: asyncio.Task[Any]) -> None:
         self._unfinished -= 1
+        # The group cancels the other calls, and begins nothing any more.
+        self._failed = self._failed or task.cancelled() or task.exception() is not None
         self._look()
 
     def _look(self) -> None:
@@ -91,7 +94,7 @@ class JoinedReads:
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
-        if self._waiting and self._read is not None:
+        if self._waiting and self._read is not None and not self._failed:
             waiting, self._waiting = self._waiting, []
             self._blocked.clear()
             self._group.create_task(_run(self._read, waiting))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from outreach import NewWorkspace, NotFound, Outreach
+from outreach import InvalidRequest, NewWorkspace, NotFound, Outreach
 from outreach.errors import StorageBusy
 from outreach.server_support import JoinedReads
 from outreach.storage.sqlite.memory import MemoryStorage
@@ -110,6 +110,16 @@ async def test_a_refusal_is_of_its_call_alone_and_ends_the_block() -> None:
 
         with pytest.raises(NotFound):
             await together(engine.workspaces.get("none"), slow())
+
+
+async def test_a_call_that_fails_before_it_reads_ends_the_others(snapshots: Counted) -> None:
+    """They wait for a read that is not made any more."""
+    async with Outreach.open("memory://") as engine:
+        made = await engine.workspaces.create(NewWorkspace(name="a"))
+        before = snapshots.count
+        with pytest.raises(InvalidRequest):
+            await together(engine.workspaces.get(made.id), engine.campaigns.list(made.id, limit=0))
+        assert snapshots.count == before
 
 
 async def test_an_error_of_the_database_is_of_all(snapshots: Counted) -> None:
