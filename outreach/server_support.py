@@ -54,6 +54,7 @@ from outreach.serialization.exports.rows import escape_formula
 from outreach.serialization.fast_bodies import read_simple_body
 from outreach.serialization.field_rules import read_timestamp
 from outreach.services.campaigns.contacts import prepare_recipient
+from outreach.services.joined_reads import JoinedReads
 from outreach.services.tenants.resources import RESOURCE_SERVICES
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ __all__ = [
     "Check",
     "DateFormat",
     "Field",
+    "JoinedReads",
     "ListOf",
     "NumberCell",
     "NumberCorrection",

@@ -123,11 +123,14 @@ class CampaignForecast:
         _check(given)
         context = self._context
         now = context.now()
-        known = await context.storage.read(lambda tx: _read(tx, campaign_of(tx, workspace_id, campaign_id), now))
+
+        def look(tx: Transaction) -> tuple[_Known, ForecastAssumptions, tuple[str, ...]]:
+            campaign = campaign_of(tx, workspace_id, campaign_id)
+            known = _read(tx, campaign, now)
+            return known, *(_measure(tx, campaign, given) if campaign.started_at is not None else (given, ()))
+
+        known, given, measured = await context.storage.read(look)
         campaign = known.setup.plan.campaign
-        measured: tuple[str, ...] = ()
-        if campaign.started_at is not None:
-            given, measured = await context.storage.read(lambda tx: _measure(tx, campaign, given))
         if campaign.is_terminal:
             return _ended(campaign, now, given, measured)
         target = await self._left(known, now)

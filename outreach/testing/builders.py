@@ -37,7 +37,7 @@ from outreach.models.states import (
 from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
 from outreach.models.unsubscribe import Unsubscribe
-from outreach.models.user import Invitation, Membership, Session, StoredUser
+from outreach.models.user import Invitation, Membership, Role, Session, StoredUser
 from outreach.models.work import AuditEntry, CampaignRunState, IdempotencyRecord, Lease, RequestWindow, WorkerLease
 from outreach.models.workspace import ApiKey, Workspace
 
@@ -507,7 +507,7 @@ def make_user(**changes: Any) -> StoredUser:
 
 def make_membership(**changes: Any) -> Membership:
     """Return the role of an agent."""
-    made = Membership(workspace_id=WORKSPACE_ID, user_id=new_id(), role="agent", created_at=NOW)
+    made = Membership(workspace_id=WORKSPACE_ID, user_id=new_id(), role=Role.AGENT, created_at=NOW)
     return attrs.evolve(made, **changes)
 
 
@@ -538,7 +538,7 @@ def make_invitation(**changes: Any) -> Invitation:
         kind="invitation",
         email="ben@acme.example",
         workspace_id=WORKSPACE_ID,
-        role="agent",
+        role=Role.AGENT,
         user_id=None,
         made_by="library",
         created_at=NOW,

@@ -10,14 +10,7 @@ from typing import Final, TypeAlias
 import attrs
 from starlette.requests import Request
 
-
-class Role(StrEnum):
-    """What a person is in a workspace."""
-
-    VIEWER = "viewer"
-    AGENT = "agent"
-    MANAGER = "manager"
-    OWNER = "owner"
+from outreach.models import Role as Role  # hosts import it from the console
 
 
 class Right(StrEnum):

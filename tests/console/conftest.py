@@ -133,5 +133,6 @@ GUARDED = {
 PAGES = (
     *("", "campaigns", "campaigns/{id}", "campaigns/{id}/contacts", "campaigns/{id}/contacts/0"),
     *("campaigns/{id}/report", "contacts/13035550000", "calls", *GUARDED, "/", "nothing"),
+    *("search", "search?q=Reminders", "search?q=%2B13035550000", "search?q=A1", "/account/look"),
 )
 """The pages of a workspace, by its campaign; one is not there."""

@@ -44,9 +44,10 @@ def pages_of(served: Site) -> tuple[str, ...]:
     more = ("inbox", "inbox?folder=held", "inbox?folder=all", f"inbox/{ANN[1:]}", f"contacts/{ANN[1:]}", "register")
     set_up = [one.name for one in NOUNS if one.place == "workspace" and not one.own_login]
     others = [f"{served.home}{path}" for path in (*more, "unknown", "unknown?decide=retry", "calls", *set_up)]
+    frame = (f"{served.home}search?q=%2B13035550000", f"{served.home.partition('/w/')[0]}/account/look")
     of_it = (f"{campaign}/report", f"{campaign}/follow-up", f"{campaign}/edit", served.call)
     campaigns = (f"{served.home}campaigns", f"{served.home}campaigns/new", *steps, campaign)
-    return (served.home, *campaigns, *others, *of_it, *paths)
+    return (served.home, *campaigns, *others, *frame, *of_it, *paths)
 
 
 @pytest.fixture(scope="module")

@@ -103,6 +103,12 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(app, " or right is Right.OPERATE:", ":", set_up)
     yield Mutation(app, "if user.incomplete and", "if False and", set_up)
     yield Mutation(CONSOLE / "context.py", "return self.user.operator if", "return True if", set_up)
+    frame = "tests/console/test_frame.py"
+    yield Mutation(security / "headers.py", "if not plain or port == 0:", "if False:", frame)
+    yield Mutation(CONSOLE / "look.py", "theme if theme in THEMES else", "theme or", frame)
+    yield Mutation(CONSOLE / "look.py", "httponly=True", "httponly=False", frame)
+    yield Mutation(CONSOLE / "pages/look.py", " or theme not in THEMES", "", frame)
+    yield Mutation(CONSOLE / "rendering.py", "without_absent(self", "(self", frame)
     ledger = Path("outreach/ledger/access/users.py")
     yield Mutation(ledger, " or not _maker_still_may(tx, found, user)", "", users)
     yield Mutation(ledger, 'found.kind == "setup" and tx.users.exists_any()', "False", users)

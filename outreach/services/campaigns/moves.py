@@ -22,6 +22,7 @@ from outreach.models.status import StartCheck
 from outreach.models.work import IdempotencyKey
 from outreach.rules.approvals import is_person
 from outreach.services.campaigns.caller_checks import find_caller_id_problems
+from outreach.services.campaigns.contacts import run_concurrently
 from outreach.services.campaigns.pages import check_filters
 from outreach.services.campaigns.start_checks import (
     check_contacts,
@@ -90,8 +91,10 @@ class CampaignMoves:
             NotFound: The workspace has no such campaign.
         """
         now = self._context.now()
-        text_problem = await self._unsendable_text(workspace_id, campaign_id)
-        caller_id_problems = await self._caller_id_problems(workspace_id, campaign_id)
+        text_problem, caller_id_problems = await run_concurrently(
+            partial(self._unsendable_text, workspace_id, campaign_id),
+            partial(self._caller_id_problems, workspace_id, campaign_id),
+        )
         return await self._context.storage.read(
             lambda tx: moves.start_obstacles(
                 tx,
@@ -320,10 +323,14 @@ class CampaignMoves:
 
     async def _unsendable_text(self, workspace_id: str, campaign_id: str) -> Problem | None:
         """Return why the text can be sent to none of the contacts; None if it can, or if the setup is incomplete."""
-        lacks = await self._context.storage.read(
-            lambda tx: moves.missing_setup(tx, campaign_of(tx, workspace_id, campaign_id))
+        lacks, found = await run_concurrently(
+            partial(
+                self._context.storage.read,
+                lambda tx: moves.missing_setup(tx, campaign_of(tx, workspace_id, campaign_id)),
+            ),
+            partial(find_unsendable_text, self._context, workspace_id, campaign_id),
         )
-        return None if lacks else _reason(await find_unsendable_text(self._context, workspace_id, campaign_id))
+        return None if lacks else _reason(found)
 
     async def _caller_id_problems(self, workspace_id: str, campaign_id: str) -> Sequence[Problem]:
         return await find_caller_id_problems(

@@ -144,7 +144,7 @@ class Users(Links, SecondFactors):
             Conflict: The user is the last owner of the workspace.
         """
         if role is not None:
-            check_value("role", role, OneOf(ROLES))
+            role = check_value("role", role, OneOf(ROLES, Role))
         context = self._users.services
 
         def operation(tx: Transaction) -> User:

@@ -10,7 +10,7 @@ from outreach import Outreach
 from outreach.models import User
 from outreach.server_support import public_url_of
 from outreach_server.config import SECOND_FACTOR_FOR
-from outreach_server.console.access import ConsoleUser, Identify, Role
+from outreach_server.console.access import ConsoleUser, Identify
 from outreach_server.console.identities.cookies import token_in
 
 
@@ -38,7 +38,7 @@ def identify_by_session(get_engine: Callable[[], Outreach], require_second_facto
         return ConsoleUser(
             id=user.id,
             name=user.name,
-            workspaces={workspace: Role(role) for workspace, role in found.roles.items()},
+            workspaces=found.roles,
             operator=user.operator,
             time_zone=user.time_zone or "",
             session=found.session.id,

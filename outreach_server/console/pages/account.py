@@ -15,6 +15,7 @@ from outreach_server.console import words as console_words
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.qr import qr_code
 from outreach_server.console.identities import cookies, words
+from outreach_server.console.look import THEMES
 
 _MOST_SESSIONS = 50
 
@@ -90,6 +91,7 @@ async def _account(visit: Visit, *, status: int = 200, problems: dict[str, str] 
         codes_left=await visit.engine.users.count_recovery_codes(user.id),
         sessions=_views(visit, page.items),
         zone=console_words.zone_name(visit.zone()),
+        themes=THEMES,
     )
 
 

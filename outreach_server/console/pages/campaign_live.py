@@ -66,8 +66,11 @@ async def act(visit: Visit) -> Response:
 async def _page(
     visit: Visit, campaign_id: str, *, status: int = 200, problem: str = "", typed: str = "", wrong: bool = False
 ) -> Response:
-    view = await campaign_view(visit, campaign_id)
-    campaign = await visit.engine.campaigns.get(visit.place.id, campaign_id)
+    campaign = visit.subject
+    if visit.request.method == "POST":
+        # Somebody else may have changed it just before.
+        campaign = await visit.engine.campaigns.get(visit.place.id, campaign_id)
+    view = await campaign_view(visit, campaign, is_first=True)
     erased = campaign.erased_at is not None
     return visit.page(
         "campaign",

@@ -13,6 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from outreach import CampaignStatus, Workspace, WorkspaceMode
 from outreach.errors import Problem
 from outreach.models import RunningCampaign
+from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
@@ -82,7 +83,7 @@ async def home(visit: Visit) -> Response:
     user = visit.user
     if not user.operator and len(user.workspaces) == 1:
         [only] = user.workspaces
-        return RedirectResponse(visit.url("overview", workspace=only), 303)
+        return RedirectResponse(visit.first_url(only), 303)
     next_url = ""
     workspaces: Sequence[Workspace]
     if user.operator:
@@ -93,7 +94,9 @@ async def home(visit: Visit) -> Response:
         next_url = visit.url("home", {"after": page.next}) if page.next else ""
     else:
         ids = sorted(user.workspaces)[:_MOST_WORKSPACES]
-        workspaces = [await visit.engine.workspaces.get(one) for one in ids]
+        async with JoinedReads() as reads:
+            found = [reads.start(visit.engine.workspaces.get(one)) for one in ids]
+        workspaces = [one.result() for one in found]
     # Others see what waits on the overview of each.
     status = await visit.engine.status() if user.operator else None
     running = Counter(one.workspace_id for one in status.running) if status is not None else Counter()
@@ -101,7 +104,7 @@ async def home(visit: Visit) -> Response:
     shown = [
         WorkspaceView(
             name=one.name,
-            url=visit.url("overview", workspace=one.id),
+            url=visit.first_url(one.id),
             role=str(user.role_in(one.id)),
             mode="Sandbox" if one.mode is WorkspaceMode.SANDBOX else "Live",
             running=words.number(running[one.id]) if running[one.id] else "",
@@ -140,8 +143,13 @@ async def overview_view(visit: Visit) -> OverviewView:
 async def show(visit: Visit) -> Response:
     """Show the overview."""
     workspace = visit.place.id
-    scheduled = await visit.engine.campaigns.list(workspace, status=CampaignStatus.SCHEDULED, limit=MAX_SHOWN)
-    recent = await visit.engine.campaigns.list(workspace, limit=_LOOKED_AT)
+    async with JoinedReads() as reads:
+        next_ones = reads.start(
+            visit.engine.campaigns.list(workspace, status=CampaignStatus.SCHEDULED, limit=MAX_SHOWN)
+        )
+        newest = reads.start(visit.engine.campaigns.list(workspace, limit=_LOOKED_AT))
+        looked = reads.start(overview_view(visit))
+    scheduled, recent = next_ones.result(), newest.result()
     ended = [one for one in recent.items if one.status in _ENDED][:MAX_SHOWN]
     drafts = [one for one in recent.items if one.status in {CampaignStatus.DRAFT, CampaignStatus.READY}][:MAX_SHOWN]
     return visit.page(
@@ -149,7 +157,7 @@ async def show(visit: Visit) -> Response:
         title="Overview",
         current="overview",
         live=True,
-        view=await overview_view(visit),
+        view=looked.result(),
         stream_url=visit.url("live", {"of": "overview"}),
         upcoming=[row_of(visit, one) for one in (*scheduled.items, *drafts)],
         last=[row_of(visit, one) for one in ended],
