@@ -144,7 +144,7 @@ class CampaignForecast:
         """
         now = self._context.now()
         known = await self._context.storage.read(lambda tx: _read(tx, campaign_of(tx, workspace_id, campaign_id), now))
-        target = await self._left(known.setup, known.starts_at, known.next_slot_at, now)
+        target = await self._left(known, now)
         return target, target.campaign.counters.total > _MAX_READ
 
     async def begin_new(self, setup: Setup, assumptions: ForecastAssumptions) -> NewForecast:

@@ -10,6 +10,7 @@ from typing import Final
 from outreach.models.clock import ClockHour, ClosedBy
 from outreach.models.trail import TrailRule
 from outreach.rules.contact_hours import next_contact
+from outreach.rules.contact_places import ContactPlace
 from outreach.rules.forecast import OpenCampaign
 from outreach.rules.opening import opening_state
 
@@ -26,17 +27,17 @@ def hours_of_audience(target: OpenCampaign) -> tuple[ClockHour, ...]:
     return tuple(_hour(target, at, groups) for at in begins)
 
 
-def _groups(target: OpenCampaign, begins: Sequence[datetime]) -> Counter[tuple[tuple[str, ...] | None, datetime]]:
-    """Return how many contacts have which time zones, and from which hour on they are due."""
-    groups: Counter[tuple[tuple[str, ...] | None, datetime]] = Counter()
+def _groups(target: OpenCampaign, begins: Sequence[datetime]) -> Counter[tuple[ContactPlace | None, datetime]]:
+    """Return how many contacts have which place, and from which hour on they are due."""
+    groups: Counter[tuple[ContactPlace | None, datetime]] = Counter()
     for one in target.contacts:
         due = one.due_at
         hour = begins[0] if due is None else max(begins[0], due.replace(minute=0, second=0, microsecond=0))
-        groups[one.zones, hour] += target.weight
+        groups[one.place, hour] += target.weight
     return groups
 
 
-def _hour(target: OpenCampaign, at: datetime, groups: Counter[tuple[tuple[str, ...] | None, datetime]]) -> ClockHour:
+def _hour(target: OpenCampaign, at: datetime, groups: Counter[tuple[ContactPlace | None, datetime]]) -> ClockHour:
     campaign, ends = target.campaign, at + _HOUR
     moment = max(at, target.starts_at)
     expiry = campaign.scheduled_expires_at
@@ -47,12 +48,12 @@ def _hour(target: OpenCampaign, at: datetime, groups: Counter[tuple[tuple[str, .
         rule: ClosedBy = "holidays" if state.rule is TrailRule.HOLIDAYS else "business_hours"
         return ClockHour(at=at, contacts=0, closed_by=rule)
     reached = 0
-    for (zones, due), count in groups.items():
+    for (place, due), count in groups.items():
         if due > at:
             continue
         opening = state.reopens_at
-        if zones is not None:
-            found = next_contact(campaign, zones, target.local.hours, opening)
+        if place is not None:
+            found = next_contact(campaign, place.zones, target.local.of(place.regions).hours, opening)
             if found is None:
                 continue
             opening = found

@@ -28,7 +28,6 @@ from outreach_server.console.identities.guests import GuestPage, guest_endpoint
 from outreach_server.console.identities.sessions import identify_by_session
 from outreach_server.console.pages import (
     account,
-    account,
     calls,
     campaign_live,
     campaigns,

@@ -142,18 +142,23 @@ def test_a_start_is_approved_and_a_change_takes_it_away(
     assert page.locator("main button").count() == 0
     assert said == []
     page.context.close()
-WAYS = [(1280, "mouse", True), (390, "touch", True), (1280, "keyboard", True), (390, "mouse", False)]
-"""How wide the page is, what presses its buttons, and whether scripts run."""
 
 
 class Way:
-    """A person who goes one way through the pages, with their clicks counted."""
+    """A person who goes one way through the pages, with their clicks counted.
 
-    def __init__(self, chromium: Browser, width: int, by: str, script: bool) -> None:
-        self.by, self.script, self.clicks = by, script, 0
+    Attributes:
+        number: The place of the way in `WAYS`: other ways contact other people.
+    """
+
+    def __init__(self, chromium: Browser, number: int) -> None:
+        width, theme, self.by, self.script = WAYS[number]
+        self.number, self.clicks = number, 0
         self.said: list[str] = []
-        viewport = {"width": width, "height": 800}
-        self.page = opened(chromium, self.said, viewport=viewport, has_touch=by == "touch", java_script_enabled=script)
+        options = {"viewport": {"width": width, "height": 800}, "color_scheme": theme}
+        self.page = opened(
+            chromium, self.said, has_touch=self.by == "touch", java_script_enabled=self.script, **options
+        )
 
     def click(self, found: Locator) -> None:
         """Press something, and wait for the page that follows."""
@@ -173,10 +178,10 @@ class Way:
         self.page.context.close()
 
 
-@pytest.fixture(params=WAYS, ids=lambda way: f"{way[1]}-{way[0]}{'' if way[2] else '-without-script'}")
+@pytest.fixture(params=range(len(WAYS)), ids=lambda number: "-".join(str(part) for part in WAYS[number]))
 def way(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Way]:
     """A person, for each way."""
-    made = Way(chromium, *request.param)
+    made = Way(chromium, request.param)
     yield made
     made.leave()
 
@@ -184,7 +189,7 @@ def way(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Way]:
 @pytest.mark.soak("a browser goes through a flow")
 def test_replies_are_answered_one_after_another(served: Site, way: Way) -> None:
     """Each takes one click, or Ctrl and Enter: sending an answer opens the next reply that nobody has answered."""
-    area = 200 + WAYS.index((way.page.viewport_size["width"], way.by, way.script))  # type: ignore[index]
+    area = 200 + way.number
     writers = [f"+1{area}555012{number}" for number in range(3)]
     for phone in writers:
         served.write(phone, f"This is {phone}")
@@ -206,7 +211,7 @@ def test_replies_are_answered_one_after_another(served: Site, way: Way) -> None:
 @pytest.mark.soak("a browser goes through a flow")
 def test_a_doubtful_message_is_decided(served: Site, way: Way) -> None:
     """In two clicks from the overview."""
-    area = 210 + WAYS.index((way.page.viewport_size["width"], way.by, way.script))  # type: ignore[index]
+    area = 210 + way.number
     phone = f"+1{area}5550130"
     served.write(phone, "please don't stop by")
     way.page.wait_for_timeout(6_000)  # what needs a person is read every five seconds
@@ -231,7 +236,7 @@ def test_who_was_not_reached_is_written_to_again(served: Site, way: Way) -> None
 @pytest.mark.soak("a browser goes through a flow")
 def test_somebody_who_phones_is_opted_out(served: Site, way: Way) -> None:
     """With one click on the page of the number."""
-    area = 220 + WAYS.index((way.page.viewport_size["width"], way.by, way.script))  # type: ignore[index]
+    area = 220 + way.number
     way.page.goto(f"{served.home}contacts/1{area}5550140")
     way.click(way.page.get_by_role("button", name="Opt out"))
     assert "no campaign contacts it any more" in way.page.locator("main").inner_text()

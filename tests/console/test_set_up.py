@@ -18,7 +18,7 @@ from outreach import FlowStep, NewAgent, NewFlow, NewNumber, NewTrunk, NewWorksp
 from outreach.core import passwords
 from outreach.core.passwords import Cost
 from outreach.core.vault import Vault
-from outreach.models import ROLES, NewUser
+from outreach.models import NewUser
 from outreach.server_support import RESOURCE_SERVICES, fields_of
 from outreach.testing.clock import ShiftedClock
 from outreach_server.config import SECOND_FACTOR_FOR
@@ -212,7 +212,7 @@ async def place() -> AsyncIterator[Place]:
         for name in SECOND_FACTOR_FOR:
             new = NewUser(email=f"{name}@acme.example", name=f"Ann {name}", operator=name == "operator")
             user = await engine.users.create(new)
-            for role in ROLES:
+            for role in Role:
                 if role == name:
                     await engine.users.set_role(workspace.id, user.id, role)
             await engine.users.accept((await engine.users.reset(user.id)).token, password=PASSWORD)
@@ -228,9 +228,9 @@ async def _everything(engine: Outreach, workspace: str) -> dict[str, str]:
     """Make one of everything in a workspace; return the identifiers by noun."""
     steps = [FlowStep(kind="send", body="Hi {{first_name}}"), FlowStep(kind="wait", wait_minutes=90)]
     user = await engine.users.create(NewUser(email=f"ben@{workspace}.example", name="Ben"))
-    await engine.users.set_role(workspace, user.id, "agent")
+    await engine.users.set_role(workspace, user.id, Role.AGENT)
     await engine.sessions.begin(user.id)
-    invited = await engine.users.invite(workspace, "eve@acme.example", "viewer", actor="cli:ann")
+    invited = await engine.users.invite(workspace, "eve@acme.example", Role.VIEWER, actor="cli:ann")
     key = await engine.api_keys.create(workspace, name="Booking", actor="cli:ann")
     return {
         "agents": (await engine.agents.create(workspace, NewAgent(name="Agent"))).id,
@@ -544,7 +544,7 @@ async def test_an_account_that_cannot_be_used_says_why(place: Place) -> None:
 async def test_an_owner_has_no_power_over_those_with_more_rights(place: Place, action: str) -> None:
     """A person with rights in another workspace is an operator's matter, and the page says so."""
     theirs = await place.engine.workspaces.create(NewWorkspace(name="Other"))
-    await place.engine.users.set_role(theirs.id, place.ids["users"], "viewer")
+    await place.engine.users.set_role(theirs.id, place.ids["users"], Role.VIEWER)
     path = f"{MOUNT}/w/{place.workspace}/users/{place.ids['users']}"
     answer = await place.post(path, {"action": action}, "owner")
     assert (answer.status_code, "only an operator" in answer.text) == (409, True)

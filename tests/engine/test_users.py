@@ -220,11 +220,11 @@ async def test_an_owner_makes_no_link_to_an_account_with_more_rights(engine: Out
 async def test_an_owner_disables_nobody_with_more_rights(engine: Outreach, acme: Workspace) -> None:
     """The same holds for enabling again."""
     other = await engine.workspaces.create(NewWorkspace(name="Other"))
-    ann = await user_of(engine, acme.id, "agent")
+    ann = await user_of(engine, acme.id, Role.AGENT)
     with pytest.raises(NotFound):
         await engine.users.disable(ann.id, workspace_id=other.id)
     assert (await engine.users.disable(ann.id, workspace_id=acme.id)).disabled_at is not None
-    await engine.users.set_role(other.id, ann.id, "viewer")
+    await engine.users.set_role(other.id, ann.id, Role.VIEWER)
     for change in (engine.users.enable, engine.users.disable):
         with pytest.raises(Conflict, match="only an operator"):
             await change(ann.id, workspace_id=acme.id)

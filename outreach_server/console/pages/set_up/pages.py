@@ -202,14 +202,13 @@ class Views:
 
     def _go(self, visit: Visit, result: Result, deed: Deed) -> Response:
         here = visit.request.path_params.get("id")
-        said = {"said": deed.name}
         match result.goes_to:
             case "same" if here is not None:
-                return visit.go(f"{self._noun.name}-one", id=here, **said)
+                return visit.go(f"{self._noun.name}-one", id=here, said=deed.name)
             case "same" | "list":
-                return visit.go(self._noun.name, **said)
+                return visit.go(self._noun.name, said=deed.name)
             case identifier:
-                return visit.go(f"{self._noun.name}-one", id=identifier, **said)
+                return visit.go(f"{self._noun.name}-one", id=identifier, said=deed.name)
 
     async def _list(self, visit: Visit, tried: Tried | None = None) -> Response:
         noun = self._noun
