@@ -99,7 +99,7 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(pages / "pages.py", "if deed.typed and not _is_name(", "if False and not _is_name(", set_up)
     yield Mutation(pages / "pages.py", "if deed.proof and not problems", "if False and not problems", set_up)
     yield Mutation(pages / "pages.py", "if deed.changes and ", "if False and ", set_up)
-    yield Mutation(pages / "proof.py", "return not visit.user.verified", "return False", set_up)
+    yield Mutation(CONSOLE / "identities/proof.py", "return not visit.user.verified", "return False", set_up)
     yield Mutation(app, " or right is Right.OPERATE:", ":", set_up)
     yield Mutation(app, "if user.incomplete and", "if False and", set_up)
     yield Mutation(CONSOLE / "context.py", "return self.user.operator if", "return True if", set_up)

@@ -11,7 +11,7 @@ from outreach import Conflict, InvalidRequest
 from outreach.errors import ArchiveUnavailable
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
-from outreach_server.console.identities.verifying import needs_password, problem_with_password
+from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, problem_of_proof
 from outreach_server.console.pages.new.steps import key_of
 from outreach_server.console.pages.number_history import days_of, entry_of, entry_words
 from outreach_server.console.pages.phones import is_typed, phone_of, phone_url
@@ -33,8 +33,8 @@ async def act(visit: Visit) -> Response:
     problems: dict[str, str] = {}
     if name != "opt-out" and not is_typed(visit.form.get(NUMBER_FIELD, ""), phone):
         problems[f"{name}-number"] = _OTHER
-    elif name == "erase" and (wrong := await problem_with_password(visit)):
-        problems["current"] = wrong
+    elif name == "erase" and (wrong := await problem_of_proof(visit)):
+        problems[PROOF_FIELD] = wrong
     if problems:
         return await _page(visit, phone, status=422, problems=problems, tried=name)
     try:
@@ -76,7 +76,7 @@ async def _page(
         held=entry is not None and entry.scope == "held",
         may_decide=visit.may(Right.DECIDE),
         may_erase=visit.may(Right.ERASE),
-        asks_password=visit.may(Right.ERASE) and await needs_password(visit),
+        asks_password=visit.may(Right.ERASE) and visit.console.has_login and needs_proof(visit),
         days=days_of(visit, history.items),
         zone=visit.zone(),
         first_url=visit.url("person", phone=path) if after else "",

@@ -15,10 +15,10 @@ from outreach.errors import Conflict
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
+from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, problem_of_proof
 from outreach_server.console.pages.set_up.every import NOUNS
 from outreach_server.console.pages.set_up.inputs import Input, problems_in, read_inputs
 from outreach_server.console.pages.set_up.nouns import Cell, Deed, Noun, On, Result, Sent, digest_of
-from outreach_server.console.pages.set_up.proof import PROOF_FIELD, needs_proof, problem_of_proof
 from outreach_server.console.security.forms import ACTION_FIELD, KEY_FIELD
 
 Page = Callable[[Visit], Awaitable[Response]]
