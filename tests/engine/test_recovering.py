@@ -191,6 +191,7 @@ async def test_nobody_is_contacted_twice_and_nobody_lost(
         await check_moments(databases, 60, 2)
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("kind", "count"),
     [
