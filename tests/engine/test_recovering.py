@@ -171,7 +171,7 @@ async def check_moments(databases: Databases, count: int, moments: int) -> None:
                     shown = await take_over(rig.engine, replaced, **named, dry_run=True)
                     new = await requested(replaced, campaign) - await requested(rig.engine, campaign)
                     assert len(new) <= shown.contacts <= len(new) + ON_THEIR_WAY
-                    assert shown.contacts == shown.sent > shown.unknown > 0
+                    assert shown.contacts == shown.sent >= shown.unknown > 0
                     done = await take_over(rig.engine, replaced, **named, dry_run=False)
                     # The engine looks up meanwhile what was on its way when the backup was made.
                     assert shown.contacts - ON_THEIR_WAY <= done.contacts <= shown.contacts
@@ -191,6 +191,7 @@ async def test_nobody_is_contacted_twice_and_nobody_lost(
         await check_moments(databases, 60, 2)
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("kind", "count"),
     [
