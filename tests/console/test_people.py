@@ -115,7 +115,7 @@ async def test_nobody_answers_who_has_opted_out(house: House, story: Story) -> N
 
 @pytest.mark.parametrize(("action", "left"), [("opted-out", "all"), ("not-opted-out", None)])
 async def test_held_numbers_are_decided(house: House, story: Story, action: str, left: str | None) -> None:
-    """By the buttons of the keys 1 and 2; a decision that comes too late changes nothing and is told so."""
+    """By the buttons of the keys 1 and 2; a decision that comes too late changes nothing, and its page says so."""
     page = await house.page("inbox?folder=held", person="agent")
     assert UNCLEAR in page.root.text
     keys = {one.attributes["value"]: one.attributes.get("data-key") for one in page.all("button", name="action")}
@@ -210,7 +210,7 @@ async def test_an_unknown_request_is_decided(house: House, story: Story) -> None
 
 
 async def test_a_request_is_looked_up_at_once(house: House, story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Evidence settles it, nothing leaves it unknown and is told, and so is why the provider cannot be asked."""
+    """Evidence settles it; without evidence it stays unknown, and the page says so, as it does after an error."""
     form = {"action": "look-up", "dispatch": story.unknown[1].id}
     refused = await house.post("unknown", form)
     assert refused.status_code == 409
@@ -228,8 +228,8 @@ async def test_a_request_is_looked_up_at_once(house: House, story: Story, monkey
     assert (await house.post("unknown", form)).headers["location"].endswith("/unknown?done=look-up")
     found = await house.engine.dispatches.get(house.workspace, story.unknown[1].id)
     assert (found.state, found.provider_id) == (DispatchState.ACCEPTED, "SM1")
-    told = (await house.engine.audit.list(house.workspace)).items[:2]
-    assert [(one.action, one.detail) for one in told] == [
+    entries = (await house.engine.audit.list(house.workspace)).items[:2]
+    assert [(one.action, one.detail) for one in entries] == [
         ("dispatch.look_up", "accepted"),
         ("dispatch.look_up", "no evidence"),
     ]

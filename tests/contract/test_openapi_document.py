@@ -242,6 +242,7 @@ MAY_CONFLICT = {
     *("deleteCampaign", "sendTestMessage", "cloneCampaign", "followUpCampaign", "archiveCampaign"),
     *("createUpload", "addUploadChunk", "checkUpload", "listUploadRejects", "loadUpload"),
     *("setCallOutcome", "erasePerson", "skipRecipient", "simulateEvent", "addRecipients", "closeCampaign"),
+    "lookUpDispatch",
 }
 CREATING = {
     *("addUnsubscribes", "createAgent", "addNumber", "createFlow"),
@@ -249,6 +250,7 @@ CREATING = {
 }
 REPEATABLE = {
     *("checkCallback", "checkUpload", "countAudience", "listUploadRejects", "simulateEvent", "skipRecipient"),
+    "lookUpDispatch",
 }
 """POSTs that may be repeated without a key: nobody is contacted by a simulated event."""
 

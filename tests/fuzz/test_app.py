@@ -33,11 +33,12 @@ NEVER_WELL = (
     "PUT /manage/calls/{id}/outcome",
     "GET /manage/accounts/{id}",
     "POST /manage/accounts/{id}/check-callback",
+    "POST /manage/dispatches/{id}/look-up",
     "DELETE /manage/unreachable-numbers/{phone}",
 )
 """A call's identifier has to come from a call that was made: only the links have one. No sandbox has an account.
 
-No carrier has reported a number as unreachable.
+No carrier has reported a number as unreachable, and no request has an identifier that an answer names.
 """
 
 SEEN: dict[str, set[int]] = {}

@@ -264,6 +264,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "inbound.list_unanswered": {
         "workspace_id": WORKSPACE,
         "since": NEARLY_LAST,
+        "unclear": 0,
         "after_at": LATE,
         "after_id": "",
         "limit": ASKED,

@@ -322,10 +322,8 @@ class Messages:
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: `after` or `limit` is invalid, or both filters are given.
+            InvalidRequest: `after` or `limit` is invalid.
         """
-        if unclear and unanswered:
-            raise InvalidRequest.at("unanswered", "excludes unclear: ask for one of both")
         page_request = PageRequest("inbound messages", workspace_id, after=after, limit=limit)
         # Not by the message there, which the retention may have deleted since.
         begin, since = page_request.moment(), self._context.now() - UNANSWERED_FOR
@@ -333,7 +331,7 @@ class Messages:
         def operation(tx: Transaction) -> Sequence[InboundMessage]:
             place = workspace_of(tx, workspace_id).id
             if unanswered:
-                return tx.inbound.list_unanswered(place, since=since, after=begin, limit=limit + 1)
+                return tx.inbound.list_unanswered(place, since=since, unclear=unclear, after=begin, limit=limit + 1)
             return tx.inbound.list(place, unclear=unclear, after=begin, limit=limit + 1)
 
         found = await self._context.storage.read(operation)

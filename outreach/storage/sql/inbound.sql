@@ -17,7 +17,7 @@ LIMIT :limit
 -- list_unanswered --
 -- Newest first: without a keyword, which the engine answers, and without a single message to the sender since.
 SELECT {inbound_messages} FROM inbound_messages
-WHERE workspace_id = :workspace_id AND keyword IS NULL AND received_at >= :since
+WHERE workspace_id = :workspace_id AND keyword IS NULL AND unclear >= :unclear AND received_at >= :since
 AND (received_at, id) < (:after_at, :after_id)
 AND NOT EXISTS (
     SELECT 1 FROM messages

@@ -42,7 +42,7 @@ class ItemView:
         why: How it stands, and why.
         sent: The text of a message to the number; empty without one.
         received: The text of a message from it.
-        url: The page of the contact or call; empty if there is none.
+        url: The page of the contact or call; empty without one.
         link: The words of that link.
     """
 

@@ -44,7 +44,7 @@ class UnknownView:
         why: Why nobody knows.
         said: The provider's own words, if it said anything.
         deadline: When it ends as unconfirmed.
-        retry_from: From when on it can be tried again; None if it can.
+        retry_from: From when on it can be tried again; None for now.
         keys: The keys of its two forms.
     """
 

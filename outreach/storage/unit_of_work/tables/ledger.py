@@ -510,15 +510,22 @@ class Inbound(Table):
         return self._list(INBOUND, query, workspace_id=workspace_id, after_at=after_at, after_id=after_id, limit=limit)
 
     def list_unanswered(
-        self, workspace_id: str, *, since: datetime, after: tuple[datetime, str] | None = None, limit: int
+        self,
+        workspace_id: str,
+        *,
+        since: datetime,
+        unclear: bool = False,
+        after: tuple[datetime, str] | None = None,
+        limit: int,
     ) -> Sequence[InboundMessage]:
-        """Return the newest messages since a moment that nobody has answered, in the order of `list`."""
+        """Return the newest messages since a moment that nobody has answered, or the unclear ones, as `list` does."""
         after_at, after_id = (LAST, "") if after is None else (format_timestamp(after[0]), after[1])
         return self._list(
             INBOUND,
             "inbound.list_unanswered",
             workspace_id=workspace_id,
             since=format_timestamp(since),
+            unclear=int(unclear),
             after_at=after_at,
             after_id=after_id,
             limit=limit,
