@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-import attrs
-
+from outreach.ledger.campaigns.recipients import keep_sender
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.plans import Intent, Postponement, SenderPace, SenderPaces, Wave
@@ -149,5 +148,4 @@ def keep_chosen_number(tx: Transaction, dispatch: Dispatch, number: str | None) 
         return
     recipient = tx.recipients.get(dispatch.workspace_id, dispatch.campaign_id, dispatch.position)
     if recipient is not None and recipient.caller_id is None:
-        # Nothing that its trail has changes by it.
-        tx.recipients.put(dispatch.workspace_id, attrs.evolve(recipient, caller_id=number))
+        keep_sender(tx, dispatch.workspace_id, recipient, number)
