@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextvars import ContextVar, copy_context
+from contextvars import Context, ContextVar, copy_context
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 _Read = Callable[[Operation[Any]], Awaitable[Any]]
 _Outcome = tuple[Any, OutreachError | None]
+_Waiting = Sequence[tuple[Operation[Any], asyncio.Future[Any]]]
 
 
 class JoinedReads:
@@ -37,7 +38,6 @@ class JoinedReads:
         self._waiting: list[tuple[Operation[Any], asyncio.Future[Any]]] = []
         self._blocked: Counter[object] = Counter()
         self._read: _Read | None = None
-        self._failed = False
         self.is_open = False
 
     async def __aenter__(self) -> Self:
@@ -61,9 +61,9 @@ class JoinedReads:
         """Start a call; its result is known after the end of the block."""
         context, token = copy_context(), object()
         context.run(_JOINED.set, (self, token))
-        self._unfinished += 1
         # It belongs to the group, which waits for it.
-        task = self._group.create_task(call, context=context)
+        task = self._begin(call, context)
+        self._unfinished += 1
         task.add_done_callback(self._end)
         return task
 
@@ -82,10 +82,18 @@ class JoinedReads:
         self._look()
         return await future
 
+    def _begin(self, call: Coroutine[Any, Any, T], context: Context | None = None) -> asyncio.Task[T]:
+        try:
+            return self._group.create_task(call, context=context)
+        except RuntimeError:
+            # The group ends, because a call has failed or the block was cancelled, and begins nothing any more.
+            call.close()
+            raise
+
     def _end(self, task: asyncio.Task[Any]) -> None:
         self._unfinished -= 1
-        # The group cancels the other calls, and begins nothing any more.
-        self._failed = self._failed or task.cancelled() or task.exception() is not None
+        if not task.cancelled() and task.exception() is not None:
+            self.is_open = False
         self._look()
 
     def _look(self) -> None:
@@ -94,10 +102,15 @@ class JoinedReads:
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
-        if self._waiting and self._read is not None and not self._failed:
-            waiting, self._waiting = self._waiting, []
-            self._blocked.clear()
-            self._group.create_task(_run(self._read, waiting))
+        if not self._waiting or self._read is None:
+            return
+        waiting, self._waiting = self._waiting, []
+        self._blocked.clear()
+        try:
+            self._begin(_run(self._read, waiting))
+        except RuntimeError:
+            self.is_open = False
+            _cancel(waiting)
 
 
 _JOINED: ContextVar[tuple[JoinedReads, object] | None] = ContextVar("outreach_joined_reads", default=None)
@@ -114,12 +127,15 @@ async def read_joined(read: _Read, operation: Operation[T]) -> T:
     return await reads.read(read, operation, token)
 
 
-async def _run(read: _Read, waiting: Sequence[tuple[Operation[Any], asyncio.Future[Any]]]) -> None:
+async def _run(read: _Read, waiting: _Waiting) -> None:
     def operation(tx: Transaction) -> Sequence[_Outcome]:
         return [_outcome(one, tx) for one, _ in waiting]
 
     try:
         outcomes: Sequence[_Outcome] = await read(operation)
+    except asyncio.CancelledError:
+        _cancel(waiting)
+        raise
     except Exception as error:
         for _, future in waiting:
             if not future.done():
@@ -132,6 +148,11 @@ async def _run(read: _Read, waiting: Sequence[tuple[Operation[Any], asyncio.Futu
             future.set_result(result)
         else:
             future.set_exception(refused)
+
+
+def _cancel(waiting: _Waiting) -> None:
+    for _, future in waiting:
+        future.cancel()
 
 
 def _outcome(operation: Operation[Any], tx: Transaction) -> _Outcome:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -149,3 +151,54 @@ async def test_what_outlasts_the_block_reads_by_itself() -> None:
         go.set()
         async with asyncio.timeout(10):
             assert await begun[0] == "a"
+
+
+@pytest.mark.parametrize("how", ["waiting", "within"])
+@pytest.mark.parametrize("turns", [1, 2])
+async def test_a_block_that_is_cancelled_begins_no_read(snapshots: Counted, how: str, turns: int) -> None:
+    """Nothing is left that nobody waits for, whether its calls have begun or not."""
+    async with Outreach.open("memory://") as engine:
+        made = await engine.workspaces.create(NewWorkspace(name="a"))
+        before, cleaned = snapshots.count, []
+
+        async def reading() -> None:
+            try:
+                await engine.workspaces.get(made.id)
+                await engine.workspaces.get(made.id)
+            finally:
+                cleaned.append(made.id)
+
+        async def block() -> None:
+            async with JoinedReads() as reads:
+                reads.start(reading())
+                reads.start(reading())
+                if how == "within":
+                    await asyncio.sleep(3600)
+
+        task = asyncio.create_task(block())
+        # The calls begin in the second one, and their read after that.
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        async with asyncio.timeout(10):
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        assert (len(cleaned), snapshots.count) == (2, before)
+        gc.collect()
+
+
+async def test_a_call_is_started_in_vain_after_another_has_failed() -> None:
+    """The error of the first one is raised."""
+    async with Outreach.open("memory://") as engine:
+        made = await engine.workspaces.create(NewWorkspace(name="a"))
+
+        async def failing() -> None:
+            raise StorageBusy("Another process writes.")
+
+        with pytest.raises(StorageBusy):
+            async with asyncio.timeout(10), JoinedReads() as reads:
+                reads.start(failing())
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(3600)
+                reads.start(engine.workspaces.get(made.id))
+        gc.collect()
