@@ -136,7 +136,8 @@ async def stream(visit: Visit) -> Response:
         streams=visit.console.streams,
         fan_out=visit.console.fan_out,
         subject=visit.user.subject,
-        key=(of, workspace, str(role), visit.user.time_zone, root),
+        # Roles differ in where the overview leads them.
+        key=(of, workspace, str(role) if of == "overview" else "", visit.user.time_zone, root),
         render=render,
         may_go_on=may_go_on,
     )
