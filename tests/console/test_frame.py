@@ -208,7 +208,7 @@ async def test_some_sites_may_show_it_in_a_frame(house: House) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"pages": {"campaign"}}, "campaigns, overview"),
+        ({"pages": {"campaign"}}, "campaigns, contacts"),
         ({"pages": "campaigns"}, "must be a set"),
         ({"pages": set()}, "must be a set"),
         ({"frame_ancestors": "'self'"}, "must be a list"),

@@ -467,7 +467,7 @@ async def test_secrets_of_an_account_are_on_no_page(place: Place) -> None:
     form = {"action": "connect", "provider": "twilio", "credentials.auth_token": "s3cret-too"}
     answer = await place.post(path, form)
     assert answer.status_code == 422
-    assert "Account sid is missing" in answer.text
+    assert "Account SID is missing" in answer.text
     assert "s3cret-too" not in answer.text
     shown = await place.get(f"{path}?provider=vapi")
     assert 'name="credentials.api_key"' in shown.text
