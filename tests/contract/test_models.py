@@ -274,6 +274,7 @@ RENAMED = {
     "flow_id": "sms_flow_id",
     "carrier": "sms_carrier",
     "from_number": "sms_from_number",
+    "from_numbers": "sms_from_numbers",
     "rate_per_minute": "sms_rate_per_minute",
     "trunk_id": "sip_trunk_id",
 }
