@@ -380,6 +380,7 @@ class Dispatches(Service[AsyncDispatches]):
     iter_unknown = iterated(AsyncDispatches.iter_unknown)
     get = awaited(AsyncDispatches.get)
     get_anywhere = awaited(AsyncDispatches.get_anywhere)
+    look_up = awaited(AsyncDispatches.look_up)
     resolve = awaited(AsyncDispatches.resolve)
     resolve_many = awaited(AsyncDispatches.resolve_many)
     undo_many = awaited(AsyncDispatches.undo_many)
