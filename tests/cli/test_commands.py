@@ -119,6 +119,9 @@ def things(cli: Cli, workspace_id: str, csv_file: Write) -> dict[str, str]:
     with_duplicate = cli.ask("campaigns", "import", workspace_id, twice, "--name", "S", "--message", "Hi")["id"]
     cli.ask("campaigns", "cancel", with_duplicate)
     anyio.run(_close, cli.database, workspace_id, with_duplicate)
+    with pytest.MonkeyPatch.context() as somebody_else:
+        somebody_else.setenv("LOGNAME", "ben")
+        others = campaign()
     return {
         "W": workspace_id,
         "KEY": cli.ask("keys", "create", workspace_id)["id"],
@@ -127,6 +130,7 @@ def things(cli: Cli, workspace_id: str, csv_file: Write) -> dict[str, str]:
         "FLOW_ID": cli.ask("flows", "create", workspace_id, "F", "--file", "-", stdin=FLOW)["id"],
         "AGENT": cli.ask("agents", "create", workspace_id, "Ada")["id"],
         "READY": campaign(),
+        "OTHERS": others,
         "ACTIVE": active,
         "PAUSED": paused,
         "SCHEDULED": scheduled,
@@ -203,10 +207,13 @@ CALLS = {
     "campaigns resume": "PAUSED",
     "campaigns cancel": "ACTIVE --yes",
     "campaigns unschedule": "SCHEDULED",
+    "campaigns approval": "READY",
+    "campaigns approve": "OTHERS",
     "campaigns close": "READY",
     "campaigns show": "ACTIVE",
     "campaigns watch": "CANCELLED",
     "campaigns recipients": "ACTIVE",
+    "campaigns clock": "ACTIVE",
     "campaigns forecasts": "ACTIVE",
     "campaigns now": "ACTIVE",
     "campaigns progress": "ACTIVE",

@@ -198,7 +198,13 @@ def test_calls_are_listed_newest_first(service: Service) -> None:
     first = tenant.get("/manage/calls?limit=2").json()
     assert [one["to"][-1] for one in first["data"]] == ["3", "2"]
     record = tenant.get(f"/calls/{first['data'][0]['id']}").json()
-    assert first["data"][0] == record | {"cost": None, "cost_currency": None, "judged_at": None}
+    assert first["data"][0] == record | {
+        "cost": None,
+        "cost_currency": None,
+        "judged_at": None,
+        "external_id": None,
+        "metadata": None,
+    }
     rest = tenant.get("/manage/calls", params={"after": first["next"]}).json()
     assert ([one["to"][-1] for one in rest["data"]], rest["next"]) == (["1"], None)
     check_envelope(tenant.get("/manage/calls?campaign_id=1"), 404, "not_found")
