@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from outreach import Call, CallStatus, Campaign, Conflict, InvalidRequest, NotFound
 from outreach.models import CallVerdict
+from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit, not_found
@@ -48,7 +49,7 @@ async def show(visit: Visit) -> Response:
     if chosen["status"] not in {*words.CALL_STATES, ""} or chosen["outcome"] not in {*words.OUTCOMES, ""}:
         raise not_found()
     wanted: Any = chosen["outcome"] or None
-    page = await engine.calls.list(
+    calls = engine.calls.list(
         place,
         campaign_id=chosen["campaign"] or None,
         agent_id=chosen["agent"] or None,
@@ -57,9 +58,13 @@ async def show(visit: Visit) -> Response:
         after=asked.get("after") or None,
         limit=PAGE_SIZE,
     )
-    agents = {one.id: one.name for one in (await engine.agents.list(place, limit=_MOST_CHOICES)).items}
-    listed = await engine.campaigns.list(place, channel="call", limit=_MOST_CHOICES)
-    campaigns = {one.id: one.name for one in listed.items}
+    async with JoinedReads() as reads:
+        listed = reads.start(calls)
+        callers = reads.start(engine.agents.list(place, limit=_MOST_CHOICES))
+        of = reads.start(engine.campaigns.list(place, channel="call", limit=_MOST_CHOICES))
+    page = listed.result()
+    agents = {one.id: one.name for one in callers.result().items}
+    campaigns = {one.id: one.name for one in of.result().items}
     outcomes = {name: word for name, (word, _, _) in words.OUTCOMES.items()}
     return visit.page(
         "calls",
@@ -118,13 +123,13 @@ async def act(visit: Visit) -> Response:
 async def _page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] | None = None) -> Response:
     engine, place = visit.engine, visit.place.id
     call = await engine.calls.get(place, visit.request.path_params["call"])
-    failure = await engine.calls.failure(call)
-    transcript = await engine.calls.transcript(place, call.id)
-    campaign = None if call.campaign_id is None else await engine.campaigns.get(place, call.campaign_id)
-    try:
-        agent = (await engine.agents.get(place, call.agent_id)).name
-    except NotFound:
-        agent = "an agent that was removed"
+    async with JoinedReads() as reads:
+        failed = reads.start(engine.calls.failure(call))
+        spoken = reads.start(engine.calls.transcript(place, call.id))
+        of = None if call.campaign_id is None else reads.start(engine.campaigns.get(place, call.campaign_id))
+        called_by = reads.start(_agent_name(visit, call.agent_id))
+    failure, transcript, agent = failed.result(), spoken.result(), called_by.result()
+    campaign = None if of is None else of.result()
     said = [] if failure is None else [failure.explanation.meaning if failure.explanation else failure.error_message]
     return visit.page(
         "call",
@@ -153,6 +158,13 @@ async def _page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] 
         typed=visit.form.get("summary", call.summary or ""),
         key=visit.new_key(),
     )
+
+
+async def _agent_name(visit: Visit, agent_id: str) -> str:
+    try:
+        return (await visit.engine.agents.get(visit.place.id, agent_id)).name
+    except NotFound:
+        return "an agent that was removed"
 
 
 def _facts(visit: Visit, call: Call, agent: str, campaign: Campaign | None) -> Sequence[tuple[str, str]]:

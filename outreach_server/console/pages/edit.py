@@ -18,7 +18,7 @@ _NO_RATE: Final = "The rate must be a whole number."
 
 async def show(visit: Visit) -> Response:
     """Show the form; a campaign that has ended has none."""
-    campaign = await _campaign(visit)
+    campaign = visit.subject
     return visit.go("campaign", campaign=campaign.id) if campaign.is_terminal else await _page(visit, campaign)
 
 

@@ -46,7 +46,7 @@ class ResultView:
 
 async def show(visit: Visit) -> Response:
     """Show the results with their counts; those who were not reached are chosen."""
-    return await _page(visit, await _campaign(visit))
+    return await _page(visit, visit.subject)
 
 
 async def act(visit: Visit) -> Response:

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from outreach import Conflict, InvalidRequest
 from outreach.errors import ArchiveUnavailable
+from outreach.server_support import JoinedReads
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, problem_of_proof
@@ -57,8 +58,12 @@ async def _page(
     visit: Visit, phone: str, *, status: int = 200, problems: Mapping[str, str] | None = None, tried: str = ""
 ) -> Response:
     after = visit.request.query_params.get("after")
-    history = await visit.engine.contacts.list_history(visit.place.id, phone, after=after or None, limit=PAGE_SIZE)
-    entry = await entry_of(visit, phone)
+    async with JoinedReads() as reads:
+        read = reads.start(
+            visit.engine.contacts.list_history(visit.place.id, phone, after=after or None, limit=PAGE_SIZE)
+        )
+        registered = reads.start(entry_of(visit, phone))
+    history, entry = read.result(), registered.result()
     path = visit.request.path_params["phone"]
     return visit.page(
         "person",

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from outreach.http import EXPORT_CONTENT_TYPES
 from outreach.models import CampaignReport
+from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit, not_found
@@ -77,12 +78,13 @@ class BucketView:
 
 async def show(visit: Visit) -> Response:
     """Show the report, beside another campaign's if the address names one."""
-    campaign_id, other_id = visit.request.path_params["campaign"], visit.request.query_params.get("with", "")
-    place, campaigns = visit.place.id, visit.engine.campaigns
-    campaign = await campaigns.get(place, campaign_id)
-    made = await campaigns.report(place, campaign_id)
-    other = await campaigns.report(place, other_id) if other_id else None
-    listed = await campaigns.list(place, channel=campaign.channel, limit=_MOST_OTHERS)
+    campaign, other_id = visit.subject, visit.request.query_params.get("with", "")
+    place, campaigns, campaign_id = visit.place.id, visit.engine.campaigns, campaign.id
+    async with JoinedReads() as reads:
+        reported = reads.start(campaigns.report(place, campaign_id))
+        compared = reads.start(campaigns.report(place, other_id)) if other_id else None
+        listed = reads.start(campaigns.list(place, channel=campaign.channel, limit=_MOST_OTHERS))
+    made, other = reported.result(), None if compared is None else compared.result()
     zone = visit.zone(made.timezone)
     return visit.page(
         "report",
@@ -104,7 +106,7 @@ async def show(visit: Visit) -> Response:
         other="" if other is None else other.name,
         others=[
             Choice(value=one.id, word=one.name, chosen=one.id == other_id)
-            for one in listed.items
+            for one in listed.result().items
             if one.id != campaign_id
         ],
         results=[
@@ -126,7 +128,7 @@ async def export(visit: Visit) -> Response:
     if kind not in EXPORT_CONTENT_TYPES:
         raise not_found()
     campaigns = visit.engine.campaigns
-    campaign = await campaigns.get(visit.place.id, visit.request.path_params["campaign"])
+    campaign = visit.subject
     # It is a generator, which the service does not promise; closing it closes its file.
     parts = cast("AsyncGenerator[bytes]", campaigns.export(visit.place.id, campaign.id, kind))
     return DownloadResponse(

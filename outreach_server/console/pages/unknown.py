@@ -12,6 +12,7 @@ from starlette.responses import Response
 from outreach import Conflict, Dispatch
 from outreach.models import DecisionResult, DispatchFilter, DispatchLookUp, DispatchState
 from outreach.reasons import describe_reason
+from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
@@ -146,9 +147,10 @@ async def _page(
 ) -> Response:
     asked, place = visit.request.query_params, visit.place.id
     after = asked.get("after")
-    page = await visit.engine.dispatches.list_unknown(place, after=after or None, limit=PAGE_SIZE)
-    listed = await visit.engine.campaigns.list(place, limit=_MOST_CAMPAIGNS)
-    names = {one.id: one.name for one in listed.items}
+    async with JoinedReads() as reads:
+        asked_for = reads.start(visit.engine.dispatches.list_unknown(place, after=after or None, limit=PAGE_SIZE))
+        listed = reads.start(visit.engine.campaigns.list(place, limit=_MOST_CAMPAIGNS))
+    page, names = asked_for.result(), {one.id: one.name for one in listed.result().items}
     given = visit.form or asked
     chosen = {name: given.get(name, "") for name in ("campaign", "provider", "reason")}
     if decision and planned is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
@@ -12,13 +13,14 @@ from starlette.responses import Response
 
 from outreach import ConfigError, InvalidRequest
 from outreach.errors import Conflict
+from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, problem_of_proof
 from outreach_server.console.pages.set_up.every import NOUNS
 from outreach_server.console.pages.set_up.inputs import Input, problems_in, read_inputs
-from outreach_server.console.pages.set_up.nouns import Cell, Deed, Noun, On, Result, Sent, digest_of
+from outreach_server.console.pages.set_up.nouns import Cell, Deed, Listed, Noun, On, Result, Sent, digest_of
 from outreach_server.console.security.forms import ACTION_FIELD, KEY_FIELD
 
 Page = Callable[[Visit], Awaitable[Response]]
@@ -214,8 +216,10 @@ class Views:
         noun = self._noun
         filters = await noun.filters(visit)
         after = visit.request.query_params.get("after") or None
-        found = await noun.list(visit, after)
-        cells = await noun.cells(visit, found.items)
+        async with JoinedReads() as reads:
+            listed = reads.start(self._rows(visit, after))
+            given = reads.start(_fields_of(visit, noun.on_list, None))
+        found, cells = listed.result()
         asked = {one.name: one.value for one in filters}
         rows = [
             Row(
@@ -225,13 +229,13 @@ class Views:
             )
             for one, row in zip(found.items, cells, strict=True)
         ]
-        forms = await self._forms(visit, noun.on_list, None, tried, first=not rows or noun.is_begun(visit))
+        first = not rows or noun.is_begun(visit)
         return self._page(
             visit,
             "list",
             noun.title,
             tried,
-            forms=forms,
+            forms=self._forms(visit, given.result(), None, tried, first=first),
             rows=rows,
             columns=noun.columns,
             filters=filters,
@@ -243,6 +247,10 @@ class Views:
     async def _one(self, visit: Visit, one: Any, tried: Tried | None = None) -> Response:
         noun = self._noun
         single = noun.shape == "single"
+        async with JoinedReads() as reads:
+            facts = reads.start(noun.facts(visit, one))
+            drawing = reads.start(noun.drawing(visit, one))
+            given = reads.start(_fields_of(visit, noun.on_one, one))
         return self._page(
             visit,
             "one",
@@ -250,25 +258,35 @@ class Views:
             tried,
             name="" if single else noun.called(one),
             list_url="" if single else visit.url(noun.name),
-            facts=await noun.facts(visit, one),
-            drawing=await noun.drawing(visit, one),
-            forms=await self._forms(visit, noun.on_one, one, tried, first=True),
+            facts=facts.result(),
+            drawing=drawing.result(),
+            forms=self._forms(visit, given.result(), one, tried, first=True),
         )
 
-    async def _forms(
-        self, visit: Visit, deeds: Sequence[Deed], one: Any, tried: Tried | None, *, first: bool
+    async def _rows(self, visit: Visit, after: str | None) -> tuple[Listed, Sequence[Sequence[Cell]]]:
+        found = await self._noun.list(visit, after)
+        return found, await self._noun.cells(visit, found.items)
+
+    def _forms(
+        self,
+        visit: Visit,
+        given: Sequence[tuple[Deed, Sequence[Input]]],
+        one: Any,
+        tried: Tried | None,
+        *,
+        first: bool,
     ) -> Sequence[FormView]:
         return [
-            await self._form(visit, deed, one, tried if tried is not None and tried.deed is deed else None, first)
-            for deed in deeds
-            if deed.is_open_to(visit) and deed.possible(On(visit=visit, one=one))
+            self._form(visit, deed, fields, one, tried if tried is not None and tried.deed is deed else None, first)
+            for deed, fields in given
         ]
 
-    async def _form(self, visit: Visit, deed: Deed, one: Any, tried: Tried | None, first: bool) -> FormView:
+    def _form(
+        self, visit: Visit, deed: Deed, fields: Sequence[Input], one: Any, tried: Tried | None, first: bool
+    ) -> FormView:
         noun = self._noun
         here = visit.request.path_params.get("id")
         url = visit.url(noun.name) if here is None else visit.url(f"{noun.name}-one", id=here)
-        fields = await deed.fields(On(visit=visit, one=one))
         again = tried is not None and tried.result is None
         if again:
             fields = [attrs.evolve(field, value=field.written(visit.form)) for field in fields]
@@ -316,6 +334,14 @@ def tabs_of(visit: Visit, current: Noun | None) -> Sequence[Tab]:
         for one in NOUNS
         if one.place == place and visit.may(one.right) and (visit.console.has_login or not one.own_login)
     ]
+
+
+async def _fields_of(visit: Visit, deeds: Sequence[Deed], one: Any) -> Sequence[tuple[Deed, Sequence[Input]]]:
+    """Return what the person may do, with the fields of its form, which are read at once."""
+    on = On(visit=visit, one=one)
+    shown = [deed for deed in deeds if deed.is_open_to(visit) and deed.possible(on)]
+    fields = await asyncio.gather(*(deed.fields(on) for deed in shown))
+    return list(zip(shown, fields, strict=True))
 
 
 def _deed_of(visit: Visit, deeds: Sequence[Deed], one: Any) -> Deed:

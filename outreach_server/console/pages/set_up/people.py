@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 import attrs
 
 from outreach import NotFound
-from outreach.models import ROLES, CreatedInvitation, NewUser, Session, User
+from outreach.models import ROLES, CreatedInvitation, NewUser, Page, Session, User
+from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
@@ -93,10 +94,14 @@ class UsersNoun(Noun):
 
     async def get(self, visit: Visit, identifier: str) -> Person:
         """Return a person of the workspace."""
-        role = (await visit.engine.users.get_roles(identifier)).get(visit.place.id)
+        async with JoinedReads() as reads:
+            roles = reads.start(visit.engine.users.get_roles(identifier))
+            user = reads.start(visit.engine.users.get(identifier))
+            sessions = reads.start(visit.engine.sessions.list(identifier, limit=_MOST_SESSIONS))
+        role = roles.result().get(visit.place.id)
         if role is None:
             raise NotFound("user", identifier)
-        return await _person(visit, identifier, role)
+        return _person(visit, user.result(), role, sessions.result())
 
     def called(self, one: Person) -> str:
         """Return the name."""
@@ -214,7 +219,10 @@ class AllUsersNoun(Noun):
 
     async def get(self, visit: Visit, identifier: str) -> Person:
         """Return a user."""
-        return await _person(visit, identifier, "")
+        async with JoinedReads() as reads:
+            user = reads.start(visit.engine.users.get(identifier))
+            sessions = reads.start(visit.engine.sessions.list(identifier, limit=_MOST_SESSIONS))
+        return _person(visit, user.result(), "", sessions.result())
 
     def called(self, one: Person) -> str:
         """Return the name."""
@@ -237,10 +245,8 @@ class AllUsersNoun(Noun):
         return [("Operator", "Yes" if one.user.operator else "No"), *_facts(visit, one)]
 
 
-async def _person(visit: Visit, user_id: str, role: str) -> Person:
-    user = await visit.engine.users.get(user_id)
-    sessions = (await visit.engine.sessions.list(user_id, limit=_MOST_SESSIONS)).items
-    return Person(user=user, role=role, sessions=[one for one in sessions if one.is_open(visit.now)])
+def _person(visit: Visit, user: User, role: str, sessions: Page[Session]) -> Person:
+    return Person(user=user, role=role, sessions=[one for one in sessions.items if one.is_open(visit.now)])
 
 
 def _states(user: User) -> tuple[str, str]:

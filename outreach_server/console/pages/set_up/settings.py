@@ -11,6 +11,7 @@ import attrs
 
 from outreach import CallSettingsUpdate, InvalidRequest, ReplySettingsUpdate, SmsSettingsUpdate, WorkspaceUpdate
 from outreach.models import Price, PriceTable
+from outreach.server_support import JoinedReads
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.set_up.inputs import Input, changed, inputs_of
@@ -77,12 +78,11 @@ class SettingsNoun(Noun):
     async def get(self, visit: Visit, identifier: str) -> AllSettings:
         """Return all settings."""
         engine, workspace = visit.engine, visit.place
-        return AllSettings(
-            workspace=workspace,
-            sms=await engine.sms_settings.get(workspace.id),
-            calls=await engine.call_settings.get(workspace.id),
-            replies=await engine.reply_settings.get(workspace.id),
-        )
+        async with JoinedReads() as reads:
+            sms = reads.start(engine.sms_settings.get(workspace.id))
+            calls = reads.start(engine.call_settings.get(workspace.id))
+            replies = reads.start(engine.reply_settings.get(workspace.id))
+        return AllSettings(workspace=workspace, sms=sms.result(), calls=calls.result(), replies=replies.result())
 
     def called(self, one: AllSettings) -> str:
         """Return the name of the workspace."""
