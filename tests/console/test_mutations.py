@@ -92,7 +92,7 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(identities / "cookies.py", "secure=secure", "secure=False", sessions)
     yield Mutation(CONSOLE / "pages/login.py", "    await _end(guest)\n", "", sessions)
     yield Mutation(
-        CONSOLE / "pages/account.py", "elif not await _is_verified(", "elif None is await _is_verified(", sessions
+        CONSOLE / "pages/account.py", "if wrong := await problem_of_proof(visit):", 'if wrong := "":', sessions
     )
     set_up, pages = "tests/console/test_set_up.py", CONSOLE / "pages/set_up"
     yield Mutation(pages / "pages.py", "                visit.require(deed.right)\n", "                pass\n", set_up)

@@ -25,15 +25,19 @@ async def problem_of_proof(visit: Visit) -> str:
     Raises:
         HTTPException: The host of the console has to ask, not the console.
     """
-    if not needs_proof(visit):
-        return ""
     if not visit.console.has_login:
-        raise HTTPException(403, _OF_HOST)
+        if needs_proof(visit):
+            raise HTTPException(403, _OF_HOST)
+        return ""
+    token = token_in(visit.request, visit.console.public_url)
+    # Another process may have ended the session since the request came.
+    if not needs_proof(visit) and await visit.engine.sessions.find(token) is not None:
+        return ""
     given = visit.form.get(PROOF_FIELD, "")
     if not given:
         return words.REQUIRED
     try:
-        await visit.engine.sessions.verify(token_in(visit.request, visit.console.public_url), password=given)
+        await visit.engine.sessions.verify(token, password=given)
     except (Unauthorized, LoginThrottled) as error:
         return error.message
     return ""
