@@ -50,6 +50,13 @@ def test_keys_lead_everywhere_and_do_nothing_while_somebody_types(chromium: Brow
     page.keyboard.press("g")
     page.keyboard.press("c")
     page.wait_for_url("**/campaigns")
+    for key, path in (("i", "inbox"), ("u", "unknown"), ("r", "register"), ("o", "")):
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        page.wait_for_url(f"{served.home}{path}")
+    page.goto(f"{served.home}search?q=%2B14155550102")
+    page.get_by_role("link", name="Everything with this number").click()
+    page.wait_for_url(f"{served.home}contacts/14155550102")
     page.keyboard.press("Control+n")
     page.keyboard.press("n")
     page.wait_for_url("**/campaigns/new")

@@ -15,6 +15,7 @@ from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_views import CampaignRow, MomentView, StateView, moment_of, row_of
 from outreach_server.console.pages.contacts import number_in, state_of_contact
+from outreach_server.console.pages.phones import phone_url
 
 MAX_FOUND: Final = 20
 """The most of each kind that are shown."""
@@ -94,9 +95,11 @@ def _of_history(visit: Visit, item: HistoryItem) -> FoundView:
         state = state_of_contact(item.status or "", (item.reason or "").replace("_", " "))
         return FoundView(what=words.visible(item.campaign_name or ""), url=url, state=state, at=at)
     word, icon = _KINDS[item.kind, item.direction]
+    if not url and visit.has("person"):
+        url = phone_url(visit, "person", item.phone)
     why = " · ".join(part.replace("_", " ") for part in (item.status, item.reason) if part)
     return FoundView(
-        what=words.visible(item.campaign_name or ""),
+        what=words.visible(item.campaign_name or "No campaign"),
         url=url,
         state=StateView(word=word, icon=icon, tone="plain", why=words.visible(why)),
         text=item.text or "",
