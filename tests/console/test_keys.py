@@ -44,7 +44,7 @@ def test_keys_lead_everywhere_and_do_nothing_while_somebody_types(chromium: Brow
     page.keyboard.press("Enter")
     page.wait_for_url("**/search?q=*")
     page.keyboard.press("j")
-    assert page.evaluate("document.activeElement.innerText") == "Reminders"
+    assert page.evaluate("document.activeElement.innerText") == "Autumn"
     page.keyboard.press("Enter")
     page.wait_for_url("**/contacts/0")
     page.keyboard.press("g")
