@@ -109,7 +109,7 @@ def site(contacts: int = 200) -> Iterator[Site]:
             # More than people start alone; no other campaign here has so many.
             await engine.workspaces.update(workspace.id, WorkspaceUpdate(approve_over_contacts=250))
             check_ups = NewSmsCampaign(name="Check-ups", body="Hi {{first_name}}", carrier="twilio", from_number=SENDER)
-            more = [NewRecipient(phone_number=f"+1415555{number:04d}", first_name="Ben") for number in range(300)]
+            more = [NewRecipient(phone_number=f"+1408555{number:04d}", first_name="Ben") for number in range(300)]
             waiting = (await engine.campaigns.create_sms(workspace.id, check_ups, more)).campaign
             story = await tell(engine, workspace.id, asked_ago=timedelta(seconds=20))
             found.update(workspace=workspace.id, campaign=campaign.id, waiting=waiting.id, call=story.call.id)
