@@ -103,7 +103,7 @@ def test_a_text_is_sent_to_a_spreadsheet(
     page.context.close()
 
 
-@pytest.mark.soak("a browser goes through a flow")
+@pytest.mark.nightly("a browser goes through more flows")
 @pytest.mark.parametrize(("width", "theme", "by", "script"), WAYS)
 def test_a_text_is_sent_to_oneself(
     chromium: Browser, served: Site, width: int, theme: str, by: str, script: bool
@@ -120,7 +120,7 @@ def test_a_text_is_sent_to_oneself(
     page.context.close()
 
 
-@pytest.mark.soak("a browser goes through a flow")
+@pytest.mark.nightly("a browser goes through more flows")
 @pytest.mark.parametrize(("width", "theme", "by", "script"), WAYS)
 def test_a_start_is_approved_and_a_change_takes_it_away(
     chromium: Browser, served: Site, width: int, theme: str, by: str, script: bool
@@ -186,7 +186,7 @@ def way(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Way]:
     made.leave()
 
 
-@pytest.mark.soak("a browser goes through a flow")
+@pytest.mark.nightly("a browser goes through more flows")
 def test_replies_are_answered_one_after_another(served: Site, way: Way) -> None:
     """Each takes one click, or Ctrl and Enter: sending an answer opens the next reply that nobody has answered."""
     area = 200 + way.number
@@ -208,7 +208,7 @@ def test_replies_are_answered_one_after_another(served: Site, way: Way) -> None:
     assert way.clicks == (0 if way.by == "keyboard" else 3)
 
 
-@pytest.mark.soak("a browser goes through a flow")
+@pytest.mark.nightly("a browser goes through more flows")
 def test_a_doubtful_message_is_decided(served: Site, way: Way) -> None:
     """In two clicks from the overview."""
     area = 210 + way.number
@@ -222,7 +222,7 @@ def test_a_doubtful_message_is_decided(served: Site, way: Way) -> None:
     assert way.clicks == 2
 
 
-@pytest.mark.soak("a browser goes through a flow")
+@pytest.mark.nightly("a browser goes through more flows")
 def test_who_was_not_reached_is_written_to_again(served: Site, way: Way) -> None:
     """In three clicks from the overview, with the results chosen."""
     way.page.goto(served.home)
@@ -233,7 +233,7 @@ def test_who_was_not_reached_is_written_to_again(served: Site, way: Way) -> None
     assert way.clicks == 3
 
 
-@pytest.mark.soak("a browser goes through a flow")
+@pytest.mark.nightly("a browser goes through more flows")
 def test_somebody_who_phones_is_opted_out(served: Site, way: Way) -> None:
     """With one click on the page of the number."""
     area = 220 + way.number
@@ -243,7 +243,7 @@ def test_somebody_who_phones_is_opted_out(served: Site, way: Way) -> None:
     assert way.clicks == 1
 
 
-@pytest.mark.soak("a browser goes through a flow")
+@pytest.mark.nightly("a browser goes through more flows")
 def test_the_report_is_taken_along(served: Site, way: Way) -> None:
     """In two clicks from the overview: report, and the file."""
     way.page.goto(served.home)
