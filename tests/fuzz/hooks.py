@@ -159,6 +159,16 @@ def let_metadata_be_small(body: Body) -> None:
             del body["metadata"]
 
 
+def let_the_number_be_the_first_of_its_pool(body: Body) -> None:
+    """Name the first number of a pool where one number is named beside it.
+
+    Reason: JSON Schema cannot compare two values.
+    """
+    pool = body.get("sms_from_numbers")
+    if isinstance(pool, list) and pool and isinstance(body.get("sms_from_number"), str):
+        body["sms_from_number"] = pool[0]
+
+
 def use_an_agent_of_the_workspace(body: Body) -> None:
     """Name an agent that exists, in three of four bodies; a made-up one stays in the others.
 
@@ -195,6 +205,7 @@ TRAIL_RULES: Final[tuple[Callable[[Body], None], ...]] = (
     use_a_subdivision_of_the_country,
     leave_no_nul_in_variables,
     let_metadata_be_small,
+    let_the_number_be_the_first_of_its_pool,
     use_an_agent_of_the_workspace,
     use_a_trunk_of_the_workspace,
 )

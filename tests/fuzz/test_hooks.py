@@ -44,6 +44,21 @@ DAY = {"start": "00:00", "end": "24:00"}
         (ALL, {"sms_flow_id": "no uuid"}, {"sms_flow_id": "no uuid"}),
         (ALL, {"agent_id": EVEN, "sip_trunk_id": EVEN}, {"agent_id": "A", "sip_trunk_id": "T"}),
         (ALL, {"agent_id": ODD, "sip_trunk_id": None}, {"agent_id": ODD, "sip_trunk_id": None}),
+        (
+            NOTHING,
+            {"sms_from_number": "x", "sms_from_numbers": ["000", "001"]},
+            {"sms_from_number": "000", "sms_from_numbers": ["000", "001"]},
+        ),
+        (
+            NOTHING,
+            {"sms_from_number": "x", "sms_from_numbers": []},
+            {"sms_from_number": "x", "sms_from_numbers": []},
+        ),
+        (
+            NOTHING,
+            {"sms_from_number": None, "sms_from_numbers": ["000"]},
+            {"sms_from_number": None, "sms_from_numbers": ["000"]},
+        ),
         (NOTHING, SCHEDULED | {"scheduled_expires_at": "2026-12-01T09:00:00Z"}, SCHEDULED),
         (
             NOTHING,
