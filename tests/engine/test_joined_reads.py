@@ -195,10 +195,13 @@ async def test_a_call_is_started_in_vain_after_another_has_failed() -> None:
         async def failing() -> None:
             raise StorageBusy("Another process writes.")
 
-        with pytest.raises(StorageBusy):
+        async def block() -> None:
             async with asyncio.timeout(10), JoinedReads() as reads:
                 reads.start(failing())
                 with suppress(asyncio.CancelledError):
                     await asyncio.sleep(3600)
                 reads.start(engine.workspaces.get(made.id))
+
+        with pytest.raises(StorageBusy):
+            await block()
         gc.collect()
