@@ -76,8 +76,8 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(pages / "person.py", "not is_typed(", "None is is_typed(", people)
     yield Mutation(
         pages / "person.py",
-        "(wrong := await problem_with_password(visit))",
-        "(wrong := await problem_with_password(visit)) is None",
+        "(wrong := await problem_of_proof(visit))",
+        "(wrong := await problem_of_proof(visit)) is None",
         sessions,
     )
     yield Mutation(pages / "register.py", "not is_typed(", "None is is_typed(", people)

@@ -115,7 +115,7 @@ def take_over_slice(
         lost += [one for one in compared.new if one.state is DispatchState.DISPATCHING]
     tx.campaigns.add_counters(workspace_id, campaign_id, change)
     for dispatch in lost:
-        # Whoever sent it is gone.
+        # The process that sent it is gone.
         settle(tx, workspace_id, dispatch.id, _LOST, backoff=backoff, now=now)
     return found
 
