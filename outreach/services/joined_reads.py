@@ -161,5 +161,5 @@ def _outcome(operation: Operation[Any], tx: Transaction) -> _Outcome:
     except StorageError:
         raise
     except OutreachError as error:
-        # The others may have what this one asks for in vain.
+        # The other operations may succeed.
         return None, error

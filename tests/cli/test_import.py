@@ -404,7 +404,7 @@ def test_a_dry_run_reads_the_whole_file_and_creates_nothing(
 
 
 def test_the_place_of_a_contact_comes_from_its_list(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """Its time zone, ZIP code and state; a row with a zone that there is not is rejected by its column."""
+    """Its time zone, ZIP code and state. A row with an unknown zone is rejected, and its column named."""
     file = csv_file(
         "Phone,Time zone,Postal code,US state\n"
         "+12125550101,America/Denver,,\n+12125550102,,33101,\n+12125550103,,,Idaho\n+12125550104,Eastern,,\n"

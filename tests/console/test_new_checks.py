@@ -41,7 +41,7 @@ async def test_hours_in_which_contacts_can_be_reached_are_drawn(house: House) ->
 
 
 async def test_nobody_who_is_left_out_is_drawn(house: House) -> None:
-    """Whoever has opted out is not to be reached."""
+    """Contacts who have opted out are not counted."""
     campaign = await house.campaign(contacts=1)
     [contact] = (await house.engine.campaigns.list_recipients(house.workspace, campaign.id)).items
     await house.engine.unsubscribes.add(house.workspace, contact.phone or "")

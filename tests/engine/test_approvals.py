@@ -143,7 +143,7 @@ async def test_another_person_approves_and_then_both_may_start(place: Place) -> 
 
 
 async def test_a_later_change_takes_the_approval_away(place: Place) -> None:
-    """Of the text, and of the contacts; whoever made it cannot approve."""
+    """Of the text, and of the contacts. The person who made it cannot approve."""
     await place.limit(approve_over_contacts=0)
     campaign = await place.campaign()
     await place.approve(campaign, BEN)

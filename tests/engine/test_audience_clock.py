@@ -51,7 +51,7 @@ def by_hour(found: AudienceClock) -> dict[int, int]:
 
 
 async def test_contacts_are_counted_by_their_own_time(place: Any) -> None:
-    """From 8 to 21 in their zones, in the 24 hours from now on; whoever is left out is not counted."""
+    """From 8 to 21 in their zones, in the next 24 hours. Contacts that are left out are not counted."""
     engine, workspace = place
     found = await clock_of(engine, workspace, NEW_YORK, DENVER, "12")
     assert found.hours[0].at == NOON.replace(minute=0)

@@ -1,4 +1,4 @@
-"""A contact's own time zone, ZIP code and state, and narrower hours, as the engine goes by them."""
+"""How the engine applies a contact's own time zone, ZIP code and state, and narrower hours."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_the_external_id_of_a_recipient_is_kept(tenant: Tenant, count: int) -> N
 
 @pytest.mark.parametrize("count", [1, 3_000])
 def test_the_time_zone_of_a_recipient_is_kept(tenant: Tenant, count: int) -> None:
-    """From the body of the creation, small or large; one that there is not is refused by its place."""
+    """From a small or large body of the creation. An unknown zone is refused, and its place named."""
     people = [{"phone_number": "+14155550102", "time_zone": "America/Denver"}] * count
     created = tenant.create(recipients=[*people, {"phone_number": "+14155550103", "time_zone": None, "state": 7}])
     path = f"/manage/campaigns/{created['id']}/recipients"

@@ -101,7 +101,7 @@ def approve(
     if (campaign.revision, campaign.counters.total) != (revision, figures.contacts):
         raise Conflict("The campaign has changed meanwhile, so nothing was approved. Look at it again.")
     if campaign.changed_by == actor:
-        raise Conflict("Whoever changed a campaign last cannot approve it: another person has to.")
+        raise Conflict("The person who changed a campaign last cannot approve it: another person has to.")
     known = tx.approvals.get(workspace_id, campaign_id, revision)
     if known is not None and known.figures.contacts == figures.contacts:
         return known

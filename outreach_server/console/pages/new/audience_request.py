@@ -37,7 +37,8 @@ class AudienceRequest:
     """What a person has chosen.
 
     Attributes:
-        columns: The number of a column by field; `NO_COLUMN` for none. A field that is not there goes by its name.
+        columns: The number of a column by field; `NO_COLUMN` for none. Without an entry, a field has the column of its
+            name.
         corrections: Phone numbers in the place of those of the file, by the number of the row.
         leave: The campaigns whose contacts are left out.
         days: Contacts of so many days are left out, as it was typed.
