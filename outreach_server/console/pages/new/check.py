@@ -19,7 +19,7 @@ from outreach_server.console.actions import ACTIONS
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.new.course import course_of
 from outreach_server.console.pages.new.last_run import last_run_of
-from outreach_server.console.pages.new.steps import draft_of, go_to, key_of, stale_of, step_url, steps_of
+from outreach_server.console.pages.new.steps import go_to, key_of, of_draft, stale_of, step_url, steps_of
 from outreach_server.console.pages.new.text import cost_of
 from outreach_server.console.people import names_of
 from outreach_server.console.security.forms import ACTION_FIELD
@@ -50,17 +50,15 @@ class RuleView:
     examples: str
 
 
-async def show(visit: Visit) -> Response:
+@of_draft
+async def show(visit: Visit, campaign: Campaign) -> Response:
     """Show the check."""
-    campaign = await draft_of(visit)
-    return campaign if isinstance(campaign, Response) else await _page(visit, campaign)
+    return await _page(visit, campaign)
 
 
-async def act(visit: Visit) -> Response:
+@of_draft
+async def act(visit: Visit, campaign: Campaign) -> Response:
     """Start or schedule it, or approve that, exactly as the page has shown it."""
-    campaign = await draft_of(visit)
-    if isinstance(campaign, Response):
-        return campaign
     action, asked = ACTIONS["start"], visit.form.get(ACTION_FIELD)
     if asked not in {action.name, _APPROVE}:
         raise HTTPException(400, words.NO_SUCH_ACTION)

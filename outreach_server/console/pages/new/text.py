@@ -14,7 +14,7 @@ from outreach.errors import Conflict, OutreachError
 from outreach.models import ContactPreview, NewTestMessage, Preflight, RenderedMessage
 from outreach_server.console import words
 from outreach_server.console.context import Visit
-from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key_of, problems_of, stale_of, steps_of
+from outreach_server.console.pages.new.steps import Choice, go_to, key_of, of_draft, problems_of, stale_of, steps_of
 
 _MOST_AGENTS: Final = 200
 _SHOWN: Final = 3
@@ -38,17 +38,15 @@ class PreviewView:
     values: Sequence[tuple[str, str]]
 
 
-async def show(visit: Visit) -> Response:
+@of_draft
+async def show(visit: Visit, campaign: Campaign) -> Response:
     """Show the text with its previews."""
-    campaign = await draft_of(visit)
-    return campaign if isinstance(campaign, Response) else await _page(visit, campaign)
+    return await _page(visit, campaign)
 
 
-async def act(visit: Visit) -> Response:
+@of_draft
+async def act(visit: Visit, campaign: Campaign) -> Response:
     """Save what was typed; go on, show it again, replace costly characters, or send it to the person."""
-    campaign = await draft_of(visit)
-    if isinstance(campaign, Response):
-        return campaign
     action, key = visit.form.get("action", ""), key_of(visit)
     if action not in {"save", "next", "replace", "keep", "test"}:
         raise HTTPException(400, words.NO_SUCH_ACTION)

@@ -16,7 +16,7 @@ from outreach_server.console.context import Visit
 from outreach_server.console.pages.moments import NO_ZONE, is_zone_known, moment_in, typed
 from outreach_server.console.pages.new.holidays import holidays_of, read_holidays
 from outreach_server.console.pages.new.reach import reach_of
-from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key_of, problems_of, stale_of, steps_of
+from outreach_server.console.pages.new.steps import Choice, go_to, key_of, of_draft, problems_of, stale_of, steps_of
 
 _MOST_NUMBERS: Final = 200
 _CALLER: Final = "caller_"
@@ -33,17 +33,15 @@ class DayView:
     open: bool
 
 
-async def show(visit: Visit) -> Response:
+@of_draft
+async def show(visit: Visit, campaign: Campaign) -> Response:
     """Show the form."""
-    campaign = await draft_of(visit)
-    return campaign if isinstance(campaign, Response) else await _page(visit, campaign)
+    return await _page(visit, campaign)
 
 
-async def act(visit: Visit) -> Response:
+@of_draft
+async def act(visit: Visit, campaign: Campaign) -> Response:
     """Save it, and go on to the check."""
-    campaign = await draft_of(visit)
-    if isinstance(campaign, Response):
-        return campaign
     key_of(visit)
     if stale := stale_of(visit, campaign):
         return await _page(visit, campaign, status=409, problems={"": stale})
