@@ -62,7 +62,7 @@ def test_two_checkouts_are_compared() -> None:
     ]
 
 
-@pytest.mark.soak("counts all files, and sends requests in processes of its own")
+@pytest.mark.nightly("counts all files, and sends requests under a profiler")
 def test_the_table_has_every_kind_of_figure() -> None:
     """Of this checkout; a request passes files of both packages."""
     command = [sys.executable, "-P", str(ROOT / "tests/structure.py")]

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import CodeType
 from typing import Any, Final
 
-from jinja2 import DictLoader, Environment, StrictUndefined, TemplateError
+from jinja2 import BytecodeCache, DictLoader, Environment, StrictUndefined, TemplateError
+from jinja2.bccache import Bucket
 from jinja2.meta import find_referenced_templates
 
 from outreach import ConfigError
@@ -18,6 +20,25 @@ from outreach_server.console.absent import without_absent
 _FOLDER: Final = "templates"
 _BASE: Final = "base.html"
 _CONSOLE: Final = "console.html"
+
+
+class _CompiledTemplates(BytecodeCache):
+    """The compiled templates of this process: each text is compiled once, however many consoles use it."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], CodeType] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Set the code that the template was compiled to, if it was compiled before."""
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep the code that a template was compiled to."""
+        if bucket.code is not None:
+            self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+_COMPILED: Final = _CompiledTemplates()
 
 
 class Templates:
@@ -41,6 +62,7 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
+            bytecode_cache=_COMPILED,
         )
         self._environment.filters |= {
             "number": words.number,

@@ -196,7 +196,7 @@ async def test_nobody_is_contacted_twice_and_nobody_lost(
     ("kind", "count"),
     [
         pytest.param("sqlite", 100, marks=pytest.mark.soak("copies and sends twenty times")),
-        pytest.param("postgres", 100, marks=pytest.mark.soak("copies and sends twenty times")),
+        pytest.param("postgres", 100, marks=pytest.mark.nightly("copies a database of PostgreSQL twenty times")),
         pytest.param("sqlite", 1000, marks=pytest.mark.nightly("sends most of a thousand messages twenty times")),
         pytest.param("postgres", 1000, marks=pytest.mark.nightly("sends most of a thousand messages twenty times")),
     ],
