@@ -55,7 +55,7 @@ async def until_sent(database: str, campaign: Campaign, url: str) -> None:
                     asked += 1
 
 
-@pytest.mark.soak("fills the pipe of a log, which takes seconds")
+@pytest.mark.turn(2, "fills the pipe of a log, which takes seconds")
 @pytest.mark.parametrize("form", ["text", "json"])
 @pytest.mark.parametrize("command", ["serve", "worker"])
 def test_it_sends_and_answers_and_ends(database: str, command: str, form: str) -> None:

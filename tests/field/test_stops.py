@@ -50,7 +50,7 @@ async def at_rest(rig: Rig, campaign: Campaign) -> dict[str, Dispatch]:
 
 
 @pytest.mark.field(5)
-@pytest.mark.soak("a hundred rounds")
+@pytest.mark.turn(4, "a hundred rounds")
 @pytest.mark.parametrize("seed", [20_70])
 async def test_pause_wait_and_resume_a_hundred_times(open_storage: OpenStorage, seed: int) -> None:
     """Field, test 5 (listmonk #2070, #2313: copies; #2168, #2591: over too early): one for everybody, and no sooner.

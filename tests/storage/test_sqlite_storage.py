@@ -7,6 +7,7 @@ import pytest
 
 from outreach.core.clock import SystemClock
 from outreach.storage.sqlite import SqliteStorage
+from outreach.storage.sqlite.memory import empty_database
 from outreach.testing.storage_contract import StorageContract
 
 
@@ -16,5 +17,7 @@ class TestSqliteStorage(StorageContract):
 
     @pytest.fixture
     def open_storage(self, tmp_path: Path) -> Callable[[], SqliteStorage]:
-        """Return what opens the one database of the test."""
-        return lambda: SqliteStorage(tmp_path / "outreach.db", clock=SystemClock())
+        """Return what opens the one database of the test, which is migrated: migrating takes longer than most tests."""
+        path = tmp_path / "outreach.db"
+        path.write_bytes(empty_database())
+        return lambda: SqliteStorage(path, clock=SystemClock())

@@ -151,7 +151,7 @@ RUNNERS: Final[Mapping[str, Runner]] = {
 }
 
 
-@pytest.mark.soak("it starts a pytest of its own")
+@pytest.mark.turn(4, "starts a pytest of its own for each runner")
 @pytest.mark.parametrize("runner", [pytest.param(runner, id=name) for name, runner in RUNNERS.items()])
 def test_a_project_runs_under_each_runner(tmp_path: Path, runner: Runner) -> None:
     """Fixtures and tests share a loop with virtual time, a test that is stuck fails, and the contract suites pass."""
