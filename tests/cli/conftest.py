@@ -16,6 +16,7 @@ from typing import IO, Any, Self
 import pytest
 from click.testing import CliRunner, Result
 
+from outreach.storage.sqlite.memory import empty_database
 from outreach_server.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -158,8 +159,10 @@ def _collect(stream: Any, lines: list[str]) -> None:
 
 @pytest.fixture
 def database(tmp_path: Path) -> str:
-    """Return the URL of a database of the test's own."""
-    return f"sqlite:///{tmp_path / 'test.db'}"
+    """Return the URL of a database of the test's own, which is migrated: migrating takes longer than most commands."""
+    path = tmp_path / "test.db"
+    path.write_bytes(empty_database())
+    return f"sqlite:///{path}"
 
 
 @pytest.fixture

@@ -42,8 +42,9 @@ def logged(log: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)
-def test_serve_serves_until_it_is_told_to_stop(start: Start, number: signal.Signals) -> None:
-    """It says where, answers there, and ends cleanly within ten seconds."""
+def test_serve_serves_until_it_is_told_to_stop(database: str, start: Start, number: signal.Signals) -> None:
+    """It says where, answers there, and ends cleanly within ten seconds; here with a new database."""
+    Path(database.removeprefix("sqlite:///")).unlink()
     process = start("serve", "--port", "0", "--json")
     document = process.document()
     assert document["dispatch"] is True
@@ -73,13 +74,15 @@ def test_serve_says_nothing_on_stdout_without_json(start: Start) -> None:
 
 def test_a_taken_port_is_reported_in_words(cli: Cli) -> None:
     """Before anything is opened."""
+    file = Path(cli.database.removeprefix("sqlite:///"))
+    file.unlink()
     with bind("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         told = cli.refuse("serve", "--port", str(port))
         told_of_metrics = cli.refuse("serve", "--port", "0", "--metrics", f"127.0.0.1:{port}")
     assert f"Port {port} on 127.0.0.1 is taken. Choose another with --port" in told
     assert f"Port {port} on 127.0.0.1 is taken. Choose another with --metrics" in told_of_metrics
-    assert not Path(cli.database.removeprefix("sqlite:///")).exists()
+    assert not file.exists()
 
 
 def test_a_host_of_another_machine_is_reported_in_words(cli: Cli) -> None:
