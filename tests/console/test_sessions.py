@@ -20,7 +20,7 @@ from outreach.core.totp import code_at, step_of
 from outreach.models import CreatedInvitation, NewUser, Role, User, Visit
 from outreach.testing.clock import ShiftedClock
 from outreach_server.console.app import create_own_console
-from outreach_server.console.identities.cookies import PLAIN_NAME, SECURE_NAME
+from outreach_server.console.identities.cookies import PLAIN_KNOWN, PLAIN_NAME, SECURE_NAME
 from outreach_server.console.security.headers import HEADERS
 from tests.console.page import Page, parse
 
@@ -223,6 +223,25 @@ async def test_throttled_logins_say_how_long(house: House) -> None:
     assert int(answer.headers["retry-after"]) in {1, 2}
     assert "Try again in" in answer.text
     house.clock.advance(3)
+    assert (await browser.sign_in()).status_code == 303
+
+
+async def test_a_browser_of_an_earlier_login_waits_for_nobody_else(house: House) -> None:
+    """It keeps a token that opens nothing, out of reach of scripts; another browser beside it waits."""
+    browser = house.browser()
+    answer = await browser.sign_in()
+    [known] = [one for one in answer.headers.get_list("set-cookie") if one.startswith(f"{PLAIN_KNOWN}=")]
+    assert "HttpOnly" in known
+    assert "SameSite=lax" in known
+    assert (await browser.post("/logout", {}, of="/account")).status_code == 303
+    assert browser.client.cookies.get(PLAIN_NAME) is None
+    browser.client.cookies.set(PLAIN_NAME, browser.client.cookies[PLAIN_KNOWN])
+    assert not await browser.is_in()
+    browser.client.cookies.delete(PLAIN_NAME)
+    stranger = house.browser()
+    for _ in range(11):
+        await stranger.sign_in(OTHER)
+    assert (await stranger.sign_in()).status_code == 429
     assert (await browser.sign_in()).status_code == 303
 
 

@@ -55,6 +55,23 @@ class ShareView:
 
 
 @attrs.frozen(kw_only=True)
+class SenderView:
+    """The messages from one number of a sender pool.
+
+    Attributes:
+        failed: Refused by the carrier, or reported as not delivered.
+        delivered_share: Of its accepted messages.
+    """
+
+    from_number: str
+    requests: int
+    delivered: int
+    delivered_share: str
+    failed: int
+    opt_outs: int
+
+
+@attrs.frozen(kw_only=True)
 class CauseView:
     """What a provider said of requests that failed."""
 
@@ -114,6 +131,7 @@ async def show(visit: Visit) -> Response:
             for one in made.results
         ],
         requests=_requests(made),
+        senders=_senders(made),
         causes=_causes(made),
         causes_left=sum(one.requests for one in made.failures[_MOST_CAUSES:]),
         buckets=_buckets(made, visit, zone),
@@ -130,7 +148,7 @@ async def export(visit: Visit) -> Response:
     campaigns = visit.engine.campaigns
     campaign = visit.subject
     # It is a generator, which the service does not promise; closing it closes its file.
-    parts = cast("AsyncGenerator[bytes]", campaigns.export(visit.place.id, campaign.id, kind))
+    parts = cast("AsyncGenerator[bytes]", campaigns.export(visit.place.id, campaign.id, kind, actor=visit.actor))
     return DownloadResponse(
         _in_turn(made_in_turn(parts, visit.console.lists.workbooks, visit.place.id)) if kind == "xlsx" else parts,
         name=f"campaign-{campaign.id}.{kind}",
@@ -224,6 +242,20 @@ def _requests(made: CampaignReport) -> Sequence[ShareView]:
             ("Not ended", calls.open, "plain"),
         )
     return [_share(name, "", value, total, tone) for name, value, tone in found if value]
+
+
+def _senders(made: CampaignReport) -> Sequence[SenderView]:
+    return [
+        SenderView(
+            from_number=one.from_number,
+            requests=one.requests,
+            delivered=one.delivered,
+            delivered_share=words.share(one.delivered, one.accepted),
+            failed=one.undelivered + one.refused,
+            opt_outs=one.opt_outs,
+        )
+        for one in made.senders
+    ]
 
 
 def _causes(made: CampaignReport) -> Sequence[CauseView]:

@@ -293,7 +293,8 @@ async def _invite_fields(_: On) -> Sequence[Input]:
 
 
 async def _invite(sent: Sent) -> Result:
-    made = await sent.engine.users.invite(sent.place, sent.values["email"], sent.values["role"], actor=sent.actor)
+    email, role = sent.values["email"], sent.values["role"]
+    made = await sent.engine.users.invite(sent.place, email, role, idempotency_key=sent.key, actor=sent.actor)
     return _with_link(sent.visit, made, sent.values["email"])
 
 
