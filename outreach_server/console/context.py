@@ -24,6 +24,7 @@ from outreach_server.console import words
 from outreach_server.console.absent import ABSENT, part_of
 from outreach_server.console.access import ConsoleUser, Identify, Right, Role, may, roles_with
 from outreach_server.console.actions import ACTIONS, FORM_ACTIONS
+from outreach_server.console.documentation import DocsLink, docs_link
 from outreach_server.console.figures import FigureReader
 from outreach_server.console.frame import Frame, KeyView, Link, Notice
 from outreach_server.console.health import StatusCache
@@ -60,6 +61,7 @@ class Console:
         has_login: Whether it has logins of its own.
         router: The pages that it has.
         known: The names of all pages that there are.
+        docs_url: The address of the site that `make docs` builds; empty without one: pages then name files of docs.
         server: The server beside it, which reads lists in turns; None in other applications.
         make_key: Makes the keys of forms.
     """
@@ -73,6 +75,7 @@ class Console:
     router: Router
     known: Set[str]
     has_login: bool = False
+    docs_url: str = ""
     server: Server | None = None
     make_key: Callable[[], str] = attrs.field(default=secrets.token_urlsafe)
     templates: Templates = attrs.field(factory=Templates)
@@ -378,7 +381,10 @@ def template_helpers(console: Console, request: Request, url: Callable[..., str]
     def asset(name: str) -> str:
         return url_of(console, request, "static", hash=console.static.hashes[name], file=name)
 
-    return {"url": url, "asset": asset}
+    def docs(page: str) -> DocsLink:
+        return docs_link(page, console.docs_url)
+
+    return {"url": url, "asset": asset, "docs": docs}
 
 
 def visit_of(request: Request) -> Visit | None:

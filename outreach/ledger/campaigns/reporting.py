@@ -118,17 +118,13 @@ def make_report(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignR
     )
 
 
-def _senders(
-    tx: Transaction, campaign: Campaign, window: tuple[datetime, datetime] | None
-) -> Sequence[SenderFigures]:
+def _senders(tx: Transaction, campaign: Campaign, window: tuple[datetime, datetime] | None) -> Sequence[SenderFigures]:
     """Return the messages of a campaign with a sender pool by number."""
     if not campaign.from_numbers or window is None:
         return ()
     place = (campaign.workspace_id, campaign.id)
     opt_outs = tx.reports.opt_outs_by_sender(*place, *window)
-    return tuple(
-        attrs.evolve(one, opt_outs=opt_outs.get(one.from_number, 0)) for one in tx.reports.by_sender(*place)
-    )
+    return tuple(attrs.evolve(one, opt_outs=opt_outs.get(one.from_number, 0)) for one in tx.reports.by_sender(*place))
 
 
 def event_window(tx: Transaction, campaign: Campaign, now: datetime) -> tuple[datetime, datetime] | None:

@@ -17,7 +17,7 @@ PLAIN_NAME: Final = "outreach-session"
 
 SECURE_KNOWN: Final = "__Host-outreach-known"
 PLAIN_KNOWN: Final = "outreach-known"
-"""Keeps the token of the last login beyond its end: it opens nothing then, but nobody else can make this browser wait."""
+"""Keeps the token of the last login beyond its end. Then it opens nothing, but nobody else makes this browser wait."""
 
 _SECONDS: Final = 30 * 86_400
 _KNOWN_SECONDS: Final = 90 * 86_400

@@ -16,21 +16,12 @@ from outreach_server.console.context import Visit, not_found
 from outreach_server.console.pages.campaign_views import MomentView, StateView, moment_of
 from outreach_server.console.pages.phones import phone_url
 from outreach_server.console.pages.trail import steps_of
+from outreach_server.console.pages.views import Tab
 
 PAGE_SIZE: Final = 50
 _MOST_REQUESTS: Final = 100
 _MOST_TEXTS: Final = 5
 _TO_COME: Final = frozenset({RecipientStatus.PENDING, RecipientStatus.WAITING})
-
-
-@attrs.frozen(kw_only=True)
-class Tab:
-    """A state to choose, with how many contacts are in it."""
-
-    word: str
-    count: str
-    url: str
-    current: bool
 
 
 @attrs.frozen(kw_only=True)

@@ -68,9 +68,7 @@ async def act_code(guest: Guest) -> Response:
     if await guest.engine.sessions.find(guest.token, awaited=True) is None:
         return guest.go("login", {"next": onward})
     try:
-        made = await guest.engine.sessions.confirm(
-            guest.token, guest.form.get("code", ""), known_by=guest.known_by
-        )
+        made = await guest.engine.sessions.confirm(guest.token, guest.form.get("code", ""), known_by=guest.known_by)
     except Unauthorized as error:
         return _code(guest, onward, status=422, problem=error.message)
     except LoginThrottled as error:

@@ -19,6 +19,7 @@ from outreach_server.console.context import Visit, not_found
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.pages.campaign_views import moment_of, state_of
 from outreach_server.console.pages.new.steps import Choice
+from outreach_server.console.pages.views import ShareView
 from outreach_server.console.words import Tone
 from outreach_server.download import DownloadResponse, made_in_turn
 from outreach_server.fair_semaphore import FairSemaphoreTimeout
@@ -41,17 +42,6 @@ class FigureView:
     value: str
     about: str
     other: str = ""
-
-
-@attrs.frozen(kw_only=True)
-class ShareView:
-    """A part of a whole."""
-
-    name: str
-    why: str
-    value: int
-    share: str
-    bar: Markup
 
 
 @attrs.frozen(kw_only=True)

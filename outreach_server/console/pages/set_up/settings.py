@@ -67,7 +67,9 @@ class SettingsNoun(Noun):
                 **more,
             )
 
-        usual = [one for one in attrs.fields_dict(WorkspaceUpdate) if one not in {*OF_OPERATORS, *_APPROVING, *_ERASING}]
+        usual = [
+            one for one in attrs.fields_dict(WorkspaceUpdate) if one not in {*OF_OPERATORS, *_APPROVING, *_ERASING}
+        ]
         self.on_one = (
             deed("workspace", "Workspace", "workspaces update", _fields("workspace", usual)),
             deed(
