@@ -143,6 +143,26 @@ async def test_who_was_not_reached_is_followed_up(house: House, ended: Campaign)
     assert (await house.engine.campaigns.list(house.workspace)).total == 2
 
 
+async def test_contacts_of_a_state_are_followed_up(house: House, ended: Campaign) -> None:
+    """The link on the list chooses them alone: a state with all its reasons, or one reason."""
+    for query, values in (
+        ("status=failed", {"unreachable", "invalid_number"}),
+        ("status=failed&reason=unreachable", {"unreachable"}),
+        ("status=completed", {"completed"}),
+    ):
+        page = await house.page(f"campaigns/{ended.id}/contacts?{query}")
+        [link] = [one for one in page.all("a") if one.text == "Follow up these"]
+        path = link.attributes["href"].partition(f"/w/{house.workspace}/")[2]
+        assert set(chosen(await house.page(path)).values()) == values, query
+    for path, person in (
+        ("contacts", "owner"),
+        ("contacts?status=failed&q=A9", "owner"),
+        ("contacts?status=failed", "agent"),
+    ):
+        page = await house.page(f"campaigns/{ended.id}/{path}", person=person)
+        assert "Follow up these" not in page.root.text
+
+
 async def test_a_follow_up_of_nobody_says_so(house: House, ended: Campaign) -> None:
     """Without a result, with one that nobody has, and for those who are all left out; what was chosen stays."""
     path, form = f"campaigns/{ended.id}/follow-up", {"action": "follow-up", "name": "Next", "body": ""}

@@ -267,6 +267,26 @@ async def test_calls_are_listed_and_judged(house: House, story: Story) -> None:
     assert (await house.post(path, {**form, "verdict": "positive"})).status_code == 409
 
 
+async def test_a_contact_is_left_out_of_its_campaign(house: House) -> None:
+    """With the reason in the audit trail; what has ended, or was erased, has no such button."""
+    campaign = await house.campaign()
+    path = f"campaigns/{campaign.id}/contacts/1"
+    assert "skip" not in (await house.page(path, person="agent")).buttons
+    form = {**fields(await house.page(path, person="manager"), "skip"), "reason": "asked us to"}
+    assert (await house.post(path, {**form, "reason": "x" * 201})).status_code == 422
+    answer = await house.post(path, form, person="manager")
+    assert (answer.status_code, answer.headers["location"].endswith("contacts/1?done=skip")) == (303, True)
+    assert (await house.post(path, form, person="manager")).status_code == 303
+    found = await house.engine.campaigns.get_recipient(house.workspace, campaign.id, 1)
+    assert (found.status, found.reason) == ("skipped", "by_operator")
+    [entry] = (await house.engine.audit.list(house.workspace, actor="host:manager")).items
+    assert (entry.action, "asked us to" in (entry.detail or "")) == ("recipient.skip", True)
+    assert "skip" not in (await house.page(path, person="manager")).buttons
+    await house.engine.campaigns.cancel(house.workspace, campaign.id)
+    answer = await house.post(f"campaigns/{campaign.id}/contacts/0", form, person="manager")
+    assert (answer.status_code, "sends nothing more to this contact" in answer.text) == (409, True)
+
+
 TRIES: dict[str, tuple[str, dict[str, Any], Right]] = {
     "opt-out": ("contacts/14155550102", {}, Right.DECIDE),
     "take-off": ("contacts/14155550106", {"number": TOLD}, Right.DECIDE),
@@ -278,6 +298,7 @@ TRIES: dict[str, tuple[str, dict[str, Any], Right]] = {
     "assume_sent": ("unknown", {}, Right.DECIDE),
     "retry": ("unknown", {}, Right.DECIDE),
     "outcome": ("calls/{call}", {"verdict": "positive"}, Right.DECIDE),
+    "skip": ("campaigns/{campaign}/contacts/0", {"reason": "asked us to"}, Right.DECIDE),
 }
 """Of each form: its page, its fields, and the right that it takes, written out and not read from the code."""
 
@@ -286,7 +307,11 @@ TRIES: dict[str, tuple[str, dict[str, Any], Right]] = {
 async def test_each_form_takes_its_right_a_token_and_a_key(house: House, story: Story, name: str) -> None:
     """Another role gets 403, and so does a form without a token; without a key it is 400. Nothing changes."""
     path, more, right = TRIES[name]
-    path, form = path.format(call=story.call.id), {**more, "action": name, "dispatch": story.unknown[1].id}
+    campaign = await house.campaign()
+    path, form = (
+        path.format(call=story.call.id, campaign=campaign.id),
+        {**more, "action": name, "dispatch": story.unknown[1].id},
+    )
     before = (await house.engine.audit.list(house.workspace)).items
     for role in Role:
         if not may(role, right):

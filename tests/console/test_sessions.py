@@ -13,7 +13,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from outreach import NewWorkspace, Outreach
+from outreach import NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 from outreach.core import passwords
 from outreach.core.passwords import Cost
 from outreach.core.totp import code_at, step_of
@@ -537,3 +537,24 @@ async def test_a_person_is_erased_only_after_the_password_was_given_lately(house
     assert len((await house.engine.messages.list_inbound(house.workspace)).items) == 1
     assert (await browser.post(path, {**form, "current": PASSWORD})).status_code == 303
     assert "Hi" not in [one.body for one in await house.engine.messages.list_inbound(house.workspace)]
+
+
+async def test_an_export_takes_the_password_again(house: House) -> None:
+    """After 15 minutes a page asks for it, and leads on to the file; nothing is exported before."""
+    new = NewSmsCampaign(name="Autumn", body="Hi", carrier="twilio", from_number="+12025550100")
+    people = [NewRecipient(phone_number="+13035550140")]
+    campaign = (await house.engine.campaigns.create_sms(house.workspace, new, people)).campaign
+    browser, path = house.browser(), f"/w/{house.workspace}/campaigns/{campaign.id}/export?format=jsonl"
+    await browser.sign_in()
+    assert (await browser.get(path)).headers["content-type"].startswith("application/")
+    house.clock.advance(15 * 60)
+    for given in ({}, {"current": OTHER}):
+        answer = await browser.post(path, {"action": "export", **given})
+        assert answer.status_code == 422
+        assert parse(answer.text).by_id("current-problem").text
+    assert "Your password" in (await browser.page(path)).root.text
+    exports = house.engine.audit.list(house.workspace, action="campaign.export")
+    assert [one.detail for one in (await exports).items] == ["jsonl, rows: 1"]
+    answer = await browser.post(path, {"action": "export", "current": PASSWORD})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{MOUNT}{path}")
+    assert b"+13035550140" in (await browser.get(path)).content

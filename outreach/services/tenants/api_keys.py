@@ -100,8 +100,8 @@ class ApiKeys:
             operation,
             content=[name, allowed],
             remember=lambda made: made.id,
-            again="A key was made by this request before, and cannot be shown again. If nobody has it, revoke key {id} and "
-            "make another one.",
+            again="A key was made by this request before, and cannot be shown again. If nobody has it, revoke key {id} "
+            "and make another one.",
         )
 
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[ApiKey]:

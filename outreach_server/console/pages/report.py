@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Final, cast
 
 import attrs
@@ -17,6 +17,7 @@ from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.drawing.charts import Piece, progress
+from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, problem_of_proof
 from outreach_server.console.pages.campaign_views import moment_of, state_of
 from outreach_server.console.pages.new.steps import Choice
 from outreach_server.console.pages.views import ShareView
@@ -130,11 +131,22 @@ async def show(visit: Visit) -> Response:
     )
 
 
+async def act_export(visit: Visit) -> Response:
+    """Check the password that was asked for, and go on to the file."""
+    visit.chosen("export")
+    kind = _format(visit)
+    if wrong := await problem_of_proof(visit):
+        return _proof(visit, status=422, problems={PROOF_FIELD: wrong})
+    return visit.go("export", query={"format": kind}, campaign=visit.subject.id)
+
+
 async def export(visit: Visit) -> Response:
-    """Send the contacts as a file, through the same limits as the HTTP interface."""
-    kind: Any = visit.request.query_params.get("format", "csv")
-    if kind not in EXPORT_CONTENT_TYPES:
-        raise not_found()
+    """Send the contacts as a file, through the same limits as the HTTP interface; ask for the password before."""
+    kind: Any = _format(visit)
+    if needs_proof(visit):
+        if not visit.console.has_login:
+            await problem_of_proof(visit)
+        return _proof(visit)
     campaigns = visit.engine.campaigns
     campaign = visit.subject
     # It is a generator, which the service does not promise; closing it closes its file.
@@ -144,6 +156,30 @@ async def export(visit: Visit) -> Response:
         name=f"campaign-{campaign.id}.{kind}",
         content_type=EXPORT_CONTENT_TYPES[kind],
         only_headers=visit.request.method == "HEAD",
+    )
+
+
+def _format(visit: Visit) -> str:
+    kind = visit.request.query_params.get("format", "csv")
+    if kind not in EXPORT_CONTENT_TYPES:
+        raise not_found()
+    return kind
+
+
+def _proof(visit: Visit, *, status: int = 200, problems: Mapping[str, str] | None = None) -> Response:
+    campaign = visit.subject
+    return visit.page(
+        "proof",
+        title="Your password",
+        current="campaigns",
+        status=status,
+        problems=problems or {},
+        page_url=visit.url("export", {"format": _format(visit)}, campaign=campaign.id),
+        back="Report",
+        back_url=visit.url("report", campaign=campaign.id),
+        why="The file has the names, numbers and messages of all contacts of this campaign.",
+        action="export",
+        label="Go on to the file",
     )
 
 

@@ -227,7 +227,7 @@ class Reports(Table):
             since=format_timestamp(since),
             until=format_timestamp(until),
         )
-        return dict(rows)
+        return {sender: count for sender, count in rows}  # noqa: C416 - rows of any length, to mypy
 
     def replies_of(
         self, workspace_id: str, campaign_id: str, phones: Collection[str], since: datetime, until: datetime
