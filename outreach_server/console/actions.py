@@ -175,6 +175,7 @@ FORM_ACTIONS: Final[Mapping[str, FormAction]] = MappingProxyType(
             done="It is left out: this campaign sends nothing more to it.",
         ),
         "export": FormAction(command="campaigns export", operation="exportCampaign", right=Right.EXPORT),
+        "export-register": FormAction(command="unsubscribes list", operation="listUnsubscribes", right=Right.EXPORT),
         "opt-out": FormAction(
             command="unsubscribes add",
             operation="addUnsubscribes",

@@ -293,6 +293,10 @@ class Visit:
         said_so = {_SAID: said} if said else {}
         return RedirectResponse(self.url(name, {**(query or {}), **said_so} or None, **path), 303)
 
+    def lead(self, url: str) -> Response:
+        """Return the answer that leads to an address of this console."""
+        return RedirectResponse(url, 303)
+
     def chosen(self, *names: str) -> str:
         """Return which of some actions of `FORM_ACTIONS` the form is for.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import Any
 
 import pytest
@@ -192,6 +193,26 @@ async def test_the_register_is_searched_and_filled(house: House, story: Story) -
     assert await scope(house, TOLD) is None
 
 
+async def test_the_register_is_a_file_for_those_who_may_export(house: House, story: Story) -> None:
+    """With what a spreadsheet would run made harmless; the audit trail says how many rows went out, and no number."""
+    await house.engine.unsubscribes.add(house.workspace, "+12025550177", evidence="=1+1, they said")
+    path = "register/export"
+    for role in Role:
+        allowed = may(role, Right.EXPORT)
+        assert (await house.get(path, person=role)).status_code == (200 if allowed else 403)
+    answer = await house.get(path, person="manager")
+    assert answer.headers["content-disposition"] == 'attachment; filename="opt-outs.csv"'
+    rows = list(csv.DictReader(answer.text.removeprefix("\ufeff").splitlines()))
+    entries = (await house.engine.unsubscribes.list(house.workspace)).items
+    assert [row["phone"] for row in rows] == [one.phone for one in entries]
+    assert {row["evidence"] for row in rows} >= {"'=1+1, they said", "Told us by phone on 3 May"}
+    [*_, entry] = (await house.engine.audit.list(house.workspace, action="unsubscribes.export")).items
+    assert (entry.actor, entry.detail) == ("host:manager", f"csv, rows: {len(entries)}")
+    assert path in {
+        one.attributes["href"].partition(f"{house.workspace}/")[2] for one in (await house.page("register")).all("a")
+    }
+
+
 async def test_an_unknown_request_is_decided(house: House, story: Story) -> None:
     """With its evidence; one that may still be on its way is not tried again."""
     page = await house.page("unknown")
@@ -326,7 +347,7 @@ async def test_each_form_takes_its_right_a_token_and_a_key(house: House, story: 
 
 def test_each_form_is_tried() -> None:
     """A new one is added here, or to the tests of what follows a campaign."""
-    assert set(TRIES) | {"clone", "follow-up", "edit", "export"} == set(FORM_ACTIONS)
+    assert set(TRIES) | {"clone", "follow-up", "edit", "export", "export-register"} == set(FORM_ACTIONS)
 
 
 async def test_calls_and_requests_of_other_workspaces_are_not_there(house: House) -> None:

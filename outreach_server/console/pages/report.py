@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final, cast
 
 import attrs
@@ -17,8 +17,8 @@ from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.drawing.charts import Piece, progress
-from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, problem_of_proof
 from outreach_server.console.pages.campaign_views import moment_of, state_of
+from outreach_server.console.pages.downloads import Guard
 from outreach_server.console.pages.new.steps import Choice
 from outreach_server.console.pages.views import ShareView
 from outreach_server.console.words import Tone
@@ -132,25 +132,21 @@ async def show(visit: Visit) -> Response:
 
 
 async def act_export(visit: Visit) -> Response:
-    """Check the password that was asked for, and go on to the file."""
-    visit.chosen("export")
-    kind = _format(visit)
-    if wrong := await problem_of_proof(visit):
-        return _proof(visit, status=422, problems={PROOF_FIELD: wrong})
-    return visit.go("export", query={"format": kind}, campaign=visit.subject.id)
+    """Check the password, and go on to the file."""
+    return await _guard(visit).answer(visit)
 
 
 async def export(visit: Visit) -> Response:
-    """Send the contacts as a file, through the same limits as the HTTP interface; ask for the password before."""
+    """Send the contacts as a file, through the limits of the HTTP interface, once the password was given lately."""
+    if (asked := await _guard(visit).stops(visit)) is not None:
+        return asked
     kind: Any = _format(visit)
-    if needs_proof(visit):
-        if not visit.console.has_login:
-            await problem_of_proof(visit)
-        return _proof(visit)
-    campaigns = visit.engine.campaigns
     campaign = visit.subject
     # It is a generator, which the service does not promise; closing it closes its file.
-    parts = cast("AsyncGenerator[bytes]", campaigns.export(visit.place.id, campaign.id, kind, actor=visit.actor))
+    parts = cast(
+        "AsyncGenerator[bytes]",
+        visit.engine.campaigns.export(visit.place.id, campaign.id, kind, actor=visit.actor),
+    )
     return DownloadResponse(
         _in_turn(made_in_turn(parts, visit.console.lists.workbooks, visit.place.id)) if kind == "xlsx" else parts,
         name=f"campaign-{campaign.id}.{kind}",
@@ -166,20 +162,15 @@ def _format(visit: Visit) -> str:
     return kind
 
 
-def _proof(visit: Visit, *, status: int = 200, problems: Mapping[str, str] | None = None) -> Response:
-    campaign = visit.subject
-    return visit.page(
-        "proof",
-        title="Your password",
-        current="campaigns",
-        status=status,
-        problems=problems or {},
-        page_url=visit.url("export", {"format": _format(visit)}, campaign=campaign.id),
-        back="Report",
-        back_url=visit.url("report", campaign=campaign.id),
-        why="The file has the names, numbers and messages of all contacts of this campaign.",
+def _guard(visit: Visit) -> Guard:
+    campaign = visit.subject.id
+    return Guard(
+        url=visit.url("export", {"format": _format(visit)}, campaign=campaign),
         action="export",
-        label="Go on to the file",
+        why="The file has the names, numbers and messages of all contacts of this campaign.",
+        back="Report",
+        back_url=visit.url("report", campaign=campaign),
+        current="campaigns",
     )
 
 
