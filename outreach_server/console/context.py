@@ -47,6 +47,18 @@ _SAID: Final = "done"
 """The parameter of a page's URL that names the action that was done."""
 
 
+class MissingRight(HTTPException):
+    """A person does not have a right.
+
+    Attributes:
+        right: The right.
+    """
+
+    def __init__(self, right: Right, message: str) -> None:
+        super().__init__(403, message)
+        self.right = right
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class Console:
     """One console with what its requests share.
@@ -227,13 +239,13 @@ class Visit:
         """Check that the person has a right in the workspace.
 
         Raises:
-            HTTPException: The role does not have it; the message names the roles that have.
+            MissingRight: The role does not have it; the message names the roles that have.
         """
         if not self.may(right) and right is Right.OPERATE:
-            raise HTTPException(403, "This takes an operator of the server.")
+            raise MissingRight(right, "This takes an operator of the server.")
         if not self.may(right):
             roles = " or ".join(roles_with(right))
-            raise HTTPException(403, f"This takes the role {roles} in this workspace; yours is {self.role}.")
+            raise MissingRight(right, f"This takes the role {roles} in this workspace; yours is {self.role}.")
 
     def url(self, name: str, query: Mapping[str, object] | None = None, **path: object) -> str:
         """Return the address of a page below the mount, in this workspace where the page has one."""

@@ -469,6 +469,19 @@ async def test_a_form_of_a_secret_that_is_sent_twice_makes_one(
     assert "was used before with other content" in changed.text
 
 
+async def test_who_may_not_is_told_whom_to_ask(place: Place) -> None:
+    """The names of those with the role, who can sign in; an operator is named by no workspace."""
+    path = f"{MOUNT}/w/{place.workspace}"
+    assert "yours is agent. Ask Ann manager or Ann owner." in (await place.get(f"{path}/agents", "agent")).text
+    assert "yours is manager. Ask Ann owner." in (await place.get(f"{path}/keys", "manager")).text
+    eve = await place.engine.users.create(NewUser(email="eve@acme.example", name="Eve <b>"))
+    await place.engine.users.set_role(place.workspace, eve.id, Role.OWNER)
+    assert "Ask Ann owner or Eve &lt;b&gt;." in (await place.get(f"{path}/keys", "manager")).text
+    await place.engine.users.disable(eve.id)
+    assert "Eve" not in (await place.get(f"{path}/keys", "manager")).text
+    assert "Ask Ann" not in (await place.get(f"{MOUNT}/system/server", "owner")).text
+
+
 async def test_the_limits_of_approval_are_set_and_said(place: Place) -> None:
     """With who may approve; nothing written is no limit."""
     noun = next(one for one in NOUNS if one.name == "settings")

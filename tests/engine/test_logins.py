@@ -399,6 +399,7 @@ async def test_a_browser_is_known_for_the_account_that_signed_in_with_it(engine:
             await engine.sessions.sign_in(EMAIL, OTHER, address=AWAY, known_by=theirs.token)
     with pytest.raises(LoginThrottled):
         await engine.sessions.sign_in(EMAIL, OTHER, address=AWAY, known_by=theirs.token)
+    assert await wait_of(engine, EMAIL, "198.51.100.1") > 0, "the account has not counted them"
 
 
 async def test_codes_are_guessed_no_more_often_in_a_browser_without_a_complete_login(
@@ -413,6 +414,7 @@ async def test_codes_are_guessed_no_more_often_in_a_browser_without_a_complete_l
             await engine.sessions.confirm(stranger.token, "000000", known_by=stranger.token)
     with pytest.raises(LoginThrottled):
         await engine.sessions.confirm(stranger.token, "000000", known_by=stranger.token)
+    assert await wait_of(engine, EMAIL, "198.51.100.1") > 0, "the account has not counted them"
     mine = await engine.sessions.sign_in(EMAIL, PASSWORD, address=AWAY, known_by=known.token)
     done = await engine.sessions.confirm(mine.token, code(secret, clock), known_by=known.token)
     assert done.session.second_factor == "given"
