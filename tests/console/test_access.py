@@ -71,7 +71,7 @@ async def test_each_role_sees_each_page_of_its_workspace(house: House, path: str
         assert (await house.get(path, person="stranger")).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["campaigns/{id}/export", "register/export"])
+@pytest.mark.parametrize("path", ["campaigns/{id}/export", "register/file"])
 async def test_files_with_numbers_are_for_those_who_may_take_them_out(house: House, path: str) -> None:
     """In both ways: the file, and the form before it."""
     path = path.format(id=(await house.campaign()).id)

@@ -91,7 +91,6 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(known, " and last.user_id == user.id", "", logins)
     yield Mutation(known, 'session.second_factor != "awaited" and ', "", logins)
     yield Mutation(pages / "downloads.py", "if not needs_proof(visit):", "if True:", sessions)
-    yield Mutation(pages / "register_export.py", "    visit.require(Right.EXPORT)\n", "", access)
     yield Mutation(guests, "return path if plain else home", "return path", sessions)
     yield Mutation(identities / "cookies.py", "httponly=True", "httponly=False", sessions)
     yield Mutation(identities / "cookies.py", 'samesite="lax"', 'samesite="none"', sessions)

@@ -196,7 +196,7 @@ async def test_the_register_is_searched_and_filled(house: House, story: Story) -
 async def test_the_register_is_a_file_for_those_who_may_export(house: House, story: Story) -> None:
     """With what a spreadsheet would run made harmless; the audit trail says how many rows went out, and no number."""
     await house.engine.unsubscribes.add(house.workspace, "+12025550177", evidence="=1+1, they said")
-    path = "register/export"
+    path = "register/file"
     for role in Role:
         allowed = may(role, Right.EXPORT)
         assert (await house.get(path, person=role)).status_code == (200 if allowed else 403)

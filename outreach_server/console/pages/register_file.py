@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from outreach.http import EXPORT_CONTENT_TYPES
 from outreach.server_support import escape_formula
-from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.downloads import Guard
 from outreach_server.download import DownloadResponse
@@ -23,7 +22,6 @@ _PART_CHARACTERS: Final = 64 * 1024
 
 async def show(visit: Visit) -> Response:
     """Send the register, once the password was given lately."""
-    visit.require(Right.EXPORT)
     if (asked := await _guard(visit).stops(visit)) is not None:
         return asked
     return DownloadResponse(
@@ -41,7 +39,7 @@ async def act(visit: Visit) -> Response:
 
 def _guard(visit: Visit) -> Guard:
     return Guard(
-        url=visit.url("register-export"),
+        url=visit.url("register-file"),
         action="export-register",
         why="The file has the numbers of all people who have opted out, and what they wrote.",
         back="Opt-outs",
