@@ -55,12 +55,20 @@ def _path_of(what: str) -> Any:
     return _must(lambda value: isinstance(value, Path), f"the path of {what}", optional=True)
 
 
+def is_web_address(value: object) -> bool:
+    """Return whether a value is a web address to which the path of a page can be added."""
+    return isinstance(value, str) and re.fullmatch(r"https?://[^\s?#@\\]+", value, re.ASCII) is not None
+
+
 def _is_address(value: object) -> bool:
     host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     return host != "" and port.isascii() and port.isdecimal() and int(port) <= _MAX_PORT
 
 
 _TEXT: Final = _must(lambda value: isinstance(value, str) and value != "", "a text")
+_DOCS_URL: Final = _must(
+    is_web_address, "a web address without ?, # and @, such as https://docs.example.com", optional=True
+)
 _METRICS: Final = _must(_is_address, "HOST:PORT, such as 127.0.0.1:9464", optional=True)
 _BOOLEAN: Final = _must(lambda value: type(value) is bool, "true or false")
 
@@ -126,6 +134,8 @@ class ServerConfig(EngineConfig):
         console: Whether the console is at `/console`, where the extra `console` is installed.
         require_second_factor: Who needs a second factor for the console: people of this role or of more rights, such as
             `viewer` for all, or `operator` for operators alone; None: nobody.
+        docs_url: The address of the site that `make docs` builds, to which empty pages of the console then link; None:
+            they name files of `docs`.
         log_level: The least severe level that is logged.
         log_format: What lines of the log look like: `text` for people, or `json` for programs (docs/logging.md).
         log_client_address: Whether the log line of each request holds the client's address, which is personal data:
@@ -159,6 +169,7 @@ class ServerConfig(EngineConfig):
             lambda value: value in SECOND_FACTOR_FOR, f"one of {', '.join(SECOND_FACTOR_FOR)}", optional=True
         ),
     )
+    docs_url: str | None = attrs.field(default=None, validator=_DOCS_URL)
     log_level: str = attrs.field(default="info", validator=_one_of(LOG_LEVELS))
     log_format: str = attrs.field(default="text", validator=_one_of(LOG_FORMATS))
     log_client_address: bool = attrs.field(default=False, validator=_BOOLEAN)

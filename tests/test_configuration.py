@@ -25,6 +25,8 @@ def another(setting: Setting) -> Any:
     match setting.name, setting.kind:
         case ("public_url", _):
             return "https://outreach.example.com"
+        case ("docs_url", _):
+            return "https://docs.example.com/outreach"
         case ("proxy_headers", _):
             return "127.0.0.1, 10.0.0.0/8"
         case ("cors_origins", _):

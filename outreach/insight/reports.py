@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from outreach.ledger.campaigns.reporting import event_window, report_of
-from outreach.ledger.common import campaign_of
+from outreach.ledger.common import campaign_of, record_audit
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import CampaignReport, ExportedContact, ExportedReply, ExportFormat
 from outreach.models.fields import OneOf, check_value
@@ -60,13 +60,18 @@ class CampaignExports:
                 return
             after = last
 
-    async def export(self, workspace_id: str, campaign_id: str, kind: ExportFormat) -> AsyncIterator[bytes]:
+    async def export(
+        self, workspace_id: str, campaign_id: str, kind: ExportFormat, *, actor: str = "library"
+    ) -> AsyncIterator[bytes]:
         """Iterate over a campaign's contacts as the parts of a file; see `iter_export`.
+
+        Before the first part the audit trail notes who took how many contacts out.
 
         Args:
             workspace_id: The workspace.
             campaign_id: The campaign.
             kind: `csv` (UTF-8 with a byte order mark), `jsonl` (a JSON object a line) or `xlsx`.
+            actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -74,7 +79,22 @@ class CampaignExports:
             ConfigError: A library for XLSX is not installed.
         """
         check_value("kind", kind, OneOf(FORMATS))
-        campaign = await self._context.storage.read(lambda tx: campaign_of(tx, workspace_id, campaign_id))
+        now = self._context.now()
+
+        def begin(tx: Transaction) -> Campaign:
+            found = campaign_of(tx, workspace_id, campaign_id)
+            record_audit(
+                tx,
+                now=now,
+                workspace_id=workspace_id,
+                actor=actor,
+                action="campaign.export",
+                subject=campaign_id,
+                detail=f"{kind}, rows: {found.counters.total}",
+            )
+            return found
+
+        campaign = await self._context.storage.write(begin)
         contacts = self.iter_export(workspace_id, campaign_id)
         parts = export_bytes(
             contacts, kind, channel=campaign.channel, variables=campaign.variable_names, zone=campaign.timezone

@@ -79,7 +79,11 @@ class MessageFigures:
 
 @attrs.frozen(kw_only=True)
 class SenderFigures:
-    """The messages that came from one number of a sender pool, as `MessageFigures` counts them."""
+    """The messages that came from one number of a sender pool, as `MessageFigures` counts them.
+
+    Attributes:
+        opt_outs: Contacts who opted out, and whose last message before that came from it.
+    """
 
     from_number: str
     requests: int
@@ -87,6 +91,7 @@ class SenderFigures:
     delivered: int
     undelivered: int
     refused: int
+    opt_outs: int = 0
 
 
 @attrs.frozen(kw_only=True)

@@ -13,7 +13,7 @@ import anyio
 import attrs
 import orjson
 
-from outreach.errors import InvalidRequest, NotFound, RequestInProgress, StorageError
+from outreach.errors import Conflict, InvalidRequest, NotFound, RequestInProgress, StorageError
 from outreach.ledger.access import idempotency as operations
 from outreach.ledger.common import workspace_of
 from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, LastingKey, StoredAnswer
@@ -210,6 +210,51 @@ class Idempotency:
 
         return await self.model(
             workspace_id, operation, idempotency_key, content=content, make=make, find=find, kind=kind
+        )
+
+    async def written_once(
+        self,
+        workspace_id: str,
+        operation: str,
+        idempotency_key: str | None,
+        write: Operation[M],
+        *,
+        content: object,
+        remember: Callable[[M], str],
+        again: str,
+    ) -> M:
+        """Make something with a secret in one transaction, which stores the key too; see `once`.
+
+        The secret is in the first answer alone.
+
+        Args:
+            workspace_id: The workspace.
+            operation: The operation's name.
+            idempotency_key: The key.
+            write: Makes the thing.
+            content: What a program asks for.
+            remember: Returns the id of the thing.
+            again: What a repeated request is told, with `{id}` for the id.
+
+        Raises:
+            Conflict: It was made before.
+            OutreachError: See `once`.
+        """
+
+        async def make(once: IdempotencyGuard[M]) -> M:
+            return await self._context.storage.write(lambda tx: finished(tx, write(tx), once))
+
+        async def recall(stored: bytes) -> M:
+            raise Conflict(again.format(id=stored.decode()))
+
+        return await self.once(
+            workspace_id,
+            operation,
+            idempotency_key,
+            content=content,
+            make=make,
+            remember=lambda made: remember(made).encode(),
+            recall=recall,
         )
 
     async def _answer(

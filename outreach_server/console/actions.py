@@ -168,7 +168,14 @@ FORM_ACTIONS: Final[Mapping[str, FormAction]] = MappingProxyType(
             right=Right.DRAFT,
             done="It is changed: what has not been sent goes out as it is now.",
         ),
+        "skip": FormAction(
+            command="campaigns skip",
+            operation="skipRecipient",
+            right=Right.DECIDE,
+            done="It is left out: this campaign sends nothing more to it.",
+        ),
         "export": FormAction(command="campaigns export", operation="exportCampaign", right=Right.EXPORT),
+        "export-register": FormAction(command="unsubscribes list", operation="listUnsubscribes", right=Right.EXPORT),
         "opt-out": FormAction(
             command="unsubscribes add",
             operation="addUnsubscribes",

@@ -18,6 +18,7 @@ from starlette.routing import Route, Router
 from outreach import ConfigError, Outreach, OutreachError
 from outreach.errors import StorageBusy
 from outreach.server_support import JoinedReads
+from outreach_server.config import is_web_address
 from outreach_server.console import words
 from outreach_server.console.absent import chosen
 from outreach_server.console.access import ConsoleUser, Identify, Right
@@ -41,6 +42,7 @@ from outreach_server.console.pages import (
     overview,
     person,
     register,
+    register_file,
     report,
     search,
     thread,
@@ -74,6 +76,7 @@ def create_console(
     pages: Collection[str] | None = None,
     base_template: Path | None = None,
     frame_ancestors: Sequence[str] = (),
+    docs_url: str = "",
 ) -> Starlette:
     """Return an ASGI app with the pages of the console, to be mounted at any path of another one.
 
@@ -91,6 +94,7 @@ def create_console(
         base_template: A file with a Jinja template that stands around every page: with a block `content` of its own, or
             with `{% extends "console.html" %}` and the blocks `head`, `top` and `foot` that it changes.
         frame_ancestors: The origins of sites that may show the console in a frame; none by default.
+        docs_url: The address of the site that `make docs` builds, to which empty pages then link.
 
     Raises:
         ConfigError: An argument is of another kind than it says.
@@ -103,6 +107,8 @@ def create_console(
     named: object = title
     if not isinstance(named, str) or not 1 <= len(title) <= 100:
         raise ConfigError(f"title is {title!r}; it must be a text of 1 to 100 characters.")
+    if docs_url and not is_web_address(docs_url):
+        raise ConfigError(f"docs_url is {docs_url!r}; it must be a web address, such as https://docs.example.com.")
     return build(
         get_engine=lambda: engine,
         identify=identify,
@@ -113,6 +119,7 @@ def create_console(
         pages=pages,
         templates=Templates(None if base_template is None else Path(base_template)),
         headers=headers_of(frame_ancestors),
+        docs_url=docs_url,
     )
 
 
@@ -122,6 +129,7 @@ def create_own_console(
     server: Server | None = None,
     title: str = "Outreach",
     require_second_factor: str | None = None,
+    docs_url: str = "",
 ) -> Starlette:
     """Return the console with its own users, logins and set-up (docs/users.md), as `serve` has it.
 
@@ -130,10 +138,17 @@ def create_own_console(
         server: The server beside it, which reads lists in turns.
         title: The title of the pages.
         require_second_factor: That of `ServerConfig`.
+        docs_url: That of `create_console`.
     """
     identify = identify_by_session(get_engine, require_second_factor)
     return build(
-        get_engine=get_engine, identify=identify, actor_kind="user", title=title, has_login=True, server=server
+        get_engine=get_engine,
+        identify=identify,
+        actor_kind="user",
+        title=title,
+        has_login=True,
+        server=server,
+        docs_url=docs_url,
     )
 
 
@@ -150,6 +165,7 @@ def build(
     pages: Collection[str] | None = None,
     templates: Templates | None = None,
     headers: Mapping[str, str] = HEADERS,
+    docs_url: str = "",
 ) -> Starlette:
     """Return the console of an engine that may be opened later; the other arguments are those of `Console`."""
     router = Router(redirect_slashes=False)
@@ -162,6 +178,7 @@ def build(
         sign_out_url=sign_out_url,
         sign_in_url=sign_in_url,
         has_login=has_login,
+        docs_url=docs_url,
         server=server,
         router=router,
         known=known,
@@ -220,10 +237,15 @@ def _routes(console: Console) -> list[Route]:
         step("check", new_check),
         page("/w/{workspace}/campaigns/{campaign}", "campaign", campaign_live.show, campaign_live.act),
         page("/w/{workspace}/campaigns/{campaign}/contacts", "contacts", contacts.show),
-        page("/w/{workspace}/campaigns/{campaign}/contacts/{position:int}", "contact", contacts.show_one),
+        page(
+            "/w/{workspace}/campaigns/{campaign}/contacts/{position:int}",
+            "contact",
+            contacts.show_one,
+            contacts.act_on_one,
+        ),
         *(page(one.path, one.name, one.show, one.act, one.right) for one in set_up_pages(has_login=console.has_login)),
         page("/w/{workspace}/campaigns/{campaign}/report", "report", report.show),
-        page("/w/{workspace}/campaigns/{campaign}/export", "export", report.export, right=Right.EXPORT),
+        page("/w/{workspace}/campaigns/{campaign}/export", "export", report.export, report.act_export, Right.EXPORT),
         page("/w/{workspace}/campaigns/{campaign}/edit", "edit", edit.show, edit.act, Right.DRAFT),
         page("/w/{workspace}/campaigns/{campaign}/follow-up", "follow-up", follow_up.show, follow_up.act, Right.DRAFT),
         page("/w/{workspace}/contacts/{phone}", "person", person.show, person.act),
@@ -232,6 +254,7 @@ def _routes(console: Console) -> list[Route]:
         page("/w/{workspace}/calls", "calls", calls.show),
         page("/w/{workspace}/calls/{call}", "call", calls.show_one, calls.act),
         page("/w/{workspace}/register", "register", register.show, register.act, Right.DECIDE),
+        page("/w/{workspace}/register/file", "register-file", register_file.show, register_file.act, Right.EXPORT),
         page("/w/{workspace}/unknown", "unknown", unknown.show, unknown.act, Right.DECIDE),
         page("/w/{workspace}/search", "search", search.show),
         page("/w/{workspace}/live", "live", campaign_live.stream),

@@ -24,6 +24,7 @@ from outreach_server.console import words
 from outreach_server.console.absent import ABSENT, part_of
 from outreach_server.console.access import ConsoleUser, Identify, Right, Role, may, roles_with
 from outreach_server.console.actions import ACTIONS, FORM_ACTIONS
+from outreach_server.console.documentation import DocsLink, docs_link
 from outreach_server.console.figures import FigureReader
 from outreach_server.console.frame import Frame, KeyView, Link, Notice
 from outreach_server.console.health import StatusCache
@@ -46,6 +47,18 @@ _SAID: Final = "done"
 """The parameter of a page's URL that names the action that was done."""
 
 
+class MissingRight(HTTPException):
+    """A person does not have a right.
+
+    Attributes:
+        right: The right.
+    """
+
+    def __init__(self, right: Right, message: str) -> None:
+        super().__init__(403, message)
+        self.right = right
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class Console:
     """One console with what its requests share.
@@ -60,6 +73,7 @@ class Console:
         has_login: Whether it has logins of its own.
         router: The pages that it has.
         known: The names of all pages that there are.
+        docs_url: The address of the site that `make docs` builds; empty without one: pages then name files of docs.
         server: The server beside it, which reads lists in turns; None in other applications.
         make_key: Makes the keys of forms.
     """
@@ -73,6 +87,7 @@ class Console:
     router: Router
     known: Set[str]
     has_login: bool = False
+    docs_url: str = ""
     server: Server | None = None
     make_key: Callable[[], str] = attrs.field(default=secrets.token_urlsafe)
     templates: Templates = attrs.field(factory=Templates)
@@ -224,13 +239,13 @@ class Visit:
         """Check that the person has a right in the workspace.
 
         Raises:
-            HTTPException: The role does not have it; the message names the roles that have.
+            MissingRight: The role does not have it; the message names the roles that have.
         """
         if not self.may(right) and right is Right.OPERATE:
-            raise HTTPException(403, "This takes an operator of the server.")
+            raise MissingRight(right, "This takes an operator of the server.")
         if not self.may(right):
             roles = " or ".join(roles_with(right))
-            raise HTTPException(403, f"This takes the role {roles} in this workspace; yours is {self.role}.")
+            raise MissingRight(right, f"This takes the role {roles} in this workspace; yours is {self.role}.")
 
     def url(self, name: str, query: Mapping[str, object] | None = None, **path: object) -> str:
         """Return the address of a page below the mount, in this workspace where the page has one."""
@@ -289,6 +304,10 @@ class Visit:
             return RedirectResponse(self.first_url(), 303)
         said_so = {_SAID: said} if said else {}
         return RedirectResponse(self.url(name, {**(query or {}), **said_so} or None, **path), 303)
+
+    def lead(self, url: str) -> Response:
+        """Return the answer that leads to an address of this console."""
+        return RedirectResponse(url, 303)
 
     def chosen(self, *names: str) -> str:
         """Return which of some actions of `FORM_ACTIONS` the form is for.
@@ -378,7 +397,10 @@ def template_helpers(console: Console, request: Request, url: Callable[..., str]
     def asset(name: str) -> str:
         return url_of(console, request, "static", hash=console.static.hashes[name], file=name)
 
-    return {"url": url, "asset": asset}
+    def docs(page: str) -> DocsLink:
+        return docs_link(page, console.docs_url)
+
+    return {"url": url, "asset": asset, "docs": docs}
 
 
 def visit_of(request: Request) -> Visit | None:

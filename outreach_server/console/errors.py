@@ -15,12 +15,16 @@ from outreach import OutreachError
 from outreach.errors import StorageError
 from outreach.server_support import log_error
 from outreach_server.console import words
-from outreach_server.console.context import Console, template_helpers, url_of, visit_of
+from outreach_server.console.access import Right, may
+from outreach_server.console.context import Console, MissingRight, Visit, template_helpers, url_of, visit_of
 from outreach_server.console.frame import Frame
 from outreach_server.console.look import look_of
 from outreach_server.context import request_id_of
 from outreach_server.errors import status_of
 from outreach_server.request_id import REQUEST_ID, choose_request_id
+
+_MOST_READ: Final = 100
+_MOST_NAMED: Final = 3
 
 _ID: Final = "outreach_server.console.request_id"
 
@@ -99,6 +103,19 @@ def error_page(console: Console, request: Request, status: int, message: str = "
     )
 
 
+async def _who_may(visit: Visit, right: Right) -> str:
+    """Return a sentence with the names of some people who have a right; empty where the console does not know them."""
+    if visit.workspace is None or right is Right.OPERATE or not visit.console.has_login:
+        return ""
+    try:
+        members = (await visit.engine.users.list_members(visit.place.id, limit=_MOST_READ)).items
+    except OutreachError:
+        # The page says the rest all the same.
+        return ""
+    named = [one.user.name for one in members if may(one.role, right) and one.user.disabled_at is None]
+    return f" Ask {' or '.join(words.visible(name) for name in named[:_MOST_NAMED])}." if named else ""
+
+
 class ErrorHandlers:
     """Answers errors of the engine and of routes with pages.
 
@@ -123,6 +140,8 @@ class ErrorHandlers:
         """Return the page of an unknown path or method, or of something that the console refuses."""
         assert isinstance(error, HTTPException)  # noqa: S101 - the handler's registered type
         detail = "" if error.detail == HTTPStatus(error.status_code).phrase else str(error.detail)
+        if isinstance(error, MissingRight) and (visit := visit_of(request)) is not None:
+            detail += await _who_may(visit, error.right)
         answer = error_page(self._console, request, error.status_code, detail)
         for name, value in (error.headers or {}).items():
             answer.headers[name] = value

@@ -43,14 +43,21 @@ async def opened_for(
 
 
 async def rejected_rows(
-    server: Server, workspace: Workspace, upload_id: str, wanted: ListRequest
+    server: Server, workspace: Workspace, upload_id: str, wanted: ListRequest, *, actor: str
 ) -> AsyncGenerator[bytes]:
-    """Yield a CSV file of the rows that cannot be loaded; the whole list is read before the first part."""
+    """Yield a CSV file of the rows that cannot be loaded; the whole list is read before the first part.
+
+    The audit trail then notes who took how many of them.
+    """
     async with spool_directory(server.spool_root) as directory:
         file = directory / "rejects.csv"
         async with opened_for(server, workspace, upload_id, wanted, rejects=str(file)) as opened:
             async for _ in opened.chunks():
                 pass
+            rejected = document_of_list(opened)["rejected_count"]
+        await server.engine.audit.record(
+            workspace.id, actor=actor, action="upload.rejects", subject=upload_id, detail=f"csv, rows: {rejected}"
+        )
         async with await anyio.open_file(file, "rb") as written:
             while part := await written.read(_PART_BYTES):
                 yield part

@@ -71,6 +71,18 @@ async def test_each_role_sees_each_page_of_its_workspace(house: House, path: str
         assert (await house.get(path, person="stranger")).status_code == 404
 
 
+@pytest.mark.parametrize("path", ["campaigns/{id}/export", "register/file"])
+async def test_files_with_numbers_are_for_those_who_may_take_them_out(house: House, path: str) -> None:
+    """In both ways: the file, and the form before it."""
+    path = path.format(id=(await house.campaign()).id)
+    form = {"action": "export-register" if "register" in path else "export"}
+    for role in Role:
+        allowed = may(role, Right.EXPORT)
+        assert (await house.get(path, person=role)).status_code == (200 if allowed else 403)
+        assert (await house.post(path, form, person=role)).status_code == (303 if allowed else 403)
+    assert (await house.post(path, {"action": "clone"})).status_code == 400
+
+
 @pytest.mark.parametrize("role", [*Role, "operator"])
 @pytest.mark.parametrize("name", READY_FOR)
 async def test_an_action_works_exactly_where_its_button_is(house: House, name: str, role: str) -> None:

@@ -9,15 +9,17 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import Campaign, CampaignStatus, RecipientStatus
+from outreach import Campaign, CampaignStatus, NewNumber, NewRecipient, NewSmsCampaign, RecipientStatus
+from outreach.campaigns import Campaigns
 from outreach.ledger.campaigns.recipients import put_recipient
-from outreach.models import TrailRule
+from outreach.models import CampaignReport, TrailRule
 from outreach.models.campaign import Counters
+from outreach.models.campaign_report import SenderFigures
 from outreach.storage.unit_of_work import Transaction
 from outreach_server.console.access import Right, Role, may
 from outreach_server.console.pages import report
 from outreach_server.fair_semaphore import FairSemaphoreTimeout
-from tests.console.conftest import House
+from tests.console.conftest import SENDER, House
 from tests.console.page import Page, parse
 
 pytestmark = pytest.mark.anyio
@@ -78,9 +80,38 @@ async def test_contacts_are_exported_by_those_who_may(house: House, ended: Campa
     assert answer.content.removeprefix(b"\xef\xbb\xbf").startswith(begins)
     assert answer.content.count(b"\n") >= 4 or kind == "xlsx"
     assert answer.headers["content-disposition"] == f'attachment; filename="campaign-{ended.id}.{kind}"'
+    entries = (await house.engine.audit.list(house.workspace)).items
+    assert (entries[0].actor, entries[0].action, entries[0].subject) == ("host:manager", "campaign.export", ended.id)
+    assert entries[0].detail == f"{kind}, rows: {len(RESULTS)}"
     for role in Role:
         assert (await house.get(path, person=role)).status_code == (200 if may(role, Right.EXPORT) else 403)
     assert (await house.get(f"campaigns/{ended.id}/export?format=pdf")).status_code == 404
+
+
+async def test_the_report_shows_the_numbers_of_a_pool(house: House) -> None:
+    """Messages, delivered, failed and opt-outs of each; a campaign of one number has no such table."""
+    second = "+12025550101"
+    await house.engine.numbers.create(house.workspace, NewNumber(phone=second, carrier="twilio"))
+    new = NewSmsCampaign(name="Pool", body="Hi", carrier="twilio", from_numbers=[SENDER, second])
+    people = [NewRecipient(phone_number=f"+1303555{number:04d}") for number in range(2)]
+    made = (await house.engine.campaigns.create_sms(house.workspace, new, people)).campaign
+    report_of = Campaigns.report
+
+    async def with_senders(self: Campaigns, workspace_id: str, campaign_id: str) -> CampaignReport:
+        found = await report_of(self, workspace_id, campaign_id)
+        figures = SenderFigures(
+            from_number=second, requests=1200, accepted=1000, delivered=900, undelivered=60, refused=7, opt_outs=5
+        )
+        return attrs.evolve(found, senders=(figures,)) if campaign_id == made.id else found
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Campaigns, "report", with_senders)
+        page = await house.page(f"campaigns/{made.id}/report", person="viewer")
+    [table] = [one for one in page.all("table") if "number that they came from" in one.text]
+    [row] = table.all("tr")[1:]
+    assert [one.text for one in (*row.all("th"), *row.all("td"))] == [second, "1,200", "900 90.0 %", "67", "5"]
+    other = await house.campaign("Spring")
+    assert "By sender" not in (await house.page(f"campaigns/{other.id}/report")).root.text
 
 
 async def test_an_export_without_a_turn_is_refused(
@@ -110,6 +141,26 @@ async def test_who_was_not_reached_is_followed_up(house: House, ended: Campaign)
     assert (made.name, made.counters.total, made.status) == ("Autumn (follow-up)", 2, CampaignStatus.READY)
     assert (await house.post(path, form)).headers["location"] == answer.headers["location"]
     assert (await house.engine.campaigns.list(house.workspace)).total == 2
+
+
+async def test_contacts_of_a_state_are_followed_up(house: House, ended: Campaign) -> None:
+    """The link on the list chooses them alone: a state with all its reasons, or one reason."""
+    for query, values in (
+        ("status=failed", {"unreachable", "invalid_number"}),
+        ("status=failed&reason=unreachable", {"unreachable"}),
+        ("status=completed", {"completed"}),
+    ):
+        page = await house.page(f"campaigns/{ended.id}/contacts?{query}")
+        [link] = [one for one in page.all("a") if one.text == "Follow up these"]
+        path = link.attributes["href"].partition(f"/w/{house.workspace}/")[2]
+        assert set(chosen(await house.page(path)).values()) == values, query
+    for path, person in (
+        ("contacts", "owner"),
+        ("contacts?status=failed&q=A9", "owner"),
+        ("contacts?status=failed", "agent"),
+    ):
+        page = await house.page(f"campaigns/{ended.id}/{path}", person=person)
+        assert "Follow up these" not in page.root.text
 
 
 async def test_a_follow_up_of_nobody_says_so(house: House, ended: Campaign) -> None:

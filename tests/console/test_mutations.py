@@ -86,6 +86,11 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(
         CONSOLE / "live/stream.py", "if not await self._may_go_on():", "if False:", "tests/console/test_live.py"
     )
+    logins = "tests/engine/test_logins.py"
+    known = Path("outreach/ledger/access/logins.py")
+    yield Mutation(known, " and last.user_id == user.id", "", logins)
+    yield Mutation(known, 'session.second_factor != "awaited" and ', "", logins)
+    yield Mutation(pages / "downloads.py", "if not needs_proof(visit):", "if True:", sessions)
     yield Mutation(guests, "return path if plain else home", "return path", sessions)
     yield Mutation(identities / "cookies.py", "httponly=True", "httponly=False", sessions)
     yield Mutation(identities / "cookies.py", 'samesite="lax"', 'samesite="none"', sessions)
@@ -126,7 +131,7 @@ def rights() -> Iterator[Mutation]:
     people, after = "tests/console/test_people.py", "tests/console/test_after_campaigns.py"
     for operation, tests in (
         *(("cloneCampaign", after), ("addUnsubscribes", people), ("removeUnsubscribe", people)),
-        *(("erasePerson", people), ("setCallOutcome", people)),
+        *(("erasePerson", people), ("setCallOutcome", people), ("skipRecipient", people)),
     ):
         found = re.search(rf'operation="{operation}",\s+right=Right\.\w+', of_forms)
         assert found is not None, operation

@@ -133,6 +133,8 @@ async def test_what_has_to_be_decided_is_shown_before_it_is_loaded(house: House)
     rejects = await house.post(path, {**values(read), "action": "rejects"})
     assert rejects.headers["content-type"].startswith("text/csv")
     assert "Tom" in rejects.text
+    [entry] = (await house.engine.audit.list(house.workspace, action="upload.rejects")).items
+    assert (entry.actor, entry.detail) == ("host:owner", "csv, rows: 1")
     page, query = where(await house.post(path, {**values(read), "key": "k-load", "action": "load"}))
     assert page == "new/text"
     found = (await house.engine.campaigns.list_recipients(house.workspace, query["campaign"])).items

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import Any
 
 import pytest
@@ -192,6 +193,26 @@ async def test_the_register_is_searched_and_filled(house: House, story: Story) -
     assert await scope(house, TOLD) is None
 
 
+async def test_the_register_is_a_file_for_those_who_may_export(house: House, story: Story) -> None:
+    """With what a spreadsheet would run made harmless; the audit trail says how many rows went out, and no number."""
+    await house.engine.unsubscribes.add(house.workspace, "+12025550177", evidence="=1+1, they said")
+    path = "register/file"
+    for role in Role:
+        allowed = may(role, Right.EXPORT)
+        assert (await house.get(path, person=role)).status_code == (200 if allowed else 403)
+    answer = await house.get(path, person="manager")
+    assert answer.headers["content-disposition"] == 'attachment; filename="opt-outs.csv"'
+    rows = list(csv.DictReader(answer.text.removeprefix("\ufeff").splitlines()))
+    entries = (await house.engine.unsubscribes.list(house.workspace)).items
+    assert [row["phone"] for row in rows] == [one.phone for one in entries]
+    assert {row["evidence"] for row in rows} >= {"'=1+1, they said", "Told us by phone on 3 May"}
+    [*_, entry] = (await house.engine.audit.list(house.workspace, action="unsubscribes.export")).items
+    assert (entry.actor, entry.detail) == ("host:manager", f"csv, rows: {len(entries)}")
+    assert path in {
+        one.attributes["href"].partition(f"{house.workspace}/")[2] for one in (await house.page("register")).all("a")
+    }
+
+
 async def test_an_unknown_request_is_decided(house: House, story: Story) -> None:
     """With its evidence; one that may still be on its way is not tried again."""
     page = await house.page("unknown")
@@ -267,6 +288,26 @@ async def test_calls_are_listed_and_judged(house: House, story: Story) -> None:
     assert (await house.post(path, {**form, "verdict": "positive"})).status_code == 409
 
 
+async def test_a_contact_is_left_out_of_its_campaign(house: House) -> None:
+    """With the reason in the audit trail; what has ended, or was erased, has no such button."""
+    campaign = await house.campaign()
+    path = f"campaigns/{campaign.id}/contacts/1"
+    assert "skip" not in (await house.page(path, person="agent")).buttons
+    form = {**fields(await house.page(path, person="manager"), "skip"), "reason": "asked us to"}
+    assert (await house.post(path, {**form, "reason": "x" * 201}, person="manager")).status_code == 422
+    answer = await house.post(path, form, person="manager")
+    assert (answer.status_code, answer.headers["location"].endswith("contacts/1?done=skip")) == (303, True)
+    assert (await house.post(path, form, person="manager")).status_code == 303
+    found = await house.engine.campaigns.get_recipient(house.workspace, campaign.id, 1)
+    assert (found.status, found.reason) == ("skipped", "by_operator")
+    [entry] = (await house.engine.audit.list(house.workspace, actor="host:manager")).items
+    assert (entry.action, "asked us to" in (entry.detail or "")) == ("recipient.skip", True)
+    assert "skip" not in (await house.page(path, person="manager")).buttons
+    await house.engine.campaigns.cancel(house.workspace, campaign.id)
+    answer = await house.post(f"campaigns/{campaign.id}/contacts/0", form, person="manager")
+    assert (answer.status_code, "sends nothing more to this contact" in answer.text) == (409, True)
+
+
 TRIES: dict[str, tuple[str, dict[str, Any], Right]] = {
     "opt-out": ("contacts/14155550102", {}, Right.DECIDE),
     "take-off": ("contacts/14155550106", {"number": TOLD}, Right.DECIDE),
@@ -278,6 +319,7 @@ TRIES: dict[str, tuple[str, dict[str, Any], Right]] = {
     "assume_sent": ("unknown", {}, Right.DECIDE),
     "retry": ("unknown", {}, Right.DECIDE),
     "outcome": ("calls/{call}", {"verdict": "positive"}, Right.DECIDE),
+    "skip": ("campaigns/{campaign}/contacts/0", {"reason": "asked us to"}, Right.DECIDE),
 }
 """Of each form: its page, its fields, and the right that it takes, written out and not read from the code."""
 
@@ -286,7 +328,11 @@ TRIES: dict[str, tuple[str, dict[str, Any], Right]] = {
 async def test_each_form_takes_its_right_a_token_and_a_key(house: House, story: Story, name: str) -> None:
     """Another role gets 403, and so does a form without a token; without a key it is 400. Nothing changes."""
     path, more, right = TRIES[name]
-    path, form = path.format(call=story.call.id), {**more, "action": name, "dispatch": story.unknown[1].id}
+    campaign = await house.campaign()
+    path, form = (
+        path.format(call=story.call.id, campaign=campaign.id),
+        {**more, "action": name, "dispatch": story.unknown[1].id},
+    )
     before = (await house.engine.audit.list(house.workspace)).items
     for role in Role:
         if not may(role, right):
@@ -301,7 +347,7 @@ async def test_each_form_takes_its_right_a_token_and_a_key(house: House, story: 
 
 def test_each_form_is_tried() -> None:
     """A new one is added here, or to the tests of what follows a campaign."""
-    assert set(TRIES) | {"clone", "follow-up", "edit", "export"} == set(FORM_ACTIONS)
+    assert set(TRIES) | {"clone", "follow-up", "edit", "export", "export-register"} == set(FORM_ACTIONS)
 
 
 async def test_calls_and_requests_of_other_workspaces_are_not_there(house: House) -> None:

@@ -13,14 +13,14 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from outreach import NewWorkspace, Outreach
+from outreach import NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 from outreach.core import passwords
 from outreach.core.passwords import Cost
 from outreach.core.totp import code_at, step_of
 from outreach.models import CreatedInvitation, NewUser, Role, User, Visit
 from outreach.testing.clock import ShiftedClock
 from outreach_server.console.app import create_own_console
-from outreach_server.console.identities.cookies import PLAIN_NAME, SECURE_NAME
+from outreach_server.console.identities.cookies import PLAIN_KNOWN, PLAIN_NAME, SECURE_NAME
 from outreach_server.console.security.headers import HEADERS
 from tests.console.page import Page, parse
 
@@ -223,6 +223,25 @@ async def test_throttled_logins_say_how_long(house: House) -> None:
     assert int(answer.headers["retry-after"]) in {1, 2}
     assert "Try again in" in answer.text
     house.clock.advance(3)
+    assert (await browser.sign_in()).status_code == 303
+
+
+async def test_a_browser_of_an_earlier_login_waits_for_nobody_else(house: House) -> None:
+    """It keeps a token that opens nothing, out of reach of scripts; another browser beside it waits."""
+    browser = house.browser()
+    answer = await browser.sign_in()
+    [known] = [one for one in answer.headers.get_list("set-cookie") if one.startswith(f"{PLAIN_KNOWN}=")]
+    assert "HttpOnly" in known
+    assert "SameSite=lax" in known
+    assert (await browser.post("/logout", {}, of="/account")).status_code == 303
+    assert browser.client.cookies.get(PLAIN_NAME) is None
+    browser.client.cookies.set(PLAIN_NAME, browser.client.cookies[PLAIN_KNOWN])
+    assert not await browser.is_in()
+    browser.client.cookies.delete(PLAIN_NAME)
+    stranger = house.browser()
+    for _ in range(11):
+        await stranger.sign_in(OTHER)
+    assert (await stranger.sign_in()).status_code == 429
     assert (await browser.sign_in()).status_code == 303
 
 
@@ -518,3 +537,24 @@ async def test_a_person_is_erased_only_after_the_password_was_given_lately(house
     assert len((await house.engine.messages.list_inbound(house.workspace)).items) == 1
     assert (await browser.post(path, {**form, "current": PASSWORD})).status_code == 303
     assert "Hi" not in [one.body for one in await house.engine.messages.list_inbound(house.workspace)]
+
+
+async def test_an_export_takes_the_password_again(house: House) -> None:
+    """After 15 minutes a page asks for it, and leads on to the file; nothing is exported before."""
+    new = NewSmsCampaign(name="Autumn", body="Hi", carrier="twilio", from_number="+12025550100")
+    people = [NewRecipient(phone_number="+13035550140")]
+    campaign = (await house.engine.campaigns.create_sms(house.workspace, new, people)).campaign
+    browser, path = house.browser(), f"/w/{house.workspace}/campaigns/{campaign.id}/export?format=jsonl"
+    await browser.sign_in()
+    assert (await browser.get(path)).headers["content-type"].startswith("application/")
+    house.clock.advance(15 * 60)
+    for given in ({}, {"current": OTHER}):
+        answer = await browser.post(path, {"action": "export", **given})
+        assert answer.status_code == 422
+        assert parse(answer.text).by_id("current-problem").text
+    assert "Your password" in (await browser.page(path)).root.text
+    exports = house.engine.audit.list(house.workspace, action="campaign.export")
+    assert [one.detail for one in (await exports).items] == ["jsonl, rows: 1"]
+    answer = await browser.post(path, {"action": "export", "current": PASSWORD})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{MOUNT}{path}")
+    assert b"+13035550140" in (await browser.get(path)).content

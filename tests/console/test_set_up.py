@@ -49,6 +49,7 @@ LEAST: Final = {
 
 FORMS: Final[Mapping[tuple[str, str], tuple[str, Mapping[str, str]]]] = {
     ("settings", "workspace"): ("owner", {"name": "Acme 2", "sms_campaigns_enabled": "yes"}),
+    ("settings", "approval"): ("owner", {"approve_over_contacts": "500", "approve_over_amount": "40"}),
     ("settings", "sms"): ("owner", {"max_segments": "4", "retry_max_attempts": "2", "retry_delay_minutes": "15"}),
     ("settings", "calls"): ("owner", {"retry_max_attempts": "2", "retry_delay_minutes": "15"}),
     ("settings", "replies"): ("owner", {"enabled": "yes", "stop_text": "Bye."}),
@@ -441,6 +442,59 @@ async def test_a_form_that_is_sent_twice_makes_one_thing(place: Place) -> None:
     form = {"action": "create", "name": "Backup", "address": "sip.example", "key": "same"}
     assert len({(await place.post(path, form)).headers["location"] for _ in range(2)}) == 1
     assert len((await place.engine.trunks.list(place.workspace)).items) == 2
+
+
+@pytest.mark.parametrize(
+    ("noun", "form", "other"),
+    [
+        ("keys", {"action": "create", "name": "Shop", "scopes_read": "yes"}, {"name": "Clinic"}),
+        ("users", {"action": "invite", "email": "new@acme.example", "role": "agent"}, {"role": "owner"}),
+    ],
+)
+async def test_a_form_of_a_secret_that_is_sent_twice_makes_one(
+    place: Place, noun: str, form: dict[str, str], other: dict[str, str]
+) -> None:
+    """The second answer names what was made, without its secret, and makes nothing of other content either."""
+    path = f"{MOUNT}/w/{place.workspace}/{noun}"
+    before = await place.entries()
+    first, again, changed = [await place.post(path, sent, "owner") for sent in (form, form, {**form, **other})]
+    assert (first.status_code, again.status_code, changed.status_code) == (200, 409, 422)
+    assert len(await place.entries()) == len(before) + 1
+    secret = re.search(r"<p><code>([^<]+)</code></p>", first.text)
+    assert secret is not None
+    assert secret[1] not in again.text
+    made = (await place.entries())[0].split()[2]
+    assert made in again.text
+    assert "cannot be shown again" in again.text
+    assert "was used before with other content" in changed.text
+
+
+async def test_who_may_not_is_told_whom_to_ask(place: Place) -> None:
+    """The names of those with the role, who can sign in; an operator is named by no workspace."""
+    path = f"{MOUNT}/w/{place.workspace}"
+    assert "yours is agent. Ask Ann manager or Ann owner." in (await place.get(f"{path}/agents", "agent")).text
+    assert "yours is manager. Ask Ann owner." in (await place.get(f"{path}/keys", "manager")).text
+    eve = await place.engine.users.create(NewUser(email="eve@acme.example", name="Eve <b>"))
+    await place.engine.users.set_role(place.workspace, eve.id, Role.OWNER)
+    assert "Ask Ann owner or Eve &lt;b&gt;." in (await place.get(f"{path}/keys", "manager")).text
+    await place.engine.users.disable(eve.id)
+    assert "Eve &lt;b" not in (await place.get(f"{path}/keys", "manager")).text
+    assert "Ask Ann" not in (await place.get(f"{MOUNT}/system/server", "owner")).text
+
+
+async def test_the_limits_of_approval_are_set_and_said(place: Place) -> None:
+    """With who may approve; nothing written is no limit."""
+    noun = next(one for one in NOUNS if one.name == "settings")
+    deed = next(one for one in noun.on_one if one.name == "approval")
+    path = place.path(noun, one=True)
+    assert (await place.send(noun, deed, "owner", approve_over_contacts="0", approve_over_amount="")).status_code == 303
+    found = await place.engine.workspaces.get(place.workspace)
+    assert (found.approve_over_contacts, found.approve_over_amount) == (0, None)
+    page = await place.page(path, "owner")
+    assert page.by_id("approval-approve_over_contacts").attributes["value"] == "0"
+    assert "each manager or owner of the workspace, but for the person who changed the campaign last" in page.root.text
+    answer = await place.send(noun, deed, "owner", approve_over_contacts="-1")
+    assert (answer.status_code, "must be a whole number" in answer.text) == (422, True)
 
 
 async def test_a_key_is_shown_once_and_works(place: Place) -> None:

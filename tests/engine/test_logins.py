@@ -363,6 +363,76 @@ async def test_a_stranger_makes_nobody_wait_at_home(engine: Outreach, ann: User,
         await engine.sessions.sign_in(EMAIL, PASSWORD, address=HOME)
 
 
+@pytest.mark.parametrize("others", [(EMAIL,), ("eve@acme.example", "ben@acme.example")])
+async def test_nobody_makes_a_browser_wait_that_the_user_has_signed_in_with(
+    engine: Outreach, ann: User, clock: ManualClock, others: tuple[str, ...]
+) -> None:
+    """Neither by failures of the account nor by those of the network; its own failures count all the same."""
+    known = await engine.sessions.sign_in(EMAIL, PASSWORD, address=HOME)
+    await engine.sessions.end(ann.id, known.session.id)
+    for number in range(3 * FREE_FAILURES):
+        await fail(engine, others[number % len(others)], HOME)
+    assert await wait_of(engine, EMAIL, HOME) > 0
+    with pytest.raises(LoginThrottled):
+        await engine.sessions.sign_in(EMAIL, PASSWORD, address=HOME)
+    for _ in range(FREE_FAILURES):
+        with pytest.raises(Unauthorized):
+            await engine.sessions.sign_in(EMAIL, OTHER, address=HOME, known_by=known.token)
+    with pytest.raises(LoginThrottled):
+        await engine.sessions.sign_in(EMAIL, PASSWORD, address=HOME, known_by=known.token)
+    clock.advance(1)
+    await engine.sessions.sign_in(EMAIL, PASSWORD, address=HOME, known_by=known.token)
+    clock.advance(timedelta(days=91).total_seconds())
+    for _ in range(FREE_FAILURES):
+        await fail(engine, EMAIL, HOME)
+    with pytest.raises(LoginThrottled):
+        await engine.sessions.sign_in(EMAIL, PASSWORD, address=HOME, known_by=known.token)
+
+
+async def test_a_browser_is_known_for_the_account_that_signed_in_with_it(engine: Outreach, ann: User) -> None:
+    """Somebody with an account of his own has no more guesses at others; nor has a login without its code."""
+    eve = await engine.users.create(NewUser(email="eve@acme.example", name="Eve"))
+    await engine.users.accept((await engine.users.reset(eve.id)).token, password=OTHER)
+    theirs = await engine.sessions.sign_in("eve@acme.example", OTHER, address=AWAY)
+    for _ in range(FREE_FAILURES):
+        with pytest.raises(Unauthorized):
+            await engine.sessions.sign_in(EMAIL, OTHER, address=AWAY, known_by=theirs.token)
+    with pytest.raises(LoginThrottled):
+        await engine.sessions.sign_in(EMAIL, OTHER, address=AWAY, known_by=theirs.token)
+    assert await wait_of(engine, EMAIL, "198.51.100.1") > 0, "the account has not counted them"
+
+
+async def test_codes_are_guessed_no_more_often_in_a_browser_without_a_complete_login(
+    engine: Outreach, ann: User, clock: ManualClock
+) -> None:
+    """The password alone makes no browser known; the user's own browser gives the code while others wait."""
+    known = await engine.sessions.sign_in(EMAIL, PASSWORD, address=HOME)
+    secret, _ = await secret_of(engine, ann, clock)
+    stranger = await engine.sessions.sign_in(EMAIL, PASSWORD, address=AWAY)
+    for _ in range(FREE_FAILURES):
+        with pytest.raises(Unauthorized):
+            await engine.sessions.confirm(stranger.token, "000000", known_by=stranger.token)
+    with pytest.raises(LoginThrottled):
+        await engine.sessions.confirm(stranger.token, "000000", known_by=stranger.token)
+    assert await wait_of(engine, EMAIL, "198.51.100.1") > 0, "the account has not counted them"
+    mine = await engine.sessions.sign_in(EMAIL, PASSWORD, address=AWAY, known_by=known.token)
+    done = await engine.sessions.confirm(mine.token, code(secret, clock), known_by=known.token)
+    assert done.session.second_factor == "given"
+
+
+async def test_a_session_proves_its_user_whoever_else_fails(engine: Outreach, ann: User) -> None:
+    """The password before a dangerous action is asked of the session alone."""
+    here = await engine.sessions.sign_in(EMAIL, PASSWORD, address=HOME)
+    for _ in range(2 * FREE_FAILURES):
+        await fail(engine, EMAIL, HOME)
+    await engine.sessions.verify(here.token, password=PASSWORD)
+    for _ in range(FREE_FAILURES):
+        with pytest.raises(Unauthorized):
+            await engine.sessions.verify(here.token, password=OTHER)
+    with pytest.raises(LoginThrottled):
+        await engine.sessions.verify(here.token, password=PASSWORD)
+
+
 async def test_one_network_that_tries_many_accounts_waits(engine: Outreach, ann: User) -> None:
     """Whatever accounts these are; a login that succeeds in between does not make it free."""
     await engine.sessions.sign_in(EMAIL, PASSWORD, address="203.0.113.1")

@@ -149,6 +149,31 @@ async def started(engine: Outreach, workspace: Workspace, pool: Sequence[str], *
     return await start_campaign(engine, workspace, from_number=None, from_numbers=pool, **changes)
 
 
+async def test_a_report_counts_opt_outs_by_the_number_of_the_last_message(open_storage: OpenStorage) -> None:
+    """Also where a contact wrote to another number of the pool; those of other campaigns do not count."""
+    storage = open_storage(clock_of_loop())
+    carrier = ScriptedCarrier(lambda _: accept().delivered(after_seconds=5))
+    async with dispatching(storage, carrier=carrier, config=SLOW) as rig:
+        engine, workspace = rig.engine, await given_workspace(rig.engine)
+        for phone in (FIRST, SECOND_ONE):
+            await engine.numbers.create(workspace.id, NewNumber(phone=phone, carrier="twilio"))
+        campaign = await started(engine, workspace, (FIRST, SECOND_ONE), recipients=6)
+        await completes(engine, campaign)
+        of_number: dict[str | None, list[str]] = {}
+        for message in rig.carrier.requests:
+            of_number.setdefault(message.from_number, []).append(message.to)
+        assert {number: len(people) for number, people in of_number.items()} == {FIRST: 3, SECOND_ONE: 3}
+        left = [*of_number[FIRST][:2], of_number[SECOND_ONE][0], "+13035559999"]
+        for phone in left:
+            await engine.messages.receive(workspace.id, from_number=phone, to=FIRST, body="STOP")
+        report = await engine.campaigns.report(workspace.id, campaign.id)
+    assert [(one.from_number, one.requests, one.opt_outs) for one in report.senders] == [
+        (FIRST, 3, 2),
+        (SECOND_ONE, 3, 1),
+    ]
+    assert report.opt_outs == 3
+
+
 @pytest.mark.virtual_time(max_run=timedelta(days=2))
 async def test_flow_steps_and_follow_ups_come_from_the_number_that_a_contact_knows(open_storage: OpenStorage) -> None:
     """Whatever its rate is; the forecast adds the rates up."""

@@ -15,7 +15,7 @@ from outreach.rules.throttling import bucket_of, count_failure, network_of, open
 from outreach.storage.unit_of_work import Transaction
 
 KNOWN_FOR: Final = timedelta(days=90)
-"""For so long after a login its network counts as one of the user's, and the session is kept."""
+"""For so long after a login its network and browser count as the user's, and the session is kept."""
 
 _AWAITED_FOR: Final = timedelta(minutes=10)
 _MOST_SESSIONS: Final = 200
@@ -28,8 +28,9 @@ class Buckets:
 
     Attributes:
         account: Those of the account. A network from which its user has signed in before has a count of its own, so
-            that nobody elsewhere can make the user wait there.
-        network: Those of the network, whatever the account; None if the address is not known.
+            that nobody elsewhere can make the user wait there; and so has a browser in which the user has signed in
+            before, so that nobody anywhere can (OWASP, "Slow Down Online Guessing Attacks with Device Cookies").
+        network: Those of the network, whatever the account; None if the address is not known, or the browser is.
     """
 
     account: str
@@ -40,16 +41,32 @@ class Buckets:
         return [self.account] if self.network is None else [self.account, self.network]
 
 
-def buckets_of(tx: Transaction, email: str, user: StoredUser | None, address: str, now: datetime) -> Buckets:
-    """Return where failures are counted; an unknown account has a bucket like a known one."""
+def buckets_of(
+    tx: Transaction, email: str, user: StoredUser | None, address: str, now: datetime, *, browser: str = ""
+) -> Buckets:
+    """Return where failures are counted; an unknown account has a bucket like a known one.
+
+    Args:
+        tx: The transaction.
+        email: The address of the account.
+        user: The user with this address; None if there is none.
+        address: The IP address; empty if it is not known.
+        now: The present moment.
+        browser: The digest of the last session that the browser had, ended or not; empty if it had none.
+    """
+    last = tx.sessions.by_digest(browser) if browser else None
+    if last is not None and user is not None and last.user_id == user.id and _is_known_by(last, now):
+        return Buckets(account=bucket_of("browser", last.id), network=None)
     network = network_of(address)
     sessions = tx.sessions.of_user(user.id, limit=_MOST_SESSIONS) if user is not None and network else ()
-    is_known = any(
-        one.second_factor != "awaited" and one.created_at > now - KNOWN_FOR and network_of(one.address) == network
-        for one in sessions
-    )
+    is_known = any(_is_known_by(one, now) and network_of(one.address) == network for one in sessions)
     account = bucket_of("user", email, network) if is_known else bucket_of("user", email)
     return Buckets(account=account, network=bucket_of("network", network) if network else None)
+
+
+def _is_known_by(session: Session, now: datetime) -> bool:
+    """Return whether a session shows that the user was there, lately."""
+    return session.second_factor != "awaited" and session.created_at > now - KNOWN_FOR
 
 
 def require_no_wait(tx: Transaction, buckets: Buckets, now: datetime) -> None:

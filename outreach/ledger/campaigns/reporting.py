@@ -22,6 +22,7 @@ from outreach.models.campaign_report import (
     FailureCount,
     MessageFigures,
     ResultCount,
+    SenderFigures,
     TimeBucket,
 )
 from outreach.models.dispatch import ASSUMED_SENT
@@ -106,7 +107,7 @@ def make_report(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignR
         results=tuple(results),
         messages=messages,
         calls=calls,
-        senders=tx.reports.by_sender(workspace_id, campaign_id) if campaign.from_numbers else (),
+        senders=_senders(tx, campaign, window),
         failures=failures,
         replies=len(replies),
         repliers=len({phone for _, phone in replies}),
@@ -115,6 +116,15 @@ def make_report(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignR
         cost=None if table is None else _cost(table, campaign.channel, quantities, by_country=by_country),
         over_time=_over_time(tx, campaign, requested, [at for at, _ in replies], opt_outs, timezone),
     )
+
+
+def _senders(tx: Transaction, campaign: Campaign, window: tuple[datetime, datetime] | None) -> Sequence[SenderFigures]:
+    """Return the messages of a campaign with a sender pool by number."""
+    if not campaign.from_numbers or window is None:
+        return ()
+    place = (campaign.workspace_id, campaign.id)
+    opt_outs = tx.reports.opt_outs_by_sender(*place, *window)
+    return tuple(attrs.evolve(one, opt_outs=opt_outs.get(one.from_number, 0)) for one in tx.reports.by_sender(*place))
 
 
 def event_window(tx: Transaction, campaign: Campaign, now: datetime) -> tuple[datetime, datetime] | None:

@@ -26,7 +26,9 @@ from outreach.models.workspace import (
     CreatedApiKey,
 )
 from outreach.services.context import ServiceContext
+from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
+from outreach.storage.unit_of_work import Transaction
 
 KEY_PREFIX: Final = "outreach_"
 """The prefix of every API key, by which people and secret scanners recognise one."""
@@ -46,6 +48,7 @@ class ApiKeys:
     def __init__(self, context: ServiceContext, known_keys: ApiKeyCache) -> None:
         self._context = context
         self._known = known_keys
+        self._keys = Idempotency(context)
 
     async def create(
         self,
@@ -53,6 +56,7 @@ class ApiKeys:
         *,
         name: str = "",
         scopes: Sequence[ApiScope] = DEFAULT_SCOPES,
+        idempotency_key: str | None = None,
         actor: str = "library",
     ) -> CreatedApiKey:
         """Create an API key; only its SHA-256 is stored, so the result is the only place with the key.
@@ -61,11 +65,14 @@ class ApiKeys:
             workspace_id: The workspace.
             name: What it is for, up to 255 characters.
             scopes: What it may do, at least one of `send`, `manage` and `read` (docs/managing.md#scopes).
+            idempotency_key: A name for it, such as `booking-1`: for a day, no second key is made under it.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: The name is too long, or the scopes are none.
+            InvalidRequest: The name is too long, or the scopes are none; or the idempotency key was used with others.
+            Conflict: A key was made under the idempotency key before; its secret cannot be shown again.
+            RequestInProgress: The first call with this idempotency key is still running.
         """
         check_value("name", name, Text(0, 255))
         allowed = _checked(scopes)
@@ -81,8 +88,21 @@ class ApiKeys:
             scopes=allowed,
             made_by=actor,
         )
-        await self._context.storage.write(lambda tx: operations.create_key(tx, key, actor=actor))
-        return CreatedApiKey(id=key.id, api_key=secret)
+
+        def operation(tx: Transaction) -> CreatedApiKey:
+            operations.create_key(tx, key, actor=actor)
+            return CreatedApiKey(id=key.id, api_key=secret)
+
+        return await self._keys.written_once(
+            workspace_id,
+            "api_keys.create",
+            idempotency_key,
+            operation,
+            content=[name, allowed],
+            remember=lambda made: made.id,
+            again="A key was made by this request before, and cannot be shown again. If nobody has it, revoke key {id} "
+            "and make another one.",
+        )
 
     async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[ApiKey]:
         """Return a page of a workspace's keys, revoked ones included, oldest first.

@@ -72,17 +72,31 @@ class Audit:
         """Iterate over the audit entries of a workspace or of all, newest first; see `list`."""
         return iterate(partial(self.list, workspace_id, actor=actor, action=action, subject=subject))
 
-    async def record(self, workspace_id: str | None, *, actor: str, action: str, subject: str) -> None:
+    async def record(
+        self, workspace_id: str | None, *, actor: str, action: str, subject: str, detail: str | None = None
+    ) -> None:
         """Append an embedding application's action to the audit trail.
+
+        Args:
+            workspace_id: The workspace; None for none.
+            actor: Who did it.
+            action: What was done, such as `key.revoke`.
+            subject: The id of what it was done to.
+            detail: More about it, up to 255 characters, without personal data.
 
         Raises:
             NotFound: The workspace does not exist.
+            InvalidRequest: A text cannot be stored.
         """
         now = self._context.now()
+        if detail is not None:
+            check_value("detail", detail, Text(0, 255))
 
         def operation(tx: Transaction) -> None:
             _require(tx, workspace_id)
-            record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject)
+            record_audit(
+                tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=subject, detail=detail
+            )
 
         await self._context.storage.write(operation)
 

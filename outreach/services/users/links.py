@@ -27,6 +27,7 @@ from outreach.models.user import (
     User,
 )
 from outreach.models.workspace import NewWorkspace
+from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.tenants.workspaces import new_workspace
 from outreach.services.users.context import UserContext, check_email, check_new_password, check_text
@@ -46,29 +47,49 @@ class Links:
 
     _users: UserContext
 
-    async def invite(self, workspace_id: str, email: str, role: Role, *, actor: str = "library") -> CreatedInvitation:
+    async def invite(
+        self,
+        workspace_id: str,
+        email: str,
+        role: Role,
+        *,
+        idempotency_key: str | None = None,
+        actor: str = "library",
+    ) -> CreatedInvitation:
         """Make a link by which somebody joins a workspace; good for seven days. Nothing is sent.
 
         Args:
             workspace_id: The workspace.
             email: Whom it is for.
             role: The role there.
+            idempotency_key: A name for it, such as `ann-1`: for a day, no second link is made under it.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: This is no e-mail address, or no role.
+            InvalidRequest: This is no e-mail address, or no role; or the idempotency key was used with others.
+            Conflict: A link was made under the idempotency key before, and cannot be shown again.
+            RequestInProgress: The first call with this idempotency key is still running.
         """
         folded = check_email("email", email)
         role = check_value("role", role, OneOf(ROLES, Role))
         made = self._make("invitation", _INVITED_FOR, actor, email=folded, workspace_id=workspace_id, role=role)
 
-        def operation(tx: Transaction) -> None:
+        def operation(tx: Transaction) -> CreatedInvitation:
             workspace_of(tx, workspace_id)
             self._insert(tx, made.invitation, "user.invite")
+            return made
 
-        await self._users.services.storage.write(operation)
-        return made
+        return await Idempotency(self._users.services).written_once(
+            workspace_id,
+            "users.invite",
+            idempotency_key,
+            operation,
+            content=[folded, role],
+            remember=lambda one: one.invitation.id,
+            again="A link was made by this request before, and cannot be shown again. If nobody has it, withdraw "
+            "invitation {id} and make another one.",
+        )
 
     async def reset(
         self,

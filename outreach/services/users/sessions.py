@@ -38,7 +38,9 @@ class Sessions:
     def __init__(self, users: UserContext) -> None:
         self._users = users
 
-    async def sign_in(self, email: str, password: str, *, address: str = "", agent: str = "") -> SignedIn:
+    async def sign_in(
+        self, email: str, password: str, *, address: str = "", agent: str = "", known_by: str = ""
+    ) -> SignedIn:
         """Sign a user in by a password.
 
         Args:
@@ -46,6 +48,9 @@ class Sessions:
             password: The password.
             address: The IP address that the login comes from, for throttling and for the list of sessions.
             agent: The browser, as it calls itself.
+            known_by: The token of the last complete login in this browser, ended or not; empty if there was none. If
+                that was the same user's, within 90 days, the browser has failures of its own: nobody elsewhere can make
+                it wait.
 
         Returns:
             The session; with a second factor it opens nothing before `confirm`, which must follow within 10 minutes.
@@ -58,7 +63,7 @@ class Sessions:
         folded = fold_email(check_text("email", email)) or ""
         given = check_text("password", password)
         hasher, context = self._users.hasher, self._users.services
-        buckets = await self._count_attempt(folded, address)
+        buckets = await self._count_attempt(folded, address, known_by)
         user = await context.storage.read(lambda tx: tx.users.by_email(folded))
         if not await hasher.verify(given, user.password if user is not None else None) or user is None:
             raise Unauthorized(LOGIN_FAILED)
@@ -93,8 +98,13 @@ class Sessions:
             lambda tx: self._begin(tx, operations.user_of(tx, user_id), session_id, token, address, agent)
         )
 
-    async def confirm(self, token: str, code: str) -> SignedIn:
+    async def confirm(self, token: str, code: str, *, known_by: str = "") -> SignedIn:
         """Complete a login by the second factor: a code of the authenticator, or a recovery code. Each is valid once.
+
+        Args:
+            token: The session's.
+            code: The code.
+            known_by: That of `sign_in`.
 
         Returns:
             The session under a new token; the given one is not valid any more.
@@ -106,7 +116,7 @@ class Sessions:
         """
         typed, fresh, context = check_text("code", code), new_token(), self._users.services
         session, user = await self._open(token, awaited=True)
-        buckets = await self._count_attempt(user.email, session.address)
+        buckets = await self._count_attempt(user.email, session.address, known_by)
 
         def operation(tx: Transaction) -> SignedIn:
             now = context.now()
@@ -158,7 +168,7 @@ class Sessions:
         """
         context = self._users.services
         session, user = await self._open(token)
-        accept = await self._check(session, user, check_text("password", password), check_text("code", code))
+        accept = await self._check(token, session, user, check_text("password", password), check_text("code", code))
 
         def operation(tx: Transaction) -> Session:
             found = logins.open_session(tx, session.digest, context.now())
@@ -188,7 +198,7 @@ class Sessions:
         context, fresh = self._users.services, new_token()
         session, user = await self._open(token)
         chosen = check_new_password(password, user.email)
-        accept = await self._check(session, user, check_text("current", current), "")
+        accept = await self._check(token, session, user, check_text("current", current), "")
         hashed = await self._users.hasher.hash(chosen)
 
         def operation(tx: Transaction) -> SignedIn:
@@ -288,13 +298,14 @@ class Sessions:
 
         return await context.storage.write(operation)
 
-    async def _count_attempt(self, email: str, address: str) -> logins.Buckets:
+    async def _count_attempt(self, email: str, address: str, known_by: str) -> logins.Buckets:
         """Count an attempt as a failure until it has succeeded, or raise `LoginThrottled`."""
         context = self._users.services
+        browser = digest_of(known_by) if known_by else ""
 
         def look(tx: Transaction) -> logins.Buckets:
             now = context.now()
-            buckets = logins.buckets_of(tx, email, tx.users.by_email(email), address, now)
+            buckets = logins.buckets_of(tx, email, tx.users.by_email(email), address, now, browser=browser)
             logins.require_no_wait(tx, buckets, now)
             return buckets
 
@@ -311,10 +322,10 @@ class Sessions:
         return found
 
     async def _check(
-        self, session: Session, user: StoredUser, password: str, code: str
+        self, token: str, session: Session, user: StoredUser, password: str, code: str
     ) -> Callable[[Transaction], None]:
         """Verify a user again; return what the transaction of the change does with it."""
-        buckets = await self._count_attempt(user.email, session.address)
+        buckets = await self._count_attempt(user.email, session.address, token)
         if not code and not await self._users.hasher.verify(password, user.password):
             raise Unauthorized(LOGIN_FAILED)
 

@@ -93,6 +93,7 @@ class Users(Links, SecondFactors):
         def operation(tx: Transaction) -> list[Member]:
             found = sorted(tx.memberships.of_workspace(workspace_of(tx, workspace_id).id), key=lambda one: one.user_id)
             rest = [one for one in found if one.user_id > (page_request.cursor or "")][: limit + 1]
+            tx.users.prefetch(one.user_id for one in rest)
             return [Member(user=operations.shown(operations.user_of(tx, one.user_id)), role=one.role) for one in rest]
 
         return page_request.page(await self._users.services.storage.read(operation), lambda one: one.user.id)

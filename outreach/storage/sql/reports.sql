@@ -221,3 +221,29 @@ WHERE workspace_id = :workspace_id
         LIMIT 1
     )
 ORDER BY created_at
+
+-- opt_outs_by_sender --
+-- The same of a campaign with a sender pool, by the number of the last message before.
+SELECT sender, COUNT(*)
+FROM (
+    SELECT (
+        SELECT CASE WHEN campaign_number = :number THEN from_number END
+        FROM dispatches INDEXED BY dispatches_to_number
+        WHERE to_number = unsubscribes.phone
+            AND dispatches.workspace_id = :workspace_id
+            AND dispatches.created_at <= unsubscribes.created_at
+            AND campaign_number IS NOT NULL
+            AND state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        ORDER BY dispatches.created_at DESC, dispatches.{serial} DESC
+        LIMIT 1
+    ) AS sender
+    FROM unsubscribes INDEXED BY unsubscribes_by_time
+    WHERE workspace_id = :workspace_id
+        AND created_at >= :since
+        AND created_at < :until
+        AND source IN ('keyword', 'carrier', 'call')
+        AND archived_campaign IS NULL
+) AS left_after
+WHERE sender IS NOT NULL
+GROUP BY sender
+ORDER BY 1

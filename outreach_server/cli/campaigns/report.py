@@ -15,7 +15,7 @@ from outreach import Campaign, Outreach
 from outreach.http import write_campaign_report, write_exported_contact
 from outreach.integrations.report_page import render_report_page
 from outreach.models import CampaignReport, ExportFormat
-from outreach_server.cli.base import Command, state, with_campaign
+from outreach_server.cli.base import Command, actor, state, with_campaign
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.files import write_parts, write_text
 from outreach_server.cli.output import Listing, console, echo_json, fields, listing, note, rendered, stream_array
@@ -116,7 +116,7 @@ def _show(made: CampaignReport, out: Console) -> None:
     out.print(fields(shown))
     if made.senders:
         out.print("Messages by number of the sender pool:")
-        columns = ("from_number", "requests", "accepted", "delivered", "undelivered", "refused")
+        columns = ("from_number", "requests", "accepted", "delivered", "undelivered", "refused", "opt_outs")
         of_numbers = [tuple(getattr(one, name) for name in columns) for one in made.senders]
         out.print(_table(columns, of_numbers, made.timezone))
     if made.failures:
@@ -182,7 +182,8 @@ def export_(campaign_id: str, kind: ExportFormat | None, output: Path | None) ->
         raise click.UsageError("An XLSX file is not for a terminal: name a file with --output.")
 
     async def work(engine: Outreach, campaign: Campaign) -> int:
-        return await write_parts(engine.campaigns.export(campaign.workspace_id, campaign_id, chosen), output)
+        parts = engine.campaigns.export(campaign.workspace_id, campaign_id, chosen, actor=actor())
+        return await write_parts(parts, output)
 
     size = with_campaign(campaign_id, work)
     if output is None:

@@ -1,4 +1,4 @@
-"""The cookie of a session."""
+"""The cookies of a browser: of its session, and of its last login."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ SECURE_NAME: Final = "__Host-outreach"
 
 PLAIN_NAME: Final = "outreach-session"
 
+SECURE_KNOWN: Final = "__Host-outreach-known"
+PLAIN_KNOWN: Final = "outreach-known"
+"""Keeps the token of the last login beyond its end. Then it opens nothing, but nobody else makes this browser wait."""
+
 _SECONDS: Final = 30 * 86_400
+_KNOWN_SECONDS: Final = 90 * 86_400
 
 
 def is_secure(request: Request, public_url: str | None) -> bool:
@@ -33,27 +38,34 @@ def token_in(request: Request, public_url: str | None) -> str:
 
     The cookie of TLS counts always, since browsers keep and send it over TLS alone; the other one only without TLS.
     """
-    plain = "" if is_secure(request, public_url) else request.cookies.get(PLAIN_NAME, "")
-    return request.cookies.get(SECURE_NAME) or plain
+    return _kept(request, public_url, SECURE_NAME, PLAIN_NAME)
+
+
+def known_in(request: Request, public_url: str | None) -> str:
+    """Return the token of the last login in the browser, ended or not; empty without one."""
+    return _kept(request, public_url, SECURE_KNOWN, PLAIN_KNOWN)
+
+
+def _kept(request: Request, public_url: str | None, secure_name: str, plain_name: str) -> str:
+    plain = "" if is_secure(request, public_url) else request.cookies.get(plain_name, "")
+    return request.cookies.get(secure_name) or plain
 
 
 def keep(answer: Response, signed_in: SignedIn, request: Request, public_url: str | None) -> Response:
     """Have the browser keep the token of a session, out of reach of scripts and of other sites' forms."""
     secure = is_secure(request, public_url)
-    answer.set_cookie(
-        SECURE_NAME if secure else PLAIN_NAME,
-        signed_in.token,
-        max_age=_SECONDS,
-        path="/",
-        secure=secure,
-        httponly=True,
-        samesite="lax",
-    )
+    kept = [(SECURE_NAME if secure else PLAIN_NAME, _SECONDS)]
+    if signed_in.session.second_factor != "awaited":
+        kept.append((SECURE_KNOWN if secure else PLAIN_KNOWN, _KNOWN_SECONDS))
+    for name, seconds in kept:
+        answer.set_cookie(
+            name, signed_in.token, max_age=seconds, path="/", secure=secure, httponly=True, samesite="lax"
+        )
     return answer
 
 
 def forget(answer: Response, request: Request, public_url: str | None) -> Response:
-    """Have the browser forget the token."""
+    """Have the browser forget the token of its session; it stays known."""
     secure = is_secure(request, public_url)
     name = SECURE_NAME if secure else PLAIN_NAME
     answer.delete_cookie(name, path="/", secure=secure, httponly=True, samesite="lax")

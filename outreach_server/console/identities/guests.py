@@ -66,6 +66,11 @@ class Guest:
         """The token of the session that the request brings; empty without one."""
         return cookies.token_in(self.request, self.console.public_url)
 
+    @property
+    def known_by(self) -> str:
+        """The token of the last login in the browser, ended or not; empty without one."""
+        return cookies.known_in(self.request, self.console.public_url)
+
     def url(self, name: str, query: Mapping[str, object] | None = None, **path: object) -> str:
         """Return the address of a page."""
         return url_of(self.console, self.request, name, query, **path)

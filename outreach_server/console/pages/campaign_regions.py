@@ -16,6 +16,7 @@ from outreach_server.console.figures import Figures
 from outreach_server.console.pages.campaign_course import HourRow, course_of
 from outreach_server.console.pages.campaign_now import NowView, now_of
 from outreach_server.console.pages.campaign_views import MomentView, StateView, moment_of, state_of
+from outreach_server.console.pages.views import ShareView
 
 _UNSURE: Final = frozenset({"unknown", "unconfirmed"})
 
@@ -28,16 +29,6 @@ class Tile:
     value: str
     about: str = ""
     url: str = ""
-
-
-@attrs.frozen(kw_only=True)
-class FunnelStep:
-    """A step from loaded to opted out."""
-
-    name: str
-    value: int
-    share: str
-    bar: Markup
 
 
 @attrs.frozen(kw_only=True)
@@ -67,6 +58,7 @@ class CampaignView:
 
     Attributes:
         as_of: When the figures were taken.
+        funnel: The steps from loaded to opted out.
         curve: Empty where there is nothing to draw yet.
         contacts: The sum of all reasons.
         awaits_approval: Whether another person has to approve its start.
@@ -82,7 +74,7 @@ class CampaignView:
     has_plan: bool
     has_ahead: bool
     hours: Sequence[HourRow]
-    funnel: Sequence[FunnelStep]
+    funnel: Sequence[ShareView]
     reasons: Sequence[ReasonRow]
     contacts: int
     events: Sequence[EventView]
@@ -164,7 +156,7 @@ def _tiles(report: CampaignReport, contacts_url: Callable[[Mapping[str, object]]
     return tiles
 
 
-def _funnel(report: CampaignReport) -> Sequence[FunnelStep]:
+def _funnel(report: CampaignReport) -> Sequence[ShareView]:
     steps = [("Loaded", report.contacts), ("Contacted", report.contacted)]
     if report.messages is not None:
         steps += [("Messages accepted", report.messages.accepted), ("Messages delivered", report.messages.delivered)]
@@ -173,7 +165,7 @@ def _funnel(report: CampaignReport) -> Sequence[FunnelStep]:
     steps += [("Replied", report.repliers), ("Opted out", report.opt_outs)]
     most = max(1, *(value for _, value in steps))
     return [
-        FunnelStep(
+        ShareView(
             name=name,
             value=value,
             share=words.share(value, report.contacts),

@@ -16,18 +16,10 @@ from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_actions import ButtonView, buttons_of, do_action
 from outreach_server.console.pages.campaign_views import CampaignRow, row_of
+from outreach_server.console.pages.new.steps import Choice
 
 PAGE_SIZE: Final = 50
 _MOST_COUNTED: Final = 10_000
-
-
-@attrs.frozen(kw_only=True)
-class Choice:
-    """One value of a filter."""
-
-    value: str
-    word: str
-    chosen: bool
 
 
 @attrs.frozen(kw_only=True)

@@ -8,29 +8,23 @@ from typing import Final
 import attrs
 from starlette.responses import Response
 
-from outreach import Campaign, MessageStatus, Recipient, RecipientStatus
+from outreach import Campaign, Conflict, InvalidRequest, MessageStatus, Recipient, RecipientStatus
 from outreach.reasons import describe_reason
 from outreach.server_support import JoinedReads
 from outreach_server.console import words
+from outreach_server.console.access import Right
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.pages.campaign_views import MomentView, StateView, moment_of
+from outreach_server.console.pages.follow_up import ENDED
+from outreach_server.console.pages.new.steps import key_of
 from outreach_server.console.pages.phones import phone_url
 from outreach_server.console.pages.trail import steps_of
+from outreach_server.console.pages.views import Tab
 
 PAGE_SIZE: Final = 50
 _MOST_REQUESTS: Final = 100
 _MOST_TEXTS: Final = 5
 _TO_COME: Final = frozenset({RecipientStatus.PENDING, RecipientStatus.WAITING})
-
-
-@attrs.frozen(kw_only=True)
-class Tab:
-    """A state to choose, with how many contacts are in it."""
-
-    word: str
-    count: str
-    url: str
-    current: bool
 
 
 @attrs.frozen(kw_only=True)
@@ -107,6 +101,9 @@ async def show(visit: Visit) -> Response:
         without_reason_url=url({"status": status}),
         text=text,
         rows=[_row(visit, campaign, one) for one in page.items],
+        follow_up_url=visit.url("follow-up", {"status": status, "reason": reason}, campaign=campaign_id)
+        if status in ENDED and visit.may(Right.DRAFT) and page.items and not text and not campaign.erased_at
+        else "",
         first_url=url(kept) if asked.get("after") else "",
         next_url=url({**kept, "after": page.next}) if page.next else "",
     )
@@ -114,6 +111,27 @@ async def show(visit: Visit) -> Response:
 
 async def show_one(visit: Visit) -> Response:
     """Show the decision trail of one contact."""
+    return await _contact_page(visit)
+
+
+async def act_on_one(visit: Visit) -> Response:
+    """Leave a contact out of its campaign; a second time that changes nothing."""
+    name = visit.chosen("skip")
+    key_of(visit)
+    campaign, position = visit.subject, visit.request.path_params["position"]
+    reason = visit.form.get("reason", "").strip() or None
+    try:
+        await visit.engine.campaigns.skip_recipient(
+            visit.place.id, campaign.id, position, reason=reason, actor=visit.actor
+        )
+    except InvalidRequest as error:
+        return await _contact_page(visit, status=422, problems={"reason": f"The reason {error.details[0].message}."})
+    except Conflict as error:
+        return await _contact_page(visit, status=409, problems={"": error.message})
+    return visit.go("contact", said=name, campaign=campaign.id, position=position)
+
+
+async def _contact_page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] | None = None) -> Response:
     campaign_id, position = visit.request.path_params["campaign"], visit.request.path_params["position"]
     campaign, campaigns = visit.subject, visit.engine.campaigns
     place = (visit.place.id, campaign_id, position)
@@ -132,6 +150,12 @@ async def show_one(visit: Visit) -> Response:
         "contact",
         title=f"Contact {position + 1} · {words.visible(campaign.name)}",
         current="campaigns",
+        status=status,
+        problems=problems or {},
+        page_url=visit.url("contact", campaign=campaign_id, position=position),
+        may_skip=visit.may(Right.DECIDE) and recipient.status in _TO_COME and not campaign.is_terminal,
+        reason=visit.form.get("reason", ""),
+        key=visit.new_key(),
         name=campaign.name,
         campaign_url=visit.url("campaign", campaign=campaign_id),
         contacts_url=visit.url("contacts", campaign=campaign_id),

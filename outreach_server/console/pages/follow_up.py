@@ -18,7 +18,7 @@ from outreach_server.console.pages.new.steps import go_to, key_of
 _RESULT: Final = "result-"
 _INCLUDE: Final = "include-"
 _INCLUDED: Final = {"replied": "Also who replied", "reached": "Also who was reached by another try"}
-_ENDED: Final = ("failed", "unconfirmed", "expired", "canceled", "skipped", "completed")
+ENDED: Final = ("failed", "unconfirmed", "expired", "canceled", "skipped", "completed")
 """The states of contacts that have ended, in the order in which they are offered."""
 
 _NOT_REACHED: Final = frozenset({"failed", "unconfirmed", "expired", "canceled"})
@@ -106,7 +106,7 @@ async def _page(
         problems=problems or {},
         campaign_id=campaign.id,
         name=campaign.name,
-        results=_results(campaign, counts, form),
+        results=_results(campaign, counts, form, visit.request.query_params),
         included=[(f"{_INCLUDE}{name}", word, bool(form.get(f"{_INCLUDE}{name}"))) for name, word in _INCLUDED.items()],
         new_name=form.get("name", ""),
         has_text=campaign.channel == "sms" and campaign.message_source == "custom",
@@ -115,10 +115,20 @@ async def _page(
     )
 
 
-def _results(campaign: Campaign, counts: Sequence[RecipientCount], form: Mapping[str, str]) -> Sequence[ResultView]:
-    """Return the results that contacts have had: a state with all its reasons, or each reason where it has several."""
+def _results(
+    campaign: Campaign, counts: Sequence[RecipientCount], form: Mapping[str, str], asked: Mapping[str, str]
+) -> Sequence[ResultView]:
+    """Return the results that contacts have had: a state with all its reasons, or each reason where it has several.
+
+    Args:
+        campaign: The campaign.
+        counts: Its contacts.
+        form: What was chosen.
+        asked: The state and the reason that the address chooses; without a state, those who were not reached.
+    """
     found: list[ResultView] = []
-    for status in _ENDED:
+    state, why_asked = asked.get("status", ""), asked.get("reason", "")
+    for status in ENDED:
         reasons = {one.reason: one.count for one in counts if one.status == status and one.count}
         word = words.CONTACT_STATES[status][0]
         if None in reasons or len(reasons) == 1:
@@ -126,7 +136,11 @@ def _results(campaign: Campaign, counts: Sequence[RecipientCount], form: Mapping
         for reason, count in reasons.items():
             field, value = f"{_RESULT}{len(found)}", reason or status
             why = describe_reason(status, reason, campaign.channel) if reason else None
-            by_itself = status in _NOT_REACHED and reason not in _NEVER
+            by_itself = (
+                status == state and why_asked in {"", reason or status}
+                if state
+                else status in _NOT_REACHED and reason not in _NEVER
+            )
             found.append(
                 ResultView(
                     field=field,

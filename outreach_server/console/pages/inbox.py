@@ -14,21 +14,12 @@ from outreach_server.console.context import Visit, not_found
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
 from outreach_server.console.pages.new.steps import key_of
 from outreach_server.console.pages.phones import phone_url
+from outreach_server.console.pages.views import Tab
 
 PAGE_SIZE: Final = 50
 FOLDERS: Final = {"unanswered": "Waiting for an answer", "held": "Needs a decision", "all": "All"}
 _KEYWORDS: Final = {"stop": "STOP: opted out", "start": "START: opted in", "help": "HELP: was answered"}
 _DECIDED: Final = "Somebody has decided this number meanwhile, so nothing was changed."
-
-
-@attrs.frozen(kw_only=True)
-class FolderView:
-    """A folder to choose."""
-
-    word: str
-    url: str
-    current: bool
-    count: int
 
 
 @attrs.frozen(kw_only=True)
@@ -108,6 +99,7 @@ async def _page(visit: Visit, *, status: int = 200, problem: str = "") -> Respon
             place, unanswered=folder == "unanswered", after=after, limit=PAGE_SIZE
         )
         replies, onward = page.items, page.next
+    waiting = visit.waiting.get("inbox", 0)
     return visit.page(
         "inbox",
         title="Replies",
@@ -116,11 +108,11 @@ async def _page(visit: Visit, *, status: int = 200, problem: str = "") -> Respon
         problem=problem,
         folder=folder,
         folders=[
-            FolderView(
+            Tab(
                 word=word,
                 url=visit.url("inbox", {"folder": name}),
                 current=name == folder,
-                count=visit.waiting.get("inbox", 0) if name == "held" else 0,
+                count=words.number(waiting) if name == "held" and waiting else "",
             )
             for name, word in FOLDERS.items()
         ],

@@ -28,7 +28,11 @@ async def act(guest: Guest) -> Response:
     onward = form.get("next", "")
     try:
         made = await guest.engine.sessions.sign_in(
-            form.get("email", ""), form.get("password", ""), address=guest.address, agent=guest.agent
+            form.get("email", ""),
+            form.get("password", ""),
+            address=guest.address,
+            agent=guest.agent,
+            known_by=guest.known_by,
         )
     except Unauthorized as error:
         return await _login(guest, onward=onward, status=422, problem=error.message)
@@ -64,7 +68,7 @@ async def act_code(guest: Guest) -> Response:
     if await guest.engine.sessions.find(guest.token, awaited=True) is None:
         return guest.go("login", {"next": onward})
     try:
-        made = await guest.engine.sessions.confirm(guest.token, guest.form.get("code", ""))
+        made = await guest.engine.sessions.confirm(guest.token, guest.form.get("code", ""), known_by=guest.known_by)
     except Unauthorized as error:
         return _code(guest, onward, status=422, problem=error.message)
     except LoginThrottled as error:

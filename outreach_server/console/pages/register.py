@@ -12,6 +12,7 @@ from starlette.responses import Response
 from outreach import InvalidRequest, Unsubscribe
 from outreach.models import UnsubscribeScope
 from outreach_server.console import words
+from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
 from outreach_server.console.pages.new.steps import Choice, key_of
@@ -112,6 +113,7 @@ async def _page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] 
         problems=problems or {},
         text=text,
         entries=[_view(visit, one) for one in entries],
+        export_url=visit.url("register-file") if entries and visit.may(Right.EXPORT) else "",
         numbers=form.get("numbers", text),
         evidence=form.get("evidence", ""),
         scopes=[

@@ -18,7 +18,9 @@ from outreach_server.console.access import Right
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.pages.campaign_views import moment_of, state_of
+from outreach_server.console.pages.downloads import Guard
 from outreach_server.console.pages.new.steps import Choice
+from outreach_server.console.pages.views import ShareView
 from outreach_server.console.words import Tone
 from outreach_server.download import DownloadResponse, made_in_turn
 from outreach_server.fair_semaphore import FairSemaphoreTimeout
@@ -44,14 +46,20 @@ class FigureView:
 
 
 @attrs.frozen(kw_only=True)
-class ShareView:
-    """A part of a whole."""
+class SenderView:
+    """The messages from one number of a sender pool.
 
-    name: str
-    why: str
-    value: int
-    share: str
-    bar: Markup
+    Attributes:
+        failed: Refused by the carrier, or reported as not delivered.
+        delivered_share: Of its accepted messages.
+    """
+
+    from_number: str
+    requests: int
+    delivered: int
+    delivered_share: str
+    failed: int
+    opt_outs: int
 
 
 @attrs.frozen(kw_only=True)
@@ -114,6 +122,7 @@ async def show(visit: Visit) -> Response:
             for one in made.results
         ],
         requests=_requests(made),
+        senders=_senders(made),
         causes=_causes(made),
         causes_left=sum(one.requests for one in made.failures[_MOST_CAUSES:]),
         buckets=_buckets(made, visit, zone),
@@ -122,20 +131,46 @@ async def show(visit: Visit) -> Response:
     )
 
 
+async def act_export(visit: Visit) -> Response:
+    """Check the password, and go on to the file."""
+    return await _guard(visit).answer(visit)
+
+
 async def export(visit: Visit) -> Response:
-    """Send the contacts as a file, through the same limits as the HTTP interface."""
-    kind: Any = visit.request.query_params.get("format", "csv")
-    if kind not in EXPORT_CONTENT_TYPES:
-        raise not_found()
-    campaigns = visit.engine.campaigns
+    """Send the contacts as a file, through the limits of the HTTP interface, once the password was given lately."""
+    if (asked := await _guard(visit).stops(visit)) is not None:
+        return asked
+    kind: Any = _format(visit)
     campaign = visit.subject
     # It is a generator, which the service does not promise; closing it closes its file.
-    parts = cast("AsyncGenerator[bytes]", campaigns.export(visit.place.id, campaign.id, kind))
+    parts = cast(
+        "AsyncGenerator[bytes]",
+        visit.engine.campaigns.export(visit.place.id, campaign.id, kind, actor=visit.actor),
+    )
     return DownloadResponse(
         _in_turn(made_in_turn(parts, visit.console.lists.workbooks, visit.place.id)) if kind == "xlsx" else parts,
         name=f"campaign-{campaign.id}.{kind}",
         content_type=EXPORT_CONTENT_TYPES[kind],
         only_headers=visit.request.method == "HEAD",
+    )
+
+
+def _format(visit: Visit) -> str:
+    kind = visit.request.query_params.get("format", "csv")
+    if kind not in EXPORT_CONTENT_TYPES:
+        raise not_found()
+    return kind
+
+
+def _guard(visit: Visit) -> Guard:
+    campaign = visit.subject.id
+    return Guard(
+        url=visit.url("export", {"format": _format(visit)}, campaign=campaign),
+        action="export",
+        why="The file has the names, numbers and messages of all contacts of this campaign.",
+        back="Report",
+        back_url=visit.url("report", campaign=campaign),
+        current="campaigns",
     )
 
 
@@ -224,6 +259,20 @@ def _requests(made: CampaignReport) -> Sequence[ShareView]:
             ("Not ended", calls.open, "plain"),
         )
     return [_share(name, "", value, total, tone) for name, value, tone in found if value]
+
+
+def _senders(made: CampaignReport) -> Sequence[SenderView]:
+    return [
+        SenderView(
+            from_number=one.from_number,
+            requests=one.requests,
+            delivered=one.delivered,
+            delivered_share=words.share(one.delivered, one.accepted),
+            failed=one.undelivered + one.refused,
+            opt_outs=one.opt_outs,
+        )
+        for one in made.senders
+    ]
 
 
 def _causes(made: CampaignReport) -> Sequence[CauseView]:

@@ -3,6 +3,7 @@
 (() => {
   const FROZEN_MS = 20000;
   const TWO_KEYS_MS = 1500;
+  const TWICE_MS = 1000;
   const menu = document.querySelector("details.menu");
   if (menu && matchMedia("(max-width: 800px)").matches) menu.open = false;
 
@@ -22,6 +23,14 @@
     event.preventDefault();
     target.form.requestSubmit(target.form.querySelector("[name=action]"));
   });
+  // A double click sends a form once: a second answer would hide what the first one shows, such as a new key.
+  document.addEventListener("submit", (event) => {
+    const { dataset } = event.target;
+    if (Date.now() - Number(dataset.sentAt || 0) < TWICE_MS) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    } else dataset.sentAt = Date.now();
+  }, true);
   // Single keys: the page has the list of them where the person has not switched them off.
   const keys = document.getElementById("keys");
   if (keys) {

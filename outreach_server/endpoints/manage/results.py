@@ -15,7 +15,7 @@ from outreach_server.auth import authenticate_request
 from outreach_server.bodies.strict_query import one_of, read_query
 from outreach_server.context import server_of
 from outreach_server.download import DownloadResponse, made_in_turn, prefers
-from outreach_server.endpoints.manage.common import path_id
+from outreach_server.endpoints.manage.common import ACTOR, path_id
 from outreach_server.replies import json_response
 
 _HTML: Final = "text/html"
@@ -52,7 +52,7 @@ class CampaignExport(HTTPEndpoint):
         campaigns = server.engine.campaigns
         campaign = await campaigns.get(workspace.id, path_id(request, "campaign"))
         # It is a generator, which the service does not promise; closing it closes its file.
-        parts = cast("AsyncGenerator[bytes]", campaigns.export(workspace.id, campaign.id, kind))
+        parts = cast("AsyncGenerator[bytes]", campaigns.export(workspace.id, campaign.id, kind, actor=ACTOR))
         return DownloadResponse(
             made_in_turn(parts, server.workbooks, workspace.id) if kind == "xlsx" else parts,
             name=f"campaign-{campaign.id}.{kind}",

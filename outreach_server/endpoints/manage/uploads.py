@@ -114,7 +114,7 @@ class RejectsOfUpload(HTTPEndpoint):
         read = partial(_read_request, server, needs_campaign=False)
         wanted, _ = await read_optional_body(request, read, read({}))
         return DownloadResponse(
-            rejected_rows(server, workspace, upload_id, wanted),
+            rejected_rows(server, workspace, upload_id, wanted, actor=ACTOR),
             name=f"rejects-{upload_id}.csv",
             content_type=EXPORT_CONTENT_TYPES["csv"],
         )

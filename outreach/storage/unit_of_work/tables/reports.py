@@ -113,7 +113,7 @@ class Reports(Table):
     def by_sender(self, workspace_id: str, campaign_id: str) -> Sequence[SenderFigures]:
         """Return the messages of a campaign by what they came from, in order."""
         rows = self._rows.query("reports.by_sender", DISPATCHES, number=self._rows.number(workspace_id, campaign_id))
-        names = attrs.fields_dict(SenderFigures)
+        names = [name for name in attrs.fields_dict(SenderFigures) if name != "opt_outs"]
         return [SenderFigures(**dict(zip(names, row, strict=True))) for row in rows]
 
     def other_messages(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[RequestRow]:
@@ -213,6 +213,21 @@ class Reports(Table):
             until=format_timestamp(until),
         )
         return [parse_timestamp(row[0]) for row in rows]
+
+    def opt_outs_by_sender(
+        self, workspace_id: str, campaign_id: str, since: datetime, until: datetime
+    ) -> Mapping[str, int]:
+        """Return how many `opt_outs` follow a message from each number."""
+        rows = self._rows.query(
+            "reports.opt_outs_by_sender",
+            UNSUBSCRIBES,
+            DISPATCHES,
+            workspace_id=workspace_id,
+            number=self._rows.number(workspace_id, campaign_id),
+            since=format_timestamp(since),
+            until=format_timestamp(until),
+        )
+        return {sender: count for sender, count in rows}  # noqa: C416 - rows of any length, to mypy
 
     def replies_of(
         self, workspace_id: str, campaign_id: str, phones: Collection[str], since: datetime, until: datetime

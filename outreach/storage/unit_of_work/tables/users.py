@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from outreach.core.clock import format_timestamp
@@ -24,6 +24,10 @@ class Users(Table):
     def get(self, user_id: str) -> StoredUser | None:
         """Return a user."""
         return self._rows.get(USERS, (user_id,))
+
+    def prefetch(self, user_ids: Iterable[str]) -> None:
+        """Read users together, so that `get` finds them."""
+        self._rows.prefetch(USERS, ((user_id,) for user_id in user_ids))
 
     def by_email(self, email: str) -> StoredUser | None:
         """Return the user with a folded address."""

@@ -128,7 +128,7 @@ async def _load(visit: Visit, asked: AudienceRequest, key: str) -> Response:
 async def _rejects(visit: Visit, asked: AudienceRequest) -> Response:
     upload = await visit.engine.uploads.get(visit.place.id, asked.upload)
     return DownloadResponse(
-        rejected_rows(visit.console.lists, visit.place, upload.id, asked.reading(visit)),
+        rejected_rows(visit.console.lists, visit.place, upload.id, asked.reading(visit), actor=visit.actor),
         name=f"rejects-{upload.id}.csv",
         content_type=EXPORT_CONTENT_TYPES["csv"],
     )

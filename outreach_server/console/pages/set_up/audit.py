@@ -25,7 +25,9 @@ class AuditNoun(Noun):
     name, title, one, right = "audit", "Audit", "entry", Right.OWN
     shape = "rows"
     columns = ("What", "Who", "When", "Of what", "More")
-    empty = "Nothing is here."
+    empty = (
+        "Nothing is known that these filters show. Every change comes here, with the person or program that made it."
+    )
 
     async def list(self, visit: Visit, after: str | None) -> Listed:
         """Return a page of the entries, newest first."""

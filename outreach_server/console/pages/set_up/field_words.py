@@ -9,6 +9,14 @@ from typing import Final
 FIELDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "address": ("Address", "SIP host or URI at which the trunk ends."),
+        "approve_over_amount": (
+            "Approval of starts that cost more than",
+            "In whole units of the currency of the prices. Empty: no such limit.",
+        ),
+        "approve_over_contacts": (
+            "Approval of starts with more contacts than",
+            "0: of every start. Empty: no such limit.",
+        ),
         "allow_outbound": ("An inbound agent may call out", ""),
         "carrier": ("SMS carrier", "None: it is for calls only."),
         "contact_hours": ("Contact people only from 8 to 21, in their own time zones", ""),

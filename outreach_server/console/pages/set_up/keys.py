@@ -95,7 +95,11 @@ async def _new_fields(_: On) -> Sequence[Input]:
 
 async def _create(sent: Sent) -> Result:
     made = await sent.engine.api_keys.create(
-        sent.place, name=sent.values["name"], scopes=sent.values["scopes"], actor=sent.actor
+        sent.place,
+        name=sent.values["name"],
+        scopes=sent.values["scopes"],
+        idempotency_key=sent.key,
+        actor=sent.actor,
     )
     return Result(text=_ONCE, secret=made.api_key)
 

@@ -21,6 +21,7 @@ from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, p
 from outreach_server.console.pages.set_up.every import NOUNS
 from outreach_server.console.pages.set_up.inputs import Input, problems_in, read_inputs
 from outreach_server.console.pages.set_up.nouns import Cell, Deed, Listed, Noun, On, Result, Sent, digest_of
+from outreach_server.console.pages.views import Tab
 from outreach_server.console.security.forms import ACTION_FIELD, KEY_FIELD
 
 Page = Callable[[Visit], Awaitable[Response]]
@@ -88,15 +89,6 @@ class Row:
     name: str
     url: str
     cells: Sequence[tuple[str, Cell]]
-
-
-@attrs.frozen(kw_only=True)
-class Tab:
-    """A page of the set-up to choose."""
-
-    word: str
-    url: str
-    current: bool
 
 
 @attrs.frozen(kw_only=True)
@@ -242,6 +234,7 @@ class Views:
             first_url=visit.url(noun.name, asked) if after else "",
             next_url=visit.url(noun.name, {**asked, "after": found.next}) if found.next else "",
             nothing=noun.empty,
+            about=noun.name,
         )
 
     async def _one(self, visit: Visit, one: Any, tried: Tried | None = None) -> Response:

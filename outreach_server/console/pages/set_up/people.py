@@ -42,15 +42,55 @@ class Person:
         return self.user.id
 
 
-class UsersNoun(Noun):
+class PeopleNoun(Noun):
+    """People who sign in to the console."""
+
+    title, one = "Users", "user"
+    own_login = True
+    standing: str
+    """What a person is here: the head of its column, and its name among the facts."""
+
+    def __init__(self) -> None:
+        self.columns = ("Name", "E-mail address", self.standing, "Last seen", "Second factor", "State")
+
+    def stands(self, one: Person) -> str:
+        """Return what a person is here, in a word; empty for nobody in particular."""
+        raise NotImplementedError
+
+    def called(self, one: Person) -> str:
+        """Return the name."""
+        return one.user.name
+
+    async def cells(self, visit: Visit, items: Sequence[Person]) -> Sequence[Sequence[Cell]]:
+        """Return what is known of each."""
+        return [
+            (one.user.email, self.stands(one), at(visit, one.user.last_seen_at) or "Never", *_states(one.user))
+            for one in items
+        ]
+
+    async def facts(self, visit: Visit, one: Person) -> Sequence[tuple[str, Cell]]:
+        """Return what is known of a person."""
+        second_factor, state = _states(one.user)
+        return [
+            (self.standing, self.stands(one) or "No"),
+            ("E-mail address", one.user.email),
+            ("State", state),
+            ("Second factor", second_factor),
+            ("Last seen", at(visit, one.user.last_seen_at) or "Never"),
+            ("Open sessions", words.number(len(one.sessions))),
+            ("Identifier", one.user.id),
+        ]
+
+
+class UsersNoun(PeopleNoun):
     """The people of a workspace."""
 
-    name, title, one, right = "users", "Users", "user", Right.OWN
-    own_login = True
-    columns = ("Name", "E-mail address", "Role", "Last seen", "Second factor", "State")
+    name, right = "users", Right.OWN
+    standing = "Role"
     empty = "Nobody has a role in this workspace yet."
 
     def __init__(self) -> None:
+        super().__init__()
         self.on_list = (
             Deed(
                 name="invite",
@@ -103,20 +143,9 @@ class UsersNoun(Noun):
             raise NotFound("user", identifier)
         return _person(visit, user.result(), role, sessions.result())
 
-    def called(self, one: Person) -> str:
-        """Return the name."""
-        return one.user.name
-
-    async def cells(self, visit: Visit, items: Sequence[Person]) -> Sequence[Sequence[Cell]]:
-        """Return what is known of each."""
-        return [
-            (one.user.email, one.role.capitalize(), at(visit, one.user.last_seen_at) or "Never", *_states(one.user))
-            for one in items
-        ]
-
-    async def facts(self, visit: Visit, one: Person) -> Sequence[tuple[str, Cell]]:
-        """Return what is known of a person."""
-        return [("Role", one.role.capitalize()), *_facts(visit, one)]
+    def stands(self, one: Person) -> str:
+        """Return the role."""
+        return one.role.capitalize()
 
 
 class InvitationsNoun(Noun):
@@ -169,15 +198,16 @@ class InvitationsNoun(Noun):
         return list(zip(self.columns[1:], cells, strict=True))
 
 
-class AllUsersNoun(Noun):
+class AllUsersNoun(PeopleNoun):
     """All users of the server, for operators."""
 
-    name, title, one, right = "system-users", "Users", "user", Right.OPERATE
+    name, right = "system-users", Right.OPERATE
     place = "system"
-    own_login = True
-    columns = ("Name", "E-mail address", "Operator", "Last seen", "Second factor", "State")
+    standing = "Operator"
+    empty = "Nobody can sign in yet."
 
     def __init__(self) -> None:
+        super().__init__()
         self.on_list = (
             Deed(
                 name="create",
@@ -224,25 +254,9 @@ class AllUsersNoun(Noun):
             sessions = reads.start(visit.engine.sessions.list(identifier, limit=_MOST_SESSIONS))
         return _person(visit, user.result(), "", sessions.result())
 
-    def called(self, one: Person) -> str:
-        """Return the name."""
-        return one.user.name
-
-    async def cells(self, visit: Visit, items: Sequence[Person]) -> Sequence[Sequence[Cell]]:
-        """Return what is known of each."""
-        return [
-            (
-                one.user.email,
-                "Yes" if one.user.operator else "",
-                at(visit, one.user.last_seen_at) or "Never",
-                *_states(one.user),
-            )
-            for one in items
-        ]
-
-    async def facts(self, visit: Visit, one: Person) -> Sequence[tuple[str, Cell]]:
-        """Return what is known of a user."""
-        return [("Operator", "Yes" if one.user.operator else "No"), *_facts(visit, one)]
+    def stands(self, one: Person) -> str:
+        """Return whether it operates the server."""
+        return "Yes" if one.user.operator else ""
 
 
 def _person(visit: Visit, user: User, role: str, sessions: Page[Session]) -> Person:
@@ -252,18 +266,6 @@ def _person(visit: Visit, user: User, role: str, sessions: Page[Session]) -> Per
 def _states(user: User) -> tuple[str, str]:
     state = "Disabled" if user.disabled_at is not None else "Active" if user.has_password else "Has no password yet"
     return "On" if user.has_second_factor else "Off", state
-
-
-def _facts(visit: Visit, one: Person) -> Sequence[tuple[str, Cell]]:
-    second_factor, state = _states(one.user)
-    return [
-        ("E-mail address", one.user.email),
-        ("State", state),
-        ("Second factor", second_factor),
-        ("Last seen", at(visit, one.user.last_seen_at) or "Never"),
-        ("Open sessions", words.number(len(one.sessions))),
-        ("Identifier", one.user.id),
-    ]
 
 
 def _state_of_link(visit: Visit, one: Any) -> str:
@@ -293,7 +295,8 @@ async def _invite_fields(_: On) -> Sequence[Input]:
 
 
 async def _invite(sent: Sent) -> Result:
-    made = await sent.engine.users.invite(sent.place, sent.values["email"], sent.values["role"], actor=sent.actor)
+    email, role = sent.values["email"], sent.values["role"]
+    made = await sent.engine.users.invite(sent.place, email, role, idempotency_key=sent.key, actor=sent.actor)
     return _with_link(sent.visit, made, sent.values["email"])
 
 

@@ -12,7 +12,7 @@ import attrs
 from outreach import CallSettingsUpdate, InvalidRequest, ReplySettingsUpdate, SmsSettingsUpdate, WorkspaceUpdate
 from outreach.models import Price, PriceTable
 from outreach.server_support import JoinedReads
-from outreach_server.console.access import Right
+from outreach_server.console.access import Right, roles_with
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.set_up.inputs import Input, changed, inputs_of
 from outreach_server.console.pages.set_up.nouns import Cell, Deed, Fields, Noun, On, Result, Sent
@@ -22,6 +22,14 @@ OF_OPERATORS: Final = ("status", "request_limit")
 
 _ERASING: Final = ("retention_days",)
 """Fields of a workspace that erase something."""
+
+_APPROVING: Final = ("approve_over_contacts", "approve_over_amount")
+"""Fields of a workspace that say which starts a second person approves."""
+
+_APPROVAL: Final = (
+    "People start a campaign over a limit once a second person has approved it. Who may approve: each {roles} of the "
+    "workspace, but for the person who changed the campaign last. API keys and commands need no approval."
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -59,9 +67,19 @@ class SettingsNoun(Noun):
                 **more,
             )
 
-        usual = [one for one in attrs.fields_dict(WorkspaceUpdate) if one not in {*OF_OPERATORS, *_ERASING}]
+        usual = [
+            one for one in attrs.fields_dict(WorkspaceUpdate) if one not in {*OF_OPERATORS, *_APPROVING, *_ERASING}
+        ]
         self.on_one = (
             deed("workspace", "Workspace", "workspaces update", _fields("workspace", usual)),
+            deed(
+                "workspace",
+                "Approval of starts",
+                "workspaces update",
+                _fields("workspace", _APPROVING),
+                name="approval",
+                effect=_APPROVAL.format(roles=" or ".join(roles_with(Right.START))),
+            ),
             deed("sms", "Messages", "settings set", _fields("sms"), "updateSmsSettings"),
             deed("calls", "Calls", "settings set", _fields("calls"), "updateCallSettings"),
             deed("replies", "Replies to keywords", "settings set", _fields("replies"), "updateReplySettings"),

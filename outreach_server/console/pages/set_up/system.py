@@ -33,7 +33,7 @@ class WorkspacesNoun(Noun):
     name, title, one, right = "system-workspaces", "Workspaces", "workspace", Right.OPERATE
     place = "system"
     columns = ("Workspace", "Mode", "Status", "Campaigns that run", "Needs a person", "Created")
-    empty = "There is no workspace yet."
+    empty = "There is no workspace yet. Each holds campaigns, numbers and people of its own."
 
     def __init__(self) -> None:
         self.on_list = (
