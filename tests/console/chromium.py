@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
+from datetime import time, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.routing import Mount
 
 from outreach import (
+    BusinessHours,
     CampaignUpdate,
     NewNumber,
     NewRecipient,
@@ -27,8 +28,10 @@ from outreach import (
     NewWorkspace,
     Outreach,
     SimulatorConfig,
+    TimeWindow,
     WorkspaceUpdate,
 )
+from outreach.models import DAYS
 from outreach_server.console import ConsoleUser, Role, create_console
 from tests.console.conftest import MOUNT, SENDER
 from tests.console.story import tell
@@ -52,6 +55,7 @@ class Site:
         waiting: The address of the check of another campaign, whose start waits for approval.
         call: The address of a call's page.
         write: Lets somebody at a number write something.
+        end: Lets a campaign of a name to some numbers end.
     """
 
     home: str
@@ -62,6 +66,7 @@ class Site:
     change: Callable[[], None]
     stop: Callable[[], None]
     write: Callable[[str, str], None]
+    end: Callable[[str, Sequence[str]], None]
 
 
 @contextmanager
@@ -93,10 +98,20 @@ def site(contacts: int = 200) -> Iterator[Site]:
     async def identify(request: Request) -> ConsoleUser | None:
         return ConsoleUser(id="ann", name="Ann Miller", workspaces={found["workspace"]: Role.OWNER})
 
+    async def end_campaign(name: str, phones: Sequence[str]) -> None:
+        new = NewSmsCampaign(
+            name=name, body="Hi {{first_name}}", carrier="twilio", from_number=SENDER, rate_per_minute=1
+        )
+        people = [NewRecipient(phone_number=phone, first_name="Ana") for phone in phones]
+        campaign = (await engine.campaigns.create_sms(found["workspace"], new, people)).campaign
+        await engine.campaigns.start(found["workspace"], campaign.id)
+        await engine.campaigns.cancel(found["workspace"], campaign.id)
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with engine:
             workspace = await engine.workspaces.create(NewWorkspace(name="Acme Clinic"))
+            found["workspace"] = workspace.id
             await engine.numbers.create(workspace.id, NewNumber(phone=SENDER, carrier="twilio"))
             new = NewSmsCampaign(
                 name="Reminders", body="Hi {{first_name}}", carrier="twilio", from_number=SENDER, rate_per_minute=60
@@ -112,11 +127,14 @@ def site(contacts: int = 200) -> Iterator[Site]:
             more = [NewRecipient(phone_number=f"+1408555{number:04d}", first_name="Ben") for number in range(300)]
             waiting = (await engine.campaigns.create_sms(workspace.id, check_ups, more)).campaign
             story = await tell(engine, workspace.id, asked_ago=timedelta(seconds=20))
-            found.update(workspace=workspace.id, campaign=campaign.id, waiting=waiting.id, call=story.call.id)
-            ended = attrs.evolve(new, name="Autumn", rate_per_minute=1)
-            autumn = (await engine.campaigns.create_sms(workspace.id, ended, people[:3])).campaign
-            await engine.campaigns.start(workspace.id, autumn.id)
-            await engine.campaigns.cancel(workspace.id, autumn.id)
+            found.update(campaign=campaign.id, waiting=waiting.id, call=story.call.id)
+            await end_campaign("Autumn", [one.phone_number for one in people[:3]])
+            opens = DAYS[(engine.now() + timedelta(days=2)).weekday()]
+            hours = BusinessHours(timezone="UTC", schedule={opens: (TimeWindow.between(time(9), time(17)),)})
+            closed = attrs.evolve(new, name="Closed", business_hours=hours)
+            some = [NewRecipient(phone_number=f"+1505555000{number}", first_name="Cleo") for number in range(2)]
+            waits = (await engine.campaigns.create_sms(workspace.id, closed, some)).campaign
+            await engine.campaigns.start(workspace.id, waits.id)
             async with anyio.from_thread.BlockingPortal() as portal:
                 app.state.portal = portal
                 yield
@@ -147,9 +165,12 @@ def site(contacts: int = 200) -> Iterator[Site]:
         def write(phone: str, body: str) -> None:
             app.state.portal.call(partial(engine.messages.receive, place[0], from_number=phone, to=SENDER, body=body))
 
+        def end(name: str, phones: Sequence[str]) -> None:
+            app.state.portal.call(end_campaign, name, phones)
+
         check = f"{home}campaigns/new/check?campaign={found['waiting']}"
         call = f"{home}calls/{found['call']}"
-        yield Site(home, f"{home}campaigns/{place[1]}", check, call, pause, change, stop, write)
+        yield Site(home, f"{home}campaigns/{place[1]}", check, call, pause, change, stop, write, end)
     finally:
         app.state.portal.call(console.state.streams.end)
         server.should_exit = True
