@@ -89,9 +89,6 @@ def browser() -> Iterator[Browser]:
 @contextmanager
 def site(contacts: int = 200) -> Iterator[Site]:
     """Serve a console in a thread of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     found: dict[str, str] = {}
     engine = Outreach.open("memory://", dispatch=True, simulator=SimulatorConfig(latency_ms=1, seed=3))
 
@@ -142,15 +139,9 @@ def site(contacts: int = 200) -> Iterator[Site]:
 
     console = create_console(engine=engine, identify=identify)
     app = Starlette(routes=[Mount(MOUNT, console)], lifespan=lifespan)
-    server = uvicorn.Server(
-        uvicorn.Config(app, port=port, log_level="warning", timeout_graceful_shutdown=1, lifespan="on")
-    )
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        _wait_for(lambda: server.started)
+    with serving(app) as url:
         place = (found["workspace"], found["campaign"])
-        home = f"http://127.0.0.1:{port}{MOUNT}/w/{place[0]}/"
+        home = f"{url}{MOUNT}/w/{place[0]}/"
 
         def pause() -> None:
             app.state.portal.call(engine.campaigns.pause, *place)
@@ -170,9 +161,27 @@ def site(contacts: int = 200) -> Iterator[Site]:
 
         check = f"{home}campaigns/new/check?campaign={found['waiting']}"
         call = f"{home}calls/{found['call']}"
-        yield Site(home, f"{home}campaigns/{place[1]}", check, call, pause, change, stop, write, end)
+        try:
+            yield Site(home, f"{home}campaigns/{place[1]}", check, call, pause, change, stop, write, end)
+        finally:
+            stop()
+
+
+@contextmanager
+def serving(app: Starlette) -> Iterator[str]:
+    """Serve an app in a thread of its own; the URL is where."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=port, log_level="warning", timeout_graceful_shutdown=1, lifespan="on")
+    )
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        _wait_for(lambda: server.started)
+        yield f"http://127.0.0.1:{port}"
     finally:
-        app.state.portal.call(console.state.streams.end)
         server.should_exit = True
         thread.join(STARTS_WITHIN)
 

@@ -148,7 +148,7 @@ async def overview_view(visit: Visit) -> OverviewView:
         needs=[_need(visit, one) for one in status.findings if one.code not in {"no_dispatcher", "database_copied"}],
         running=[_running(visit, one, courses.get(one.id)) for one in status.running],
         running_count=status.active_campaigns,
-        pause_form="pause" if visit.may(Right.PAUSE) else "",
+        pause_form="pause" if visit.may(Right.PAUSE) and visit.has("campaign") else "",
         as_of=moment_of(status.at, status.at, visit.zone(), seconds=True),
     )
 
