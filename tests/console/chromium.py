@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import time, timedelta
 from functools import partial
@@ -32,9 +32,12 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.models import DAYS
-from outreach_server.console import ConsoleUser, Role, create_console
+from outreach_server.console import ConsoleUser, Role
+from outreach_server.console.app import build
 from tests.console.conftest import MOUNT, SENDER
-from tests.console.story import tell
+from tests.console.furniture import addresses, furnish
+from tests.console.story import ANN, tell
+from tests.own_adapter import OwnAdapter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -43,6 +46,11 @@ if TYPE_CHECKING:
 
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
 STARTS_WITHIN: Final = 60.0
+
+PERSON: Final = "x-test-person"
+"""The header of a request by somebody with another role than an owner's."""
+
+OPERATOR: Final = "operator"
 
 
 @attrs.define
@@ -56,6 +64,7 @@ class Site:
         call: The address of a call's page.
         write: Lets somebody at a number write something.
         end: Lets a campaign of a name to some numbers end.
+        pages: The addresses of every page, by its name.
     """
 
     home: str
@@ -67,6 +76,7 @@ class Site:
     stop: Callable[[], None]
     write: Callable[[str, str], None]
     end: Callable[[str, Sequence[str]], None]
+    pages: Mapping[str, str]
 
 
 @contextmanager
@@ -90,10 +100,16 @@ def browser() -> Iterator[Browser]:
 def site(contacts: int = 200) -> Iterator[Site]:
     """Serve a console in a thread of its own."""
     found: dict[str, str] = {}
-    engine = Outreach.open("memory://", dispatch=True, simulator=SimulatorConfig(latency_ms=1, seed=3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OUTREACH_SECRET_KEY", "A" * 43 + "=")
+        engine = Outreach.open(
+            "memory://", dispatch=True, simulator=SimulatorConfig(latency_ms=1, seed=3), adapters=[OwnAdapter()]
+        )
 
     async def identify(request: Request) -> ConsoleUser | None:
-        return ConsoleUser(id="ann", name="Ann Miller", workspaces={found["workspace"]: Role.OWNER})
+        role = request.headers.get(PERSON, Role.OWNER)
+        roles = {} if role == OPERATOR else {found["workspace"]: Role(role)}
+        return ConsoleUser(id=found["users"], name="Ann Miller", workspaces=roles, operator=role == OPERATOR)
 
     async def end_campaign(name: str, phones: Sequence[str]) -> None:
         new = NewSmsCampaign(
@@ -123,6 +139,7 @@ def site(contacts: int = 200) -> Iterator[Site]:
             check_ups = NewSmsCampaign(name="Check-ups", body="Hi {{first_name}}", carrier="twilio", from_number=SENDER)
             more = [NewRecipient(phone_number=f"+1408555{number:04d}", first_name="Ben") for number in range(300)]
             waiting = (await engine.campaigns.create_sms(workspace.id, check_ups, more)).campaign
+            found.update(await furnish(engine, workspace.id))
             story = await tell(engine, workspace.id, asked_ago=timedelta(seconds=20))
             found.update(campaign=campaign.id, waiting=waiting.id, call=story.call.id)
             await end_campaign("Autumn", [one.phone_number for one in people[:3]])
@@ -137,7 +154,7 @@ def site(contacts: int = 200) -> Iterator[Site]:
                 yield
                 await portal.stop()
 
-    console = create_console(engine=engine, identify=identify)
+    console = build(get_engine=lambda: engine, identify=identify, actor_kind="user", has_login=True)
     app = Starlette(routes=[Mount(MOUNT, console)], lifespan=lifespan)
     with serving(app) as url:
         place = (found["workspace"], found["campaign"])
@@ -161,8 +178,14 @@ def site(contacts: int = 200) -> Iterator[Site]:
 
         check = f"{home}campaigns/new/check?campaign={found['waiting']}"
         call = f"{home}calls/{found['call']}"
+        things = {**found, "position": "0", "phone": ANN[1:]}
+        pages = {name: f"{url}{MOUNT}{path}" for name, path in addresses(console, things)}
+        # The steps of a draft that has no file any more; the audience of one that never had.
+        pages = {
+            name: path.replace(place[1], found["waiting"]) if "/new/" in path else path for name, path in pages.items()
+        }
         try:
-            yield Site(home, f"{home}campaigns/{place[1]}", check, call, pause, change, stop, write, end)
+            yield Site(home, f"{home}campaigns/{place[1]}", check, call, pause, change, stop, write, end, pages)
         finally:
             stop()
 

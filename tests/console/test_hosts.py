@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -19,25 +18,15 @@ from django.urls import path as django_path
 from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.routing import Mount, Route
+from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from outreach import (
-    FlowStep,
-    NewAgent,
-    NewFlow,
-    NewNumber,
-    NewRecipient,
-    NewSmsCampaign,
-    NewTrunk,
-    NewWorkspace,
-    Outreach,
-)
+from outreach import NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 from outreach_server.console import ConsoleUser, create_console
 from tests.console.conftest import ORIGIN, SENDER
+from tests.console.furniture import addresses, furnish
 from tests.console.page import Page, parse
 from tests.console.story import ANN, tell
-from tests.fake_provider import CREDENTIALS
 from tests.own_adapter import OwnAdapter
 
 pytestmark = pytest.mark.anyio
@@ -45,59 +34,33 @@ pytestmark = pytest.mark.anyio
 OPENED: Final = {"home": 200, "new-audience": 303}
 """The status of a page that is not shown at once: a draft without a file has no audience to read."""
 
-NO_PAGES: Final = frozenset({"live", "export", "static"})
 LINKS: Final = ("href", "src", "action", "formaction", "hx-sse:connect")
 COOKIE: Final = "sessionid"
 
 
 async def furnished(engine: Outreach) -> Mapping[str, str]:
-    """Fill a workspace; return what each parameter of a path names, or each page whose parameter is `id`."""
+    """Fill a workspace; return what each parameter of a path names."""
     workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
-    number = await engine.numbers.create(workspace, NewNumber(phone=SENDER, carrier="twilio"))
+    await engine.numbers.create(workspace, NewNumber(phone=SENDER, carrier="twilio"))
     new = NewSmsCampaign(name="Visits", body="Hi {{first_name}}", carrier="twilio", from_number=SENDER)
     people = [NewRecipient(phone_number="+13035550100", first_name="Ana")]
     campaign = (await engine.campaigns.create_sms(workspace, new, people)).campaign.id
-    flow = NewFlow(name="Welcome", steps=[FlowStep(kind="send", body="Hi"), FlowStep(kind="wait", wait_minutes=90)])
-    await engine.accounts.connect(workspace, "mycarrier", CREDENTIALS)
-    [account] = (await engine.accounts.list(workspace)).items
     return {
         "workspace": workspace,
         "campaign": campaign,
         "position": "0",
         "phone": ANN[1:],
         "call": (await tell(engine, workspace)).call.id,
-        "agents": (await engine.agents.create(workspace, NewAgent(name="Ida"))).id,
-        "trunks": (await engine.trunks.create(workspace, NewTrunk(name="Office", address="sip.example"))).id,
-        "numbers": number.id,
-        "flows": (await engine.flows.create(workspace, flow)).id,
-        "accounts": account.id,
-        "keys": (await engine.api_keys.create(workspace, name="Shop")).id,
-        "system-workspaces": workspace,
+        **await furnish(engine, workspace),
     }
-
-
-def addresses(console: Starlette, things: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-    """Yield the path of every page below the console, one of each kind, with the status that it has."""
-    for one in console.routes:
-        assert isinstance(one, Route)
-        if one.name in NO_PAGES:
-            continue
-        values = {
-            name: things[one.name.removesuffix("-one") if name == "id" else name] for name in one.param_convertors
-        }
-        query = f"?campaign={things['campaign']}" if one.name.startswith("new-") else ""
-        yield (
-            re.sub(r"\{(\w+)[^}]*\}", lambda found, of=values: of[found[1]], one.path) + query,
-            OPENED.get(one.name, 200),
-        )
 
 
 async def walk(client: httpx.AsyncClient, prefix: str, console: Starlette, things: Mapping[str, str]) -> None:
     """Open every page of a console, and check that all that it names is below a prefix, and there."""
     named: set[str] = set()
-    for path, status in addresses(console, things):
+    for name, path in addresses(console, things):
         answer = await client.get(prefix + path)
-        assert answer.status_code == status, (path, answer.text)
+        assert answer.status_code == OPENED.get(name, 200), (path, answer.text)
         if answer.is_redirect:
             named.add(answer.headers["location"])
             continue
