@@ -149,6 +149,10 @@ def site(contacts: int = 200) -> Iterator[Site]:
             some = [NewRecipient(phone_number=f"+1505555000{number}", first_name="Cleo") for number in range(2)]
             waits = (await engine.campaigns.create_sms(workspace.id, closed, some)).campaign
             await engine.campaigns.start(workspace.id, waits.id)
+            slow = attrs.evolve(new, name="Recall", rate_per_minute=1)
+            many = [NewRecipient(phone_number=f"+1506555{number:04d}", first_name="Dan") for number in range(90)]
+            recall = (await engine.campaigns.create_sms(workspace.id, slow, many)).campaign
+            await engine.campaigns.start(workspace.id, recall.id)
             async with anyio.from_thread.BlockingPortal() as portal:
                 app.state.portal = portal
                 yield

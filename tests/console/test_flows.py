@@ -231,8 +231,10 @@ def test_a_doubtful_message_is_decided(served: Site, way: Way) -> None:
 @pytest.mark.nightly("a browser goes through more flows")
 def test_who_was_not_reached_is_written_to_again(served: Site, way: Way) -> None:
     """In three clicks from the overview, with the results chosen."""
+    name = f"Winter {way.number}"
+    served.end(name, [f"+1{240 + way.number}5550160"])
     way.page.goto(served.home)
-    way.click(way.page.get_by_role("link", name="Autumn", exact=True).first)
+    way.click(way.page.get_by_role("link", name=name, exact=True).first)
     way.click(way.page.get_by_role("link", name="Follow up"))
     way.click(way.page.get_by_role("button", name="Create the follow-up"))
     way.page.wait_for_url("**/new/text?*")
@@ -299,14 +301,14 @@ def test_the_same_list_gets_another_text(served: Site, way: Way) -> None:
 def test_the_overview_says_what_runs_and_until_when(served: Site, way: Way) -> None:
     """Without a click: what each campaign does or waits for, and when it is done by the forecast."""
     page = way.page
-    done = page.locator("#running li", has_text="Reminders").filter(has_text="by the forecast")
+    done = page.locator("#running li", has_text="Recall").filter(has_text="by the forecast")
     for _ in range(20):
         page.goto(served.home)
         if done.count():
             break
         page.wait_for_timeout(1_000)  # the forecast of a start is worked out soon after it
-    [line] = page.locator("#running li", has_text="Reminders").all_inner_texts()
-    assert re.search(r"Sends, limited by its pace: \d+ contacts due\. Done .+ by the forecast\.", line), line
+    [line] = page.locator("#running li", has_text="Recall").all_inner_texts()
+    assert re.search(r"Sends, limited by its rate: \d+ contacts due\. Done .+ by the forecast\.", line), line
     [waits] = page.locator("#running li", has_text="Closed").all_inner_texts()
     assert re.search(r"Waits for .+: 2 contacts\.", waits), waits
     assert way.clicks == 0
@@ -326,8 +328,10 @@ def test_a_campaign_is_stopped(served: Site, way: Way) -> None:
 @pytest.mark.nightly("a browser goes through more flows")
 def test_the_report_is_taken_along(served: Site, way: Way) -> None:
     """In two clicks from the overview: report, and the file."""
+    name = f"Easter {way.number}"
+    served.end(name, [f"+1{250 + way.number}5550170"])
     way.page.goto(served.home)
-    way.click(way.page.get_by_role("link", name="Report of Autumn").first)
+    way.click(way.page.get_by_role("link", name=f"Report of {name}").first)
     with way.page.expect_download() as found:
         way.press(way.page.get_by_role("link", name="XLSX"))
     assert found.value.suggested_filename.endswith(".xlsx")
