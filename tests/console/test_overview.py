@@ -6,10 +6,12 @@ import pytest
 
 from outreach import CampaignStatus, WorkspaceUpdate
 from outreach_server.console.access import Right, Role, may
-from outreach_server.console.pages.overview import MAX_SHOWN
+from outreach_server.console.running import MAX_SHOWN
+from outreach_server.console.words import visible
 from tests.console.conftest import House
 from tests.console.page import Element, Page
 from tests.console.story import CLEO, STOPPED, tell
+from tests.console.test_hostile import NAMES
 
 pytestmark = pytest.mark.anyio
 
@@ -64,6 +66,21 @@ async def test_a_campaign_that_has_ended_is_cloned_from_the_overview(house: Hous
         sent = {one.attributes["name"]: one.attributes["value"] for one in form.all("input")}
         answer = await house.post(f"campaigns/{campaign.id}", {**sent, "action": "clone"}, person=role)
         assert "/campaigns/new/text?" in answer.headers["location"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_hostile_names_of_campaigns_that_run_and_have_ended_are_text(house: House, name: str) -> None:
+    """Also in the words of their buttons."""
+    running_one, ended = await house.campaign(name), await house.campaign(name)
+    for one in (running_one, ended):
+        await house.engine.campaigns.start(house.workspace, one.id)
+    await house.engine.campaigns.cancel(house.workspace, ended.id)
+    page = await house.page("")
+    assert page.problems == []
+    assert not page.all("img")
+    shown = f"{visible(name)}"
+    words = [one.text for one in page.all("button") if one.attributes.get("value") in {"pause", "clone"}]
+    assert words == [" ".join(f"{word} {shown}".split()) for word in ("Pause", "Clone")]
 
 
 @pytest.mark.parametrize("role", Role)
