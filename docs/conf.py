@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from posixpath import normpath
@@ -14,7 +15,7 @@ project = "outreach"
 extensions = ["myst_parser"]
 root_doc = "README"
 include_patterns = ["*.md", "docs/**"]
-exclude_patterns = [".*", "benchmarks", "build", "examples", "outreach", "outreach_server", "tests"]
+exclude_patterns = [".*", "benchmarks", "build", "examples", "outreach", "outreach_server", "pictures", "tests"]
 html_theme = "furo"
 html_title = "outreach"
 html_show_sourcelink = False
@@ -45,6 +46,12 @@ def prepare(_app: Any, docname: str, source: list[str]) -> None:
         source[0] += "\n```{toctree}\n:hidden:\n\ndocs/README\n```\n" + "".join(navigation(index))
 
 
+def add_pictures(app: Any, _error: Exception | None) -> None:
+    """Put the pictures beside the pages, whose HTML names them."""
+    shutil.copytree(ROOT / "pictures", Path(app.outdir) / "pictures", dirs_exist_ok=True)
+
+
 def setup(app: Any) -> None:
     """Have each page prepared when it is read."""
     app.connect("source-read", prepare)
+    app.connect("build-finished", add_pictures)

@@ -8,6 +8,7 @@ from typing import Final
 
 from outreach.errors import Problem
 from outreach.insight.status import dispatch_overview
+from outreach.ledger.campaigns.results import results_of
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.provider_throttles import THROTTLED, throttle_of_campaign
 from outreach.models.campaign import Campaign
@@ -57,7 +58,7 @@ class CampaignBlockers:
         def operation(tx: Transaction) -> Mapping[tuple[str, str | None], datetime]:
             now = self._context.now()
             first: dict[tuple[str, str | None], datetime] = {}
-            for group in tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id):
+            for group in results_of(tx, campaign_of(tx, workspace_id, campaign_id)):
                 if group.status is RecipientStatus.WAITING and group.reason is not None:
                     rows = tx.recipients.postponed(workspace_id, campaign_id, group.reason, now, limit=1)
                     if rows and rows[0].due_at is not None:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route, Router
 
-from outreach import Campaign, Outreach, Workspace, WorkspaceMode
+from outreach import Campaign, EngineStatus, Outreach, Workspace, WorkspaceMode
 from outreach.models import MAX_UPLOAD_BYTES
 from outreach.server_support import clock_of, derived_keys_of, public_url_of
 from outreach_server.bodies.parser_client import default_command
@@ -27,12 +27,13 @@ from outreach_server.console.actions import ACTIONS, FORM_ACTIONS
 from outreach_server.console.documentation import DocsLink, docs_link
 from outreach_server.console.figures import FigureReader
 from outreach_server.console.frame import Frame, KeyView, Link, Notice
-from outreach_server.console.health import StatusCache
+from outreach_server.console.health import WorkspaceCache
 from outreach_server.console.keys import GO, keys_of
 from outreach_server.console.live.fan_out import FanOut
 from outreach_server.console.live.stream import LiveStreams
 from outreach_server.console.look import look_of
 from outreach_server.console.rendering import Templates
+from outreach_server.console.running import Course, courses_of
 from outreach_server.console.security.forms import ACTION_FIELD, FormTokens
 from outreach_server.console.static_files import StaticFiles
 from outreach_server.console.throttle import SessionThrottle
@@ -123,9 +124,20 @@ class Console:
         return attrs.evolve(self._once("lists", _reader_of_lists), open_engine=self.engine)
 
     @property
-    def status(self) -> StatusCache:
+    def status(self) -> WorkspaceCache[EngineStatus]:
         """The status of workspaces."""
-        return self._once("status", lambda: StatusCache(clock_of(self.engine)))
+        return self._once(
+            "status", lambda: WorkspaceCache(clock_of(self.engine), lambda engine, workspace: engine.status(workspace))
+        )
+
+    @property
+    def courses(self) -> WorkspaceCache[Mapping[str, Course]]:
+        """The courses of the campaigns that send in workspaces."""
+
+        async def read(engine: Outreach, workspace: str) -> Mapping[str, Course]:
+            return await courses_of(engine, await self.status.of(engine, workspace), workspace)
+
+        return self._once("courses", lambda: WorkspaceCache(clock_of(self.engine), read))
 
     @property
     def figures(self) -> FigureReader:

@@ -1,37 +1,42 @@
-"""The status of workspaces, read at most every few seconds however many pages show it."""
+"""What many pages of a workspace show, read at most every few seconds however many show it."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, Generic, TypeVar
 
-from outreach import EngineStatus, Outreach
+from outreach import Outreach
 from outreach.protocols import Clock
+
+T = TypeVar("T")
 
 FRESH_SECONDS: Final = 5.0
 MAX_KEPT: Final = 100
-"""Workspaces whose status is kept."""
+"""Workspaces of which something is kept."""
 
 
-class StatusCache:
-    """Keeps the status of workspaces for a moment.
+class WorkspaceCache(Generic[T]):
+    """Keeps something of each workspace for a moment.
 
     Args:
         clock: Where the time comes from.
+        read: Reads it.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, read: Callable[[Outreach, str], Awaitable[T]]) -> None:
         self._clock = clock
-        self._kept: dict[str, tuple[float, EngineStatus]] = {}
+        self._read = read
+        self._kept: dict[str, tuple[float, T]] = {}
 
-    async def of(self, engine: Outreach, workspace_id: str) -> EngineStatus:
-        """Return the status of a workspace, as it was at most `FRESH_SECONDS` ago."""
+    async def of(self, engine: Outreach, workspace_id: str) -> T:
+        """Return it as it was at most `FRESH_SECONDS` ago."""
         now = self._clock.monotonic()
         kept = self._kept.get(workspace_id)
         if kept is not None and now - kept[0] < FRESH_SECONDS:
             return kept[1]
-        status = await engine.status(workspace_id)
+        found = await self._read(engine, workspace_id)
         self._kept.pop(workspace_id, None)
-        self._kept[workspace_id] = (now, status)
+        self._kept[workspace_id] = (now, found)
         if len(self._kept) > MAX_KEPT:
             del self._kept[next(iter(self._kept))]
-        return status
+        return found

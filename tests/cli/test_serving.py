@@ -275,7 +275,14 @@ def test_a_demo_leaves_a_server_running(start: Start) -> None:
     assert (document["rows"], document["sms_opted_out_excluded"]) == (45, 1)
     assert document["call"]["status"] == "completed"
     listed = get(document["url"] + "/sms-campaigns", document["api_key"])
-    assert [each["id"] for each in listed["data"]] == [document["campaign"]["id"]]
+    assert [each["name"] for each in listed["data"]] == ["Reminders", "Check-ups"]
+    with httpx.Client(trust_env=False, follow_redirects=True, timeout=30.0) as browser:
+        page = browser.get(document["console_url"])
+        assert page.url.path == f"/console/w/{document['workspace_id']}/campaigns/{listed['data'][0]['id']}"
+        assert "Pause" in page.text
+        # It was used.
+        assert httpx.get(document["console_url"], trust_env=False).status_code == 404
+        assert browser.get(str(page.url)).status_code == 200
     process.says("The server keeps running")
     process.signal(signal.SIGINT)
     assert process.wait() == 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
+from datetime import time, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.routing import Mount
 
 from outreach import (
+    BusinessHours,
     CampaignUpdate,
     NewNumber,
     NewRecipient,
@@ -27,11 +28,16 @@ from outreach import (
     NewWorkspace,
     Outreach,
     SimulatorConfig,
+    TimeWindow,
     WorkspaceUpdate,
 )
-from outreach_server.console import ConsoleUser, Role, create_console
+from outreach.models import DAYS
+from outreach_server.console import ConsoleUser, Role
+from outreach_server.console.app import build
 from tests.console.conftest import MOUNT, SENDER
-from tests.console.story import tell
+from tests.console.furniture import addresses, furnish
+from tests.console.story import ANN, tell
+from tests.own_adapter import OwnAdapter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,6 +46,11 @@ if TYPE_CHECKING:
 
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
 STARTS_WITHIN: Final = 60.0
+
+PERSON: Final = "x-test-person"
+"""The header of a request by somebody with another role than an owner's."""
+
+OPERATOR: Final = "operator"
 
 
 @attrs.define
@@ -52,6 +63,8 @@ class Site:
         waiting: The address of the check of another campaign, whose start waits for approval.
         call: The address of a call's page.
         write: Lets somebody at a number write something.
+        end: Lets a campaign of a name to some numbers end.
+        pages: The addresses of every page, by its name.
     """
 
     home: str
@@ -62,6 +75,8 @@ class Site:
     change: Callable[[], None]
     stop: Callable[[], None]
     write: Callable[[str, str], None]
+    end: Callable[[str, Sequence[str]], None]
+    pages: Mapping[str, str]
 
 
 @contextmanager
@@ -84,19 +99,32 @@ def browser() -> Iterator[Browser]:
 @contextmanager
 def site(contacts: int = 200) -> Iterator[Site]:
     """Serve a console in a thread of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     found: dict[str, str] = {}
-    engine = Outreach.open("memory://", dispatch=True, simulator=SimulatorConfig(latency_ms=1, seed=3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OUTREACH_SECRET_KEY", "A" * 43 + "=")
+        engine = Outreach.open(
+            "memory://", dispatch=True, simulator=SimulatorConfig(latency_ms=1, seed=3), adapters=[OwnAdapter()]
+        )
 
     async def identify(request: Request) -> ConsoleUser | None:
-        return ConsoleUser(id="ann", name="Ann Miller", workspaces={found["workspace"]: Role.OWNER})
+        role = request.headers.get(PERSON, Role.OWNER)
+        roles = {} if role == OPERATOR else {found["workspace"]: Role(role)}
+        return ConsoleUser(id=found["users"], name="Ann Miller", workspaces=roles, operator=role == OPERATOR)
+
+    async def end_campaign(name: str, phones: Sequence[str]) -> None:
+        new = NewSmsCampaign(
+            name=name, body="Hi {{first_name}}", carrier="twilio", from_number=SENDER, rate_per_minute=1
+        )
+        people = [NewRecipient(phone_number=phone, first_name="Ana") for phone in phones]
+        campaign = (await engine.campaigns.create_sms(found["workspace"], new, people)).campaign
+        await engine.campaigns.start(found["workspace"], campaign.id)
+        await engine.campaigns.cancel(found["workspace"], campaign.id)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with engine:
             workspace = await engine.workspaces.create(NewWorkspace(name="Acme Clinic"))
+            found["workspace"] = workspace.id
             await engine.numbers.create(workspace.id, NewNumber(phone=SENDER, carrier="twilio"))
             new = NewSmsCampaign(
                 name="Reminders", body="Hi {{first_name}}", carrier="twilio", from_number=SENDER, rate_per_minute=60
@@ -111,28 +139,30 @@ def site(contacts: int = 200) -> Iterator[Site]:
             check_ups = NewSmsCampaign(name="Check-ups", body="Hi {{first_name}}", carrier="twilio", from_number=SENDER)
             more = [NewRecipient(phone_number=f"+1408555{number:04d}", first_name="Ben") for number in range(300)]
             waiting = (await engine.campaigns.create_sms(workspace.id, check_ups, more)).campaign
+            found.update(await furnish(engine, workspace.id))
             story = await tell(engine, workspace.id, asked_ago=timedelta(seconds=20))
-            found.update(workspace=workspace.id, campaign=campaign.id, waiting=waiting.id, call=story.call.id)
-            ended = attrs.evolve(new, name="Autumn", rate_per_minute=1)
-            autumn = (await engine.campaigns.create_sms(workspace.id, ended, people[:3])).campaign
-            await engine.campaigns.start(workspace.id, autumn.id)
-            await engine.campaigns.cancel(workspace.id, autumn.id)
+            found.update(campaign=campaign.id, waiting=waiting.id, call=story.call.id)
+            await end_campaign("Autumn", [one.phone_number for one in people[:3]])
+            opens = DAYS[(engine.now() + timedelta(days=2)).weekday()]
+            hours = BusinessHours(timezone="UTC", schedule={opens: (TimeWindow.between(time(9), time(17)),)})
+            closed = attrs.evolve(new, name="Closed", business_hours=hours)
+            some = [NewRecipient(phone_number=f"+1505555000{number}", first_name="Cleo") for number in range(2)]
+            waits = (await engine.campaigns.create_sms(workspace.id, closed, some)).campaign
+            await engine.campaigns.start(workspace.id, waits.id)
+            slow = attrs.evolve(new, name="Recall", rate_per_minute=1)
+            many = [NewRecipient(phone_number=f"+1506555{number:04d}", first_name="Dan") for number in range(90)]
+            recall = (await engine.campaigns.create_sms(workspace.id, slow, many)).campaign
+            await engine.campaigns.start(workspace.id, recall.id)
             async with anyio.from_thread.BlockingPortal() as portal:
                 app.state.portal = portal
                 yield
                 await portal.stop()
 
-    console = create_console(engine=engine, identify=identify)
+    console = build(get_engine=lambda: engine, identify=identify, actor_kind="user", has_login=True)
     app = Starlette(routes=[Mount(MOUNT, console)], lifespan=lifespan)
-    server = uvicorn.Server(
-        uvicorn.Config(app, port=port, log_level="warning", timeout_graceful_shutdown=1, lifespan="on")
-    )
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        _wait_for(lambda: server.started)
+    with serving(app) as url:
         place = (found["workspace"], found["campaign"])
-        home = f"http://127.0.0.1:{port}{MOUNT}/w/{place[0]}/"
+        home = f"{url}{MOUNT}/w/{place[0]}/"
 
         def pause() -> None:
             app.state.portal.call(engine.campaigns.pause, *place)
@@ -147,11 +177,38 @@ def site(contacts: int = 200) -> Iterator[Site]:
         def write(phone: str, body: str) -> None:
             app.state.portal.call(partial(engine.messages.receive, place[0], from_number=phone, to=SENDER, body=body))
 
+        def end(name: str, phones: Sequence[str]) -> None:
+            app.state.portal.call(end_campaign, name, phones)
+
         check = f"{home}campaigns/new/check?campaign={found['waiting']}"
         call = f"{home}calls/{found['call']}"
-        yield Site(home, f"{home}campaigns/{place[1]}", check, call, pause, change, stop, write)
+        things = {**found, "position": "0", "phone": ANN[1:]}
+        pages = {name: f"{url}{MOUNT}{path}" for name, path in addresses(console, things)}
+        # The steps of a draft that has no file any more; the audience of one that never had.
+        pages = {
+            name: path.replace(place[1], found["waiting"]) if "/new/" in path else path for name, path in pages.items()
+        }
+        try:
+            yield Site(home, f"{home}campaigns/{place[1]}", check, call, pause, change, stop, write, end, pages)
+        finally:
+            stop()
+
+
+@contextmanager
+def serving(app: Starlette) -> Iterator[str]:
+    """Serve an app in a thread of its own; the URL is where."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=port, log_level="warning", timeout_graceful_shutdown=1, lifespan="on")
+    )
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        _wait_for(lambda: server.started)
+        yield f"http://127.0.0.1:{port}"
     finally:
-        app.state.portal.call(console.state.streams.end)
         server.should_exit = True
         thread.join(STARTS_WITHIN)
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from outreach_server.console import Role
 from outreach_server.console.pages.set_up.every import NOUNS
-from tests.console.chromium import Site, browser, site
+from tests.console.chromium import OPERATOR, PERSON, Site, browser, site
 from tests.console.story import ANN
 
 if TYPE_CHECKING:
@@ -134,16 +135,29 @@ def test_pages_break_no_rule_of_the_policy_and_scroll_one_way(
 @pytest.mark.nightly("hundreds of rules are tried on every page")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_pages_break_no_rule_of_accessibility(chromium: Browser, served: Site, width: int, theme: str) -> None:
-    """WCAG 2.2 A and AA, and best practice, as axe-core tries them."""
+@pytest.mark.parametrize("role", [*Role, OPERATOR])
+def test_pages_break_no_rule_of_accessibility(
+    chromium: Browser, served: Site, width: int, theme: str, role: str
+) -> None:
+    """WCAG 2.2 A and AA, and best practice, as axe-core tries them: every page in every role, also of refusals."""
     # Not as an element: the policy refuses it.
     axe = (resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
-    page = opened(chromium, [], viewport={"width": width, "height": 800}, color_scheme=theme)
-    for path in pages_of(served):
-        page.goto(path)
+    size: Any = {"width": width, "height": 800}
+    page = opened(chromium, [], viewport=size, color_scheme=theme, extra_http_headers={PERSON: role})
+    more = () if role != OPERATOR else pages_of(served)
+    refused = []
+    for path in (*served.pages.values(), *more):
+        answer = page.goto(path)
+        assert answer is not None
+        if answer.status == 403:
+            refused.append(path)
+            if len(refused) > 1:
+                continue  # they are one page
         page.evaluate(axe)
         found = page.evaluate(f"axe.run({{runOnly: {json.dumps(RULES)}}})")
         assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == [], path
+        assert page.evaluate(HURDLES) == [], path
+    assert bool(refused) is (role != OPERATOR)
     page.context.close()
 
 

@@ -114,6 +114,11 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(CONSOLE / "look.py", "httponly=True", "httponly=False", frame)
     yield Mutation(CONSOLE / "pages/look.py", " or theme not in THEMES", "", frame)
     yield Mutation(CONSOLE / "rendering.py", "without_absent(self", "(self", frame)
+    link, links = Path("outreach_server/cli/serving/login_link.py"), "tests/cli/test_login_link.py"
+    yield Mutation(link, '        self._token = ""\n', "", links)
+    yield Mutation(link, "is_loopback(address) and", "", links)
+    yield Mutation(link, " and clock_of(engine).now() < self.until", "", links)
+    yield Mutation(link, "secrets.compare_digest(given.encode(), token.encode())", "True", links)
     ledger = Path("outreach/ledger/access/users.py")
     yield Mutation(ledger, " or not _maker_still_may(tx, found, user)", "", users)
     yield Mutation(ledger, 'found.kind == "setup" and tx.users.exists_any()', "False", users)

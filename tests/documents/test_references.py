@@ -35,6 +35,7 @@ MAX_ARCHITECTURE_WORDS: Final = 2500
 
 _REFERENCE: Final = re.compile(r"docs/[\w/-]+\.md(?:#[\w.-]*\w(?:(?:, | and |, and | to )#[\w.-]*\w)*)?")
 _LINK: Final = re.compile(r"\]\((?!https?:|mailto:)([^)\s]*)\)")
+_PICTURE: Final = re.compile(r'\b(?:src|srcset)="(?!https?:|data:)([^"]+)"')
 _NAME: Final = re.compile(r"(?<![\w/.{}>:-])((?:[\w-]+/)*[\w-]+\.md)\b")
 _ELSEWHERE: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -90,7 +91,8 @@ def lost(text: Text) -> list[str]:
         if not (ROOT / page).is_file() or not set(named) <= places(page):
             wrong.append(reference)
     if text.name.endswith(".md"):
-        for link in _LINK.findall(re.sub(r"^```.*?^```", "", text.text, flags=re.DOTALL | re.MULTILINE)):
+        shown = re.sub(r"^```.*?^```", "", text.text, flags=re.DOTALL | re.MULTILINE)
+        for link in [*_LINK.findall(shown), *_PICTURE.findall(shown)]:
             path, _, place = link.partition("#")
             target = (ROOT / text.name).parent / path if path else ROOT / text.name
             if not target.exists() or (place and place not in places(str(target.resolve().relative_to(ROOT)))):
@@ -124,6 +126,7 @@ def test_no_reference_leads_out_of_the_repository() -> None:
         "docs/delivery-contract.md#rule-1 and #rule-99",
         "[a page](nothing.md)",
         "[a place](#nothing)",
+        '<img src="pictures/nothing.png">',
     ],
 )
 def test_a_reference_that_leads_nowhere_is_noticed(wrong: str) -> None:

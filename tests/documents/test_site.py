@@ -19,6 +19,7 @@ from tests.documents.site import problems
         ('<a href="c.html">', "a.html links to c.html"),
         ('<a href="b.html#there">', "a.html links to b.html#there"),
         ('<a href="#nowhere">', "a.html links to #nowhere"),
+        ('<source srcset="missing.png">', "a.html links to missing.png"),
         ('<script src="missing.js">', "a.html links to missing.js"),
         ('<link href="https://example.com/font.css">', "a.html loads https://example.com/font.css"),
     ],

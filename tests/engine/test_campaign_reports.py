@@ -14,7 +14,7 @@ import pytest
 from outreach import Outreach
 from outreach.http import write_campaign_report
 from outreach.models.base import Channel
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Counters
 from outreach.models.campaign_report import ExportedContact
 from outreach.models.prices import Price, PriceTable, ProviderCost
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
@@ -262,6 +262,9 @@ async def test_a_report_says_of_the_completed_what_the_carrier_has_confirmed(
             tx.recipients.put(THIS_WORKSPACE, done)
             place: dict[str, Any] = {"campaign_id": campaign.id, "position": position}
             tx.dispatches.insert(make_dispatch(**place, state=DispatchState.ACCEPTED, report=report))
+        ended = len(reports)
+        change = Counters(pending=-ended, completed=ended, successful=ended, open=-ended)
+        tx.campaigns.add_counters(THIS_WORKSPACE, campaign.id, change)
 
     await storage.write(write)
     [result] = (await reading.campaigns.report(THIS_WORKSPACE, campaign.id)).results

@@ -34,7 +34,6 @@ LARGE = "recipients|dispatches|calls|messages|inbound_messages|work|unsubscribes
 WHOLE_CAMPAIGN = {
     "recipients.at_steps",
     "recipients.recount",
-    "recipients.groups",
     "dispatches.groups",
     "campaigns.delete_empty",
 }

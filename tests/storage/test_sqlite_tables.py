@@ -66,7 +66,7 @@ def test_every_query_is_valid_and_reads_no_large_table_through(connection: sqlit
 
 
 WHOLE_CAMPAIGNS = {
-    *("campaigns.delete_empty", "recipients.in_flight", "recipients.groups", "recipients.recount"),
+    *("campaigns.delete_empty", "recipients.in_flight", "recipients.recount"),
     "recipients.at_steps",
     *("reports.results", "reports.accepted", "reports.accepted_by_place", "reports.by_sender"),
     "reports.others",
@@ -85,12 +85,19 @@ def test_no_query_about_one_looks_at_its_whole_campaign(connection: sqlite3.Conn
         assert not through or "LIMIT" in query or f"{aggregate}.{name}" in WHOLE_CAMPAIGNS, (name, plan)
 
 
-def test_a_report_looks_at_no_contact_that_ended_well(connection: sqlite3.Connection) -> None:
-    """Of a million contacts nearly all did: their number is known, and the others have indexes of their own."""
+def test_a_report_looks_at_no_contact_that_ended_well_or_has_yet_to_begin(connection: sqlite3.Connection) -> None:
+    """Of a million contacts nearly all do: their number is known, and the others have indexes of their own."""
     plans = {name: _plan(connection, "reports", name) for name in ("results", "others")}
     assert any("USING COVERING INDEX recipients_not_plain" in step for step in plans["results"]), plans
     assert any("USING INDEX dispatches_not_plain" in step for step in plans["others"]), plans
-    assert not any("PRIMARY" in step or "dispatches_of_campaign" in step for plan in plans.values() for step in plan)
+    walks = ("PRIMARY", "recipients_pending", "dispatches_of_campaign")
+    assert not any(walk in step for plan in plans.values() for step in plan for walk in walks)
+
+
+def test_those_of_a_state_of_few_are_found_in_an_index(connection: sqlite3.Connection) -> None:
+    """By campaign and state."""
+    plan = _plan(connection, "recipients", "page_of_few")
+    assert any("USING INDEX recipients_not_plain (campaign_number=? AND status=?" in step for step in plan), plan
 
 
 IN_ORDER = [

@@ -15,6 +15,7 @@ import attrs
 import orjson
 
 from outreach.core.clock import is_zone
+from outreach.ledger.campaigns.results import results_of
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import (
     CallFigures,
@@ -139,25 +140,18 @@ def event_window(tx: Transaction, campaign: Campaign, now: datetime) -> tuple[da
 
 def _results(tx: Transaction, campaign: Campaign) -> tuple[Sequence[ResultCount], int]:
     """Return the contacts by result, and how many were contacted."""
-    rows = tx.reports.results(campaign.workspace_id, campaign.id)
-    contacts: Counter[tuple[RecipientStatus, str | None]] = Counter()
-    for row in rows:
-        contacts[row.status, row.reason] += row.contacts
-    # The counters equal a recount (docs/delivery-contract.md#rule-9), so that what is missing was not read.
-    plain = campaign.counters.total - sum(row.contacts for row in rows)
-    if plain:
-        contacts[RecipientStatus.COMPLETED, None] += plain
+    rows = results_of(tx, campaign)
     found = [
         ResultCount(
-            status=status,
-            reason=reason,
-            meaning=describe_reason(status, reason, campaign.channel, campaign=campaign.status),
-            contacts=count,
+            status=row.status,
+            reason=row.reason,
+            meaning=describe_reason(row.status, row.reason, campaign.channel, campaign=campaign.status),
+            contacts=row.contacts,
         )
-        for (status, reason), count in contacts.items()
+        for row in rows
     ]
     found.sort(key=lambda one: (-one.contacts, one.status, one.reason or ""))
-    return found, plain + sum(row.contacted for row in rows)
+    return found, sum(row.contacted for row in rows)
 
 
 def _with_receipts(result: ResultCount, messages: MessageFigures) -> ResultCount:

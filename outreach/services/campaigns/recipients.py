@@ -8,13 +8,15 @@ from typing import Final
 
 from outreach.errors import InvalidRequest, NotFound
 from outreach.ledger.campaigns.histories import histories, histories_of_external_id, history_at, with_phone
+from outreach.ledger.campaigns.results import results_of
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.settling.skipping import skip_recipient
 from outreach.models.base import Page
+from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.fields import Integer, OneOf, Text, check_field, check_value
 from outreach.models.recipient import MAX_EXTERNAL_ID, NewRecipient, Recipient, RecipientCount, RecipientSkip
-from outreach.models.states import RecipientStatus
+from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.models.trail import ContactHistory
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate, moment_cursor
@@ -23,6 +25,9 @@ from outreach.storage.unit_of_work import Transaction
 
 _MAX_POSITION: Final = 2**63 - 1
 _MAX_OF_ONE_ID: Final = 1000
+
+_FEW: Final = 10_000
+"""Recipients that are looked at for a page; of more, a page is found soon among all."""
 
 
 class CampaignRecipients:
@@ -87,9 +92,7 @@ class CampaignRecipients:
                     workspace_id, external_id, campaign_id=campaign_id, limit=_MAX_OF_ONE_ID
                 )
                 return [one for one in known if fits(one)]
-            return tx.recipients.page(
-                workspace_id, campaign_id, status=status, reason=reason, after=begin, limit=limit + 1
-            )
+            return _page(tx, campaign, status, reason, after=begin, limit=limit + 1)
 
         found = await self._context.storage.read_ledger(workspace_id, campaign_id, operation)
         return page_request.page(found, lambda one: str(one.position))
@@ -175,11 +178,10 @@ class CampaignRecipients:
         Raises:
             NotFound: The workspace has no such campaign.
         """
-        return await self._context.storage.read_ledger(
-            workspace_id,
-            campaign_id,
-            lambda tx: tx.recipients.groups(workspace_id, campaign_of(tx, workspace_id, campaign_id).id),
+        rows = await self._context.storage.read_ledger(
+            workspace_id, campaign_id, lambda tx: results_of(tx, campaign_of(tx, workspace_id, campaign_id))
         )
+        return [RecipientCount(status=one.status, reason=one.reason, count=one.contacts) for one in rows]
 
     async def skip_recipient(
         self,
@@ -284,3 +286,21 @@ class CampaignRecipients:
         return await self._context.storage.read_ledger(
             workspace_id, campaign_id, lambda tx: histories(tx, workspace_id, campaign_id, phone)
         )
+
+
+def _page(
+    tx: Transaction, campaign: Campaign, status: RecipientStatus | None, reason: str | None, *, after: int, limit: int
+) -> Sequence[Recipient]:
+    """Return recipients by position; of a state that few are in without a look at all the others."""
+    at = (campaign.workspace_id, campaign.id)
+    if status is None:
+        return tx.recipients.page(*at, reason=reason, after=after, limit=limit)
+    rows = [row for row in results_of(tx, campaign) if row.status is status and reason in {None, row.reason}]
+    count = sum(row.contacts for row in rows)
+    if not count:
+        return ()
+    if count <= _FEW and status not in {*OPEN_RECIPIENT_STATUSES, RecipientStatus.COMPLETED}:
+        return tx.recipients.page_of_few(*at, status, reason=reason, after=after, limit=limit)
+    # On the first page it ends with the last one that there is.
+    most = min(limit, count) if after < 0 else limit
+    return tx.recipients.page(*at, status=status, reason=reason, after=after, limit=most)

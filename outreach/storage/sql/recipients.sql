@@ -246,12 +246,21 @@ WHERE campaign_number = :number
     AND status IN ('waiting', 'dispatching', 'in_progress', 'unknown')
 GROUP BY 1, 2
 
--- groups --
--- The states of all recipients; no reason sorts before every reason.
-SELECT status, reason, COUNT(*) FROM recipients
+-- page_of_few --
+-- Those that ended in a state in which few did, found in an index, whose condition stands here word for word, and sorted.
+SELECT {recipients} FROM recipients INDEXED BY recipients_not_plain
 WHERE campaign_number = :number
-GROUP BY status, reason
-ORDER BY status, reason NULLS FIRST
+    AND status = :status
+    AND status <> 'pending'
+    AND status <> 'waiting'
+    AND status <> 'dispatching'
+    AND status <> 'in_progress'
+    AND status <> 'unknown'
+    AND (status <> 'completed' OR reason IS NOT NULL OR dispatched = 0)
+    AND (:reason::text IS NULL OR reason = :reason::text)
+    AND position > :after
+ORDER BY position
+LIMIT :limit
 
 -- count_waiting --
 -- From the active campaigns to those of their recipients that wait, up to a limit; only indexes are read.

@@ -2,8 +2,8 @@
 -- costs: of the most frequent result there are totals only, and the others are found by indexes of their own.
 
 -- results --
--- Contacts by result, without those of the plain good end. The ended ones are read in an index, without a look at their
--- rows, the open ones through the indexes of their states, whose conditions stand here word for word.
+-- Contacts by result, without the pending ones and those of the plain good end. The ended ones are read in an index, without
+-- a look at their rows, the open ones through the indexes of their states, whose conditions stand here word for word.
 SELECT status, reason, COUNT(*), SUM(dispatched)::bigint
 FROM recipients INDEXED BY recipients_not_plain
 WHERE campaign_number = :number
@@ -17,9 +17,6 @@ GROUP BY status, reason
 UNION ALL
 SELECT status, reason, COUNT(*), SUM(dispatched)::bigint
 FROM (
-    SELECT status, reason, dispatched FROM recipients INDEXED BY recipients_pending
-    WHERE campaign_number = :number AND status = 'pending'
-    UNION ALL
     SELECT status, reason, dispatched FROM recipients INDEXED BY recipients_waiting_for
     WHERE campaign_number = :number AND status = 'waiting'
     UNION ALL

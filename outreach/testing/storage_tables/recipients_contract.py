@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from outreach.models.campaign import Counters, contribution
-from outreach.models.recipient import Recipient, RecipientCount
+from outreach.models.recipient import Recipient
 from outreach.models.states import IN_FLIGHT_RECIPIENT_STATUSES, OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
@@ -145,7 +145,6 @@ class RecipientsContract(ContractBase):
                 list(tx.recipients.with_external_id(owner, "a", campaign_id=campaign.id, limit=9)),
                 tx.recipients.external_ids([(owner, campaign.id, 0)]),
                 tx.recipients.known_phones(*at, [phone]),
-                list(tx.recipients.groups(*at)),
                 tx.recipients.recount(*at),
             ]
 
@@ -160,7 +159,6 @@ class RecipientsContract(ContractBase):
             [],
             {},
             frozenset(),
-            [],
             Counters(),
         ]
         assert all(await storage.read(lambda tx: look(tx, THIS_WORKSPACE)))
@@ -344,21 +342,26 @@ class RecipientsContract(ContractBase):
         assert found == {(one.id, 0): "a", (other.id, 0): "b"}
         assert await storage.read(lambda tx: tx.recipients.external_ids([])) == {}
 
-    async def test_groups_count_each_state_for_each_reason(self, storage: Storage) -> None:
-        """The order is (status, reason), no reason first."""
+    async def test_those_of_a_state_of_few_are_read_by_position(self, storage: Storage) -> None:
+        """As a page of the state has them, for each reason, but for those that are completed."""
+        kinds = list(itertools.product(RecipientStatus, (None, "unreachable", "no_receipt")))
+        rows = [(position, make_prepared(), *kind) for position, kind in enumerate([*kinds, *reversed(kinds)])]
         campaign = make_campaign()
-        wanted = [("waiting", "retry"), ("failed", "zeta"), ("failed", None), ("pending", None), ("failed", "Alpha")]
-        kinds = [(RecipientStatus(status), reason) for status, reason in [*wanted, wanted[0], wanted[2], wanted[2]]]
-        rows = [(position, make_prepared(), *kind) for position, kind in enumerate(kinds)]
         await storage.write(lambda tx: publish(tx, campaign, rows))
-        groups = await storage.read(lambda tx: tx.recipients.groups(THIS_WORKSPACE, campaign.id))
-        assert list(groups) == [
-            RecipientCount(status=RecipientStatus.FAILED, reason=None, count=3),
-            RecipientCount(status=RecipientStatus.FAILED, reason="Alpha", count=1),
-            RecipientCount(status=RecipientStatus.FAILED, reason="zeta", count=1),
-            RecipientCount(status=RecipientStatus.PENDING, reason=None, count=1),
-            RecipientCount(status=RecipientStatus.WAITING, reason="retry", count=2),
-        ]
+        at = (THIS_WORKSPACE, campaign.id)
+        for status in set(RecipientStatus) - {*OPEN_RECIPIENT_STATUSES, RecipientStatus.COMPLETED}:
+            for reason, after, limit in itertools.product((None, "unreachable", "none"), (-1, len(kinds)), (2, 9)):
+                few, page = await storage.read(
+                    lambda tx, status=status, reason=reason, after=after, limit=limit: (  # type: ignore[misc]
+                        tx.recipients.page_of_few(*at, status, reason=reason, after=after, limit=limit),
+                        tx.recipients.page(*at, status=status, reason=reason, after=after, limit=limit),
+                    )
+                )
+                assert list(few) == list(page)
+        other = await storage.read(
+            lambda tx: tx.recipients.page_of_few(OTHER_WORKSPACE, campaign.id, RecipientStatus.FAILED)
+        )
+        assert list(other) == []
 
     async def test_a_recount_is_the_sum_of_all_contributions(self, storage: Storage) -> None:
         """Over every state, with and without attempts, dispatches and success."""

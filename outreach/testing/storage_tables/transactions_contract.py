@@ -88,7 +88,7 @@ def look_at_everything(tx: Transaction, campaign_id: str) -> list[object]:
         tx.campaigns.get(THIS_WORKSPACE, campaign_id),
         list(tx.recipients.page(THIS_WORKSPACE, campaign_id)),
         list(tx.recipients.due(THIS_WORKSPACE, campaign_id, NOW, limit=9)),
-        list(tx.recipients.groups(THIS_WORKSPACE, campaign_id)),
+        tx.recipients.recount(THIS_WORKSPACE, campaign_id),
         list(tx.dispatches.abandoned({99}, limit=9)),
         list(tx.work.since(0)),
         tx.work.last_change(),

@@ -14,6 +14,8 @@ from outreach import Outreach
 from outreach_server.cli.base import OwnDatabaseCommand, state, unwrapped
 from outreach_server.cli.output import console, echo_json
 from outreach_server.cli.reading import parser_command
+from outreach_server.cli.serving.login_link import add_login_link
+from outreach_server.cli.serving.own_console import is_installed, missing_key, mount_console
 from outreach_server.cli.serving.sandbox import create_demo_workspace
 from outreach_server.cli.serving.serving import Server, bind_near, run_fast, url_of
 from outreach_server.cli.sigint import EXIT_INTERRUPTED, ending_in_order
@@ -27,7 +29,7 @@ def demo(exit_: bool, port: int) -> None:
     """Show a campaign and a call from beginning to end, simulated: no message leaves this machine.
 
     It serves a temporary database, loads the sample contacts of the package, sends to them, and leaves the server
-    running to be tried with curl.
+    running: to be tried with curl, and with a link that opens a longer campaign in the console, signed in.
     """
     from outreach_server.app import create_app
 
@@ -50,6 +52,16 @@ def demo(exit_: bool, port: int) -> None:
             failures: list[Exception] = []
             async with Outreach.open(database, config=config, simulator=simulator) as engine:
                 tenant = await create_demo_workspace(engine, "Demo clinic")
+                up = anyio.Event()
+                app = create_app(database, config=config, simulator=simulator, parser_command=parser_command())
+                server = Server(app, listener, level="warning", on_started=up.set)
+                has_console = not exit_ and is_installed() and not missing_key(engine)
+                if has_console:
+                    mount_console(app)
+
+                async def link_to(page: str) -> str:
+                    return url_of(listener) + (await add_login_link(app, engine, tenant.workspace_id, page)).path
+
                 story = Story(
                     engine=engine,
                     tenant=tenant,
@@ -58,10 +70,8 @@ def demo(exit_: bool, port: int) -> None:
                     out=console(),
                     silent=as_json,
                     stays=not exit_,
+                    link_to=link_to if has_console else None,
                 )
-                up = anyio.Event()
-                app = create_app(database, config=config, simulator=simulator, parser_command=parser_command())
-                server = Server(app, listener, level="warning", on_started=up.set)
 
                 async def narrate() -> None:
                     await up.wait()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from importlib import resources
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from outreach import NewRecipient, Outreach
+from outreach import NewRecipient, NewSmsCampaign, Outreach
 from outreach.reasons import describe_reason
 from outreach_server.cli import documents
 from outreach_server.cli.base import actor
@@ -34,6 +34,10 @@ OPTED_OUT: Final = "+12125550199"
 CALLED: Final = "+14155550142"
 MESSAGE: Final = "Hi {{first_name}}, your check-up is on {{Slot}}. See you at the Demo clinic!"
 RATE: Final = 600
+REMINDER: Final = "Hi {{first_name}}, see you tomorrow at the Demo clinic!"
+REMINDERS: Final = 600
+REMINDERS_RATE: Final = 120
+NAMES: Final = ("Ada", "Grace", "Alan", "Edsger", "Barbara")
 
 _POLL_SECONDS: Final = 0.2
 _CALL_SECONDS: Final = 120.0
@@ -48,6 +52,7 @@ class Story:
         out: The console.
         silent: Whether nothing is printed.
         stays: Whether the server keeps running afterwards.
+        link_to: Makes a link that opens a page of the console, by its path below it; None without a console.
     """
 
     engine: Outreach
@@ -57,6 +62,7 @@ class Story:
     out: Console
     silent: bool
     stays: bool
+    link_to: Callable[[str], Awaitable[str]] | None = None
 
     def say(self, *parts: str | tuple[str, str]) -> None:
         """Print one line; a part is text, or text with its style."""
@@ -82,6 +88,7 @@ async def run_story(story: Story) -> dict[str, Any]:
         end = await _run(story, created["id"])
         await _account(story, end, created)
         call = await _call(story, client)
+        link = await _watch(story)
         _show_commands(story, created["id"])
     return {
         "url": story.url,
@@ -94,6 +101,7 @@ async def run_story(story: Story) -> dict[str, Any]:
         "campaign": documents.campaign(end.campaign),
         "groups": end.documents,
         "call": call,
+        "console_url": link,
     }
 
 
@@ -187,9 +195,31 @@ async def _call(story: Story, client: httpx.AsyncClient) -> dict[str, Any]:
     raise click.ClickException("The simulated call did not end.")
 
 
+async def _watch(story: Story) -> str | None:
+    """Start a campaign that takes some minutes; return a link that opens it in the console, if there is one."""
+    if story.link_to is None:
+        return None
+    new = NewSmsCampaign(
+        name="Reminders", body=REMINDER, carrier=CARRIER, from_number=SENDER, rate_per_minute=REMINDERS_RATE
+    )
+    people = [
+        NewRecipient(phone_number=f"+1303555{number:04}", first_name=NAMES[number % len(NAMES)])
+        for number in range(REMINDERS)
+    ]
+    campaigns, workspace_id = story.engine.campaigns, story.tenant.workspace_id
+    created = await campaigns.create_sms(workspace_id, new, people, actor=actor())
+    await campaigns.start(workspace_id, created.campaign.id, actor=actor())
+    link = await story.link_to(f"/w/{workspace_id}/campaigns/{created.campaign.id}")
+    story.chapter(6, f"{REMINDERS} reminders, {REMINDERS_RATE} a minute: watch them in the console")
+    story.say("   This link signs you in, once, within 15 minutes:")
+    story.say("   ", (link, "cyan"))
+    return link
+
+
 def _show_commands(story: Story, campaign_id: str) -> None:
     tenant = story.tenant
-    story.chapter(6, "Try it" if story.stays else "Try it: without --exit the server stays, for lines like these")
+    number = 6 if story.link_to is None else 7
+    story.chapter(number, "Try it" if story.stays else "Try it: without --exit the server stays, for lines like these")
     for line in (
         f"export KEY={tenant.api_key}",
         f'curl -s {story.url}/sms-campaigns -H "Authorization: Bearer $KEY"',

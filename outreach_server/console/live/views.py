@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from outreach import Campaign
+from outreach.server_support import JoinedReads
 from outreach_server.console.context import Visit
 from outreach_server.console.live.fan_out import Regions, Render
 from outreach_server.console.pages.campaign_regions import CampaignView, view_of
@@ -39,7 +40,9 @@ def overview_renderer(visit: Visit) -> Render:
     """Return what renders the live parts of the overview."""
 
     async def render() -> Regions:
-        view = await overview_view(visit)
+        async with JoinedReads() as reads:
+            looked = reads.start(overview_view(visit))
+        view = looked.result()
         return {name: visit.part(f"overview/{name}", view=view) for name in OVERVIEW_REGIONS}
 
     return render

@@ -20,6 +20,7 @@ from outreach_server.console.context import Visit
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.pages.campaign_views import MomentView, moment_of, row_of
 from outreach_server.console.pages.set_up.system import waiting_in
+from outreach_server.console.running import Course
 
 MAX_SHOWN: Final = 8
 _MOST_WORKSPACES: Final = 100
@@ -46,7 +47,13 @@ class NeedView:
 
 @attrs.frozen(kw_only=True)
 class RunningView:
-    """A campaign that sends."""
+    """A campaign that sends.
+
+    Attributes:
+        late: For how long its next contact could have been begun; empty while that is no time.
+        now: What it does or waits for, and why.
+        done: When it will be done.
+    """
 
     name: str
     url: str
@@ -55,6 +62,8 @@ class RunningView:
     share: str
     bar: Markup
     late: str
+    now: str
+    done: str
 
 
 @attrs.frozen(kw_only=True)
@@ -121,21 +130,25 @@ class OverviewView:
 
     Attributes:
         running_count: How many campaigns run; `running` has the oldest.
+        pause_form: The id of the form that their buttons send.
     """
 
     needs: Sequence[NeedView]
     running: Sequence[RunningView]
     running_count: int
+    pause_form: str
     as_of: MomentView
 
 
 async def overview_view(visit: Visit) -> OverviewView:
     """Return what the overview shows now."""
     status = await visit.console.status.of(visit.engine, visit.place.id)
+    courses = await visit.console.courses.of(visit.engine, visit.place.id)
     return OverviewView(
         needs=[_need(visit, one) for one in status.findings if one.code not in {"no_dispatcher", "database_copied"}],
-        running=[_running(visit, one) for one in status.running],
+        running=[_running(visit, one, courses.get(one.id)) for one in status.running],
         running_count=status.active_campaigns,
+        pause_form="pause" if visit.may(Right.PAUSE) and visit.has("campaign") else "",
         as_of=moment_of(status.at, status.at, visit.zone(), seconds=True),
     )
 
@@ -161,6 +174,8 @@ async def show(visit: Visit) -> Response:
         stream_url=visit.url("live", {"of": "overview"}),
         upcoming=[row_of(visit, one) for one in (*scheduled.items, *drafts)],
         last=[row_of(visit, one) for one in ended],
+        clone_keys={one.id: visit.new_key() for one in ended if visit.may(Right.DRAFT) and one.erased_at is None},
+        pause_key=visit.new_key(),
         steps=() if recent.items else _steps(visit),
         may_draft=visit.may(Right.DRAFT),
     )
@@ -191,7 +206,7 @@ def _place_of(visit: Visit, problem: Problem) -> str:
             return ""
 
 
-def _running(visit: Visit, one: RunningCampaign) -> RunningView:
+def _running(visit: Visit, one: RunningCampaign, course: Course | None) -> RunningView:
     counts = f"{one.ended:,} of {one.recipients:,} done"
     return RunningView(
         name=one.name,
@@ -201,7 +216,18 @@ def _running(visit: Visit, one: RunningCampaign) -> RunningView:
         share=words.share(one.ended, one.recipients),
         bar=progress([Piece(value=one.ended, tone="accent", words="done")], total=one.recipients, label=counts),
         late=f"{words.duration(one.lag_seconds)} behind" if one.lag_seconds >= 60 else "",
+        now="" if course is None else words.visible(course.now.message),
+        done="" if course is None else _done(visit, course),
     )
+
+
+def _done(visit: Visit, course: Course) -> str:
+    """Return when a campaign will be done, or should have been."""
+    if course.ends_at is None:
+        return ""
+    at = moment_of(course.ends_at, visit.now, visit.zone())
+    verb = "Done" if course.ends_at > visit.now else "It should have been done"
+    return f"{verb} {at.text} ({at.zone}) by the forecast."
 
 
 def _steps(visit: Visit) -> Sequence[StepView]:

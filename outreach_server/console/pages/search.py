@@ -10,11 +10,13 @@ from starlette.responses import Response
 
 from outreach.errors import InvalidRequest
 from outreach.models import HistoryItem, Recipient
-from outreach.server_support import JoinedReads
+from outreach.server_support import JoinedReads, normalise
 from outreach_server.console import words
+from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_views import CampaignRow, MomentView, StateView, moment_of, row_of
 from outreach_server.console.pages.contacts import number_in, state_of_contact
+from outreach_server.console.pages.number_history import entry_of
 from outreach_server.console.pages.phones import phone_url
 
 MAX_FOUND: Final = 20
@@ -54,18 +56,25 @@ async def show(visit: Visit) -> Response:
     number = number_in(text)
     found: Sequence[FoundView] = ()
     campaigns: Sequence[CampaignRow] = ()
+    phone = (normalise(number, visit.place.default_region) or number) if number else ""
+    person_url = phone_url(visit, "person", phone) if visit.has("person") else ""
+    may_opt_out = bool(person_url) and visit.may(Right.DECIDE)
     if text:
         async with JoinedReads() as reads:
             known = reads.start(_with_number(visit, number) if number else _with_id(visit, text))
+            registered = reads.start(entry_of(visit, phone)) if may_opt_out else None
             named = reads.start(visit.engine.campaigns.list(visit.place.id, search=text, limit=MAX_FOUND))
         found, campaigns = known.result(), [row_of(visit, one) for one in named.result().items]
+        entry = None if registered is None else registered.result()
+        may_opt_out = may_opt_out and (entry is None or entry.scope == "held")
     return visit.page(
         "search",
         title="Search",
         current="search",
         text=text,
         number=number,
-        person_url=visit.url("person", phone=words.phone_path(number)) if number and visit.has("person") else "",
+        person_url=person_url,
+        opt_out_key=visit.new_key() if may_opt_out else "",
         found=found,
         campaigns=campaigns,
         most=MAX_FOUND,

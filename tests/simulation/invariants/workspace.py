@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -175,7 +176,7 @@ class Invariants:
         for campaign_id in campaign_ids:
             campaign = tx.campaigns.get(self._workspace_id, campaign_id)
             if campaign is None or not campaign.is_terminal:
-                groups = tx.recipients.groups(self._workspace_id, campaign_id)
+                groups = Counter(one.status for one in tx.recipients.page(self._workspace_id, campaign_id))
                 raise Broken(f"Campaign {campaign_id} is {campaign and campaign.status} at the end: {groups}.")
             self._consistency.check_campaign(tx, self._workspace_id, campaign_id, self._now())
             for recipient in tx.recipients.page(self._workspace_id, campaign_id):

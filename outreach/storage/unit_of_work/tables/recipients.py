@@ -9,7 +9,7 @@ from typing import NamedTuple
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.base import Channel
 from outreach.models.campaign import Counters, contribution
-from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCount
+from outreach.models.recipient import PreparedRecipient, Recipient
 from outreach.models.resources import StepCount
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.rules.call_settlement import DOUBLE_DIAL
@@ -338,6 +338,21 @@ class Recipients(Table):
         wanted = None if status is None else status.value
         return self._of("page", workspace_id, campaign_id, status=wanted, reason=reason, after=after, limit=limit)
 
+    def page_of_few(
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        status: RecipientStatus,
+        *,
+        reason: str | None = None,
+        after: int = -1,
+        limit: int = 1000,
+    ) -> Sequence[Recipient]:
+        """Return what `page` does, of a state in which few have ended, never `COMPLETED`: all of them are looked at."""
+        return self._of(
+            "page_of_few", workspace_id, campaign_id, status=status.value, reason=reason, after=after, limit=limit
+        )
+
     def contacts(
         self, workspace_id: str, campaign_id: str, *, after: int = -1, limit: int = 1000
     ) -> Sequence[StoredContact]:
@@ -414,14 +429,6 @@ class Recipients(Table):
             return {}
         rows = self._rows.query("recipients.external_ids", RECIPIENTS, wanted=json_text(wanted))
         return {(campaigns[number], position): external_id for number, position, external_id in rows}
-
-    def groups(self, workspace_id: str, campaign_id: str) -> Sequence[RecipientCount]:
-        """Return the number of recipients in each status and reason, by (status, reason), no reason first."""
-        number = self._rows.number(workspace_id, campaign_id)
-        rows = self._rows.query("recipients.groups", RECIPIENTS, number=number)
-        return [
-            RecipientCount(status=RecipientStatus(status), reason=reason, count=count) for status, reason, count in rows
-        ]
 
     def at_steps(self, workspace_id: str, campaign_id: str) -> Sequence[StepCount]:
         """Return how many open recipients are at each step of their flow after the first, in no order."""

@@ -93,7 +93,10 @@ class Reports(Table):
     """
 
     def results(self, workspace_id: str, campaign_id: str) -> Sequence[ResultRow]:
-        """Return the contacts by status and reason, without the contacted ones that are completed without a reason."""
+        """Return the contacts by status and reason, without pending ones and those of the plain good end.
+
+        These were contacted, and are completed without a reason.
+        """
         rows = self._rows.query("reports.results", RECIPIENTS, number=self._rows.number(workspace_id, campaign_id))
         return [ResultRow(RecipientStatus(status), *rest) for status, *rest in rows]
 
