@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from outreach.core.clock import Clock, SystemClock
 from outreach.models.dispatch import DispatchOutcome
+from outreach.models.health import DispatcherHealth, DispatcherState
 from outreach.models.reports import CallReport, MessageReport, Report
-from outreach.models.status import DispatcherHealth, DispatcherState
 from outreach.models.work import DatabaseHome, HighWaterMark, WorkItem, WorkUnit, WorkUnitKind
 from outreach.protocols.adapter import (
     AccountCheck,

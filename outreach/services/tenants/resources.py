@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 import attrs
 
@@ -39,8 +39,8 @@ from outreach.models.workspace import Workspace
 from outreach.rules.phones import normalise_single
 from outreach.rules.spellings import person_key
 from outreach.rules.texts import composed_or_none
-from outreach.services.context import ServiceContext
 from outreach.services.resource import EVERY_OPERATION, CommandTexts, Resource, require_unused
+from outreach.services.tenants.resource_services import ResourceServices
 from outreach.services.validation import check_phone, check_provider
 from outreach.storage.unit_of_work import AlreadyExists, Transaction, WorkspaceTable
 
@@ -239,27 +239,7 @@ class Flows(Resource[Flow, NewFlow, FlowUpdate]):
         return super()._replace(tx, before, after, now, actor)
 
 
-class ResourceServices:
-    """The services of the resources; the engine has each under the plural of its noun.
-
-    Attributes:
-        agents: Voice agents.
-        trunks: SIP trunks.
-        numbers: Numbers to send and call from.
-        flows: Automation flows.
-    """
-
-    agents: Agents
-    trunks: Trunks
-    numbers: Numbers
-    flows: Flows
-
-    def _make_resources(self, context: ServiceContext) -> None:
-        for name, service in RESOURCE_SERVICES.items():
-            setattr(self, name, service(context))
-
-
 RESOURCE_SERVICES: Final[Mapping[str, type[Resource[Any, Any, Any]]]] = MappingProxyType(
-    get_type_hints(ResourceServices)
+    {name: globals()[kind] for name, kind in ResourceServices.__annotations__.items() if not name.startswith("_")}
 )
 """The definition of each resource, by the engine's attribute."""
