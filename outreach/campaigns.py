@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from outreach.insight.live import LiveCampaigns
     from outreach.insight.preflight import CampaignPreflight
     from outreach.insight.reports import CampaignExports, CampaignReports
+    from outreach.models.workspace import Workspace
+    from outreach.providers.pool import ProviderPool
     from outreach.services.campaigns.adding import CampaignAdditions
     from outreach.services.campaigns.audience import AudienceCounting
     from outreach.services.campaigns.changes import CampaignChanges
     from outreach.services.campaigns.copies import CampaignCopies
+    from outreach.services.campaigns.listing_sent import CampaignSentLists
     from outreach.services.campaigns.loading import CampaignCreation
     from outreach.services.campaigns.moves import CampaignMoves
     from outreach.services.campaigns.recipients import CampaignRecipients
@@ -48,6 +51,7 @@ else:
     CampaignCreation = Later("outreach.services.campaigns.loading", "CampaignCreation")
     CampaignMoves = Later("outreach.services.campaigns.moves", "CampaignMoves")
     CampaignRecipients = Later("outreach.services.campaigns.recipients", "CampaignRecipients")
+    CampaignSentLists = Later("outreach.services.campaigns.listing_sent", "CampaignSentLists")
     CampaignRecovery = Later("outreach.services.campaigns.recovering", "CampaignRecovery")
     CampaignResults = Later("outreach.services.messaging.failures", "CampaignResults")
     CampaignDeletion = Later("outreach.services.registers.erasure", "CampaignDeletion")
@@ -56,10 +60,18 @@ else:
 class Campaigns:
     """The campaigns of workspaces."""
 
-    def __init__(self, context: ServiceContext, vault: Vault, creation: Callable[[], CampaignCreation]) -> None:
+    def __init__(
+        self,
+        context: ServiceContext,
+        vault: Vault,
+        *,
+        creation: Callable[[], CampaignCreation],
+        pool_of: Callable[[Workspace], ProviderPool],
+    ) -> None:
         self._context = context
         self._vault = vault
         self._find_creation = creation
+        self._pool_of = pool_of
 
     @cached_property
     def _creation(self) -> CampaignCreation:
@@ -96,6 +108,10 @@ class Campaigns:
     @cached_property
     def _recovery(self) -> CampaignRecovery:
         return CampaignRecovery(self._context)
+
+    @cached_property
+    def _sent_lists(self) -> CampaignSentLists:
+        return CampaignSentLists(self._context, self._pool_of)
 
     @cached_property
     def _blockers(self) -> CampaignBlockers:

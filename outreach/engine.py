@@ -45,10 +45,10 @@ from outreach.providers.registry import Adapters, installed_analysers
 from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
 from outreach.storage.opening import is_postgres, key_file_for, state_directory, storage_from_url
-from outreach.storage.unit_of_work import Transaction
 
 if TYPE_CHECKING:
     from outreach.providers.pool import ProviderPool
+    from outreach.storage.unit_of_work import Transaction
 
 _log = logging.getLogger(__name__)
 
@@ -94,8 +94,8 @@ class Outreach(EngineServices):
         instrumentation: Observes what the engine does, such as `outreach.integrations.prometheus.EngineMetrics` and
             `outreach.integrations.opentelemetry.Tracing`.
 
-    Its services are named at its bases: `EngineServices`, and `ResourceServices` for what a workspace's owner sets up.
-    Each is imported and made when it is first used; an engine that dispatches imports all as it is opened.
+    Its services are named at its base `EngineServices`. Each is imported and made when it is first used; an engine that
+    dispatches imports all as it is opened.
     """
 
     def __init__(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from outreach.services.tenants.resource_services import ResourceServices
+from outreach.models.resources import RESOURCES
 
 if TYPE_CHECKING:
     from outreach.campaigns import Campaigns
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from outreach.providers.pool import ProviderPool
     from outreach.services.campaigns.http_operations import HttpOperations
     from outreach.services.campaigns.loading import CampaignCreation
+    from outreach.services.context import ServiceContext
     from outreach.services.messaging.callbacks import Callbacks
     from outreach.services.messaging.calls import Calls
     from outreach.services.messaging.dispatches import Dispatches
@@ -37,15 +39,41 @@ if TYPE_CHECKING:
     from outreach.services.tenants.audit import Audit
     from outreach.services.tenants.prices import Prices
     from outreach.services.tenants.rate_limits import RateLimiter
+    from outreach.services.tenants.resources import ResourceServices
     from outreach.services.tenants.settings import CallingSettings, Replies, Settings
     from outreach.services.tenants.workspaces import Workspaces
     from outreach.services.users.context import UserContext
     from outreach.services.users.sessions import Sessions
     from outreach.services.users.users import Users
+else:
+    ResourceServices = object
+
+K = TypeVar("K", bound="EngineServices")
 
 
+def _with_resources(kind: type[K]) -> type[K]:
+    """Add the services of what a workspace's owner sets up, which follow from the definitions."""
+    for noun in RESOURCES:
+        service = cached_property(_maker(f"{noun}s"))
+        service.__set_name__(kind, f"{noun}s")
+        setattr(kind, f"{noun}s", service)
+    return kind
+
+
+def _maker(name: str) -> Callable[[EngineServices], Any]:
+    def make(services: EngineServices) -> Any:
+        from outreach.services.tenants.resources import RESOURCE_SERVICES
+
+        return RESOURCE_SERVICES[name](services._context)
+
+    return make
+
+
+@_with_resources
 class EngineServices(ResourceServices):
-    """The services of an engine; what a workspace's owner sets up is named at its base `ResourceServices`."""
+    """The services of an engine, with those of `ResourceServices`: what a workspace's owner sets up."""
+
+    _context: ServiceContext
 
     _storage: Storage
     _vault: Vault
@@ -163,7 +191,7 @@ class EngineServices(ResourceServices):
         """Campaigns: creating, reading, starting and stopping them, and what they came to."""
         from outreach.campaigns import Campaigns
 
-        return Campaigns(self._context, self._vault, lambda: self._creation)
+        return Campaigns(self._context, self._vault, creation=lambda: self._creation, pool_of=self._pool_of)
 
     @cached_property
     def calls(self) -> Calls:
@@ -297,8 +325,7 @@ class EngineServices(ResourceServices):
 
     def _import_services(self) -> None:
         """Make all services now: in a process that stays, an import at the first use would hold its event loop up."""
-        for kind in (EngineServices, ResourceServices):
-            for name, member in vars(kind).items():
-                if isinstance(member, cached_property):
-                    getattr(self, name)
+        for name, member in vars(EngineServices).items():
+            if isinstance(member, cached_property):
+                getattr(self, name)
         self.campaigns._import_parts()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from outreach.core.lazy_names import imported_when_used
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from outreach.core.clock import Clock, is_zone
     from outreach.core.command_lines import PROGRAM, SERVE, database_option
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from outreach.insight.readiness import FILES_GONE
     from outreach.ledger.settling.callback_checks import token_of
     from outreach.models.fields import ListOf, Option, bounded_fields, fields_of
-    from outreach.models.recovery import ContactedMeanwhile
+    from outreach.models.recovery import ContactedMeanwhile, ListedContacts
     from outreach.models.states import operator_actions
     from outreach.rules.column_names import (
         LAST_NAMES_BESIDE,
@@ -138,6 +138,7 @@ __all__ = [
     "run_checks",
     "sentence",
     "take_over",
+    "take_over_sent",
     "time_like",
     "token_of",
     "with_field_names",
@@ -213,11 +214,29 @@ def public_url_of(engine: Outreach) -> str | None:
 
 
 async def take_over(
-    engine: Outreach, replaced: Outreach, workspace_id: str, campaign_id: str, *, dry_run: bool, actor: str
+    engine: Outreach,
+    replaced: Outreach,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    seen: set[str] | None = None,
+    dry_run: bool,
+    actor: str,
 ) -> ContactedMeanwhile:
     """Continue a paused campaign's contacts from their state in a replaced database.
 
     See `outreach.services.campaigns.recovering.CampaignRecovery.take_over`.
     """
     here, there = engine.campaigns._recovery, replaced.campaigns._recovery
-    return await here.take_over(workspace_id, campaign_id, there, dry_run=dry_run, actor=actor)
+    return await here.take_over(workspace_id, campaign_id, there, seen=seen, dry_run=dry_run, actor=actor)
+
+
+async def take_over_sent(
+    engine: Outreach, workspace_id: str, campaign_id: str, *, known: Collection[str], dry_run: bool, actor: str
+) -> ListedContacts:
+    """Continue a paused campaign's contacts by what its provider lists.
+
+    See `outreach.services.campaigns.listing_sent.CampaignSentLists.take_over_sent`.
+    """
+    part = engine.campaigns._sent_lists
+    return await part.take_over_sent(workspace_id, campaign_id, known=known, dry_run=dry_run, actor=actor)

@@ -16,6 +16,7 @@ HIDDEN = {
         "AsyncEventStream",
         "AsyncNamedStream",
         "EngineThread",
+        "EngineServices",
         "ResourceServices",
         "ServiceContext",
         "Tally",

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         ForecastReason,
         KeptForecast,
     )
+    from outreach.models.health import DispatcherHealth, DispatcherState
     from outreach.models.history import HistoryItem, HistoryKind
     from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, PlaceHours, TimeWindow
     from outreach.models.live import CampaignNow, CampaignProgress, ProgressPoint
@@ -108,7 +109,7 @@ if TYPE_CHECKING:
     )
     from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable, ProviderCost
     from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount, RecipientSkip
-    from outreach.models.recovery import ContactedMeanwhile
+    from outreach.models.recovery import ContactedMeanwhile, ListedContacts
     from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
     from outreach.models.settings import (
         CallSettings,
@@ -134,8 +135,6 @@ if TYPE_CHECKING:
         AccountInTrouble,
         DiskUse,
         DispatchedBy,
-        DispatcherHealth,
-        DispatcherState,
         DispatchOverview,
         EngineStatus,
         LiveWorker,
@@ -295,6 +294,7 @@ __all__ = [
     "LeftOut",
     "LeftOutRule",
     "Length",
+    "ListedContacts",
     "LiveWorker",
     "Member",
     "Message",
@@ -429,6 +429,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "models.forecast": (
                 "BindingRule Forecast ForecastAssumptions ForecastHour ForecastPhase ForecastReason KeptForecast"
             ),
+            "models.health": "DispatcherHealth DispatcherState",
             "models.history": "HistoryItem HistoryKind",
             "models.hours": "DAYS BusinessHours Holiday HolidayCalendar PlaceHours TimeWindow",
             "models.live": "CampaignNow CampaignProgress ProgressPoint",
@@ -439,7 +440,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             ),
             "models.prices": "Cost CostLine Price PriceKind PriceTable ProviderCost",
             "models.recipient": "NewRecipient PreparedRecipient Recipient RecipientCount RecipientSkip",
-            "models.recovery": "ContactedMeanwhile",
+            "models.recovery": "ContactedMeanwhile ListedContacts",
             "models.reports": "Explanation ProviderFailure RecipientOutcome",
             "models.settings": (
                 "CallSettings CallSettingsUpdate ReplySettings ReplySettingsUpdate ReplyText SmsSettings "
@@ -451,7 +452,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
                 "WorkspaceStatus"
             ),
             "models.status": (
-                "AccountInTrouble DiskUse DispatchedBy DispatcherHealth DispatcherState DispatchOverview EngineStatus "
+                "AccountInTrouble DiskUse DispatchedBy DispatchOverview EngineStatus "
                 "LiveWorker PausedCampaign Readiness RunningCampaign SilentAccount StartCheck ThrottledProvider"
             ),
             "models.text_warning": "TextWarning",

@@ -46,6 +46,7 @@ from outreach.testing.builders import (
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, pending, publish
 from tests.engine.conftest import OpenStorage, given_workspaces
+from tests.engine_services import services_of
 
 pytestmark = pytest.mark.anyio
 
@@ -53,12 +54,11 @@ COUNT = 5
 PROVIDERS = ("twilio", "telnyx", "vonage", "vapi", "retell")
 
 
-def methods(engine: object) -> Iterator[tuple[str, Callable[..., Any]]]:
+def methods(engine: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
     """Return the public methods of the services by name, such as `agents.list`."""
-    for service, instance in vars(engine).items():
-        if not service.startswith("_") and type(instance).__module__.startswith("outreach."):
-            for name, method in inspect.getmembers(instance, inspect.ismethod):
-                yield f"{service}.{name}", method
+    for service, instance in services_of(engine):
+        for name, method in inspect.getmembers(instance, inspect.ismethod):
+            yield f"{service}.{name}", method
 
 
 LISTS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from outreach.models import status
-from outreach.models.status import DispatcherState
+from outreach.models.health import DispatcherState
 from tests.reference.markdown import meanings, page, table
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import attrs
 
@@ -40,7 +40,6 @@ from outreach.rules.phones import normalise_single
 from outreach.rules.spellings import person_key
 from outreach.rules.texts import composed_or_none
 from outreach.services.resource import EVERY_OPERATION, CommandTexts, Resource, require_unused
-from outreach.services.tenants.resource_services import ResourceServices
 from outreach.services.validation import check_phone, check_provider
 from outreach.storage.unit_of_work import AlreadyExists, Transaction, WorkspaceTable
 
@@ -239,7 +238,23 @@ class Flows(Resource[Flow, NewFlow, FlowUpdate]):
         return super()._replace(tx, before, after, now, actor)
 
 
+class ResourceServices:
+    """The services of the resources; the engine has each under the plural of its noun.
+
+    Attributes:
+        agents: Voice agents.
+        trunks: SIP trunks.
+        numbers: Numbers to send and call from.
+        flows: Automation flows.
+    """
+
+    agents: Agents
+    trunks: Trunks
+    numbers: Numbers
+    flows: Flows
+
+
 RESOURCE_SERVICES: Final[Mapping[str, type[Resource[Any, Any, Any]]]] = MappingProxyType(
-    {name: globals()[kind] for name, kind in ResourceServices.__annotations__.items() if not name.startswith("_")}
+    get_type_hints(ResourceServices)
 )
 """The definition of each resource, by the engine's attribute."""
