@@ -54,18 +54,21 @@ K = TypeVar("K", bound="EngineServices")
 def _with_resources(kind: type[K]) -> type[K]:
     """Add the services of what a workspace's owner sets up, which follow from the definitions."""
     for noun in RESOURCES:
-        service = cached_property(_maker(f"{noun}s"))
+        service = cached_property(_maker(noun))
         service.__set_name__(kind, f"{noun}s")
         setattr(kind, f"{noun}s", service)
     return kind
 
 
-def _maker(name: str) -> Callable[[EngineServices], Any]:
+def _maker(noun: str) -> Callable[[EngineServices], Any]:
+    name = f"{noun}s"
+
     def make(services: EngineServices) -> Any:
         from outreach.services.tenants.resources import RESOURCE_SERVICES
 
         return RESOURCE_SERVICES[name](services._context)
 
+    make.__doc__ = f"The {name} of workspaces."
     return make
 
 

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from outreach.engine_services import EngineServices
+
+SERVICES = [
+    name for name, one in vars(EngineServices).items() if isinstance(one, cached_property) and not name.startswith("_")
+]
+"""Their names; those of the synchronous engine are the same."""
+
 
 def services_of(engine: object) -> Iterator[tuple[str, Any]]:
     """Make all services of an engine; yield them by the names that its callers use."""
-    for kind in type(engine).__mro__:
-        for name, member in vars(kind).items():
-            if isinstance(member, cached_property) and not name.startswith("_"):
-                yield name, getattr(engine, name)
+    for name in SERVICES:
+        yield name, getattr(engine, name)

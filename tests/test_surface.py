@@ -17,7 +17,6 @@ HIDDEN = {
         "AsyncNamedStream",
         "EngineThread",
         "EngineServices",
-        "ResourceServices",
         "ServiceContext",
         "Tally",
     ),  # only the engine makes them

@@ -295,7 +295,7 @@ class _Scripted(Generic[RequestT]):
             self.reached.append(request)
             taken = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
             self._known[dispatch_id] = taken
-            body = request.body if isinstance(request, OutboundMessage) else None
+            body = getattr(request, "body", None)
             at = clock_of_loop().now()
             self.listed.append(SentRequest(outcome=taken, to=request.to, at=at, dispatch_id=dispatch_id, body=body))
             for event in step.events:

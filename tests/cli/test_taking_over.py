@@ -10,7 +10,9 @@ import anyio
 import pytest
 
 from outreach import Campaign, Outreach
+from outreach.models import ContactedMeanwhile, ListedContacts
 from outreach.testing.plugin import ENGINE_CONFIG
+from outreach_server.cli.campaigns import taking_over
 from tests.cli.conftest import Cli
 
 COUNT = 4
@@ -55,6 +57,7 @@ def test_what_was_sent_from_the_replaced_database_is_not_sent_again(cli: Cli, re
     assert cli.ask("campaigns", "show", campaign)["status"] == "paused"
     done = cli.ask("campaigns", "resume", campaign, "--skip-contacted-in", f"sqlite:///{kept}", "--yes")
     assert (done["taken_over"]["contacts"], done["taken_over"]["sent"]) == (COUNT, COUNT)
+    assert done["listed"] is None
     ended = dispatch_until(cli, campaign, lambda found: found.is_terminal)
     assert (ended.status, ended.counters.successful) == ("completed", COUNT)
     assert all(one["attempts"] == 1 for one in cli.ask("campaigns", "recipients", campaign))
@@ -69,8 +72,30 @@ def test_another_database_is_refused(cli: Cli, restored: tuple[str, str], tmp_pa
         (("--skip-contacted-in", cli.database, "--yes"), "the database itself", 2),
         (("--skip-contacted-in", str(tmp_path / "none.db"), "--yes"), "There is no database", 2),
         (("--skip-contacted-in", str(other), "--yes"), "has no campaign", 1),
+        (("--skip-contacted-in", "provider", "--yes"), "A sandbox has no provider", 1),
+        (("--skip-contacted-in", "provider", "--without-provider", "--yes"), "leaves out", 2),
         (("--yes",), "--skip-contacted-in", 2),
+        (("--without-provider",), "--skip-contacted-in", 2),
     )
     for options, words, code in refusals:
         assert words in cli.refuse("campaigns", "resume", campaign, *options, code=code)
     assert cli.ask("campaigns", "show", campaign)["status"] == "paused"
+
+
+@pytest.mark.parametrize(
+    ("listed", "words"),
+    [
+        (None, ["The provider is not asked."]),
+        (ListedContacts(), ["The provider cannot list what it was sent, and is not asked."]),
+        (ListedContacts(provider="twilio", contacts=2), ["2 more contacts had requests by the list of twilio"]),
+        (ListedContacts(provider="twilio", contacts=3, ambiguous=1), ["3 more contacts", "For 1 of them"]),
+    ],
+)
+def test_the_counts_tell_what_comes_from_the_file_and_what_from_the_provider(
+    listed: ListedContacts | None, words: list[str]
+) -> None:
+    """Each in its own sentences; without a file those of the provider alone."""
+    for replaced in (None, ContactedMeanwhile(contacts=5, sent=4)):
+        told = taking_over._counts(taking_over.TakenOver(replaced=replaced, listed=listed), "old.db")
+        assert all(one.startswith(part) for one, part in zip(told[-len(words) :], words, strict=True))
+        assert any(one.startswith("5 contacts had requests from old.db") for one in told) is (replaced is not None)

@@ -49,6 +49,10 @@ def take_over_contacts(campaign_id: str, replaced: str, *, ask_provider: bool, y
     def run(*, dry_run: bool) -> tuple[Campaign, TakenOver]:
         async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, TakenOver]:
             place, seen = (campaign.workspace_id, campaign_id), set[str]()
+            # A sandbox has no provider that knows more than its process.
+            live = (await engine.workspaces.get(campaign.workspace_id)).mode == "live"
+            if url is None and not live:
+                raise click.ClickException("A sandbox has no provider to ask. Name the database that was replaced.")
             found = None
             async with AsyncExitStack() as stack:
                 if url is not None:
@@ -58,8 +62,7 @@ def take_over_contacts(campaign_id: str, replaced: str, *, ask_provider: bool, y
                     await _require_campaign(other, campaign, replaced)
                     found = await take_over(engine, other, *place, seen=seen, dry_run=dry_run, actor=actor())
             listed = None
-            # A sandbox has no provider that knows more than its process.
-            if ask_provider and (await engine.workspaces.get(campaign.workspace_id)).mode == "live":
+            if ask_provider and live:
                 listed = await take_over_sent(engine, *place, known=seen, dry_run=dry_run, actor=actor())
             return campaign, TakenOver(replaced=found, listed=listed)
 

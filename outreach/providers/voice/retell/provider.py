@@ -51,10 +51,12 @@ MIN_CALL_SECONDS: Final = 60
 MAX_CALL_SECONDS: Final = 7_200
 
 _MAX_FOUND: Final = 20
+"""Calls to list in a search; the filter should leave one."""
+
 _LIST_PAGE: Final = 1000
 _MAX_LIST_PAGES: Final = 100
 _SKEW: Final = timedelta(minutes=2)
-"""Calls to list in a search; the filter should leave one."""
+"""The largest difference between the provider's clock and ours."""
 
 
 class RetellVoice:
