@@ -108,6 +108,7 @@ __all__ = [
     "fields_of_headers",
     "holiday_parts",
     "hours_like",
+    "import_services",
     "is_blank",
     "is_cell_error",
     "is_zone",
@@ -211,6 +212,11 @@ def clock_of(engine: Outreach) -> Clock:
 def public_url_of(engine: Outreach) -> str | None:
     """Return the URL under which an engine's server is reached from outside, if it is configured."""
     return engine._config.public_url
+
+
+def import_services(engine: Outreach) -> None:
+    """Import the services of an engine before requests come, which an import would hold up."""
+    engine._import_services()
 
 
 async def take_over(

@@ -12,7 +12,7 @@ import pytest
 from outreach import Campaign, Outreach
 from outreach.models import ContactedMeanwhile, ListedContacts
 from outreach.testing.plugin import ENGINE_CONFIG
-from outreach_server.cli.campaigns import taking_over
+from outreach_server.cli.campaigns.taking_over import TakenOver, _counts
 from tests.cli.conftest import Cli
 
 COUNT = 4
@@ -96,6 +96,6 @@ def test_the_counts_tell_what_comes_from_the_file_and_what_from_the_provider(
 ) -> None:
     """Each in its own sentences; without a file those of the provider alone."""
     for replaced in (None, ContactedMeanwhile(contacts=5, sent=4)):
-        told = taking_over._counts(taking_over.TakenOver(replaced=replaced, listed=listed), "old.db")
+        told = _counts(TakenOver(replaced=replaced, listed=listed), "old.db")
         assert all(one.startswith(part) for one, part in zip(told[-len(words) :], words, strict=True))
         assert any(one.startswith("5 contacts had requests from old.db") for one in told) is (replaced is not None)
