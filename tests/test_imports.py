@@ -67,6 +67,19 @@ def test_the_engine_comes_without_what_it_does() -> None:
     assert len(modules) <= 80
 
 
+@pytest.mark.parametrize("dispatch", [False, True])
+def test_an_engine_that_dispatches_imports_its_services_as_it_is_opened(dispatch: bool) -> None:
+    """Its event loop is not held up by an import at the first use; others import what they use."""
+    modules = loaded(
+        "import asyncio\nfrom outreach import Outreach\n"
+        f"async def look():\n    async with Outreach.open('memory://', dispatch={dispatch}):\n        pass\n"
+        "asyncio.run(look())"
+    )
+    services = {"outreach.campaigns", "outreach.insight.preflight", "outreach.services.users.users"}
+    services |= {"outreach.services.messaging.calls", "outreach.services.tenants.resources"}
+    assert (services & modules) == (services if dispatch else set())
+
+
 @pytest.mark.parametrize("package", ["outreach", "outreach.models", "outreach.http", "outreach.server_support"])
 def test_every_public_name_is_found_where_type_checkers_find_it(package: str) -> None:
     """The imports that they read, the names that are imported when they are used, and `__all__` are the same."""
