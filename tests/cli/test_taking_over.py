@@ -74,6 +74,7 @@ def test_the_provider_lists_what_was_sent(cli: Cli, start: Start, tmp_path: Path
     start("stand-in", "twilio", "--credentials", str(credentials), "--json").document()
     live = cli.ask("workspaces", "create", "Live", "--live", "--default-region", "US", "--no-contact-hours")["id"]
     cli.ask("accounts", "connect", live, "twilio", "--file", str(credentials))
+    cli.ask("numbers", "create", live, "+14155550199", "--carrier", "twilio")
     campaign, kept = restore(cli, live, tmp_path)
     said = cli.run("campaigns", "resume", campaign, "--skip-contacted-in", kept).output
     assert f"{COUNT} contacts had requests from {kept}" in said
