@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import attrs
 import pytest
 
 from outreach import CallStatus, Conflict, FlowStep, NewAgent, NewCallCampaign, NewFlow, Outreach
+from outreach.errors import StorageError
+from outreach.ledger.campaigns import listed as ledger
 from outreach.models.campaign import Campaign
 from outreach.models.recovery import ListedContacts
 from outreach.protocols.sent_list import SentListFailed, SentQuery, SentRequest
 from outreach.server_support import take_over
+from outreach.services.campaigns import listing_sent
 from outreach.services.campaigns.listing_sent import CampaignSentLists
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept
 from outreach.testing.virtual_time import clock_of_loop
@@ -100,6 +104,44 @@ async def test_an_ambiguous_request_counts_as_sent(tmp_path: Path, body: str | N
         assert await marked(found, unclear) == ListedContacts(provider="twilio", contacts=2, ambiguous=2)
         await goes_on(found.rig, found.campaign)
         assert not found.rig.carrier.reached
+
+
+async def test_a_run_that_was_ended_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one slice has marked does not hide what the next one would have."""
+    before = ScriptedCarrier(look_up="authoritative")
+    async with restored(tmp_path, before, both_sent) as found:
+        carrier = ScriptedCarrier(lists_sent=True)
+        carrier.listed = list(before.listed)
+        part, place = lists_of(found, carrier), (found.campaign.workspace_id, found.campaign.id)
+        monkeypatch.setattr(listing_sent, "_SLICE", 1)
+        mark, left = ledger.mark_listed, iter([True, True])
+
+        def ends(*args: Any, **kwargs: Any) -> ListedContacts:
+            if next(left, None) is None:
+                raise StorageError("The process has ended.")
+            return mark(*args, **kwargs)
+
+        monkeypatch.setattr(ledger, "mark_listed", ends)
+        with pytest.raises(StorageError):
+            # The first contact is known, the second one is marked, the third one is not.
+            await part.take_over_sent(*place)
+        monkeypatch.setattr(ledger, "mark_listed", mark)
+        assert await part.take_over_sent(*place) == ListedContacts(provider="twilio", contacts=1)
+        await goes_on(found.rig, found.campaign)
+        assert not found.rig.carrier.reached
+
+
+async def test_an_ambiguous_request_is_left_to_other_campaigns(tmp_path: Path) -> None:
+    """Each of them may have made it, so it counts for each."""
+    before = ScriptedCarrier(look_up="authoritative")
+    async with restored(tmp_path, before, both_sent) as found:
+        unclear = [attrs.evolve(one, body=None, dispatch_id="Call by hand") for one in before.listed]
+        await marked(found, unclear)
+        ids = {one.outcome.provider_id for one in unclear[1:]}
+        place = (found.campaign.workspace_id, found.campaign.id)
+        made = [one for n in range(3) for one in await found.rig.engine.campaigns.list_dispatches(*place, n)]
+        assert len(made) == 3
+        assert not ids & {one.provider_id for one in made}
 
 
 async def test_two_requests_with_the_same_text_are_ambiguous(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
+from uuid import UUID
 
 import attrs
 
@@ -31,6 +32,12 @@ from outreach.rules.settlement import Backoff
 from outreach.rules.spellings import person_key
 from outreach.storage.unit_of_work import Transaction
 
+_LISTED: Final = 0
+"""The epoch of a request that a list has brought; those of workers begin at 1."""
+
+_LATEST: Final = 1000
+"""How many requests are searched for the latest one that was made from here; an earlier time lists more."""
+
 _WAITS: Final = frozenset({RecipientStatus.PENDING, RecipientStatus.WAITING})
 
 
@@ -39,7 +46,7 @@ class Match(NamedTuple):
 
     Attributes:
         body: The text that the campaign has for the contact; None for a call.
-        ambiguous: Whether it may have been another one.
+        ambiguous: Whether it may have been another one. Its ids are not kept then: another campaign may know them.
     """
 
     request: SentRequest
@@ -49,9 +56,13 @@ class Match(NamedTuple):
 
 
 def sent_since(tx: Transaction, campaign: Campaign) -> datetime:
-    """Return the time before which every request of a campaign is in this database: that of its latest one."""
-    latest = tx.dispatches.recent(campaign.workspace_id, campaign.id, since=campaign.created_at, limit=1)
-    return latest[0].created_at - MAX_AHEAD if latest else campaign.created_at
+    """Return a time before which every request of a campaign is in this database, such as that of its latest one.
+
+    Those that a list has brought are left out, or what a run has not reached that was ended would not be listed again.
+    """
+    latest = tx.dispatches.recent(campaign.workspace_id, campaign.id, since=campaign.created_at, limit=_LATEST)
+    own = next((one for one in latest if one.epoch != _LISTED), None)
+    return campaign.created_at if own is None else own.created_at - MAX_AHEAD
 
 
 def by_person(listed: Sequence[SentRequest]) -> Mapping[str, Sequence[SentRequest]]:
@@ -117,6 +128,8 @@ def mark_listed(
                 break
             dispatch = _write(tx, campaign, current, match, provider=provider, new_id=new_id, now=now, actor=actor)
             outcome = match.request.outcome
+            if match.ambiguous:
+                outcome = attrs.evolve(outcome, provider_id=None)
             settle(tx, campaign.workspace_id, dispatch.id, outcome, backoff=backoff, now=now, by=TrailRule.OPERATOR)
             if found == before:
                 found += ListedContacts(contacts=1, ambiguous=int(match.ambiguous))
@@ -134,11 +147,15 @@ def _match(
 ) -> Match | None:
     if recipient.status not in _WAITS or recipient.phone is None:
         return None
-    unknown = [one for one in listed.get(person_key(recipient.phone), ()) if not _is_known(tx, provider, one, known)]
+    unknown = [
+        one
+        for one in listed.get(person_key(recipient.phone), ())
+        if not _is_known(tx, provider, one, known) and not _is_taken(tx, campaign, recipient, one)
+    ]
     if not unknown:
         return None
     if campaign.channel == "call":
-        return Match(unknown[0], None, None, ambiguous=len(unknown) > 1 or unknown[0].dispatch_id is None)
+        return Match(unknown[0], None, None, ambiguous=_our_id(unknown[0]) is None)
     text = _text(tx, campaign, recipient)
     if text is None:
         return None
@@ -148,8 +165,22 @@ def _match(
     return Match(unknown[0], text.body, text.segments, ambiguous=True)
 
 
+def _is_taken(tx: Transaction, campaign: Campaign, recipient: Recipient, one: SentRequest) -> bool:
+    """Return whether a listed request was marked before, without its ids."""
+    made = tx.dispatches.of_recipient(campaign.workspace_id, campaign.id, recipient.position)
+    return any(known.epoch == _LISTED and known.slot_at == one.at for known in made)
+
+
+def _our_id(one: SentRequest) -> str | None:
+    """Return our id of a listed request; None for what only looks like one, such as the name of a call."""
+    try:
+        return str(UUID(one.dispatch_id)) if one.dispatch_id is not None else None
+    except ValueError:
+        return None
+
+
 def _is_known(tx: Transaction, provider: str, one: SentRequest, known: Collection[str]) -> bool:
-    provider_id, ours = one.outcome.provider_id, one.dispatch_id
+    provider_id, ours = one.outcome.provider_id, _our_id(one)
     if provider_id in known or ours in known:
         return True
     # Workspaces may share an account, so those of all count.
@@ -184,7 +215,7 @@ def _write(
     """Write a listed request as one that was made from here; return it."""
     request, attempt = match.request, recipient.attempts + (recipient.leg == 1)
     dispatch = Dispatch(
-        id=request.dispatch_id or new_id(),
+        id=(None if match.ambiguous else _our_id(request)) or new_id(),
         workspace_id=campaign.workspace_id,
         channel=campaign.channel,
         campaign_id=campaign.id,
@@ -201,7 +232,7 @@ def _write(
         segments=match.segments,
         slot_at=request.at,
         valid_until=request.at,
-        epoch=0,
+        epoch=_LISTED,
         created_at=request.at,
     )
     if dispatch.call_id is not None:
