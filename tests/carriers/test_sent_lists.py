@@ -36,7 +36,7 @@ from tests.provider_documents import check
 
 pytestmark = pytest.mark.anyio
 
-SINCE = NOW - timedelta(hours=2)
+SINCE = (NOW - timedelta(hours=2)).replace(microsecond=0)
 SERVICE = "MG" + "0aF1" * 8
 OUR_ID = "0195554e-0000-7000-8000-00000000d1d1"
 
