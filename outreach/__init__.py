@@ -10,8 +10,9 @@ Docstrings name pages of the documentation, as `docs/embedding.md`. An installed
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from outreach.core.lazy_names import imported_when_used
 
 if TYPE_CHECKING:
     from outreach.core.clock import Clock
@@ -143,80 +144,39 @@ __all__ = [
     "__version__",
 ]
 
-_NAMES: Final = {
-    "core.clock": ("Clock",),
-    "core.config": ("EngineConfig", "SimulatorConfig"),
-    "engine": ("Outreach",),
-    "errors": ("ConfigError", "Conflict", "InvalidRequest", "NotFound", "OutreachError"),
-    "models.base": ("Page", "UNSET"),
-    "models.call": ("Call", "NewCall"),
-    "models.campaign": (
-        "Campaign",
-        "CampaignCreated",
-        "CampaignUpdate",
-        "NewCallCampaign",
-        "NewSmsCampaign",
-    ),
-    "models.dispatch": ("Dispatch",),
-    "models.hours": ("BusinessHours", "TimeWindow"),
-    "models.message": ("InboundMessage", "Message", "NewMessage"),
-    "models.recipient": ("NewRecipient", "Recipient"),
-    "models.resources": (
-        "Agent",
-        "AgentUpdate",
-        "Flow",
-        "FlowStep",
-        "FlowUpdate",
-        "NewAgent",
-        "NewFlow",
-        "NewNumber",
-        "NewTrunk",
-        "Number",
-        "NumberUpdate",
-        "Trunk",
-        "TrunkUpdate",
-    ),
-    "models.settings": (
-        "CallSettings",
-        "CallSettingsUpdate",
-        "ReplySettings",
-        "ReplySettingsUpdate",
-        "SmsSettings",
-        "SmsSettingsUpdate",
-    ),
-    "models.states": (
-        "CallStatus",
-        "CampaignStatus",
-        "DispatchState",
-        "MessageStatus",
-        "RecipientStatus",
-        "WorkspaceMode",
-        "WorkspaceStatus",
-    ),
-    "models.status": ("EngineStatus",),
-    "models.unsubscribe": ("Unsubscribe",),
-    "models.workspace": ("NewWorkspace", "Workspace", "WorkspaceUpdate"),
-    "protocols.carrier": ("Carrier",),
-    "protocols.dispatcher": ("Dispatcher",),
-    "protocols.storage": ("Storage",),
-    "protocols.voice": ("Analyser", "VoiceProvider"),
-    "services.campaigns.contacts": ("RecipientSource",),
-    "core.vault": ("Vault",),
-}
-"""The module of each name; the imports above are for type checkers."""
-
-_MODULES: Final = {name: module for module, names in _NAMES.items() for name in names}
-
-# Hidden from type checkers, which would accept any name otherwise.
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        """Import a name at its first use."""
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-        return value
-
-    def __dir__() -> list[str]:
-        """Return the imported names and those that can be."""
-        return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:  # which would accept any name otherwise
+    __getattr__, __dir__ = imported_when_used(
+        globals(),
+        {
+            "core.clock": "Clock",
+            "core.config": "EngineConfig SimulatorConfig",
+            "engine": "Outreach",
+            "errors": "ConfigError Conflict InvalidRequest NotFound OutreachError",
+            "models.base": "Page UNSET",
+            "models.call": "Call NewCall",
+            "models.campaign": "Campaign CampaignCreated CampaignUpdate NewCallCampaign NewSmsCampaign",
+            "models.dispatch": "Dispatch",
+            "models.hours": "BusinessHours TimeWindow",
+            "models.message": "InboundMessage Message NewMessage",
+            "models.recipient": "NewRecipient Recipient",
+            "models.resources": (
+                "Agent AgentUpdate Flow FlowStep FlowUpdate NewAgent NewFlow NewNumber NewTrunk Number NumberUpdate "
+                "Trunk TrunkUpdate"
+            ),
+            "models.settings": (
+                "CallSettings CallSettingsUpdate ReplySettings ReplySettingsUpdate SmsSettings SmsSettingsUpdate"
+            ),
+            "models.states": (
+                "CallStatus CampaignStatus DispatchState MessageStatus RecipientStatus WorkspaceMode WorkspaceStatus"
+            ),
+            "models.status": "EngineStatus",
+            "models.unsubscribe": "Unsubscribe",
+            "models.workspace": "NewWorkspace Workspace WorkspaceUpdate",
+            "protocols.carrier": "Carrier",
+            "protocols.dispatcher": "Dispatcher",
+            "protocols.storage": "Storage",
+            "protocols.voice": "Analyser VoiceProvider",
+            "services.campaigns.contacts": "RecipientSource",
+            "core.vault": "Vault",
+        },
+    )

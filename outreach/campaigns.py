@@ -5,58 +5,161 @@ It is composed of parts, one class for each concern: a method that callers see i
 
 from __future__ import annotations
 
-from outreach.core.vault import Vault
-from outreach.insight.approvals import CampaignApprovals
-from outreach.insight.blockers import CampaignBlockers
-from outreach.insight.clock import CampaignClock
-from outreach.insight.forecast import CampaignForecast
-from outreach.insight.live import LiveCampaigns
-from outreach.insight.preflight import CampaignPreflight
-from outreach.insight.reports import CampaignExports, CampaignReports
-from outreach.services.campaigns.adding import CampaignAdditions
-from outreach.services.campaigns.audience import AudienceCounting
-from outreach.services.campaigns.changes import CampaignChanges
-from outreach.services.campaigns.copies import CampaignCopies
-from outreach.services.campaigns.loading import CampaignCreation
-from outreach.services.campaigns.moves import CampaignMoves
-from outreach.services.campaigns.recipients import CampaignRecipients
-from outreach.services.campaigns.recovering import CampaignRecovery
-from outreach.services.context import ServiceContext
-from outreach.services.messaging.failures import CampaignResults
-from outreach.services.parts import method_of
-from outreach.services.registers.erasure import CampaignDeletion
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from outreach.services.parts import Later, method_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from outreach.core.vault import Vault
+    from outreach.insight.approvals import CampaignApprovals
+    from outreach.insight.blockers import CampaignBlockers
+    from outreach.insight.clock import CampaignClock
+    from outreach.insight.forecast import CampaignForecast
+    from outreach.insight.live import LiveCampaigns
+    from outreach.insight.preflight import CampaignPreflight
+    from outreach.insight.reports import CampaignExports, CampaignReports
+    from outreach.models.workspace import Workspace
+    from outreach.providers.pool import ProviderPool
+    from outreach.services.campaigns.adding import CampaignAdditions
+    from outreach.services.campaigns.audience import AudienceCounting
+    from outreach.services.campaigns.changes import CampaignChanges
+    from outreach.services.campaigns.copies import CampaignCopies
+    from outreach.services.campaigns.listing_sent import CampaignSentLists
+    from outreach.services.campaigns.loading import CampaignCreation
+    from outreach.services.campaigns.moves import CampaignMoves
+    from outreach.services.campaigns.recipients import CampaignRecipients
+    from outreach.services.campaigns.recovering import CampaignRecovery
+    from outreach.services.context import ServiceContext
+    from outreach.services.messaging.failures import CampaignResults
+    from outreach.services.registers.erasure import CampaignDeletion
+else:
+    CampaignApprovals = Later("outreach.insight.approvals", "CampaignApprovals")
+    CampaignBlockers = Later("outreach.insight.blockers", "CampaignBlockers")
+    CampaignClock = Later("outreach.insight.clock", "CampaignClock")
+    CampaignForecast = Later("outreach.insight.forecast", "CampaignForecast")
+    LiveCampaigns = Later("outreach.insight.live", "LiveCampaigns")
+    CampaignPreflight = Later("outreach.insight.preflight", "CampaignPreflight")
+    CampaignExports = Later("outreach.insight.reports", "CampaignExports")
+    CampaignReports = Later("outreach.insight.reports", "CampaignReports")
+    CampaignAdditions = Later("outreach.services.campaigns.adding", "CampaignAdditions")
+    AudienceCounting = Later("outreach.services.campaigns.audience", "AudienceCounting")
+    CampaignChanges = Later("outreach.services.campaigns.changes", "CampaignChanges")
+    CampaignCopies = Later("outreach.services.campaigns.copies", "CampaignCopies")
+    CampaignCreation = Later("outreach.services.campaigns.loading", "CampaignCreation")
+    CampaignMoves = Later("outreach.services.campaigns.moves", "CampaignMoves")
+    CampaignRecipients = Later("outreach.services.campaigns.recipients", "CampaignRecipients")
+    CampaignSentLists = Later("outreach.services.campaigns.listing_sent", "CampaignSentLists")
+    CampaignRecovery = Later("outreach.services.campaigns.recovering", "CampaignRecovery")
+    CampaignResults = Later("outreach.services.messaging.failures", "CampaignResults")
+    CampaignDeletion = Later("outreach.services.registers.erasure", "CampaignDeletion")
 
 
 class Campaigns:
     """The campaigns of workspaces."""
 
-    def __init__(self, context: ServiceContext, vault: Vault, creation: CampaignCreation) -> None:
-        self._creation = creation
-        self._copies = CampaignCopies(context, creation)
-        self._additions = CampaignAdditions(context, creation)
-        self._audience = AudienceCounting(context)
-        self._moves = CampaignMoves(context, vault, price=lambda *place: self._approvals.price(*place))
-        self._changes = CampaignChanges(context)
-        self._deletion = CampaignDeletion(context)
-        self._recipients = CampaignRecipients(context)
-        self._recovery = CampaignRecovery(context)
-        self._blockers = CampaignBlockers(context)
-        self._live = LiveCampaigns(context)
-        self._forecast = CampaignForecast(context)
-        self._clock = CampaignClock(self._forecast)
-        self._preflight = CampaignPreflight(
-            context,
+    def __init__(
+        self,
+        context: ServiceContext,
+        vault: Vault,
+        *,
+        creation: Callable[[], CampaignCreation],
+        pool_of: Callable[[Workspace], ProviderPool],
+    ) -> None:
+        self._context = context
+        self._vault = vault
+        self._find_creation = creation
+        self._pool_of = pool_of
+
+    @cached_property
+    def _creation(self) -> CampaignCreation:
+        return self._find_creation()
+
+    @cached_property
+    def _copies(self) -> CampaignCopies:
+        return CampaignCopies(self._context, self._creation)
+
+    @cached_property
+    def _additions(self) -> CampaignAdditions:
+        return CampaignAdditions(self._context, self._creation)
+
+    @cached_property
+    def _audience(self) -> AudienceCounting:
+        return AudienceCounting(self._context)
+
+    @cached_property
+    def _moves(self) -> CampaignMoves:
+        return CampaignMoves(self._context, self._vault, price=lambda *place: self._approvals.price(*place))
+
+    @cached_property
+    def _changes(self) -> CampaignChanges:
+        return CampaignChanges(self._context)
+
+    @cached_property
+    def _deletion(self) -> CampaignDeletion:
+        return CampaignDeletion(self._context)
+
+    @cached_property
+    def _recipients(self) -> CampaignRecipients:
+        return CampaignRecipients(self._context)
+
+    @cached_property
+    def _recovery(self) -> CampaignRecovery:
+        return CampaignRecovery(self._context)
+
+    @cached_property
+    def _sent_lists(self) -> CampaignSentLists:
+        return CampaignSentLists(self._context, self._pool_of)
+
+    @cached_property
+    def _blockers(self) -> CampaignBlockers:
+        return CampaignBlockers(self._context)
+
+    @cached_property
+    def _live(self) -> LiveCampaigns:
+        return LiveCampaigns(self._context)
+
+    @cached_property
+    def _forecast(self) -> CampaignForecast:
+        return CampaignForecast(self._context)
+
+    @cached_property
+    def _clock(self) -> CampaignClock:
+        return CampaignClock(self._forecast)
+
+    @cached_property
+    def _preflight(self) -> CampaignPreflight:
+        return CampaignPreflight(
+            self._context,
             start_problems=self._moves.start_problems,
             draft_problems=self._moves.draft_problems,
             forecasting=self._forecast.begin_new,
-            draft_of=creation.draft_of,
+            draft_of=self._creation.draft_of,
         )
-        self._approvals = CampaignApprovals(
-            context, preflight=self._preflight.preflight, forecast=self._forecast.forecast
-        )
-        self._results = CampaignResults(context)
-        self._reports = CampaignReports(context)
-        self._exports = CampaignExports(context)
+
+    @cached_property
+    def _approvals(self) -> CampaignApprovals:
+        return CampaignApprovals(self._context, preflight=self._preflight.preflight, forecast=self._forecast.forecast)
+
+    @cached_property
+    def _results(self) -> CampaignResults:
+        return CampaignResults(self._context)
+
+    @cached_property
+    def _reports(self) -> CampaignReports:
+        return CampaignReports(self._context)
+
+    @cached_property
+    def _exports(self) -> CampaignExports:
+        return CampaignExports(self._context)
+
+    def _import_parts(self) -> None:
+        """Make all parts now."""
+        for name, member in vars(Campaigns).items():
+            if isinstance(member, cached_property):
+                getattr(self, name)
 
     create_sms = method_of("_creation", CampaignCreation.create_sms)
     create_call = method_of("_creation", CampaignCreation.create_call)

@@ -11,27 +11,23 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self, cast
 
 import anyio
 import anyio.to_thread
 import attrs
 from anyio.abc import TaskStatus
 
-from outreach.campaigns import Campaigns
 from outreach.core.clock import Clock, SharedClock, SystemClock
 from outreach.core.config import IN_PROCESS, MAX_WORKERS, EngineConfig, SimulatorConfig
 from outreach.core.ids import IdSource, UuidV7Source
 from outreach.core.log_throttle import LogThrottle
 from outreach.core.logged_errors import log_error
-from outreach.core.passwords import PasswordHasher
 from outreach.core.vault import Vault
+from outreach.engine_services import EngineServices
 from outreach.errors import ConfigError, Conflict, StorageError
-from outreach.insight.diagnosis.query import DiagnosisQuery
-from outreach.insight.readiness import ReadinessProbe
-from outreach.insight.status import FiguresQuery, StatusQuery
+from outreach.models.health import DispatcherHealth
 from outreach.models.states import WorkspaceMode
-from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.plugins import dispatcher_plugin, ledger_archives
@@ -45,37 +41,14 @@ from outreach.protocols.voice import Analyser, VoiceProvider
 from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
 from outreach.providers.connections import AccountConnections
 from outreach.providers.http.call_plugin import call_plugin
-from outreach.providers.pool import ProviderPool
 from outreach.providers.registry import Adapters, installed_analysers
-from outreach.rules.call_settlement import ProviderAnalyser
-from outreach.services.campaigns.http_operations import HttpOperations
-from outreach.services.campaigns.loading import CampaignCreation
-from outreach.services.campaigns.pages import CampaignPageCache
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
-from outreach.services.messaging.callbacks import Callbacks
-from outreach.services.messaging.calls import Calls
-from outreach.services.messaging.dispatches import Dispatches
-from outreach.services.messaging.events import Events
-from outreach.services.messaging.messages import Messages
-from outreach.services.messaging.simulating import Simulating
-from outreach.services.registers.contacts import Contacts
-from outreach.services.registers.erasure import Erasure
-from outreach.services.registers.unreachable import UnreachableNumbers
-from outreach.services.registers.unsubscribes import Unsubscribes
-from outreach.services.registers.uploads import Uploads
-from outreach.services.tenants.accounts import Accounts
-from outreach.services.tenants.api_keys import ApiKeyCache, ApiKeys
-from outreach.services.tenants.audit import Audit
-from outreach.services.tenants.prices import Prices
-from outreach.services.tenants.rate_limits import RateLimiter
-from outreach.services.tenants.resources import ResourceServices
-from outreach.services.tenants.settings import CallingSettings, Replies, Settings
-from outreach.services.tenants.workspaces import Workspaces
-from outreach.services.users.context import UserContext
-from outreach.services.users.sessions import Sessions
-from outreach.services.users.users import Users
 from outreach.storage.opening import is_postgres, key_file_for, state_directory, storage_from_url
-from outreach.storage.unit_of_work import Transaction
+
+if TYPE_CHECKING:
+    from outreach.providers.pool import ProviderPool
+    from outreach.storage.unit_of_work import Transaction
 
 _log = logging.getLogger(__name__)
 
@@ -91,7 +64,7 @@ ANALYSER_VARIABLE: Final = "OUTREACH_ANALYSER"
 """Names the analyser of an installed package."""
 
 
-class Outreach(ResourceServices):
+class Outreach(EngineServices):
     """The engine: campaigns, calls and messages of many workspaces over one database.
 
     Use it as an async context manager, on asyncio. It belongs to the event loop and the process that it was opened in:
@@ -121,38 +94,8 @@ class Outreach(ResourceServices):
         instrumentation: Observes what the engine does, such as `outreach.integrations.prometheus.EngineMetrics` and
             `outreach.integrations.opentelemetry.Tracing`.
 
-    What a workspace's owner sets up, such as `agents` and `numbers`, is named at its base `ResourceServices`.
-
-    Attributes:
-        workspaces: The tenants.
-        api_keys: Their API keys.
-        audit: Who has changed what.
-        users: Who uses the console, with which rights.
-        sessions: Their logins.
-        sms_settings: Settings of SMS campaigns.
-        call_settings: Settings of calling campaigns.
-        reply_settings: What is answered to STOP, START and HELP.
-        prices: What messages and calls cost, for the estimates of a preflight.
-        unsubscribes: The unsubscribe register.
-        unreachable_numbers: Numbers that providers have reported as unreachable.
-        contacts: Everything with one number.
-        erasure: Erasing people, and what workspaces keep no longer.
-        uploads: Files that arrive in chunks, and are deleted after a day.
-        campaigns: Campaigns: creating, reading, starting and stopping them, and what they came to.
-        calls: Single calls.
-        messages: Single messages, and those that people write back.
-        simulate: `await engine.simulate(workspace_id, NewSimulation(...))` simulates a reply, a receipt or the end of a
-            call in a sandbox.
-        dispatches: Requests whose outcome is unknown.
-        accounts: Accounts at carriers and voice providers.
-        callbacks: What providers call back.
-        events: What has happened, delivered after its commit.
-        http: The same for applications that serve it over HTTP themselves: stored responses, request limits.
-        status: `await engine.status(workspace_id)` returns who dispatches, what runs and what needs a person: in one
-            workspace or, without an argument, in all.
-        diagnose: `await engine.diagnose()` returns what is wrong with the set-up and the data, and what fixes it.
-        readiness: `await engine.readiness()` returns whether this process can do its work now.
-        figures: `await engine.figures()` counts what is open in the whole database, for metrics.
+    Its services are named at its base `EngineServices`. Each is imported and made when it is first used; an engine that
+    dispatches imports all as it is opened.
     """
 
     def __init__(
@@ -190,9 +133,9 @@ class Outreach(ResourceServices):
         self._instruments = Instruments(instrumentation, self._log_throttle)
         if instrumentation and isinstance(storage, ObservableStorage):
             storage.observe(self._instruments)
-        self._vault = vault = vault or Vault()
+        self._vault = vault or Vault()
         self._connections = AccountConnections(
-            vault=vault,
+            vault=self._vault,
             clock=self._clock,
             answer_seconds=self._config.provider_timeout_seconds,
             public_url=self._config.public_url,
@@ -204,6 +147,7 @@ class Outreach(ResourceServices):
         self._sandbox_carrier = sandbox_carrier
         self._sandbox_voice = sandbox_voice
         self._provider_pool: ProviderPool | None = None
+        self._database_url = None
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
         self._dispatcher: Dispatcher | None = None
         self._stopping = self._dispatching_is_over = False
@@ -212,7 +156,7 @@ class Outreach(ResourceServices):
         self._grace_ends = 0.0
         self._wake_ups = WakeUps(storage if isinstance(storage, NotifyingStorage) else None)
         self._archives = ledger_archives()
-        context = ServiceContext(
+        self._context = ServiceContext(
             loop_guard=self._loop_guard,
             storage=GuardedStorage(
                 storage,
@@ -232,47 +176,6 @@ class Outreach(ResourceServices):
             wake_ups=self._wake_ups,
             archives=self._archives,
         )
-        self.readiness = ReadinessProbe(
-            loop_guard=self._loop_guard,
-            storage=storage,
-            clock=self._clock,
-            health=self.health,
-            log_throttle=self._log_throttle,
-            adapters=self._adapters,
-        )
-        self.status = StatusQuery(context, vault)
-        self.diagnose = DiagnosisQuery(
-            context, storage=storage, vault=vault, connections=self._connections, status=self.status
-        )
-        self.figures = FiguresQuery(context)
-        known_keys = ApiKeyCache(context.clock)
-        self.workspaces = Workspaces(context, known_keys)
-        self.api_keys = ApiKeys(context, known_keys)
-        self.audit = Audit(context)
-        users = UserContext(services=context, vault=vault, hasher=PasswordHasher())
-        self.users = Users(users)
-        self.sessions = Sessions(users)
-        self._make_resources(context)
-        self.sms_settings = Settings(context)
-        self.call_settings = CallingSettings(context)
-        self.reply_settings = Replies(context)
-        self.prices = Prices(context)
-        self.unsubscribes = Unsubscribes(context)
-        self.unreachable_numbers = UnreachableNumbers(context)
-        self.contacts = Contacts(context)
-        self.erasure = Erasure(context)
-        self.uploads = Uploads(context)
-        self._creation = CampaignCreation(context)
-        self.campaigns = Campaigns(context, vault, self._creation)
-        self.calls = Calls(context)
-        self.messages = Messages(context)
-        self.simulate = Simulating(context, self.messages, self._analyser)
-        self.dispatches = Dispatches(context, self._pool_of, self._analyser)
-        self.accounts = Accounts(context, vault, self._connections)
-        self.callbacks = Callbacks(context, self._connections, self._analyser)
-        self.events = Events(context)
-        self._rate_limits = RateLimiter(context)
-        self.http = HttpOperations(pages=CampaignPageCache(context), rate_limits=self._rate_limits)
 
     @classmethod
     def open(
@@ -362,7 +265,7 @@ class Outreach(ResourceServices):
             sandbox_voice=sandbox_voice,
             instrumentation=instrumentation,
         )
-        engine.diagnose._name_database(url)
+        engine._database_url = url
         if by_plugin:
             engine._dispatch_by_plugin(url, migrate=migrate)
         return engine
@@ -398,18 +301,19 @@ class Outreach(ResourceServices):
         self._wake_ups._begin()
         async with AsyncExitStack() as stack:
             stack.callback(self._loop_guard.leave)
-            for problem in self._adapters.problems:
-                _log.warning("%s", problem.message, extra={"action": "adapter_not_usable"})
             await stack.enter_async_context(self._storage)
             if self._prepare is not None:
                 await anyio.to_thread.run_sync(self._prepare)
             with suppress(StorageError):
                 # The next call raises it.
                 await self._storage.read(self._compare_clocks)
-            stack.push_async_callback(self.events._release)
+            if self._dispatch:
+                self._import_services()
+            stack.push_async_callback(self._release_events)
             stack.push_async_callback(self._connections.aclose)
-            stack.push_async_callback(self._rate_limits.aclose)
-            self._creation.open()
+            stack.push_async_callback(self._end_rate_limits)
+            if "_creation" in vars(self):
+                self._creation.open()
             stack.push_async_callback(self._end_creations)
             if self._dispatch:
                 await self._name_unreadable_archives()
@@ -428,8 +332,10 @@ class Outreach(ResourceServices):
             ConfigError: It was opened in another process, thread or event loop.
         """
         self._loop_guard.require()
-        self.events._close()
-        self._creation.stop()
+        if "events" in vars(self):
+            self.events._close()
+        if "_creation" in vars(self):
+            self._creation.stop()
         self._grace_ends = self._clock.monotonic() + self._config.stop_grace_seconds
         stack, self._stack = self._stack, None
         if stack is not None:
@@ -534,6 +440,7 @@ class Outreach(ResourceServices):
     def _make_providers(self) -> tuple[Carrier, VoiceProvider, ProviderPool]:
         """Return the carrier and the voice provider of sandboxes, and the pool of all."""
         from outreach.providers.carriers.simulator import SimulatedCarrier
+        from outreach.providers.pool import ProviderPool
         from outreach.providers.voice.simulator import SimulatedVoice
 
         rng = random.Random(self._simulator.seed) if self._simulator.seed is not None else self._rng  # noqa: S311 - no secret
@@ -582,7 +489,17 @@ class Outreach(ResourceServices):
             wake_ups=parts.wake_ups,
         )
 
+    async def _release_events(self) -> None:
+        if "events" in vars(self):
+            await self.events._release()
+
+    async def _end_rate_limits(self) -> None:
+        if "_rate_limits" in vars(self):
+            await self._rate_limits.aclose()
+
     async def _end_creations(self) -> None:
+        if "_creation" not in vars(self):
+            return
         with anyio.CancelScope(shield=True):
             left = max(self._grace_ends - self._clock.monotonic(), 0.0)
             await self._creation.close(grace_seconds=left)

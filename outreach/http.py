@@ -6,106 +6,111 @@ what it makes (docs/embedding.md).
 
 from __future__ import annotations
 
-from outreach.core.clock import format_timestamp
-from outreach.models.base import JsonPage
-from outreach.models.work import (
-    MAX_IDEMPOTENCY_DAYS,
-    AnswerReplayed,
-    IdempotencyKey,
-    IdempotentRequest,
-    LastingKey,
-    RateLimitState,
-    StoredAnswer,
-)
-from outreach.serialization.campaigns import (
-    in_json_names,
-    read_audience,
-    read_call_campaign,
-    read_campaign_of_upload,
-    read_leave_out,
-    read_sms_campaign,
-)
-from outreach.serialization.documents import document_of, to_json, write_blocker
-from outreach.serialization.exports import EXPORT_CONTENT_TYPES
-from outreach.serialization.exports.rows import write_exported_contact
-from outreach.serialization.holidays import parse_holidays
-from outreach.serialization.json_parsing import parse_json
-from outreach.serialization.json_reports import write_campaign_report
-from outreach.serialization.json_requests import (
-    read_metadata,
-    read_new_call,
-    read_new_message,
-    read_sms_settings_update,
-)
-from outreach.serialization.json_responses import (
-    write_call,
-    write_call_created,
-    write_call_details,
-    write_campaign,
-    write_campaign_created,
-    write_managed_call,
-    write_message,
-    write_sms_settings,
-)
-from outreach.serialization.manage.campaigns import (
-    EVENT_TYPES,
-    in_update_names,
-    read_campaign_start,
-    read_campaign_update,
-    write_event,
-    write_history,
-    write_managed_campaign,
-    write_recipient,
-    write_recipient_count,
-)
-from outreach.serialization.manage.copies import (
-    CampaignClone,
-    read_campaign_clone,
-    read_new_follow_up,
-    read_new_test_message,
-    write_campaign_copy,
-    write_follow_up,
-)
-from outreach.serialization.manage.resources import (
-    FLOW_BODIES,
-    DispatchDecision,
-    ResourceBodies,
-    number_bodies,
-    read_call_settings_update,
-    read_call_verdict,
-    read_decision,
-    read_dispatch_decision,
-    read_erasure,
-    read_narrower_hours,
-    read_new_unsubscribes,
-    read_recipient_skip,
-    read_reply_settings_update,
-    resource_bodies,
-    write_account,
-    write_call_settings,
-    write_callback_check,
-    write_contact_hours,
-    write_history_item,
-    write_inbound_message,
-    write_managed_sms,
-    write_reply_settings,
-    write_settings,
-    write_sms,
-    write_unsubscribe,
-)
-from outreach.serialization.manage.simulation import read_new_simulation
-from outreach.serialization.manage.uploads import read_new_upload, write_upload
-from outreach.serialization.planning import (
-    read_price_table,
-    write_audience_clock,
-    write_campaign_now,
-    write_campaign_progress,
-    write_forecast,
-    write_kept_forecast,
-    write_preflight,
-    write_price_table,
-    write_start_approval,
-)
+from typing import TYPE_CHECKING
+
+from outreach.core.lazy_names import imported_when_used
+
+if TYPE_CHECKING:
+    from outreach.core.clock import format_timestamp
+    from outreach.models.base import JsonPage
+    from outreach.models.work import (
+        MAX_IDEMPOTENCY_DAYS,
+        AnswerReplayed,
+        IdempotencyKey,
+        IdempotentRequest,
+        LastingKey,
+        RateLimitState,
+        StoredAnswer,
+    )
+    from outreach.serialization.campaigns import (
+        in_json_names,
+        read_audience,
+        read_call_campaign,
+        read_campaign_of_upload,
+        read_leave_out,
+        read_sms_campaign,
+    )
+    from outreach.serialization.documents import document_of, to_json, write_blocker
+    from outreach.serialization.exports import EXPORT_CONTENT_TYPES
+    from outreach.serialization.exports.rows import write_exported_contact
+    from outreach.serialization.holidays import parse_holidays
+    from outreach.serialization.json_parsing import parse_json
+    from outreach.serialization.json_reports import write_campaign_report
+    from outreach.serialization.json_requests import (
+        read_metadata,
+        read_new_call,
+        read_new_message,
+        read_sms_settings_update,
+    )
+    from outreach.serialization.json_responses import (
+        write_call,
+        write_call_created,
+        write_call_details,
+        write_campaign,
+        write_campaign_created,
+        write_managed_call,
+        write_message,
+        write_sms_settings,
+    )
+    from outreach.serialization.manage.campaigns import (
+        EVENT_TYPES,
+        in_update_names,
+        read_campaign_start,
+        read_campaign_update,
+        write_event,
+        write_history,
+        write_managed_campaign,
+        write_recipient,
+        write_recipient_count,
+    )
+    from outreach.serialization.manage.copies import (
+        CampaignClone,
+        read_campaign_clone,
+        read_new_follow_up,
+        read_new_test_message,
+        write_campaign_copy,
+        write_follow_up,
+    )
+    from outreach.serialization.manage.resources import (
+        FLOW_BODIES,
+        DispatchDecision,
+        ResourceBodies,
+        number_bodies,
+        read_call_settings_update,
+        read_call_verdict,
+        read_decision,
+        read_dispatch_decision,
+        read_erasure,
+        read_narrower_hours,
+        read_new_unsubscribes,
+        read_recipient_skip,
+        read_reply_settings_update,
+        resource_bodies,
+        write_account,
+        write_call_settings,
+        write_callback_check,
+        write_contact_hours,
+        write_history_item,
+        write_inbound_message,
+        write_managed_sms,
+        write_reply_settings,
+        write_settings,
+        write_sms,
+        write_unsubscribe,
+    )
+    from outreach.serialization.manage.simulation import read_new_simulation
+    from outreach.serialization.manage.uploads import read_new_upload, write_upload
+    from outreach.serialization.planning import (
+        read_price_table,
+        write_audience_clock,
+        write_campaign_now,
+        write_campaign_progress,
+        write_forecast,
+        write_kept_forecast,
+        write_preflight,
+        write_price_table,
+        write_start_approval,
+    )
 
 __all__ = [
     "EVENT_TYPES",
@@ -196,3 +201,53 @@ __all__ = [
     "write_unsubscribe",
     "write_upload",
 ]
+
+if not TYPE_CHECKING:  # which would accept any name otherwise
+    __getattr__, __dir__ = imported_when_used(
+        globals(),
+        {
+            "core.clock": "format_timestamp",
+            "models.base": "JsonPage",
+            "models.work": (
+                "MAX_IDEMPOTENCY_DAYS AnswerReplayed IdempotencyKey IdempotentRequest LastingKey RateLimitState "
+                "StoredAnswer"
+            ),
+            "serialization.campaigns": (
+                "in_json_names read_audience read_call_campaign read_campaign_of_upload read_leave_out "
+                "read_sms_campaign"
+            ),
+            "serialization.documents": "document_of to_json write_blocker",
+            "serialization.exports": "EXPORT_CONTENT_TYPES",
+            "serialization.exports.rows": "write_exported_contact",
+            "serialization.holidays": "parse_holidays",
+            "serialization.json_parsing": "parse_json",
+            "serialization.json_reports": "write_campaign_report",
+            "serialization.json_requests": "read_metadata read_new_call read_new_message read_sms_settings_update",
+            "serialization.json_responses": (
+                "write_call write_call_created write_call_details write_campaign write_campaign_created "
+                "write_managed_call write_message write_sms_settings"
+            ),
+            "serialization.manage.campaigns": (
+                "EVENT_TYPES in_update_names read_campaign_start read_campaign_update write_event write_history "
+                "write_managed_campaign write_recipient write_recipient_count"
+            ),
+            "serialization.manage.copies": (
+                "CampaignClone read_campaign_clone read_new_follow_up read_new_test_message write_campaign_copy "
+                "write_follow_up"
+            ),
+            "serialization.manage.resources": (
+                "FLOW_BODIES DispatchDecision ResourceBodies number_bodies read_call_settings_update "
+                "read_call_verdict read_decision read_dispatch_decision read_erasure read_narrower_hours "
+                "read_new_unsubscribes read_recipient_skip read_reply_settings_update resource_bodies write_account "
+                "write_call_settings write_callback_check write_contact_hours write_history_item "
+                "write_inbound_message write_managed_sms write_reply_settings write_settings write_sms "
+                "write_unsubscribe"
+            ),
+            "serialization.manage.simulation": "read_new_simulation",
+            "serialization.manage.uploads": "read_new_upload write_upload",
+            "serialization.planning": (
+                "read_price_table write_audience_clock write_campaign_now write_campaign_progress write_forecast "
+                "write_kept_forecast write_preflight write_price_table write_start_approval"
+            ),
+        },
+    )

@@ -7,63 +7,63 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from outreach.core.clock import is_zone
-from outreach.core.command_lines import PROGRAM, SERVE, database_option
-from outreach.core.config import PUBLIC_URL_VARIABLE
-from outreach.core.logged_errors import described, log_error, masked
-from outreach.core.meant import (
-    dates_like,
-    day_like,
-    did_you_mean,
-    hours_like,
-    moment_like,
-    nearest,
-    number_like,
-    regions_like,
-    sentence,
-    time_like,
-    zones_like,
-)
-from outreach.core.meant.countries import region_of_country
-from outreach.core.meant.date_formats import DateFormat, date_format
-from outreach.insight.diagnosis.checks import Check, run_checks
-from outreach.insight.readiness import FILES_GONE
-from outreach.ledger.settling.callback_checks import token_of
-from outreach.models.fields import ListOf, Option, bounded_fields, fields_of
-from outreach.models.states import operator_actions
-from outreach.rules.column_names import (
-    LAST_NAMES_BESIDE,
-    NAMES,
-    NUMBERS,
-    VARIABLES_TOO,
-    Field,
-    bare_phone_name,
-    fields_of_headers,
-    plain,
-)
-from outreach.rules.damaged_texts import REPLACED, decoded_once
-from outreach.rules.holidays import holiday_parts
-from outreach.rules.numbering import NumberKind, country_code, country_of, number_kind
-from outreach.rules.phones import OWN_NUMBER, SEVERAL_NUMBERS, normalise, read_number
-from outreach.rules.placeholders import PlaceholderTally, expected_names, with_field_names
-from outreach.rules.rendering import moment_name, placeholders_of, recipient_values
-from outreach.rules.spellings import person_key
-from outreach.rules.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
-from outreach.rules.texts import composed, is_blank, name_spellings
-from outreach.serialization.exports.rows import escape_formula
-from outreach.serialization.fast_bodies import read_simple_body
-from outreach.serialization.field_rules import read_timestamp
-from outreach.services.campaigns.contacts import prepare_recipient
-from outreach.services.joined_reads import JoinedReads
-from outreach.services.tenants.resources import RESOURCE_SERVICES
+from outreach.core.lazy_names import imported_when_used
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-    from outreach.core.clock import Clock
+    from outreach.core.clock import Clock, is_zone
+    from outreach.core.command_lines import PROGRAM, SERVE, database_option
+    from outreach.core.config import PUBLIC_URL_VARIABLE
     from outreach.core.log_throttle import LogThrottle
+    from outreach.core.logged_errors import described, log_error, masked
+    from outreach.core.meant import (
+        dates_like,
+        day_like,
+        did_you_mean,
+        hours_like,
+        moment_like,
+        nearest,
+        number_like,
+        regions_like,
+        sentence,
+        time_like,
+        zones_like,
+    )
+    from outreach.core.meant.countries import region_of_country
+    from outreach.core.meant.date_formats import DateFormat, date_format
     from outreach.engine import Outreach
-    from outreach.models.recovery import ContactedMeanwhile
+    from outreach.insight.diagnosis.checks import Check, run_checks
+    from outreach.insight.readiness import FILES_GONE
+    from outreach.ledger.settling.callback_checks import token_of
+    from outreach.models.fields import ListOf, Option, bounded_fields, fields_of
+    from outreach.models.recovery import ContactedMeanwhile, ListedContacts
+    from outreach.models.states import operator_actions
+    from outreach.rules.column_names import (
+        LAST_NAMES_BESIDE,
+        NAMES,
+        NUMBERS,
+        VARIABLES_TOO,
+        Field,
+        bare_phone_name,
+        fields_of_headers,
+        plain,
+    )
+    from outreach.rules.damaged_texts import REPLACED, decoded_once
+    from outreach.rules.holidays import holiday_parts
+    from outreach.rules.numbering import NumberKind, country_code, country_of, number_kind
+    from outreach.rules.phones import OWN_NUMBER, SEVERAL_NUMBERS, normalise, read_number
+    from outreach.rules.placeholders import PlaceholderTally, expected_names, with_field_names
+    from outreach.rules.rendering import moment_name, placeholders_of, recipient_values
+    from outreach.rules.spellings import person_key
+    from outreach.rules.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
+    from outreach.rules.texts import composed, is_blank, name_spellings
+    from outreach.serialization.exports.rows import escape_formula
+    from outreach.serialization.fast_bodies import read_simple_body
+    from outreach.serialization.field_rules import read_timestamp
+    from outreach.services.campaigns.contacts import prepare_recipient
+    from outreach.services.joined_reads import JoinedReads
+    from outreach.services.tenants.resources import RESOURCE_SERVICES
 
 __all__ = [
     "FILES_GONE",
@@ -108,6 +108,7 @@ __all__ = [
     "fields_of_headers",
     "holiday_parts",
     "hours_like",
+    "import_services",
     "is_blank",
     "is_cell_error",
     "is_zone",
@@ -138,11 +139,52 @@ __all__ = [
     "run_checks",
     "sentence",
     "take_over",
+    "take_over_sent",
     "time_like",
     "token_of",
     "with_field_names",
     "zones_like",
 ]
+
+if not TYPE_CHECKING:  # which would accept any name otherwise
+    __getattr__, __dir__ = imported_when_used(
+        globals(),
+        {
+            "core.clock": "is_zone",
+            "core.command_lines": "PROGRAM SERVE database_option",
+            "core.config": "PUBLIC_URL_VARIABLE",
+            "core.logged_errors": "described log_error masked",
+            "core.meant": (
+                "dates_like day_like did_you_mean hours_like moment_like nearest number_like regions_like sentence "
+                "time_like zones_like"
+            ),
+            "core.meant.countries": "region_of_country",
+            "core.meant.date_formats": "DateFormat date_format",
+            "insight.diagnosis.checks": "Check run_checks",
+            "insight.readiness": "FILES_GONE",
+            "ledger.settling.callback_checks": "token_of",
+            "models.fields": "ListOf Option bounded_fields fields_of",
+            "models.states": "operator_actions",
+            "rules.column_names": (
+                "LAST_NAMES_BESIDE NAMES NUMBERS VARIABLES_TOO Field bare_phone_name fields_of_headers plain"
+            ),
+            "rules.damaged_texts": "REPLACED decoded_once",
+            "rules.holidays": "holiday_parts",
+            "rules.numbering": "NumberKind country_code country_of number_kind",
+            "rules.phones": "OWN_NUMBER SEVERAL_NUMBERS normalise read_number",
+            "rules.placeholders": "PlaceholderTally expected_names with_field_names",
+            "rules.rendering": "moment_name placeholders_of recipient_values",
+            "rules.spellings": "person_key",
+            "rules.spreadsheets": "NumberCell NumberCorrection is_cell_error read_cell read_number_cell",
+            "rules.texts": "composed is_blank name_spellings",
+            "serialization.exports.rows": "escape_formula",
+            "serialization.fast_bodies": "read_simple_body",
+            "serialization.field_rules": "read_timestamp",
+            "services.campaigns.contacts": "prepare_recipient",
+            "services.joined_reads": "JoinedReads",
+            "services.tenants.resources": "RESOURCE_SERVICES",
+        },
+    )
 
 
 def log_throttle_of(engine: Outreach) -> LogThrottle:
@@ -172,12 +214,35 @@ def public_url_of(engine: Outreach) -> str | None:
     return engine._config.public_url
 
 
+def import_services(engine: Outreach) -> None:
+    """Import the services of an engine before requests come, which an import would hold up."""
+    engine._import_services()
+
+
 async def take_over(
-    engine: Outreach, replaced: Outreach, workspace_id: str, campaign_id: str, *, dry_run: bool, actor: str
+    engine: Outreach,
+    replaced: Outreach,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    seen: set[str] | None = None,
+    dry_run: bool,
+    actor: str,
 ) -> ContactedMeanwhile:
     """Continue a paused campaign's contacts from their state in a replaced database.
 
     See `outreach.services.campaigns.recovering.CampaignRecovery.take_over`.
     """
     here, there = engine.campaigns._recovery, replaced.campaigns._recovery
-    return await here.take_over(workspace_id, campaign_id, there, dry_run=dry_run, actor=actor)
+    return await here.take_over(workspace_id, campaign_id, there, seen=seen, dry_run=dry_run, actor=actor)
+
+
+async def take_over_sent(
+    engine: Outreach, workspace_id: str, campaign_id: str, *, known: Collection[str], dry_run: bool, actor: str
+) -> ListedContacts:
+    """Continue a paused campaign's contacts by what its provider lists.
+
+    See `outreach.services.campaigns.listing_sent.CampaignSentLists.take_over_sent`.
+    """
+    part = engine.campaigns._sent_lists
+    return await part.take_over_sent(workspace_id, campaign_id, known=known, dry_run=dry_run, actor=actor)

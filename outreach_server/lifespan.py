@@ -9,6 +9,7 @@ from anyio import to_thread
 from starlette.applications import Starlette
 
 from outreach import ConfigError, Outreach
+from outreach.server_support import import_services
 from outreach_server.bodies.spool import sweep
 from outreach_server.context import Server
 
@@ -28,6 +29,8 @@ def make_lifespan(
         server.streams.begin()
         await to_thread.run_sync(sweep, server.spool_root)
         if make_engine is None:
+            if server.open_engine is not None:
+                import_services(server.open_engine)
             try:
                 async with _watching(server, server.open_engine):
                     yield
@@ -36,6 +39,7 @@ def make_lifespan(
             return
         async with make_engine() as engine, _watching(server, engine):
             check_carriers(server, engine)
+            import_services(engine)
             server.open_engine = engine
             try:
                 yield

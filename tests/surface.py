@@ -14,6 +14,7 @@ from typing import Any, Final
 import attrs
 
 from outreach import Outreach, testing
+from tests.engine_services import services_of
 
 PATH: Final = Path(__file__).with_name("surface.txt")
 
@@ -154,13 +155,9 @@ def _members(value: type[Any]) -> Mapping[str, Any]:
 
 
 def _services() -> Iterator[str]:
-    engine = Outreach.open("memory://")
-    for service, instance in sorted(vars(engine).items()):
-        if service.startswith("_") or not type(instance).__module__.startswith(
-            ("outreach.campaigns", "outreach.insight.", "outreach.services.")
-        ):
-            continue
-        found = {name: member for base in reversed(type(instance).__mro__) for name, member in vars(base).items()}
+    for service, instance in sorted(services_of(Outreach.open("memory://"))):
+        kind = type(instance)
+        found = {name: getattr(kind, name) for base in reversed(kind.__mro__) for name in vars(base)}
         for name, member in sorted(found.items()):
             if inspect.isfunction(member) and (not name.startswith("_") or name == "__call__"):
                 called = service if name == "__call__" else f"{service}.{name}"

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from outreach import ConfigError, EngineConfig, Outreach, SimulatorConfig
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 
 
 @pytest.mark.parametrize(

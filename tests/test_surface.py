@@ -16,7 +16,7 @@ HIDDEN = {
         "AsyncEventStream",
         "AsyncNamedStream",
         "EngineThread",
-        "ResourceServices",
+        "EngineServices",
         "ServiceContext",
         "Tally",
     ),  # only the engine makes them

@@ -17,7 +17,7 @@ from outreach.core.config import EngineConfig
 from outreach.core.log_throttle import DISPATCH, LogThrottle
 from outreach.core.logged_errors import masked
 from outreach.errors import DatabaseReplaced, DispatchRefused, LeaseLost
-from outreach.models.status import DispatcherHealth, DispatcherState
+from outreach.models.health import DispatcherHealth, DispatcherState
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
 from outreach.protocols.dispatcher import ReportSource, SliceRunner, Worker

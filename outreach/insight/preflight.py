@@ -24,11 +24,12 @@ from outreach.models.audience import LeaveOut
 from outreach.models.campaign import Campaign, NewCallCampaign, NewSmsCampaign
 from outreach.models.forecast import Forecast, ForecastAssumptions
 from outreach.models.plans import DecisionBasis, WavePlan
-from outreach.models.preflight import ContactPreview, Preflight, TextWarning
+from outreach.models.preflight import ContactPreview, Preflight
 from outreach.models.prices import PriceTable
 from outreach.models.recipient import PreparedRecipient, Recipient
 from outreach.models.settings import CallSettings
 from outreach.models.states import CampaignStatus, RecipientStatus
+from outreach.models.text_warning import TextWarning
 from outreach.rules.deciding import Restriction, decide_loading
 from outreach.rules.misread_numbers import MisreadNumbers
 from outreach.rules.opening import opening_state

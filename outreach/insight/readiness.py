@@ -13,7 +13,8 @@ from outreach.core.clock import Clock
 from outreach.core.log_throttle import DATABASE, LogThrottle
 from outreach.core.logged_errors import masked
 from outreach.errors import StorageError, StorageUnreachable
-from outreach.models.status import DispatcherHealth, Readiness
+from outreach.models.health import DispatcherHealth
+from outreach.models.status import Readiness
 from outreach.protocols.storage import RemoteStorage, Storage
 from outreach.providers.registry import Adapters
 from outreach.services.context import LoopGuard

@@ -2,185 +2,189 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from outreach.core.lazy_names import imported_when_used
 from outreach.models import resources
-from outreach.models.account import (
-    PROVIDERS,
-    Account,
-    CallbackCheck,
-    CallbackFault,
-    CallbackRecord,
-    Misdirection,
-    Provider,
-    ProviderKind,
-    RekeyResult,
-)
-from outreach.models.approval import Approval, ApprovalReason, StartApproval, StartFigures
-from outreach.models.archive import PurgeResult, RetentionResult
-from outreach.models.audience import AudienceCounts, CampaignOverlap, LeaveOut
-from outreach.models.base import (
-    CARRIERS,
-    UNSET,
-    CarrierName,
-    Channel,
-    CliMode,
-    Page,
-    ScheduleType,
-    SmsMessageSource,
-    SmsMode,
-    Unset,
-)
-from outreach.models.call import Call, CallOutcome, CallOutcomeFilter, CallVerdict, NewCall, NewCallOutcome
-from outreach.models.campaign import (
-    AgentSnapshot,
-    CallerIdAllocation,
-    Campaign,
-    CampaignCreated,
-    CampaignFilters,
-    CampaignUpdate,
-    Counters,
-    FollowUpCreated,
-    FollowUpExclusion,
-    NewCallCampaign,
-    NewFollowUp,
-    NewSmsCampaign,
-    PauseReason,
-    RecipientsAdded,
-)
-from outreach.models.campaign_report import (
-    CallFigures,
-    CampaignReport,
-    ExportedContact,
-    ExportedReply,
-    ExportFormat,
-    FailureCount,
-    MessageFigures,
-    ResultCount,
-    SenderFigures,
-    TimeBucket,
-)
-from outreach.models.clock import AudienceClock, ClockHour, ClosedBy
-from outreach.models.database import CampaignGroup, EngineFigures
-from outreach.models.diagnosis import DatabaseCode, Diagnosis, EngineCode
-from outreach.models.dispatch import (
-    DecisionResult,
-    Dispatch,
-    DispatchCount,
-    DispatchFilter,
-    DispatchLookUp,
-    FailureClass,
-    OperatorDecision,
-    UnknownDispatchCount,
-)
-from outreach.models.fields import Bounds, Length, bounds_of
-from outreach.models.forecast import (
-    BindingRule,
-    Forecast,
-    ForecastAssumptions,
-    ForecastHour,
-    ForecastPhase,
-    ForecastReason,
-    KeptForecast,
-)
-from outreach.models.history import HistoryItem, HistoryKind
-from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, PlaceHours, TimeWindow
-from outreach.models.live import CampaignNow, CampaignProgress, ProgressPoint
-from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, NewTestMessage, ReplyPurpose
-from outreach.models.preflight import (
-    CharacterReplacement,
-    ContactExample,
-    ContactPreview,
-    CostlyCharacter,
-    Encodings,
-    HeldBack,
-    LeftOut,
-    LeftOutRule,
-    PlaceholderProblem,
-    Preflight,
-    RenderedMessage,
-    ReplacedText,
-    SegmentShare,
-    TextWarning,
-)
-from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable, ProviderCost
-from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount, RecipientSkip
-from outreach.models.recovery import ContactedMeanwhile
-from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.resources import *  # noqa: F403 - its `__all__` says what is public there
-from outreach.models.settings import (
-    CallSettings,
-    CallSettingsUpdate,
-    ReplySettings,
-    ReplySettingsUpdate,
-    ReplyText,
-    SmsSettings,
-    SmsSettingsUpdate,
-)
-from outreach.models.simulation import NewSimulation, SimulatedKind, Simulation
-from outreach.models.states import (
-    CallStatus,
-    CampaignAction,
-    CampaignStatus,
-    DispatchState,
-    MessageStatus,
-    RecipientStatus,
-    WorkspaceMode,
-    WorkspaceStatus,
-)
-from outreach.models.status import (
-    AccountInTrouble,
-    DiskUse,
-    DispatchedBy,
-    DispatcherHealth,
-    DispatcherState,
-    DispatchOverview,
-    EngineStatus,
-    LiveWorker,
-    PausedCampaign,
-    Readiness,
-    RunningCampaign,
-    SilentAccount,
-    StartCheck,
-    ThrottledProvider,
-)
-from outreach.models.trail import ContactHistory, HeldBackRule, TrailRule, TrailStep, TrailStepKind, ZoneSource
-from outreach.models.unreachable import UnreachableNumber
-from outreach.models.unsubscribe import (
-    NewUnsubscribes,
-    Unsubscribe,
-    UnsubscribeImport,
-    UnsubscribeScope,
-    UnsubscribeUndo,
-)
-from outreach.models.upload import MAX_CHUNK_BYTES, MAX_UPLOAD_BYTES, NewUpload, Upload
-from outreach.models.user import (
-    ROLES,
-    CreatedInvitation,
-    Invitation,
-    InvitationKind,
-    Member,
-    NewUser,
-    Role,
-    SecondFactor,
-    SecondFactorSecret,
-    Session,
-    SetUp,
-    SignedIn,
-    User,
-    UserUpdate,
-    Visit,
-)
-from outreach.models.work import AuditEntry
-from outreach.models.workspace import (
-    API_SCOPES,
-    DEFAULT_SCOPES,
-    ApiAccess,
-    ApiKey,
-    ApiScope,
-    CreatedApiKey,
-    NewWorkspace,
-    Workspace,
-    WorkspaceUpdate,
-)
+
+if TYPE_CHECKING:
+    from outreach.models.account import (
+        PROVIDERS,
+        Account,
+        CallbackCheck,
+        CallbackFault,
+        CallbackRecord,
+        Misdirection,
+        Provider,
+        ProviderKind,
+        RekeyResult,
+    )
+    from outreach.models.approval import Approval, ApprovalReason, StartApproval, StartFigures
+    from outreach.models.archive import PurgeResult, RetentionResult
+    from outreach.models.audience import AudienceCounts, CampaignOverlap, LeaveOut
+    from outreach.models.base import (
+        CARRIERS,
+        UNSET,
+        CarrierName,
+        Channel,
+        CliMode,
+        Page,
+        ScheduleType,
+        SmsMessageSource,
+        SmsMode,
+        Unset,
+    )
+    from outreach.models.call import Call, CallOutcome, CallOutcomeFilter, CallVerdict, NewCall, NewCallOutcome
+    from outreach.models.campaign import (
+        AgentSnapshot,
+        CallerIdAllocation,
+        Campaign,
+        CampaignCreated,
+        CampaignFilters,
+        CampaignUpdate,
+        Counters,
+        FollowUpCreated,
+        FollowUpExclusion,
+        NewCallCampaign,
+        NewFollowUp,
+        NewSmsCampaign,
+        PauseReason,
+        RecipientsAdded,
+    )
+    from outreach.models.campaign_report import (
+        CallFigures,
+        CampaignReport,
+        ExportedContact,
+        ExportedReply,
+        ExportFormat,
+        FailureCount,
+        MessageFigures,
+        ResultCount,
+        SenderFigures,
+        TimeBucket,
+    )
+    from outreach.models.clock import AudienceClock, ClockHour, ClosedBy
+    from outreach.models.database import CampaignGroup, EngineFigures
+    from outreach.models.diagnosis import DatabaseCode, Diagnosis, EngineCode
+    from outreach.models.dispatch import (
+        DecisionResult,
+        Dispatch,
+        DispatchCount,
+        DispatchFilter,
+        DispatchLookUp,
+        FailureClass,
+        OperatorDecision,
+        UnknownDispatchCount,
+    )
+    from outreach.models.fields import Bounds, Length, bounds_of
+    from outreach.models.forecast import (
+        BindingRule,
+        Forecast,
+        ForecastAssumptions,
+        ForecastHour,
+        ForecastPhase,
+        ForecastReason,
+        KeptForecast,
+    )
+    from outreach.models.health import DispatcherHealth, DispatcherState
+    from outreach.models.history import HistoryItem, HistoryKind
+    from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, PlaceHours, TimeWindow
+    from outreach.models.live import CampaignNow, CampaignProgress, ProgressPoint
+    from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, NewTestMessage, ReplyPurpose
+    from outreach.models.preflight import (
+        CharacterReplacement,
+        ContactExample,
+        ContactPreview,
+        CostlyCharacter,
+        Encodings,
+        HeldBack,
+        LeftOut,
+        LeftOutRule,
+        PlaceholderProblem,
+        Preflight,
+        RenderedMessage,
+        ReplacedText,
+        SegmentShare,
+    )
+    from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable, ProviderCost
+    from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount, RecipientSkip
+    from outreach.models.recovery import ContactedMeanwhile, ListedContacts
+    from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
+    from outreach.models.settings import (
+        CallSettings,
+        CallSettingsUpdate,
+        ReplySettings,
+        ReplySettingsUpdate,
+        ReplyText,
+        SmsSettings,
+        SmsSettingsUpdate,
+    )
+    from outreach.models.simulation import NewSimulation, SimulatedKind, Simulation
+    from outreach.models.states import (
+        CallStatus,
+        CampaignAction,
+        CampaignStatus,
+        DispatchState,
+        MessageStatus,
+        RecipientStatus,
+        WorkspaceMode,
+        WorkspaceStatus,
+    )
+    from outreach.models.status import (
+        AccountInTrouble,
+        DiskUse,
+        DispatchedBy,
+        DispatchOverview,
+        EngineStatus,
+        LiveWorker,
+        PausedCampaign,
+        Readiness,
+        RunningCampaign,
+        SilentAccount,
+        StartCheck,
+        ThrottledProvider,
+    )
+    from outreach.models.text_warning import TextWarning
+    from outreach.models.trail import ContactHistory, HeldBackRule, TrailRule, TrailStep, TrailStepKind, ZoneSource
+    from outreach.models.unreachable import UnreachableNumber
+    from outreach.models.unsubscribe import (
+        NewUnsubscribes,
+        Unsubscribe,
+        UnsubscribeImport,
+        UnsubscribeScope,
+        UnsubscribeUndo,
+    )
+    from outreach.models.upload import MAX_CHUNK_BYTES, MAX_UPLOAD_BYTES, NewUpload, Upload
+    from outreach.models.user import (
+        ROLES,
+        CreatedInvitation,
+        Invitation,
+        InvitationKind,
+        Member,
+        NewUser,
+        Role,
+        SecondFactor,
+        SecondFactorSecret,
+        Session,
+        SetUp,
+        SignedIn,
+        User,
+        UserUpdate,
+        Visit,
+    )
+    from outreach.models.work import AuditEntry
+    from outreach.models.workspace import (
+        API_SCOPES,
+        DEFAULT_SCOPES,
+        ApiAccess,
+        ApiKey,
+        ApiScope,
+        CreatedApiKey,
+        NewWorkspace,
+        Workspace,
+        WorkspaceUpdate,
+    )
 
 __all__ = [
     "API_SCOPES",
@@ -290,6 +294,7 @@ __all__ = [
     "LeftOut",
     "LeftOutRule",
     "Length",
+    "ListedContacts",
     "LiveWorker",
     "Member",
     "Message",
@@ -388,3 +393,81 @@ __all__ = [
     "bounds_of",
 ]
 __all__ += resources.__all__
+
+if not TYPE_CHECKING:  # which would accept any name otherwise
+    __getattr__, __dir__ = imported_when_used(
+        globals(),
+        {
+            "models.account": (
+                "PROVIDERS Account CallbackCheck CallbackFault CallbackRecord Misdirection Provider ProviderKind "
+                "RekeyResult"
+            ),
+            "models.approval": "Approval ApprovalReason StartApproval StartFigures",
+            "models.archive": "PurgeResult RetentionResult",
+            "models.audience": "AudienceCounts CampaignOverlap LeaveOut",
+            "models.base": (
+                "CARRIERS UNSET CarrierName Channel CliMode Page ScheduleType SmsMessageSource SmsMode Unset"
+            ),
+            "models.call": "Call CallOutcome CallOutcomeFilter CallVerdict NewCall NewCallOutcome",
+            "models.campaign": (
+                "AgentSnapshot CallerIdAllocation Campaign CampaignCreated CampaignFilters CampaignUpdate Counters "
+                "FollowUpCreated FollowUpExclusion NewCallCampaign NewFollowUp NewSmsCampaign PauseReason "
+                "RecipientsAdded"
+            ),
+            "models.campaign_report": (
+                "CallFigures CampaignReport ExportedContact ExportedReply ExportFormat FailureCount MessageFigures "
+                "ResultCount SenderFigures TimeBucket"
+            ),
+            "models.clock": "AudienceClock ClockHour ClosedBy",
+            "models.database": "CampaignGroup EngineFigures",
+            "models.diagnosis": "DatabaseCode Diagnosis EngineCode",
+            "models.dispatch": (
+                "DecisionResult Dispatch DispatchCount DispatchFilter DispatchLookUp FailureClass OperatorDecision "
+                "UnknownDispatchCount"
+            ),
+            "models.fields": "Bounds Length bounds_of",
+            "models.forecast": (
+                "BindingRule Forecast ForecastAssumptions ForecastHour ForecastPhase ForecastReason KeptForecast"
+            ),
+            "models.health": "DispatcherHealth DispatcherState",
+            "models.history": "HistoryItem HistoryKind",
+            "models.hours": "DAYS BusinessHours Holiday HolidayCalendar PlaceHours TimeWindow",
+            "models.live": "CampaignNow CampaignProgress ProgressPoint",
+            "models.message": "InboundMessage Keyword Message NewMessage NewTestMessage ReplyPurpose",
+            "models.preflight": (
+                "CharacterReplacement ContactExample ContactPreview CostlyCharacter Encodings HeldBack LeftOut "
+                "LeftOutRule PlaceholderProblem Preflight RenderedMessage ReplacedText SegmentShare"
+            ),
+            "models.prices": "Cost CostLine Price PriceKind PriceTable ProviderCost",
+            "models.recipient": "NewRecipient PreparedRecipient Recipient RecipientCount RecipientSkip",
+            "models.recovery": "ContactedMeanwhile ListedContacts",
+            "models.reports": "Explanation ProviderFailure RecipientOutcome",
+            "models.settings": (
+                "CallSettings CallSettingsUpdate ReplySettings ReplySettingsUpdate ReplyText SmsSettings "
+                "SmsSettingsUpdate"
+            ),
+            "models.simulation": "NewSimulation SimulatedKind Simulation",
+            "models.states": (
+                "CallStatus CampaignAction CampaignStatus DispatchState MessageStatus RecipientStatus WorkspaceMode "
+                "WorkspaceStatus"
+            ),
+            "models.status": (
+                "AccountInTrouble DiskUse DispatchedBy DispatchOverview EngineStatus "
+                "LiveWorker PausedCampaign Readiness RunningCampaign SilentAccount StartCheck ThrottledProvider"
+            ),
+            "models.text_warning": "TextWarning",
+            "models.trail": "ContactHistory HeldBackRule TrailRule TrailStep TrailStepKind ZoneSource",
+            "models.unreachable": "UnreachableNumber",
+            "models.unsubscribe": "NewUnsubscribes Unsubscribe UnsubscribeImport UnsubscribeScope UnsubscribeUndo",
+            "models.upload": "MAX_CHUNK_BYTES MAX_UPLOAD_BYTES NewUpload Upload",
+            "models.user": (
+                "ROLES CreatedInvitation Invitation InvitationKind Member NewUser Role SecondFactor "
+                "SecondFactorSecret Session SetUp SignedIn User UserUpdate Visit"
+            ),
+            "models.work": "AuditEntry",
+            "models.workspace": (
+                "API_SCOPES DEFAULT_SCOPES ApiAccess ApiKey ApiScope CreatedApiKey NewWorkspace Workspace "
+                "WorkspaceUpdate"
+            ),
+        },
+    )

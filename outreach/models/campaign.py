@@ -25,9 +25,9 @@ from outreach.models.base import (
 from outreach.models.fields import Checked, ListOf, OneOf, Text, bounded, ruled, sized
 from outreach.models.hours import DEFAULT_CONCURRENCY, BusinessHours, HolidayCalendar
 from outreach.models.metadata import METADATA
-from outreach.models.preflight import TextWarning
 from outreach.models.recipient import MAX_EXTERNAL_ID
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, TERMINAL_CAMPAIGN_STATUSES, CampaignStatus, RecipientStatus
+from outreach.models.text_warning import TextWarning
 
 PauseReason = Literal[
     "operator",

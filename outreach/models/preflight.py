@@ -13,6 +13,7 @@ from outreach.models.audience import AudienceCounts
 from outreach.models.base import Channel
 from outreach.models.forecast import Forecast
 from outreach.models.prices import Cost
+from outreach.models.text_warning import TextWarning
 from outreach.models.trail import HeldBackRule
 
 LeftOutRule = Literal[
@@ -183,21 +184,6 @@ class PlaceholderProblem:
     date: str | None
     count: int
     examples: tuple[ContactExample, ...]
-
-
-@attrs.frozen(kw_only=True)
-class TextWarning:
-    """A part of a text that may be meant as a placeholder and is none, or whose characters are damaged.
-
-    Attributes:
-        written: The part.
-        meant: What is probably meant; None if it is not known.
-        message: What happens to it, and what to write.
-    """
-
-    written: str
-    meant: str | None
-    message: str
 
 
 @attrs.frozen(kw_only=True)

@@ -35,3 +35,26 @@ class ContactedMeanwhile:
                 for field in attrs.fields(ContactedMeanwhile)
             }
         )
+
+
+@attrs.frozen(kw_only=True)
+class ListedContacts:
+    """The contacts of a restored campaign whom its provider alone says to have been contacted.
+
+    Attributes:
+        provider: The provider that was asked; None if it cannot list what it was sent.
+        contacts: Contacts with a listed request that neither database has.
+        ambiguous: Those of them whose request may have been another one: without this text, or one of several.
+    """
+
+    provider: str | None = None
+    contacts: int = 0
+    ambiguous: int = 0
+
+    def __add__(self, other: ListedContacts) -> ListedContacts:
+        """Return the sum, of the provider that is named."""
+        return ListedContacts(
+            provider=self.provider or other.provider,
+            contacts=self.contacts + other.contacts,
+            ambiguous=self.ambiguous + other.ambiguous,
+        )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from outreach.core.clock import Clock, SystemClock
 from outreach.models.dispatch import DispatchOutcome
+from outreach.models.health import DispatcherHealth, DispatcherState
 from outreach.models.reports import CallReport, MessageReport, Report
-from outreach.models.status import DispatcherHealth, DispatcherState
 from outreach.models.work import DatabaseHome, HighWaterMark, WorkItem, WorkUnit, WorkUnitKind
 from outreach.protocols.adapter import (
     AccountCheck,
@@ -24,6 +24,7 @@ from outreach.protocols.adapter import (
 from outreach.protocols.carrier import (
     Carrier,
     CarrierCapabilities,
+    ListsSent,
     LookupRequest,
     LookupSupport,
     OutboundMessage,
@@ -40,6 +41,7 @@ from outreach.protocols.dispatcher import (
     Worker,
 )
 from outreach.protocols.instrumentation import Instrumentation, ObservableStorage
+from outreach.protocols.sent_list import SentListFailed, SentQuery, SentRequest
 from outreach.protocols.storage import DispatchLock, Operation, Storage
 from outreach.protocols.voice import Analyser, CallRequest, VoiceCapabilities, VoiceProvider
 from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
@@ -75,6 +77,7 @@ __all__ = [
     "HighWaterMark",
     "InboundMessageEvent",
     "Instrumentation",
+    "ListsSent",
     "LookupRequest",
     "LookupSupport",
     "MessageReport",
@@ -85,6 +88,9 @@ __all__ = [
     "Report",
     "ReportSink",
     "ReportSource",
+    "SentListFailed",
+    "SentQuery",
+    "SentRequest",
     "SliceRunner",
     "Storage",
     "SystemClock",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -10,6 +10,7 @@ import attrs
 
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import Report
+from outreach.protocols.sent_list import SentQuery, SentRequest
 
 ReportSink = Callable[[Report], Awaitable[None]]
 """Takes reports from an adapter that receives them itself; returns after the commit."""
@@ -69,10 +70,26 @@ class CarrierCapabilities:
     Attributes:
         look_up: What `look_up` can prove.
         supports_not_after: Whether it has a field for `not_after`.
+        lists_sent: Whether `list_sent` lists what it was sent; without it the method may be missing.
     """
 
     look_up: LookupSupport
     supports_not_after: bool
+    lists_sent: bool = False
+
+
+class ListsSent(Protocol):
+    """A carrier or voice provider that can list what it was sent (`lists_sent`)."""
+
+    async def list_sent(self, query: SentQuery) -> Sequence[SentRequest]:
+        """List all messages, or all calls, of the account in a period, in any order; more are allowed, fewer are not.
+
+        Requests change nothing, and their number is bounded.
+
+        Raises:
+            SentListFailed: The list is not complete.
+        """
+        ...
 
 
 class Carrier(Protocol):

@@ -11,7 +11,7 @@ import attrs
 from outreach.core.clock import Clock
 from outreach.core.config import EngineConfig
 from outreach.core.log_throttle import LogThrottle
-from outreach.models.status import DispatcherHealth
+from outreach.models.health import DispatcherHealth
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
 from outreach.protocols.instrumentation import Instrumentation

@@ -59,10 +59,12 @@ class VoiceCapabilities:
     Attributes:
         look_up: What `look_up` can prove.
         supports_not_after: Whether it has a field for `not_after`.
+        lists_sent: Whether `list_sent` lists what it was sent; without it the method may be missing.
     """
 
     look_up: LookupSupport
     supports_not_after: bool
+    lists_sent: bool = False
 
 
 class VoiceProvider(Protocol):

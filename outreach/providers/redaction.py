@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import unescape
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote, quote_plus
 
 import attrs
@@ -15,7 +15,8 @@ import attrs
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.protocols.adapter import CallbackEvent, CredentialField
-from outreach.protocols.carrier import Carrier, CarrierCapabilities, LookupRequest, OutboundMessage
+from outreach.protocols.carrier import Carrier, CarrierCapabilities, ListsSent, LookupRequest, OutboundMessage
+from outreach.protocols.sent_list import SentQuery, SentRequest
 from outreach.protocols.voice import CallRequest, VoiceCapabilities, VoiceProvider
 
 _REMOVED: Final = "[removed]"
@@ -103,6 +104,10 @@ class Redaction:
     def outcome(self, outcome: Any) -> Any:
         """Return an adapter's answer to a request or look-up without secrets."""
         return self._without(outcome, _OUTCOME_WORDS) if isinstance(outcome, DispatchOutcome) else outcome
+
+    def listed(self, found: Any) -> Sequence[SentRequest]:
+        """Return what an adapter has listed without secrets; anything else in the list is left out."""
+        return [attrs.evolve(one, outcome=self.outcome(one.outcome)) for one in found if isinstance(one, SentRequest)]
 
     def report(self, report: Any) -> Any:
         """Return a report without secrets."""
@@ -234,6 +239,10 @@ class RedactedCarrier:
         outcome: DispatchOutcome | None = self._redaction.outcome(await self._carrier.look_up(lookup))
         return outcome
 
+    async def list_sent(self, query: SentQuery) -> Sequence[SentRequest]:
+        """List what was sent, if the carrier can."""
+        return self._redaction.listed(await cast("ListsSent", self._carrier).list_sent(query))
+
 
 class RedactedVoiceProvider:
     """A voice provider whose answers have no secrets."""
@@ -261,6 +270,10 @@ class RedactedVoiceProvider:
         """Find out the outcome of a dispatch."""
         outcome: DispatchOutcome | None = self._redaction.outcome(await self._provider.look_up(lookup))
         return outcome
+
+    async def list_sent(self, query: SentQuery) -> Sequence[SentRequest]:
+        """List the calls, if the provider can."""
+        return self._redaction.listed(await cast("ListsSent", self._provider).list_sent(query))
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
         """Return the status of an accepted call whose events have not arrived."""

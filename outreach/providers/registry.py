@@ -7,12 +7,12 @@ Built-in adapters are imported when an account uses one. Those of packages are e
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 
@@ -21,7 +21,11 @@ from outreach.models.account import PROVIDERS, Provider, ProviderKind
 from outreach.models.reports import Explanation
 from outreach.protocols.adapter import Adapter, AnyAdapter, CarrierAdapter, CredentialField, VoiceAdapter
 from outreach.providers.http.call_plugin import call_plugin_function
-from outreach.rules.explanations import FAILURE_TEXTS, OWN_CODES
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_log = logging.getLogger(__name__)
 
 ADAPTER_GROUP: Final = "outreach.adapters"
 """The entry points of carriers and voice providers; each names an adapter object."""
@@ -158,7 +162,7 @@ class Adapters:
         return found[0] if found is not None else None
 
     def _packages(self) -> Mapping[str, tuple[Adapter, str]]:
-        """Return the adapters of packages, each with its package, loaded once."""
+        """Return the adapters of packages, each with its package, loaded once; log those that cannot be used."""
         if self._of_packages is None:
             installed = self._installed()
             usable: dict[str, tuple[Adapter, str]] = {}
@@ -166,15 +170,17 @@ class Adapters:
             for name, (found, source) in installed.found.items():
                 if found is self._given.get(name):
                     continue
-                problem = adapter_problem(found) or self._taken(name)
-                if problem is None and getattr(found, "name", None) != name:
-                    problem = f"it names itself {getattr(found, 'name', None)!r}"
-                if problem is None:
+                words = adapter_problem(found) or self._taken(name)
+                if words is None and getattr(found, "name", None) != name:
+                    words = f"it names itself {getattr(found, 'name', None)!r}"
+                if words is None:
                     usable[name] = (cast("Adapter", found), source)
                 else:
-                    words = f"The adapter {name!r} of {source} cannot be used: {problem}"
+                    words = f"The adapter {name!r} of {source} cannot be used: {words}"
                     problems.append(Problem(path=name, message=words))
             self._of_packages = usable, problems
+            for problem in problems:
+                _log.warning("%s", problem.message, extra={"action": "adapter_not_usable"})
         return self._of_packages[0]
 
     def _taken(self, name: str) -> str | None:
@@ -235,6 +241,8 @@ def installed_analysers() -> Installed:
 
 
 def _load(group: str) -> Installed:
+    from importlib.metadata import entry_points
+
     found: dict[str, tuple[object, str]] = {}
     problems = []
     by_name: dict[str, list[EntryPoint]] = {}
@@ -276,6 +284,8 @@ def explain(*, provider: str, code: str | None, reason: str | None) -> Explanati
         code: The dispatch's `error_code`, or the `error` of a call record.
         reason: The dispatch's failure class (`reason`).
     """
+    from outreach.rules.explanations import FAILURE_TEXTS, OWN_CODES
+
     general = FAILURE_TEXTS.get(reason or "")
     if code is not None:
         if code in OWN_CODES:

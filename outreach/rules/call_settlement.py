@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -12,9 +10,8 @@ import attrs
 from outreach.models.call import CallOutcome
 from outreach.models.dispatch import ASSUMED_SENT, DispatchOutcome
 from outreach.models.recipient import Recipient
-from outreach.models.reports import CallReport
 from outreach.models.settings import CallSettings
-from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.rules.settlement import (
     ACCOUNT_FAILURES,
     TRANSIENT_FAILURES,
@@ -44,14 +41,6 @@ SECOND_LEG_DEADLINE: Final = timedelta(seconds=10)
 """A double dial's second call starts within this time after the first one, or is dropped."""
 
 DOUBLE_DIAL: Final = "double_dial"
-
-_OUTCOMES_BY_STATUS: Final[Mapping[CallStatus, CallOutcome]] = MappingProxyType(
-    {
-        CallStatus.BUSY: "busy",
-        CallStatus.NO_ANSWER: "no_answer",
-        CallStatus.FAILED: "failed",
-    }
-)
 
 
 def settle_call_recipient(
@@ -183,15 +172,3 @@ def _retry_or_fail(
     if recipient.attempts < settings.retry_max_attempts and may_continue(recipient, campaign):
         return waiting(fresh, f"retry_{reason}", now + timedelta(minutes=settings.retry_delay_minutes))
     return ended_recipient(fresh, RecipientStatus.FAILED, reason, now)
-
-
-class ProviderAnalyser:
-    """Takes the provider's outcome, else the one that the end of the call implies."""
-
-    def outcome(self, report: CallReport) -> CallOutcome | None:
-        """Return the outcome of an ended call; None if unknown."""
-        if report.outcome is not None:
-            return report.outcome
-        if report.answered_by == "machine":
-            return "voicemail"
-        return _OUTCOMES_BY_STATUS.get(report.status)

@@ -10,9 +10,10 @@ from typing import Final, Literal
 
 from outreach.core.meant.date_formats import date_format, format_meant, read_date
 from outreach.models.campaign import Campaign
-from outreach.models.preflight import ContactExample, PlaceholderProblem, TextWarning
+from outreach.models.preflight import ContactExample, PlaceholderProblem
 from outreach.models.recipient import Recipient
 from outreach.models.resources import Agent
+from outreach.models.text_warning import TextWarning
 from outreach.rules.column_names import Field, fields_of_headers, usual_field
 from outreach.rules.damaged_texts import REPLACED, decoded_once
 from outreach.rules.rendering import (

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import attrs
 
@@ -23,7 +23,9 @@ from outreach.protocols.storage import Operation, Storage
 from outreach.protocols.wake_ups import WakeUps
 from outreach.providers.registry import Adapters
 from outreach.services.joined_reads import read_joined
-from outreach.storage.unit_of_work import Transaction
+
+if TYPE_CHECKING:
+    from outreach.storage.unit_of_work import Transaction
 
 T = TypeVar("T")
 

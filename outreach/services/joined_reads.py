@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import Context, ContextVar, copy_context
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from outreach.errors import OutreachError, StorageError
 from outreach.protocols.storage import Operation
-from outreach.storage.unit_of_work import Transaction
+
+if TYPE_CHECKING:
+    from outreach.storage.unit_of_work import Transaction
 
 T = TypeVar("T")
 

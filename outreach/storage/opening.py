@@ -6,14 +6,17 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from outreach.core.clock import Clock
 from outreach.errors import ConfigError, StorageError
-from outreach.models.database import DatabaseCopy
 from outreach.models.work import COPIED_FROM, DatabaseHome
 from outreach.protocols.storage import Storage
 from outreach.storage.base.progress import Progress
 from outreach.storage.base.transfer import Endpoint, copy_rows
+
+if TYPE_CHECKING:
+    from outreach.models.database import DatabaseCopy
 
 
 def key_file_for(url: str) -> Path | None:
@@ -121,6 +124,7 @@ def copy_database(source: str, target: str, *, on_progress: Callable[[str], None
         StorageError: The target holds something else, the source has changed since an interrupted copy of it, or one
             of them cannot be used.
     """
+    from outreach.models.database import DatabaseCopy
     from outreach.storage.sqlite.transfer import copied_tables
 
     if not is_postgres(source) and not is_postgres(target):

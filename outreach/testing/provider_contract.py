@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, Protocol
 
@@ -11,7 +11,8 @@ import pytest
 
 from outreach.models.dispatch import FAILURE_CLASSES, DispatchOutcome
 from outreach.models.states import DispatchState
-from outreach.protocols.carrier import CarrierCapabilities, LookupRequest
+from outreach.protocols.carrier import CarrierCapabilities, ListsSent, LookupRequest
+from outreach.protocols.sent_list import SentListFailed, SentQuery, SentRequest
 from outreach.protocols.voice import VoiceCapabilities
 from outreach.testing.builders import WORKSPACE_ID, new_id
 
@@ -193,6 +194,40 @@ class ProviderContract:
         await self.outcome_of(harness, "refuses_for_now", dispatch_id)
         found = await self.find(harness, dispatch_id)
         assert found is None or found.state in {DispatchState.REFUSED, DispatchState.NOT_SENT}
+
+    async def test_a_list_has_what_was_accepted(self, harness: ProviderHarness) -> None:
+        """With its number, its identifier, and our identifier or none."""
+        if not harness.adapter.capabilities.lists_sent:
+            pytest.skip("this adapter cannot list what was sent")
+        dispatch_id = new_id()
+        accepted = await self.outcome_of(harness, "accepts", dispatch_id)
+        listed = await self.list_sent(harness)
+        (found,) = [one for one in listed if one.outcome.provider_id == accepted.provider_id]
+        assert found.outcome.state is DispatchState.ACCEPTED
+        assert found.to.removeprefix("+") == "14155550100"
+        assert found.dispatch_id in {None, dispatch_id}
+        assert found.body in {None, "Grüße 👋"}
+
+    @pytest.mark.parametrize("scenario", ["has_an_error", "answers_nonsense", "cannot_be_reached"])
+    async def test_a_list_that_is_not_complete_is_an_error(self, harness: ProviderHarness, scenario: Scenario) -> None:
+        """What is missing in it would be sent again."""
+        self.require(harness, scenario)
+        if not harness.adapter.capabilities.lists_sent:
+            pytest.skip("this adapter cannot list what was sent")
+        with pytest.raises(SentListFailed):
+            await self.list_sent(harness)
+
+    async def list_sent(self, harness: ProviderHarness) -> Sequence[SentRequest]:
+        """List what was sent within two minutes."""
+        adapter: ListsSent = harness.adapter
+        now = datetime.now(UTC)
+        query = SentQuery(
+            workspace_id=WORKSPACE_ID,
+            from_number="+14155550199",
+            since=now - timedelta(minutes=2),
+            until=now + timedelta(minutes=2),
+        )
+        return await adapter.list_sent(query)
 
     async def outcome_of(
         self, harness: ProviderHarness, scenario: Scenario, dispatch_id: str | None = None

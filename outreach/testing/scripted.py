@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -32,6 +32,7 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import CallReport, Report
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
 from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, LookupSupport, OutboundMessage, ReportSink
+from outreach.protocols.sent_list import SentQuery, SentRequest
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
 from outreach.testing.scripted_events import CallEvent, EventQueue, Receipt, Reply, ScriptedEvent, ring, talk
 from outreach.testing.virtual_time import clock_of_loop
@@ -204,13 +205,18 @@ class _Scripted(Generic[RequestT]):
 
     _tells: ClassVar[tuple[type[ScriptedEvent], ...]]
 
-    def __init__(self, plan: Script[RequestT], *, then: Step, name: str, look_up: LookupSupport) -> None:
+    def __init__(
+        self, plan: Script[RequestT], *, then: Step, name: str, look_up: LookupSupport, lists_sent: bool
+    ) -> None:
         self._choose: Callable[[RequestT], Step] | None = None
         self._steps: deque[Step] = deque()
         self._then = then
         self.script(plan)
         self._name = name
         self._look_up_power: LookupSupport = look_up
+        self._lists_sent = lists_sent
+        self.listed: list[SentRequest] = []
+        """What `list_sent` lists: every request that was taken, and what a test adds."""
         self._numbers = itertools.count(1)
         self._known: dict[str, DispatchOutcome] = {}
         self._events = EventQueue()
@@ -271,6 +277,10 @@ class _Scripted(Generic[RequestT]):
             return DispatchOutcome(state=DispatchState.NOT_SENT, reason="not_found")
         return known
 
+    async def list_sent(self, query: SentQuery) -> Sequence[SentRequest]:
+        """Return the listed requests of a period, of any sender."""
+        return [one for one in self.listed if query.since <= one.at <= query.until]
+
     async def _ask(self, request: RequestT, dispatch_id: str) -> DispatchOutcome:
         with _errors_in_words():
             return await self._do_step(request, dispatch_id)
@@ -283,7 +293,11 @@ class _Scripted(Generic[RequestT]):
         provider_id = f"{self._name}-{next(self._numbers)}-{dispatch_id}"
         if step.reaches_contact:
             self.reached.append(request)
-            self._known[dispatch_id] = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+            taken = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+            self._known[dispatch_id] = taken
+            body = getattr(request, "body", None)
+            at = clock_of_loop().now()
+            self.listed.append(SentRequest(outcome=taken, to=request.to, at=at, dispatch_id=dispatch_id, body=body))
             for event in step.events:
                 self._plan_event(event, request, provider_id, at=anyio.current_time() + step.seconds)
         self._notify()
@@ -332,6 +346,7 @@ class ScriptedCarrier(_Scripted[OutboundMessage]):
         then: What it does once the plan has run out; it accepts by default.
         name: The name under which the ledger knows it.
         look_up: What its look-up can return.
+        lists_sent: Whether it says that it can list what was sent.
 
     Attributes:
         on_reply: Takes the replies of contacts, with the message that they reply to and their text.
@@ -346,14 +361,15 @@ class ScriptedCarrier(_Scripted[OutboundMessage]):
         then: Step | None = None,
         name: str = "scripted",
         look_up: LookupSupport = "none",
+        lists_sent: bool = False,
     ) -> None:
-        super().__init__(plan, then=then or accept(), name=name, look_up=look_up)
+        super().__init__(plan, then=then or accept(), name=name, look_up=look_up, lists_sent=lists_sent)
         self.on_reply: Callable[[OutboundMessage, str], Awaitable[object]] | None = None
 
     @property
     def capabilities(self) -> CarrierCapabilities:
         """What it can do."""
-        return CarrierCapabilities(look_up=self._look_up_power, supports_not_after=True)
+        return CarrierCapabilities(look_up=self._look_up_power, supports_not_after=True, lists_sent=self._lists_sent)
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
         """Do the next step of the plan."""
@@ -376,6 +392,7 @@ class ScriptedVoice(_Scripted[CallRequest]):
         then: What it does once the plan has run out; it accepts by default.
         name: The name under which the ledger knows it.
         look_up: What its look-up can return.
+        lists_sent: Whether it says that it can list what was sent.
 
     Attributes:
         progress: What `status` answers, by dispatch id.
@@ -390,14 +407,15 @@ class ScriptedVoice(_Scripted[CallRequest]):
         then: Step | None = None,
         name: str = "scripted",
         look_up: LookupSupport = "none",
+        lists_sent: bool = False,
     ) -> None:
-        super().__init__(plan, then=then or accept(), name=name, look_up=look_up)
+        super().__init__(plan, then=then or accept(), name=name, look_up=look_up, lists_sent=lists_sent)
         self.progress: dict[str, CallReport] = {}
 
     @property
     def capabilities(self) -> VoiceCapabilities:
         """What it can do."""
-        return VoiceCapabilities(look_up=self._look_up_power, supports_not_after=True)
+        return VoiceCapabilities(look_up=self._look_up_power, supports_not_after=True, lists_sent=self._lists_sent)
 
     async def place_call(self, request: CallRequest) -> DispatchOutcome:
         """Do the next step of the plan."""

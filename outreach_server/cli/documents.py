@@ -24,7 +24,6 @@ from outreach.models import (
     ReplyText,
 )
 from outreach.protocols import SystemClock
-from outreach.reasons import PAUSE_REASONS, describe_reason
 
 Document = dict[str, Any]
 
@@ -79,11 +78,19 @@ def campaign(item: Campaign) -> Document:
         "external_id": item.external_id,
         "metadata": item.metadata,
         "pause_reason": item.pause_reason,
-        "pause_why": PAUSE_REASONS.get(item.pause_reason or ""),
+        "pause_why": _pause_words(item),
         "open_recipients": item.counters.open,
         "archived_at": to_json(item.archived_at),
         "erased_at": to_json(item.erased_at),
     }
+
+
+def _pause_words(campaign: Campaign) -> str | None:
+    if campaign.pause_reason is None:
+        return None
+    from outreach.reasons import PAUSE_REASONS
+
+    return PAUSE_REASONS.get(campaign.pause_reason)
 
 
 def blockers(items: Sequence[Problem]) -> Document:
@@ -103,6 +110,8 @@ def provider_throttle(blocked_until: datetime | None) -> str | None:
 
 def group(item: RecipientCount, campaign: Campaign, waits: Mapping[tuple[str, str | None], datetime]) -> Document:
     """Return the document of a group of recipients, with its reason in words and when its first one is due."""
+    from outreach.reasons import describe_reason
+
     until = waits.get((item.status, item.reason))
     why = describe_reason(item.status, item.reason, campaign.channel, campaign=campaign.status)
     return {**document_of(item), "why": why, "until": to_json(until)}
@@ -110,6 +119,8 @@ def group(item: RecipientCount, campaign: Campaign, waits: Mapping[tuple[str, st
 
 def recipient(item: Recipient, campaign: Campaign, report: MessageStatus | None = None) -> Document:
     """Return a recipient's document, with the carrier's report and its reason in words."""
+    from outreach.reasons import describe_reason
+
     why = describe_reason(item.status, item.reason, campaign.channel, report=report, campaign=campaign.status)
     document = {**document_of(item, "campaign_id"), "report": to_json(report), "why": why}
     first = {name: document.pop(name) for name in ("position", "phone_number", "phone", "status", "reason", "why")}

@@ -95,11 +95,12 @@ def _import(name: str, module: str) -> ModuleType:
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Keep the garbage collector from looking at modules within the block: they stay, and each look takes time."""
+    """Keep the garbage collector from looking at modules within the block, and later: they stay, and it takes time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
         if was_on:
             gc.enable()

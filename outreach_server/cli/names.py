@@ -10,7 +10,7 @@ import attrs
 import click
 
 from outreach import NewRecipient, NotFound, Outreach, Workspace
-from outreach.server_support import RESOURCE_SERVICES, prepare_recipient
+from outreach.models import RESOURCES
 from outreach_server.cli.collecting import collect
 
 _MAX_CAMPAIGNS: Final = 2000
@@ -100,6 +100,8 @@ async def _accounts(engine: Outreach, workspace: Workspace, _: str) -> Sequence[
 
 async def _numbers(engine: Outreach, workspace: Workspace, written: str) -> Sequence[Candidate]:
     """Return a workspace's number in any notation."""
+    from outreach.server_support import prepare_recipient
+
     phone = prepare_recipient(NewRecipient(phone_number=written), workspace.default_region).phone
     found = engine.numbers.iter_all(workspace.id)
     return [Candidate(id=one.id, name=written, workspace=workspace) async for one in found if one.phone == phone]
@@ -121,7 +123,7 @@ def _candidates(workspace: Workspace, found: Sequence[Any]) -> list[Candidate]:
 
 
 _FINDERS: Final[Mapping[str, Find]] = {
-    **{one.kind.noun: _by_name(attrgetter(name)) for name, one in RESOURCE_SERVICES.items()},
+    **{noun: _by_name(attrgetter(f"{noun}s")) for noun in RESOURCES},
     "account": _accounts,
     "number": _numbers,
     "campaign": _campaigns,

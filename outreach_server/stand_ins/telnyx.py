@@ -60,7 +60,7 @@ class TelnyxStandIn:
         if request.method == "POST":
             return self._take(as_object(request.body))
         if request.path.endswith("/detail_records"):
-            rows = [row for row in self.rows if row["cld"] == request.query.get("filter[cld]")]
+            rows = [row for row in self.rows if request.query.get("filter[cld]") in {None, row["cld"]}]
             meta = {"page_number": 1, "total_pages": 1, "total_results": len(rows)}
             return Answer(document={"data": rows, "meta": meta})
         if "/messages/" in request.path:

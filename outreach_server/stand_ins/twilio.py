@@ -49,7 +49,8 @@ class TwilioStandIn:
             listed = [
                 message
                 for message in self.messages
-                if message["to"] == request.query.get("To") and request.query.get("From") in {None, message["from"]}
+                if request.query.get("To") in {None, message["to"]}
+                and request.query.get("From") in {None, message["from"]}
             ]
             return Answer(document={"messages": listed, "next_page_uri": None})
         if name == self.credentials["account_sid"]:

@@ -10,8 +10,10 @@ import anyio
 import pytest
 
 from outreach import Campaign, Outreach
+from outreach.models import ContactedMeanwhile, ListedContacts
 from outreach.testing.plugin import ENGINE_CONFIG
-from tests.cli.conftest import Cli
+from outreach_server.cli.campaigns.taking_over import TakenOver, _counts
+from tests.cli.conftest import Cli, Start
 
 COUNT = 4
 
@@ -29,8 +31,7 @@ def dispatch_until(cli: Cli, campaign_id: str, fits: Callable[[Campaign], bool])
     return anyio.run(work)
 
 
-@pytest.fixture
-def restored(cli: Cli, workspace_id: str, tmp_path: Path) -> tuple[str, str]:
+def restore(cli: Cli, workspace_id: str, tmp_path: Path) -> tuple[str, str]:
     """Restore a backup that lacks all that was sent; return the campaign, and the file of what was replaced."""
     people = tmp_path / "people.csv"
     people.write_text("phone\n" + "".join(f"+1415555010{number}\n" for number in range(COUNT)))
@@ -45,6 +46,12 @@ def restored(cli: Cli, workspace_id: str, tmp_path: Path) -> tuple[str, str]:
     return campaign, kept
 
 
+@pytest.fixture
+def restored(cli: Cli, workspace_id: str, tmp_path: Path) -> tuple[str, str]:
+    """Restore a backup of a sandbox."""
+    return restore(cli, workspace_id, tmp_path)
+
+
 def test_what_was_sent_from_the_replaced_database_is_not_sent_again(cli: Cli, restored: tuple[str, str]) -> None:
     """The counts are shown before; without a terminal nothing is done unless --yes is given."""
     campaign, kept = restored
@@ -55,6 +62,28 @@ def test_what_was_sent_from_the_replaced_database_is_not_sent_again(cli: Cli, re
     assert cli.ask("campaigns", "show", campaign)["status"] == "paused"
     done = cli.ask("campaigns", "resume", campaign, "--skip-contacted-in", f"sqlite:///{kept}", "--yes")
     assert (done["taken_over"]["contacts"], done["taken_over"]["sent"]) == (COUNT, COUNT)
+    assert done["listed"] is None
+    ended = dispatch_until(cli, campaign, lambda found: found.is_terminal)
+    assert (ended.status, ended.counters.successful) == ("completed", COUNT)
+    assert all(one["attempts"] == 1 for one in cli.ask("campaigns", "recipients", campaign))
+
+
+def test_the_provider_lists_what_was_sent(cli: Cli, start: Start, tmp_path: Path) -> None:
+    """Also where there is no replaced database any more."""
+    credentials = tmp_path / "credentials.json"
+    start("stand-in", "twilio", "--credentials", str(credentials), "--json").document()
+    live = cli.ask("workspaces", "create", "Live", "--live", "--default-region", "US", "--no-contact-hours")["id"]
+    cli.ask("accounts", "connect", live, "twilio", "--file", str(credentials))
+    cli.ask("numbers", "create", live, "+14155550199", "--carrier", "twilio")
+    campaign, kept = restore(cli, live, tmp_path)
+    said = cli.run("campaigns", "resume", campaign, "--skip-contacted-in", kept).output
+    assert f"{COUNT} contacts had requests from {kept}" in said
+    assert "0 more contacts had requests by the list of twilio" in said
+    said = cli.run("campaigns", "resume", campaign, "--skip-contacted-in", kept, "--without-provider").output
+    assert "The provider is not asked." in said
+    done = cli.ask("campaigns", "resume", campaign, "--skip-contacted-in", "provider", "--yes")
+    assert done["taken_over"] is None
+    assert done["listed"] == {"provider": "twilio", "contacts": COUNT, "ambiguous": 0}
     ended = dispatch_until(cli, campaign, lambda found: found.is_terminal)
     assert (ended.status, ended.counters.successful) == ("completed", COUNT)
     assert all(one["attempts"] == 1 for one in cli.ask("campaigns", "recipients", campaign))
@@ -69,8 +98,30 @@ def test_another_database_is_refused(cli: Cli, restored: tuple[str, str], tmp_pa
         (("--skip-contacted-in", cli.database, "--yes"), "the database itself", 2),
         (("--skip-contacted-in", str(tmp_path / "none.db"), "--yes"), "There is no database", 2),
         (("--skip-contacted-in", str(other), "--yes"), "has no campaign", 1),
+        (("--skip-contacted-in", "provider", "--yes"), "A sandbox has no provider", 1),
+        (("--skip-contacted-in", "provider", "--without-provider", "--yes"), "leaves out", 2),
         (("--yes",), "--skip-contacted-in", 2),
+        (("--without-provider",), "--skip-contacted-in", 2),
     )
     for options, words, code in refusals:
         assert words in cli.refuse("campaigns", "resume", campaign, *options, code=code)
     assert cli.ask("campaigns", "show", campaign)["status"] == "paused"
+
+
+@pytest.mark.parametrize(
+    ("listed", "words"),
+    [
+        (None, ["The provider is not asked."]),
+        (ListedContacts(), ["The provider cannot list what it was sent, and is not asked."]),
+        (ListedContacts(provider="twilio", contacts=2), ["2 more contacts had requests by the list of twilio"]),
+        (ListedContacts(provider="twilio", contacts=3, ambiguous=1), ["3 more contacts", "For 1 of them"]),
+    ],
+)
+def test_the_counts_tell_what_comes_from_the_file_and_what_from_the_provider(
+    listed: ListedContacts | None, words: list[str]
+) -> None:
+    """Each in its own sentences; without a file those of the provider alone."""
+    for replaced in (None, ContactedMeanwhile(contacts=5, sent=4)):
+        told = _counts(TakenOver(replaced=replaced, listed=listed), "old.db")
+        assert all(one.startswith(part) for one, part in zip(told[-len(words) :], words, strict=True))
+        assert any(one.startswith("5 contacts had requests from old.db") for one in told) is (replaced is not None)

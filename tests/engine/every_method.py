@@ -39,6 +39,7 @@ from outreach.models import (
     PriceTable,
 )
 from outreach.testing.builders import make_call, make_message, make_workspace, new_id
+from tests.engine_services import services_of
 
 _BY_NAME: dict[str, Any] = {
     "content": b"a",
@@ -153,11 +154,7 @@ class Method:
 
 def every_method(engine: Outreach) -> Iterator[Method]:
     """Find every public method of every service of an engine that waits for something; some are called themselves."""
-    for service, instance in vars(engine).items():
-        if service.startswith("_") or not type(instance).__module__.startswith(
-            ("outreach.campaigns", "outreach.insight.", "outreach.services.")
-        ):
-            continue
+    for service, instance in services_of(engine):
         itself = inspect.getattr_static(instance, "__call__", None)
         if inspect.iscoroutinefunction(itself) and "workspace_id" in inspect.signature(itself).parameters:
             yield Method(name=f"{service}.__call__", function=instance.__call__, takes_workspace=True)

@@ -27,7 +27,7 @@ from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus
 from outreach.protocols.storage import Storage
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.rules.settlement import Backoff
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (

@@ -36,7 +36,7 @@ from outreach.models.workspace import Workspace
 from outreach.plugins import ledger_archives
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.storage import DispatchLock, Operation, Storage
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_message_report
 from outreach.testing.clock import ShiftedClock

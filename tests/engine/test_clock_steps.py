@@ -30,7 +30,7 @@ from outreach.plugins import ledger_archives
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (

@@ -24,8 +24,8 @@ from outreach.models.settings import SmsSettings
 from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.protocols.storage import Storage
-from outreach.rules.call_settlement import ProviderAnalyser
 from outreach.rules.dispatch_history import NOT_REACHED
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (

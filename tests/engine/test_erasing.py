@@ -43,7 +43,7 @@ from outreach.plugins import ledger_archives
 from outreach.protocols.adapter import CallbackEvent
 from outreach.protocols.storage import Storage
 from outreach.providers.registry import Adapters
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.serialization.json_reports import read_campaign_report, write_campaign_report
 from outreach.services.registers import erasure
 from outreach.storage.sqlite import SqliteStorage

@@ -22,7 +22,7 @@ from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
 from outreach.plugins import ledger_archives
 from outreach.protocols.storage import Storage
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.calling import CALLS, POSITIVE, given_calls

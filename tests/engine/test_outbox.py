@@ -24,7 +24,7 @@ from outreach.plugins import ledger_archives
 from outreach.protocols.storage import Storage
 from outreach.providers.http.request_gate import current_gate
 from outreach.providers.pool import ProviderRequest, ResolveProvider, SendRequest
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_account, make_dispatch, make_provider_throttle, make_workspace, new_id
 from outreach.testing.clock import ShiftedClock

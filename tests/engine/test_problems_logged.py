@@ -21,7 +21,7 @@ from outreach.ledger.common import campaign_of, campaign_unit
 from outreach.models.states import CampaignAction
 from outreach.models.work import HighWaterMark
 from outreach.plugins import ledger_archives
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.scripted import (

@@ -13,7 +13,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.states import CALL_STATUS_RANK, MESSAGE_STATUS_RANK, CallStatus, DispatchState, MessageStatus
 from outreach.protocols.storage import Storage
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_message
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE

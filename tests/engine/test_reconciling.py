@@ -22,7 +22,7 @@ from outreach.plugins import ledger_archives
 from outreach.protocols.carrier import LookupRequest, OutboundMessage
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import CallRequest
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,

@@ -15,7 +15,7 @@ from outreach.models.states import CallStatus, MessageStatus
 from outreach.protocols.adapter import CallbackEvent, InboundMessageEvent
 from outreach.protocols.storage import Storage
 from outreach.providers.registry import Adapters
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,

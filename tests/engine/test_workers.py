@@ -27,8 +27,8 @@ from outreach.models.states import CallStatus, CampaignStatus, DispatchState, Me
 from outreach.models.work import Claim, WorkerLease, WorkUnit
 from outreach.plugins import ledger_archives
 from outreach.protocols.storage import Storage
-from outreach.rules.call_settlement import ProviderAnalyser
 from outreach.rules.deciding import spacing
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.services.context import GuardedStorage, LoopGuard
 from outreach.storage.base.group_commit import CommitUnknown
 from outreach.storage.sqlite.memory import MemoryStorage

@@ -20,7 +20,7 @@ from outreach.models.states import DispatchState
 from outreach.models.work import WorkUnit
 from outreach.plugins import ledger_archives
 from outreach.protocols import SystemClock
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_lease, make_worker, new_id

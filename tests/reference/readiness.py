@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import get_args
 
-from outreach.models import status
-from outreach.models.status import DispatcherState
+from outreach.models import health, status
+from outreach.models.health import DispatcherState
 from tests.reference.markdown import meanings, page, table
 
 
 def readiness_page() -> str:
     """Return the page of what `/readyz` answers, from the models that it shows."""
-    readiness, health = meanings(status, "Readiness"), meanings(status, "DispatcherHealth")
-    states = meanings(status, "DispatcherState")
+    readiness, dispatcher = meanings(status, "Readiness"), meanings(health, "DispatcherHealth")
+    states = meanings(health, "DispatcherState")
     assert tuple(states) == get_args(DispatcherState)
     rows = [
         ("`status`", "`ready` or `not_ready`."),
@@ -21,7 +21,7 @@ def readiness_page() -> str:
         ("`storage.write_error`", readiness["write_error"]),
         ("`unusable_adapters`", readiness["adapter_problems"]),
         ("`dispatcher.refused`", "Why dispatch is disabled here, in one word; else None."),
-        *((f"`dispatcher.{name}`", text) for name, text in health.items() if not name.startswith("refused")),
+        *((f"`dispatcher.{name}`", text) for name, text in dispatcher.items() if not name.startswith("refused")),
     ]
     return page(
         "Readiness",

@@ -16,6 +16,7 @@ from outreach.events import CampaignStatusChanged, RecipientEnded
 from outreach.sync import EventStream, Outreach
 from outreach.testing.builders import new_id
 from tests.engine.every_method import Method, every_method
+from tests.engine_services import services_of
 
 NOT_FOR_CALLERS = {"open", "close"}
 """Methods of services that the engine calls as it opens and closes."""
@@ -60,9 +61,7 @@ def test_every_public_method_has_a_counterpart() -> None:
     engine = Outreach.open("memory://")
     missing = [
         f"{service}.{name}"
-        for service, instance in vars(AsyncOutreach.open("memory://")).items()
-        if not service.startswith("_")
-        and type(instance).__module__.startswith(("outreach.campaigns", "outreach.insight.", "outreach.services."))
+        for service, instance in services_of(AsyncOutreach.open("memory://"))
         for name, _ in inspect.getmembers(instance, inspect.ismethod)
         if (name == "__call__" or not name.startswith("_")) and name not in NOT_FOR_CALLERS
         if not hasattr(getattr(engine, service, None), name)

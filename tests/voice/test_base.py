@@ -9,7 +9,7 @@ import pytest
 
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus
 from outreach.providers.voice import base
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.rules.settlement import TRANSIENT_FAILURES
 from outreach.testing.builders import NOW
 from tests.voice.adapters import call_request

@@ -17,7 +17,7 @@ from outreach.models.reports import CallReport, Report
 from outreach.models.states import CallStatus
 from outreach.protocols.voice import CallRequest
 from outreach.providers.voice.simulator import SimulatedVoice
-from outreach.rules.call_settlement import ProviderAnalyser
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedVoice

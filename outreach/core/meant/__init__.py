@@ -9,8 +9,6 @@ from difflib import get_close_matches
 from typing import Final
 
 from outreach.core.clock import zone_names
-from outreach.core.meant.countries import countries_like, region_of_country
-from outreach.core.meant.date_formats import DATE_NAMES
 
 _MAX_LENGTH: Final = 64
 """Longer values are no slips, and would take long to compare."""
@@ -19,7 +17,7 @@ _MAX_MEANT: Final = 3
 _NEAR: Final = 0.7
 _NEAR_ZONE: Final = 0.8
 
-_DAYS: Final = tuple(day.lower() for day in DATE_NAMES["en"].days)
+# The names of days, months and countries are loaded when a value is wrong.
 
 _ABBREVIATED: Final = {
     "PST": "America/Los_Angeles",
@@ -114,17 +112,20 @@ def day_like(written: object) -> str | None:
     """Return the day of the week of an abbreviation, a slip, or a name in another language; None if it is not clear."""
     if not isinstance(written, str) or not 1 < len(written) <= _MAX_LENGTH:
         return None
+    from outreach.core.meant.date_formats import DATE_NAMES
+
     text = written.casefold().strip(" .")
+    days = tuple(day.lower() for day in DATE_NAMES["en"].days)
     found = {
         day
         for names in DATE_NAMES.values()
         for words in (names.days, names.short_days)
-        for day, word in zip(_DAYS, words, strict=True)
+        for day, word in zip(days, words, strict=True)
         if word.casefold() == text
     }
-    found |= {day for day in _DAYS if day.startswith(text)}
+    found |= {day for day in days if day.startswith(text)}
     if not found:
-        return nearest(text, _DAYS)
+        return nearest(text, days)
     return found.pop() if len(found) == 1 else None
 
 
@@ -212,6 +213,8 @@ def regions_like(written: object) -> Sequence[str]:
     """Return the codes of the countries that a text may mean, each with its name where the text is not that."""
     if not isinstance(written, str) or len(written) > _MAX_LENGTH:
         return ()
+    from outreach.core.meant.countries import countries_like, region_of_country
+
     region = region_of_country(written)
     if region is not None:
         return [region]
@@ -260,6 +263,8 @@ def _dates(*parts: tuple[str, str, str]) -> Sequence[str]:
 
 def _months() -> Mapping[str, int]:
     """Return the months by their names in all languages that dates are written in."""
+    from outreach.core.meant.date_formats import DATE_NAMES
+
     return {
         name.casefold(): at
         for names in reversed(list(DATE_NAMES.values()))

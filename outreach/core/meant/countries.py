@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from importlib import resources
 from typing import Final
 
 _CALLING_CODE: Final = re.compile(r"(?:\+|00)?([1-9][0-9]{0,2})")
@@ -55,6 +54,8 @@ def _names() -> Mapping[str, str]:
 
 def _lines() -> Iterator[tuple[str, str, Sequence[str]]]:
     """Yield each region with its alpha-3 code and its names."""
+    from importlib import resources
+
     text = resources.files("outreach.core.meant").joinpath("countries.txt").read_text("utf-8")
     for line in text.splitlines():
         if not line.startswith("#"):

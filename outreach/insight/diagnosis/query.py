@@ -46,7 +46,16 @@ _MAX_CONTACTS: Final = 1_000
 
 
 class DiagnosisQuery:
-    """Examines the database, the key, accounts, addresses and the work; changes nothing."""
+    """Examines the database, the key, accounts, addresses and the work; changes nothing.
+
+    Args:
+        context: What services share.
+        storage: The database.
+        vault: Its key.
+        connections: The connections of accounts.
+        status: Reads the status.
+        database_url: The URL by which the commands of findings name the database, so that they work anywhere.
+    """
 
     def __init__(
         self,
@@ -56,6 +65,7 @@ class DiagnosisQuery:
         vault: Vault,
         connections: AccountConnections,
         status: StatusQuery,
+        database_url: str | None,
     ) -> None:
         self._context = context
         self._storage = storage
@@ -63,7 +73,7 @@ class DiagnosisQuery:
         self._connections = connections
         self._status = status
         self._resolve = environment.resolve
-        self._url: str | None = None
+        self._url = database_url
 
     async def __call__(self, *, network: bool = True) -> Diagnosis:
         """Return what is wrong; takes under two minutes, and may run while others use the database.
@@ -112,10 +122,6 @@ class DiagnosisQuery:
         if self._url is not None:
             found = [naming_database(one, self._url) for one in found]
         return Diagnosis(at=now).plus(found, skipped=skipped)
-
-    def _name_database(self, url: str) -> None:
-        """Have the commands of findings name a database by its URL, so that they work wherever they are typed."""
-        self._url = url
 
     async def _of_database(self) -> Sequence[Problem]:
         return await self._storage.diagnose() if isinstance(self._storage, DiagnosableStorage) else ()

@@ -13,7 +13,7 @@ from typing import Final, get_args
 from outreach.integrations.prometheus import families
 from outreach.integrations.prometheus.tallies import BoundedNames, Counts, Labels, Metric, gauge
 from outreach.models.database import EngineFigures
-from outreach.models.status import DispatcherHealth, DispatcherState
+from outreach.models.health import DispatcherHealth, DispatcherState
 
 _FILES: Final = {"main": "", "wal": "-wal"}
 """What is behind the name of each of the database's files."""

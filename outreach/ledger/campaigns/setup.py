@@ -9,9 +9,9 @@ from outreach.ledger.campaigns.recipients import steps_of
 from outreach.ledger.common import settings_of, workspace_of
 from outreach.models.base import CARRIERS
 from outreach.models.campaign import Campaign
-from outreach.models.preflight import TextWarning
 from outreach.models.resources import Agent
 from outreach.models.states import WorkspaceMode
+from outreach.models.text_warning import TextWarning
 from outreach.models.workspace import Workspace
 from outreach.providers.registry import Adapters
 from outreach.rules.phones import normalise_single

@@ -14,6 +14,7 @@ import attrs
 from outreach.models.dispatch import DispatchOutcome, FailureClass
 from outreach.models.states import DispatchState
 from outreach.protocols.carrier import LookupRequest
+from outreach.protocols.sent_list import SentQuery
 from outreach.providers.http.sending import UnreadableResponse, json_object
 
 if TYPE_CHECKING:
@@ -125,6 +126,11 @@ def refusal_class(reason: FailureClass | None) -> FailureClass | None:
 def as_circumstantial(found: DispatchOutcome | None) -> DispatchOutcome | None:
     """Mark the outcome of a record without our id, which is evidence only if no other dispatch matches."""
     return None if found is None else attrs.evolve(found, circumstantial=True)
+
+
+def is_between(moment: datetime, query: SentQuery) -> bool:
+    """Return whether something that the carrier took at `moment` may belong to a list, whatever its clock says."""
+    return query.since - CLOCK_SKEW_BEFORE <= moment <= query.until + CLOCK_SKEW_AFTER
 
 
 def in_window(moment: datetime | None, lookup: LookupRequest) -> bool:

@@ -31,6 +31,7 @@ class CampaignRecovery:
         campaign_id: str,
         replaced: CampaignRecovery,
         *,
+        seen: set[str] | None = None,
         dry_run: bool = False,
         actor: str = "library",
     ) -> ContactedMeanwhile:
@@ -45,6 +46,7 @@ class CampaignRecovery:
             workspace_id: The workspace.
             campaign_id: The campaign.
             replaced: The same for the replaced database, from which nothing is sent.
+            seen: Gets the ids of the requests there, ours and the provider's.
             dry_run: Only count.
             actor: Recorded in the audit trail.
 
@@ -70,6 +72,9 @@ class CampaignRecovery:
             if not contacts:
                 break
             after = contacts[-1].recipient.position
+            if seen is not None:
+                requests = [request for one in contacts for request in one.dispatches]
+                seen.update(name for one in requests for name in (one.id, one.provider_id) if name is not None)
 
             def compare(
                 tx: Transaction, contacts: Sequence[recovering.ReplacedContact] = contacts

@@ -39,7 +39,6 @@ from outreach.models.workspace import Workspace
 from outreach.rules.phones import normalise_single
 from outreach.rules.spellings import person_key
 from outreach.rules.texts import composed_or_none
-from outreach.services.context import ServiceContext
 from outreach.services.resource import EVERY_OPERATION, CommandTexts, Resource, require_unused
 from outreach.services.validation import check_phone, check_provider
 from outreach.storage.unit_of_work import AlreadyExists, Transaction, WorkspaceTable
@@ -253,10 +252,6 @@ class ResourceServices:
     trunks: Trunks
     numbers: Numbers
     flows: Flows
-
-    def _make_resources(self, context: ServiceContext) -> None:
-        for name, service in RESOURCE_SERVICES.items():
-            setattr(self, name, service(context))
 
 
 RESOURCE_SERVICES: Final[Mapping[str, type[Resource[Any, Any, Any]]]] = MappingProxyType(

@@ -16,7 +16,6 @@ from outreach.errors import ConfigError, Problem, StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.sqlite.connect import open_quick_reader, open_reader, open_writer
-from outreach.storage.sqlite.diagnosis import diagnose_file
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.readers import Readers
 from outreach.storage.sqlite.sql import statement
@@ -155,6 +154,8 @@ class SqliteStorage:
 
     async def diagnose(self) -> Sequence[Problem]:
         """Return what is wrong with the file, also while this is not open."""
+        from outreach.storage.sqlite.diagnosis import diagnose_file
+
         return await asyncio.to_thread(diagnose_file, self._path)
 
     @property

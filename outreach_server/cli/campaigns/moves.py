@@ -117,15 +117,21 @@ def _move(name: str, description: str, hint: Hint | None = None, *, sentence: st
 @click.option(
     "--skip-contacted-in",
     "replaced",
-    metavar="FILE|URL",
-    help="After a restore: do not repeat what was sent from the database that was replaced. Shows how much, and asks.",
+    metavar="FILE|URL|provider",
+    help="After a restore: do not repeat what was sent from the database that was replaced, or what the provider "
+    "lists. Shows how much, and asks.",
 )
+@click.option("--without-provider", is_flag=True, help="Go by the replaced database alone.")
 @YES
-def resume_(campaign_id: str, replaced: str | None, yes: bool) -> None:
+def resume_(campaign_id: str, replaced: str | None, without_provider: bool, yes: bool) -> None:
     """Resume a paused campaign."""
-    if yes and replaced is None:
-        raise click.UsageError("--yes goes with --skip-contacted-in: nothing is asked without it.")
-    more = {} if replaced is None else {"taken_over": to_json(take_over_contacts(campaign_id, replaced, yes=yes))}
+    if replaced is None and (yes or without_provider):
+        flag = "--yes" if yes else "--without-provider"
+        raise click.UsageError(f"{flag} goes with --skip-contacted-in: nothing is asked without it.")
+    more = {}
+    if replaced is not None:
+        found = take_over_contacts(campaign_id, replaced, ask_provider=not without_provider, yes=yes)
+        more = {"taken_over": to_json(found.replaced), "listed": to_json(found.listed)}
 
     async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, str | None, Sequence[Problem]]:
         warnings = await engine.campaigns.start_warnings(campaign.workspace_id, campaign_id)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -11,8 +11,10 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Connection
 from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, OutboundMessage
+from outreach.protocols.sent_list import SentListFailed, SentQuery, SentRequest
 from outreach.providers.carriers import base
 from outreach.providers.carriers.telnyx.errors import AMBIGUOUS, LIMIT_RESETS, deciding_error, failure_class
+from outreach.providers.http import sent_lists
 from outreach.providers.http.account_check import api_base
 from outreach.providers.http.callbacks import first_in, object_in, text_in
 from outreach.providers.http.sending import (
@@ -40,6 +42,7 @@ _FAILED_RECORDS: Final = frozenset({"failed", "gw_reject"})
 
 _PAGE_SIZE: Final = 50
 _MAX_PAGES: Final = 4
+_MAX_LIST_PAGES: Final = 2000
 
 
 def headers(credentials: Mapping[str, str]) -> Mapping[str, str]:
@@ -67,7 +70,7 @@ class TelnyxCarrier:
     @property
     def capabilities(self) -> CarrierCapabilities:
         """Telnyx has no field for `not_after`."""
-        return CarrierCapabilities(look_up="evidence", supports_not_after=False)
+        return CarrierCapabilities(look_up="evidence", supports_not_after=False, lists_sent=True)
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
         """Send one message, once."""
@@ -99,8 +102,9 @@ class TelnyxCarrier:
             return self._found(object_in(answer, "data")) if answer is not None else None
         if lookup.from_number is None:
             return None  # A message always has a sender.
-        rows = await self._records(lookup, lookup.from_number)
-        if rows is None:
+        try:
+            rows = await self._records(lookup.from_number, lookup.since, lookup.until, _MAX_PAGES, to=lookup.to)
+        except SentListFailed:
             return None
         candidates = [row for row in rows if _fits(row, lookup)]
         ours = [row for row in candidates if _dispatch_of(row) == lookup.dispatch_id]
@@ -108,6 +112,20 @@ class TelnyxCarrier:
         if ours:
             return self._recorded(ours[0]) if len(ours) == 1 else None
         return base.as_circumstantial(self._recorded(unclaimed[0])) if len(unclaimed) == 1 else None
+
+    async def list_sent(self, query: SentQuery) -> Sequence[SentRequest]:
+        """List the detail records of messages from a number or of a profile; they have no text."""
+        if query.from_number is None:
+            return ()  # A message always has a sender.
+        rows = await self._records(query.from_number, query.since, query.until, _MAX_LIST_PAGES)
+        found = []
+        for row in rows:
+            at, to, outcome = read_timestamp(text_in(row, "created_at") or ""), text_in(row, "cld"), self._recorded(row)
+            if at is None or to is None or outcome is None or not _is_from(row, query.from_number):
+                continue
+            if base.is_between(at, query):
+                found.append(SentRequest(outcome=outcome, to=to, at=at, dispatch_id=_dispatch_of(row)))
+        return found
 
     def _read(self, response: httpx.Response) -> DispatchOutcome:
         if response.is_success:
@@ -167,38 +185,47 @@ class TelnyxCarrier:
         request = http.build_request("GET", self._base + path, params=params, headers=self._headers)
         return await base.fetch_json(http, request)
 
-    async def _records(self, lookup: LookupRequest, sender: str) -> list[Mapping[str, Any]] | None:
-        """Return the records of messages between the numbers on those days; None if incomplete."""
-        # The API filters by day only; `_fits` compares the time.
+    async def _records(
+        self, sender: str, since: datetime, until: datetime, limit: int, *, to: str | None = None
+    ) -> list[Mapping[str, Any]]:
+        """Return the records of messages from a sender on those days, to one number or to all.
+
+        Raises:
+            SentListFailed: A page could not be read, or there are more than `limit`.
+        """
+        # The API filters by day only; the caller compares the time.
         params = {
             "filter[record_type]": "messaging",
             "filter[direction]": "outbound",
-            "filter[cld]": lookup.to,
+            **({} if to is None else {"filter[cld]": to}),
             **({} if is_service(sender, NAME) else {"filter[cli]": sender}),
-            "filter[created_at][gte]": (lookup.since - base.CLOCK_SKEW_BEFORE).date().isoformat(),
-            "filter[created_at][lt]": (lookup.until + base.CLOCK_SKEW_AFTER + timedelta(days=1)).date().isoformat(),
+            "filter[created_at][gte]": (since - base.CLOCK_SKEW_BEFORE).date().isoformat(),
+            "filter[created_at][lt]": (until + base.CLOCK_SKEW_AFTER + timedelta(days=1)).date().isoformat(),
             "page[size]": str(_PAGE_SIZE),
         }
         found: list[Mapping[str, Any]] = []
-        for number in range(1, _MAX_PAGES + 1):
+        for number in range(1, limit + 1):
             answer = await self._get("/detail_records", {**params, "page[number]": str(number)})
             rows = answer.get("data") if answer is not None else None
             if answer is None or not isinstance(rows, list):
-                return None
+                raise sent_lists.unreadable()
             found += [row for row in rows if isinstance(row, dict)]
             pages = object_in(answer, "meta").get("total_pages", 1)
             if not isinstance(pages, int) or pages <= number:
                 return found
-        return None
+        raise sent_lists.too_long(limit)
 
 
 def _fits(row: Mapping[str, Any], lookup: LookupRequest) -> bool:
     return (
         row.get("cld") == lookup.to
-        and row.get("profile_id" if is_service(lookup.from_number, NAME) else "cli") == lookup.from_number
-        and row.get("direction") == "outbound"
+        and _is_from(row, lookup.from_number)
         and base.in_window(read_timestamp(text_in(row, "created_at") or ""), lookup)
     )
+
+
+def _is_from(row: Mapping[str, Any], sender: str | None) -> bool:
+    return row.get("profile_id" if is_service(sender, NAME) else "cli") == sender and row.get("direction") == "outbound"
 
 
 def _dispatch_of(row: Mapping[str, Any]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -13,8 +13,10 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.protocols.adapter import Connection
 from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, OutboundMessage
+from outreach.protocols.sent_list import SentListFailed, SentQuery, SentRequest
 from outreach.providers.carriers import base
 from outreach.providers.carriers.twilio.errors import FAILURES, LIMIT_RESETS, SENDER_LIMITS
+from outreach.providers.http import sent_lists
 from outreach.providers.http.account_check import api_base
 from outreach.providers.http.sending import (
     UnreadableResponse,
@@ -42,6 +44,8 @@ SID: Final = re.compile(r"(?:SM|MM)[0-9a-fA-F]{32}")
 
 _PAGE_SIZE: Final = 200
 _MAX_PAGES: Final = 5
+_LIST_PAGE_SIZE: Final = 1000
+_MAX_LIST_PAGES: Final = 200
 
 
 def account_url(connection: Connection) -> str:
@@ -78,7 +82,7 @@ class TwilioCarrier:
     @property
     def capabilities(self) -> CarrierCapabilities:
         """What the carrier supports."""
-        return CarrierCapabilities(look_up="evidence", supports_not_after=True)
+        return CarrierCapabilities(look_up="evidence", supports_not_after=True, lists_sent=True)
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
         """Send one message, once."""
@@ -110,6 +114,30 @@ class TwilioCarrier:
             return None
         matches = [message for message in listed if _fits(message, lookup)]
         return base.as_circumstantial(self._found(matches[0])) if len(matches) == 1 else None
+
+    async def list_sent(self, query: SentQuery) -> Sequence[SentRequest]:
+        """List the messages from a number or of a Messaging Service; the newest come first."""
+        params = {"PageSize": str(_LIST_PAGE_SIZE)}
+        service = is_service(query.from_number, NAME)
+        if query.from_number is not None and not service:
+            params["From"] = query.from_number
+        found: list[SentRequest] = []
+        async for page in self._pages(params, _MAX_LIST_PAGES):
+            made = [(message, _moment(message.get("date_created"))) for message in page]
+            for message, at in made:
+                ours = not service or message.get("messaging_service_sid") == query.from_number
+                if ours and at is not None and base.is_between(at, query):
+                    found += self._sent(message, at)
+            # Not by the day of sending, which a queued message does not have yet.
+            if made and all(at is not None and at < query.since - base.CLOCK_SKEW_BEFORE for _, at in made):
+                break
+        return found
+
+    def _sent(self, message: Mapping[str, Any], at: datetime) -> Sequence[SentRequest]:
+        outcome, to, body = self._found(message), message.get("to"), message.get("body")
+        if outcome is None or not isinstance(to, str) or not str(message.get("direction", "")).startswith("outbound"):
+            return ()
+        return [SentRequest(outcome=outcome, to=to, at=at, body=body if isinstance(body, str) else None)]
 
     def _read(self, response: httpx.Response) -> DispatchOutcome:
         if response.is_success:
@@ -163,22 +191,32 @@ class TwilioCarrier:
         params = {"To": to, "PageSize": str(_PAGE_SIZE)}
         if not is_service(from_number, NAME):
             params["From"] = from_number
-        found: list[Mapping[str, Any]] = []
+        try:
+            return [message async for page in self._pages(params, _MAX_PAGES) for message in page]
+        except SentListFailed:
+            return None
+
+    async def _pages(self, params: Mapping[str, str], limit: int) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
+        """Yield the pages of a list of messages.
+
+        Raises:
+            SentListFailed: A page could not be read, or there are more than `limit`.
+        """
         url = f"{self._messages}.json"
         query: Mapping[str, str] | None = params
-        for _ in range(_MAX_PAGES):
+        for _ in range(limit):
             page = await self._get(url, query)
             messages = page.get("messages") if page is not None else None
             if page is None or not isinstance(messages, list):
-                return None
-            found += [message for message in messages if isinstance(message, dict)]
+                raise sent_lists.unreadable()
+            yield [message for message in messages if isinstance(message, dict)]
             following = page.get("next_page_uri")
             if not isinstance(following, str) or not following:
-                return found
+                return
             if not following.startswith("/2010-04-01/"):
-                return None
+                raise sent_lists.unreadable()
             url, query = self._base + following, None
-        return None
+        raise sent_lists.too_long(limit)
 
 
 def _fits(message: Mapping[str, Any], lookup: LookupRequest) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -14,7 +15,9 @@ from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.adapter import Connection
 from outreach.protocols.carrier import LookupRequest
+from outreach.protocols.sent_list import SentQuery, SentRequest
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
+from outreach.providers.http import sent_lists
 from outreach.providers.http.account_check import api_base
 from outreach.providers.http.json_fields import (
     moment_at,
@@ -50,6 +53,11 @@ MAX_CALL_SECONDS: Final = 7_200
 _MAX_FOUND: Final = 20
 """Calls to list in a search; the filter should leave one."""
 
+_LIST_PAGE: Final = 1000
+_MAX_LIST_PAGES: Final = 100
+_SKEW: Final = timedelta(minutes=2)
+"""The largest difference between the provider's clock and ours."""
+
 
 class RetellVoice:
     """Places calls of an account at Retell.
@@ -60,7 +68,7 @@ class RetellVoice:
     """
 
     name = NAME
-    capabilities = VoiceCapabilities(look_up="evidence", supports_not_after=False)
+    capabilities = VoiceCapabilities(look_up="evidence", supports_not_after=False, lists_sent=True)
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -93,6 +101,35 @@ class RetellVoice:
         """Return the status of a call, by its id, else by our reference."""
         call = await self._find(provider_id, dispatch_id)
         return None if call is None else report_of_call(self._connection, call, dispatch_id=dispatch_id)
+
+    async def list_sent(self, query: SentQuery) -> Sequence[SentRequest]:
+        """List the outbound calls of the account that began in a period."""
+        begun = {
+            "lower_threshold": int((query.since - _SKEW).timestamp() * 1000),
+            "upper_threshold": int((query.until + _SKEW).timestamp() * 1000),
+        }
+        body: dict[str, Any] = {
+            "filter_criteria": {"direction": ["outbound"], "start_timestamp": begun},
+            "limit": _LIST_PAGE,
+        }
+        found: list[SentRequest] = []
+        for _ in range(_MAX_LIST_PAGES):
+            url = f"{self._base}/v2/list-calls"
+            calls = await self._answer(self._http.build_request("POST", url, json=body, headers=self._headers))
+            if not isinstance(calls, list):
+                raise sent_lists.unreadable()
+            for call in calls:
+                call_id, to = name_at(call, "call_id"), name_at(call, "to_number")
+                if call_id is not None and to is not None and name_at(call, "direction") == "outbound":
+                    outcome = DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=call_id)
+                    # A call that has not begun has no time yet.
+                    at = moment_at(call, "start_timestamp") or query.until
+                    found.append(SentRequest(outcome=outcome, to=to, at=at, dispatch_id=reference_of(call)))
+            last = name_at(calls[-1], "call_id") if len(calls) == _LIST_PAGE else None
+            if last is None:
+                return found
+            body["pagination_key"] = last
+        raise sent_lists.too_long(_MAX_LIST_PAGES)
 
     async def _find(self, call_id: str | None, dispatch_id: str) -> Mapping[str, Any] | None:
         if call_id is not None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -13,7 +13,9 @@ from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState
 from outreach.protocols.adapter import Connection
 from outreach.protocols.carrier import LookupRequest
+from outreach.protocols.sent_list import SentListFailed, SentQuery, SentRequest
 from outreach.protocols.voice import CallRequest, VoiceCapabilities
+from outreach.providers.http import sent_lists
 from outreach.providers.http.account_check import api_base
 from outreach.providers.http.json_fields import (
     moment_at,
@@ -48,6 +50,8 @@ _MAX_NAME_LENGTH: Final = 40
 
 _PAGE: Final = 100
 _MAX_PAGES: Final = 10
+_LIST_PAGE: Final = 1000
+_MAX_LIST_PAGES: Final = 100
 _SKEW: Final = timedelta(minutes=2)
 """The largest difference between the provider's clock and ours."""
 
@@ -61,7 +65,7 @@ class VapiVoice:
     """
 
     name = NAME
-    capabilities = VoiceCapabilities(look_up="evidence", supports_not_after=False)
+    capabilities = VoiceCapabilities(look_up="evidence", supports_not_after=False, lists_sent=True)
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -101,21 +105,47 @@ class VapiVoice:
         if lookup.provider_id is not None:
             call = await self._get(f"/call/{quote(lookup.provider_id, safe='')}")
             return _accepted(call)
-        latest = (lookup.until + _SKEW).isoformat()
+        try:
+            async for calls in self._pages(lookup.since, lookup.until, _PAGE, _MAX_PAGES):
+                found = next((call for call in calls if reference_of(call) == lookup.dispatch_id), None)
+                if found is not None:
+                    return _accepted(found)
+        except SentListFailed:
+            pass
+        return None
+
+    async def list_sent(self, query: SentQuery) -> Sequence[SentRequest]:
+        """List the outbound calls of the account that were created in a period."""
+        found = []
+        async for calls in self._pages(query.since, query.until, _LIST_PAGE, _MAX_LIST_PAGES):
+            for call in calls:
+                outcome, to, at = _accepted(call), name_at(call, "customer", "number"), moment_at(call, "createdAt")
+                inbound = name_at(call, "type") == "inboundPhoneCall"
+                if outcome is not None and to is not None and at is not None and not inbound:
+                    found.append(SentRequest(outcome=outcome, to=to, at=at, dispatch_id=reference_of(call)))
+        return found
+
+    async def _pages(
+        self, since: datetime, until: datetime, size: int, limit: int
+    ) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
+        """Yield the pages of the calls that were created in a period, the newest first.
+
+        Raises:
+            SentListFailed: A page could not be read, or there are more than `limit`.
+        """
+        latest = (until + _SKEW).isoformat()
         edge = "createdAtLe"
-        for _ in range(_MAX_PAGES):
-            query = {"createdAtGe": (lookup.since - _SKEW).isoformat(), edge: latest, "limit": str(_PAGE)}
+        for _ in range(limit):
+            query = {"createdAtGe": (since - _SKEW).isoformat(), edge: latest, "limit": str(size)}
             calls = await self._get("/call", query)
             if not isinstance(calls, list):
-                return None
-            found = next((call for call in calls if reference_of(call) == lookup.dispatch_id), None)
-            if found is not None:
-                return _accepted(found)
+                raise sent_lists.unreadable()
+            yield calls
             oldest = min(filter(None, (name_at(call, "createdAt") for call in calls)), default=None)
-            if len(calls) < _PAGE or oldest is None:
-                return None
+            if len(calls) < size or oldest is None:
+                return
             latest, edge = oldest, "createdAtLt"
-        return None
+        raise sent_lists.too_long(limit)
 
     async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
         """Return the status of a call, by its id, else among the latest calls."""

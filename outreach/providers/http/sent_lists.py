@@ -1,0 +1,15 @@
+"""Why a list of what was sent could not be read to its end."""
+
+from __future__ import annotations
+
+from outreach.protocols.sent_list import SentListFailed
+
+
+def unreadable() -> SentListFailed:
+    """Return the error of a page that did not come, or cannot be read."""
+    return SentListFailed("a page of its list did not come, or is unreadable")
+
+
+def too_long(pages: int) -> SentListFailed:
+    """Return the error of a list with more pages than are read."""
+    return SentListFailed(f"its list has more than {pages} pages")
