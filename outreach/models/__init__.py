@@ -106,6 +106,16 @@ from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient
 from outreach.models.recovery import ContactedMeanwhile
 from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.resources import *  # noqa: F403 - its `__all__` says what is public there
+from outreach.models.schedule import (
+    NewSchedule,
+    NewScheduleApproval,
+    Occurrence,
+    OccurrenceState,
+    Schedule,
+    ScheduleApproval,
+    ScheduleState,
+    ScheduleUpdate,
+)
 from outreach.models.settings import (
     CallSettings,
     CallSettingsUpdate,
@@ -302,6 +312,8 @@ __all__ = [
     "NewFollowUp",
     "NewMessage",
     "NewRecipient",
+    "NewSchedule",
+    "NewScheduleApproval",
     "NewSimulation",
     "NewSmsCampaign",
     "NewTestMessage",
@@ -309,6 +321,8 @@ __all__ = [
     "NewUpload",
     "NewUser",
     "NewWorkspace",
+    "Occurrence",
+    "OccurrenceState",
     "OperatorDecision",
     "Page",
     "PauseReason",
@@ -344,7 +358,11 @@ __all__ = [
     "RetentionResult",
     "Role",
     "RunningCampaign",
+    "Schedule",
+    "ScheduleApproval",
+    "ScheduleState",
     "ScheduleType",
+    "ScheduleUpdate",
     "SecondFactor",
     "SecondFactorSecret",
     "SegmentShare",
