@@ -13,6 +13,7 @@ from outreach.insight.forecast import CampaignForecast
 from outreach.insight.live import LiveCampaigns
 from outreach.insight.preflight import CampaignPreflight
 from outreach.insight.reports import CampaignExports, CampaignReports
+from outreach.insight.schedule_runs import ScheduleRuns
 from outreach.services.campaigns.adding import CampaignAdditions
 from outreach.services.campaigns.audience import AudienceCounting
 from outreach.services.campaigns.changes import CampaignChanges
@@ -57,6 +58,9 @@ class Campaigns:
         self._results = CampaignResults(context)
         self._reports = CampaignReports(context)
         self._exports = CampaignExports(context)
+        self._schedule_runs = ScheduleRuns(
+            context, copies=self._copies, preflight=self._preflight.preflight, start=self._moves.start
+        )
 
     create_sms = method_of("_creation", CampaignCreation.create_sms)
     create_call = method_of("_creation", CampaignCreation.create_call)
@@ -129,3 +133,7 @@ class Campaigns:
 
     iter_export = method_of("_exports", CampaignExports.iter_export)
     export = method_of("_exports", CampaignExports.export)
+
+    async def _run_due_schedules(self) -> bool:
+        """Make the runs of schedules that are due; see `ScheduleRuns.run_due`."""
+        return await self._schedule_runs.run_due()

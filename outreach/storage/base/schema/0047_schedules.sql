@@ -1,4 +1,4 @@
--- Recurring campaigns: schedules, and what became of each of their runs. The days and the approval are JSON.
+-- Recurring campaigns: schedules, and what became of each of their runs. The exceptions and the approval are JSON.
 CREATE TABLE schedules (
     id {text} NOT NULL PRIMARY KEY,
     workspace_id {text} NOT NULL REFERENCES workspaces (id),
@@ -36,6 +36,8 @@ CREATE INDEX schedules_of_workspace ON schedules (workspace_id);
 
 CREATE INDEX schedules_due ON schedules (due_at) WHERE due_at IS NOT NULL;
 
+CREATE INDEX schedules_paused ON schedules (workspace_id, id) WHERE state = 'paused' AND removed_at IS NULL;
+
 -- A run is made once under its time: that is the key.
 CREATE TABLE occurrences (
     workspace_id {text} NOT NULL REFERENCES workspaces (id),
@@ -50,3 +52,7 @@ CREATE TABLE occurrences (
     decided_at {text} NOT NULL,
     PRIMARY KEY (workspace_id, schedule_id, at)
 ) {strict};
+
+CREATE INDEX occurrences_made ON occurrences (workspace_id, schedule_id) WHERE state = 'made';
+
+CREATE INDEX occurrences_of_run ON occurrences (run_id) WHERE run_id IS NOT NULL;
