@@ -34,6 +34,16 @@ def holidays_of(template: Campaign | None, now: datetime) -> frozenset[date]:
     return closed_dates(extend_calendar(template.holidays, now.year))
 
 
+def require_no_schedule(tx: Transaction, campaign: Campaign) -> None:
+    """Raise `Conflict` if a schedule repeats a campaign, or takes its contacts."""
+    for schedule in tx.schedules.list_existing(campaign.workspace_id):
+        if campaign.id in {schedule.template_id, schedule.audience_id} and schedule.state != "ended":
+            raise Conflict(
+                f"Campaign {campaign.name!r} is in use by schedule {schedule.name!r}: name another campaign there, or "
+                "remove the schedule, first."
+            )
+
+
 def replan(tx: Transaction, schedule: Schedule, now: datetime) -> Schedule:
     """Return a schedule as it goes on after a person's change."""
     found = planned(schedule, now, closed_days(tx, schedule, now))

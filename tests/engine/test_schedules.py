@@ -271,24 +271,30 @@ async def test_a_started_run_between_two_blocked_ones_keeps_the_schedule_active(
 async def test_a_run_without_contacts_is_blocked(place: Place) -> None:
     """Everybody is on the register, so that no campaign can be made."""
     schedule = await place.schedule()
-    await place.engine.unsubscribes.add(place.workspace, [f"+1303555{number:04d}" for number in (100, 101, 102)])
+    await place.engine.unsubscribes.add(place.workspace, *(f"+1303555{number:04d}" for number in (100, 101, 102)))
     await place.at(NINE)
     assert await place.states(schedule) == [("blocked", "not_made")]
 
 
 async def test_a_list_that_grew_by_half_is_looked_at(place: Place) -> None:
     """Until a person lets the schedule go on."""
-    schedule = await place.schedule(overlap="allow")
-    await place.at(NINE)
-    audience = await place.campaign(contacts=5)
-    known = await place.get(schedule)
-    assert known.known_contacts == 3
-    await place.engine.campaigns.add_recipients  # noqa: B018 - it exists
-    updated = await place.engine.schedules.update(
-        place.workspace, schedule.id, ScheduleUpdate(audience_id=audience.id)
-    )
-    assert updated.known_contacts is None
-    await place.at(NINE + DAY)
+    audience = await place.campaign(name="People", contacts=4, stay_open=True)
+    await place.engine.campaigns.start(place.workspace, audience.id)
+    schedule = await place.schedule(overlap="allow", audience_id=audience.id)
+    for number, more in enumerate((0, 2, 1, 0)):
+        people = [NewRecipient(phone_number=f"+1303555{number}{extra:03d}") for extra in range(more)]
+        if people:
+            await place.engine.campaigns.add_recipients(place.workspace, audience.id, people)
+        await place.at(NINE + number * DAY)
+    assert [reason for _, reason in await place.states(schedule)] == [None, None, None, None]
+    people = [NewRecipient(phone_number=f"+1303556{extra:04d}") for extra in range(4)]
+    await place.engine.campaigns.add_recipients(place.workspace, audience.id, people)
+    await place.at(NINE + 4 * DAY)
+    await place.at(NINE + 5 * DAY)
+    assert [reason for _, reason in await place.states(schedule)][-2:] == ["audience_grew"] * 2
+    assert (await place.get(schedule)).state == "paused"
+    await place.engine.schedules.resume(place.workspace, schedule.id)
+    await place.at(NINE + 6 * DAY)
     assert (await place.states(schedule))[-1] == ("started", None)
 
 
@@ -354,10 +360,9 @@ async def test_who_got_a_run_lately_is_left_out(place: Place) -> None:
     await place.at(NINE)
     [run] = await place.runs(schedule)
     dispatch = make_dispatch(
-        workspace_id=place.workspace, campaign_id=run.id, position=0, to_number="+13035550100", created_at=NINE
+        workspace_id=place.workspace, campaign_id=run.id, position=0, to="+13035550100", created_at=NINE
     )
-    async with place.engine._storage as storage:
-        await storage.write(lambda tx: tx.dispatches.insert(dispatch))
+    await place.engine._storage.write(lambda tx: tx.dispatches.insert(dispatch))
     await place.at(NINE + DAY)
     await place.at(NINE + 3 * DAY)
     _, second, *_, last = await place.runs(schedule)
@@ -371,7 +376,7 @@ async def test_a_run_in_which_everybody_is_left_out_is_skipped(place: Place) -> 
     await place.at(NINE)
     [run] = await place.runs(schedule)
     dispatch = make_dispatch(
-        workspace_id=place.workspace, campaign_id=run.id, position=0, to_number="+13035550100", created_at=NINE
+        workspace_id=place.workspace, campaign_id=run.id, position=0, to="+13035550100", created_at=NINE
     )
     await place.engine._storage.write(lambda tx: tx.dispatches.insert(dispatch))
     await place.at(NINE + DAY)

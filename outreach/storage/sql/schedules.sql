@@ -9,9 +9,9 @@ SELECT {schedules} FROM schedules INDEXED BY schedules_due WHERE due_at <= :now 
 SELECT {schedules} FROM schedules INDEXED BY schedules_due WHERE due_at IS NOT NULL ORDER BY due_at, id
 
 -- paused --
--- For what needs a person, of one workspace or of all.
+-- By the engine: they need a person; of one workspace or of all.
 SELECT {schedules} FROM schedules INDEXED BY schedules_paused
-WHERE state = 'paused' AND removed_at IS NULL
+WHERE state = 'paused' AND removed_at IS NULL AND reason <> 'operator'
     AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
 ORDER BY workspace_id, id
 LIMIT :limit

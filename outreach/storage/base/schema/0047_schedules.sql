@@ -36,7 +36,7 @@ CREATE INDEX schedules_of_workspace ON schedules (workspace_id);
 
 CREATE INDEX schedules_due ON schedules (due_at) WHERE due_at IS NOT NULL;
 
-CREATE INDEX schedules_paused ON schedules (workspace_id, id) WHERE state = 'paused' AND removed_at IS NULL;
+CREATE INDEX schedules_paused ON schedules (workspace_id, id) WHERE state = 'paused' AND removed_at IS NULL AND reason <> 'operator';
 
 -- A run is made once under its time: that is the key.
 CREATE TABLE occurrences (

@@ -27,7 +27,7 @@ class Schedules(WorkspaceTable[Schedule]):
         return self._list(SCHEDULES, "schedules.active")
 
     def paused(self, workspace_id: str | None, *, limit: int) -> Sequence[Schedule]:
-        """Return paused schedules of a workspace, or of all, that were not removed."""
+        """Return schedules of a workspace, or of all, that the engine has paused."""
         return self._list(SCHEDULES, "schedules.paused", workspace_id=workspace_id, limit=limit)
 
 
