@@ -93,6 +93,7 @@ from outreach.serialization.manage.resources import (
     write_sms,
     write_unsubscribe,
 )
+from outreach.serialization.manage.schedules import SCHEDULE_BODIES, write_occurrence, write_planned_run
 from outreach.serialization.manage.simulation import read_new_simulation
 from outreach.serialization.manage.uploads import read_new_upload, write_upload
 from outreach.serialization.planning import (
@@ -112,6 +113,7 @@ __all__ = [
     "EXPORT_CONTENT_TYPES",
     "FLOW_BODIES",
     "MAX_IDEMPOTENCY_DAYS",
+    "SCHEDULE_BODIES",
     "AnswerReplayed",
     "CampaignClone",
     "DispatchDecision",
@@ -184,6 +186,8 @@ __all__ = [
     "write_managed_campaign",
     "write_managed_sms",
     "write_message",
+    "write_occurrence",
+    "write_planned_run",
     "write_preflight",
     "write_price_table",
     "write_recipient",

@@ -95,12 +95,27 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
         after = now if schedule.last_at is None else max(now, schedule.last_at)
         return list(islice(runs_after(schedule, after, closed), count))
 
-    async def pause(self, workspace_id: str, schedule_id: str, *, actor: str = "library") -> Schedule:
+    async def pause(
+        self,
+        workspace_id: str,
+        schedule_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Schedule] = None,
+        actor: str = "library",
+    ) -> Schedule:
         """Pause a schedule: until it is resumed no run is made; a campaign that was made is not stopped.
+
+        Args:
+            workspace_id: The workspace.
+            schedule_id: The schedule.
+            idempotency_key: A name for this request: for a day, the same key only returns the schedule.
+            actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such schedule.
             Conflict: It has ended.
+            InvalidRequest: The key was used with other content.
+            RequestInProgress: The first call with this key is still running.
         """
 
         def change(_: Transaction, schedule: Schedule, __: datetime) -> Schedule:
@@ -108,13 +123,21 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
                 raise Conflict("The schedule has ended: there is nothing to pause.")
             return attrs.evolve(schedule, state="paused", reason="operator", run_now_at=None)
 
-        return await self._change("pause", workspace_id, schedule_id, change, actor)
+        return await self._change("pause", workspace_id, schedule_id, change, actor, idempotency_key)
 
-    async def resume(self, workspace_id: str, schedule_id: str, *, actor: str = "library") -> Schedule:
-        """Let a paused schedule go on with the first run after now; those in between are not made up for.
+    async def resume(
+        self,
+        workspace_id: str,
+        schedule_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Schedule] = None,
+        actor: str = "library",
+    ) -> Schedule:
+        """Let a paused schedule go on with the first run after now; see `pause` for the arguments and other errors.
+
+        Runs in between are not made up for.
 
         Raises:
-            NotFound: The workspace has no such schedule.
             Conflict: It has ended.
         """
 
@@ -126,7 +149,7 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
             active = attrs.evolve(schedule, state="active", reason=None, blocked=0, known_contacts=None)
             return replan(tx, active, now)
 
-        return await self._change("resume", workspace_id, schedule_id, change, actor)
+        return await self._change("resume", workspace_id, schedule_id, change, actor, idempotency_key)
 
     async def run_now(
         self,
@@ -136,19 +159,10 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
         idempotency_key: IdempotencyKey[Schedule] = None,
         actor: str = "library",
     ) -> Schedule:
-        """Have a run made as soon as a process dispatches, beside those of the rule, with all their checks.
-
-        Args:
-            workspace_id: The workspace.
-            schedule_id: The schedule.
-            idempotency_key: A name for this request: for a day, the same key only returns the schedule.
-            actor: Recorded in the audit trail.
+        """Have a run made as soon as a process dispatches, with all checks; see `pause` for arguments and other errors.
 
         Raises:
-            NotFound: The workspace has no such schedule.
-            Conflict: It is paused or has ended, or such a run was asked for and is not made yet.
-            InvalidRequest: The key was used with other content.
-            RequestInProgress: The first call with this key is still running.
+            Conflict: It is paused or has ended, or a run that was asked for is not made yet.
         """
 
         def change(tx: Transaction, schedule: Schedule, now: datetime) -> Schedule:
@@ -161,35 +175,30 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
             asked = attrs.evolve(schedule, run_now_at=now)
             return attrs.evolve(asked, due_at=due_time(asked))
 
-        return await self._keys.written(
-            workspace_id,
-            "schedules.run_now",
-            idempotency_key,
-            self._changing("run_now", workspace_id, schedule_id, change, actor),
-            content=schedule_id,
-            find=lambda tx, identifier: tx.schedules.existing(workspace_id, identifier),
-            kind="schedule",
-        )
+        return await self._change("run_now", workspace_id, schedule_id, change, actor, idempotency_key)
 
-    async def skip_next(self, workspace_id: str, schedule_id: str, *, actor: str = "library") -> Schedule:
-        """Leave the next run of the rule out, and return the schedule with the one after it.
+    async def skip_next(
+        self,
+        workspace_id: str,
+        schedule_id: str,
+        *,
+        idempotency_key: IdempotencyKey[Schedule] = None,
+        actor: str = "library",
+    ) -> Schedule:
+        """Leave the next run of the rule out; see `pause` for the arguments and other errors.
 
         Raises:
-            NotFound: The workspace has no such schedule.
             Conflict: It is paused or has ended.
         """
-        now = self._context.now()
 
-        def operation(tx: Transaction) -> Schedule:
-            schedule = tx.schedules.existing(workspace_id, schedule_id)
+        def change(tx: Transaction, schedule: Schedule, now: datetime) -> Schedule:
             if schedule.state != "active" or schedule.next_at is None:
                 raise Conflict(f"The schedule is {schedule.state}: it has no next run.")
             why = Problem(code="operator", message="A person has left it out.")
             record_left_out(tx, schedule, schedule.next_at, state="skipped", why=why, now=now)
-            self._record(tx, "skip_next", schedule, now, actor)
             return tx.schedules.existing(workspace_id, schedule_id)
 
-        return await self._context.storage.write(operation)
+        return await self._change("skip_next", workspace_id, schedule_id, change, actor, idempotency_key)
 
     async def approve(
         self, workspace_id: str, schedule_id: str, new: NewScheduleApproval, *, actor: str = "library"
@@ -253,22 +262,12 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
         schedule_id: str,
         change: Callable[[Transaction, Schedule, datetime], Schedule],
         actor: str,
+        idempotency_key: IdempotencyKey[Schedule] = None,
     ) -> Schedule:
-        return await self._context.storage.write(self._changing(action, workspace_id, schedule_id, change, actor))
-
-    def _changing(
-        self,
-        action: str,
-        workspace_id: str,
-        schedule_id: str,
-        change: Callable[[Transaction, Schedule, datetime], Schedule],
-        actor: str,
-    ) -> Callable[[Transaction], Schedule]:
         now = self._context.now()
 
         def operation(tx: Transaction) -> Schedule:
-            before = tx.schedules.existing(workspace_id, schedule_id)
-            after = change(tx, before, now)
+            after = change(tx, tx.schedules.existing(workspace_id, schedule_id), now)
             if after.state != "active" and tx.occurrences.made(workspace_id, schedule_id) is None:
                 after = attrs.evolve(after, due_at=None)
             after = attrs.evolve(after, updated_at=now)
@@ -276,7 +275,15 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
             self._record(tx, action, after, now, actor)
             return after
 
-        return operation
+        return await self._keys.written(
+            workspace_id,
+            f"schedules.{action}",
+            idempotency_key,
+            operation,
+            content=schedule_id,
+            find=lambda tx, identifier: tx.schedules.existing(workspace_id, identifier),
+            kind="schedule",
+        )
 
     # How the set-up differs from that of other resources.
 
