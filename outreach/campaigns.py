@@ -5,6 +5,8 @@ It is composed of parts, one class for each concern: a method that callers see i
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from outreach.core.vault import Vault
 from outreach.insight.approvals import CampaignApprovals
 from outreach.insight.blockers import CampaignBlockers
@@ -134,6 +136,6 @@ class Campaigns:
     iter_export = method_of("_exports", CampaignExports.iter_export)
     export = method_of("_exports", CampaignExports.export)
 
-    async def _run_due_schedules(self) -> bool:
-        """Make the runs of schedules that are due; see `ScheduleRuns.run_due`."""
-        return await self._schedule_runs.run_due()
+    async def _run_schedule(self, workspace_id: str, schedule_id: str) -> datetime | None:
+        """Do what is due for a schedule; see `ScheduleRuns.run`."""
+        return await self._schedule_runs.run(workspace_id, schedule_id)

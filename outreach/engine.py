@@ -506,7 +506,7 @@ class Outreach(ResourceServices):
             provider_pool=provider_pool,
             worker=worker,
             forecast=self.campaigns.forecast,
-            run_due=self.campaigns._run_due_schedules,
+            run_schedule=self.campaigns._run_schedule,
         )
         dispatcher = self._make_dispatcher(
             DispatcherParts(

@@ -15,7 +15,7 @@ from outreach.dispatch.channels import CallChannel, SmsChannel
 from outreach.dispatch.forecasts import Forecaster, ForecastKeeper
 from outreach.dispatch.outbox import Outbox
 from outreach.dispatch.reconciler import Reconciler
-from outreach.dispatch.schedules import RunsDue, ScheduleKeeper
+from outreach.dispatch.schedules import ScheduleRun, SchedulesRunner
 from outreach.dispatch.singles import SinglesRunner
 from outreach.dispatch.worker import Worker
 from outreach.models.work import WorkUnit
@@ -37,11 +37,9 @@ class Runner:
         provider_pool: ProviderPool,
         worker: Worker,
         forecast: Forecaster | None = None,
-        run_due: RunsDue | None = None,
+        run_schedule: ScheduleRun | None = None,
     ) -> None:
-        self._schedules = ScheduleKeeper(
-            run_due=run_due, leads=lambda: worker.leads, log_throttle=worker.log_throttle
-        )
+        self._schedules = SchedulesRunner(worker=worker, run_schedule=run_schedule)
         self._forecasts = ForecastKeeper(
             storage=storage, clock=clock, forecast=forecast, log_throttle=worker.log_throttle
         )
@@ -76,7 +74,6 @@ class Runner:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._reconciler.serve)
             tasks.start_soon(self._forecasts.serve)
-            tasks.start_soon(self._schedules.serve)
             await self._outbox.serve(task_status=task_status)
             tasks.cancel_scope.cancel()
 
@@ -89,6 +86,8 @@ class Runner:
                 return await self._singles.run_message(unit, epoch=epoch, wake_signal=wake_signal)
             case "call":
                 return await self._singles.run_call(unit, epoch=epoch, wake_signal=wake_signal)
+            case "schedule":
+                return await self._schedules.run(unit)
 
     async def drain(self, *, grace_seconds: float) -> None:
         """Wait for the requests in flight."""

@@ -1,43 +1,33 @@
-"""Having the runs of schedules made, by the one worker that leads."""
+"""Running schedules: their runs are made by what the engine hands in."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from datetime import datetime
 
-import anyio
+from outreach.dispatch.worker import Worker
+from outreach.ledger.leases.claims import Wanted
+from outreach.models.work import WorkUnit
 
-from outreach.core.log_throttle import LogThrottle
-
-RunsDue = Callable[[], Awaitable[bool]]
-"""Does the next thing for each schedule that is due; returns whether anything was done."""
-
-_POLL_SECONDS: Final = 5.0
-_BACKOFF_SECONDS: Final = 30.0
+ScheduleRun = Callable[[str, str], Awaitable[datetime | None]]
+"""Does what is due for a schedule, by workspace and id; returns when more is to be done, None until it changes."""
 
 
-class ScheduleKeeper:
-    """Looks for runs that are due, beside the sending.
+class SchedulesRunner:
+    """Runs schedules, each in the one worker that drives the single requests of its workspace.
 
-    Args:
-        run_due: Makes and starts them; None where nothing does.
-        leads: Returns whether this worker does what only one is to do. Two that believe so do no harm.
-        log_throttle: Logs failures; they are tried again.
+    Two workers that both believe so do no harm: a run is made once under its time.
     """
 
-    def __init__(self, *, run_due: RunsDue | None, leads: Callable[[], bool], log_throttle: LogThrottle) -> None:
-        self._run_due = run_due
-        self._leads = leads
-        self._log_throttle = log_throttle
+    def __init__(self, *, worker: Worker, run_schedule: ScheduleRun | None) -> None:
+        self._worker = worker
+        self._run_schedule = run_schedule
 
-    async def serve(self) -> None:
-        """Have due runs made until cancelled."""
-        while self._run_due is not None:
-            pause = _POLL_SECONDS
-            try:
-                if self._leads() and await self._run_due():
-                    pause = 0
-            except Exception as error:
-                self._log_throttle.failure("schedules_failed", error, "Could not look for runs of schedules.")
-                pause = _BACKOFF_SECONDS
-            await anyio.sleep(pause)
+    async def run(self, unit: WorkUnit) -> datetime | None:
+        """Do what is due for a schedule; return when it is due next."""
+        if self._run_schedule is None:
+            return None
+        with self._worker.claims.slice(unit) as slice_claims:
+            if not await slice_claims.take(Wanted(workspace_id=unit.workspace_id, campaign=None)):
+                return None
+            return await self._run_schedule(unit.workspace_id, unit.id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -27,7 +26,7 @@ from outreach.models.preflight import Preflight
 from outreach.models.recipient import Recipient
 from outreach.models.schedule import Occurrence, Schedule
 from outreach.models.states import CampaignStatus
-from outreach.rules.schedules import amount_of, obstacle, timing
+from outreach.rules.schedules import amount_of, due_time, obstacle, timing
 from outreach.services.campaigns.copies import CampaignCopies
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import IdempotencyGuard
@@ -36,8 +35,8 @@ from outreach.storage.unit_of_work import Transaction
 _LeftOut = Literal["blocked", "skipped", "missed"]
 _Decided = Literal["started", "blocked", "missed"]
 
-_DUE: Final = 20
-"""Schedules that are looked at in one go."""
+_MOST: Final = 20
+"""Things that are done for a schedule in one slice."""
 
 _REFUSALS: Final = (InvalidRequest, NotFound, Conflict, SmsCampaignsDisabled, WorkspaceUnavailable)
 """Errors of a creation or a start that no repetition would change."""
@@ -73,39 +72,34 @@ class ScheduleRuns:
         self._preflight = preflight
         self._start = start
 
-    async def run_due(self) -> bool:
-        """Do the next thing for each schedule that is due, at most 20; return whether anything was done.
+    async def run(self, workspace_id: str, schedule_id: str) -> datetime | None:
+        """Do what is due for a schedule; return when more is to be done, None until it changes.
 
         It may be interrupted at any point, and run in several processes: a run is made and recorded in one transaction,
         under its schedule and its time.
         """
-        now = self._context.now()
-        due = await self._context.storage.read(lambda tx: tx.schedules.due(now, limit=_DUE))
-        done = False
-        for schedule in due:
+        for _ in range(_MOST):
+            now = self._context.now()
             try:
-                done = await self._advance(schedule, now) or done
+                schedule, made, before = await self._context.storage.read(partial(_read, workspace_id, schedule_id))
+                if schedule is None:
+                    return None
+                if not await self._advance(schedule, made, before, now):
+                    return due_time(schedule)
             except RunTaken:
                 # Another process, or a person, was faster.
-                done = True
-            except Exception as error:
-                self._context.log_throttle.failure(
-                    "schedule_failed",
-                    error,
-                    "A run of schedule %s could not be made; it is tried again.",
-                    schedule.id,
-                    workspace_id=schedule.workspace_id,
-                )
-        return done
+                continue
+        return self._context.now()
 
-    async def _advance(self, schedule: Schedule, now: datetime) -> bool:
+    async def _advance(
+        self, schedule: Schedule, made: Occurrence | None, before: Campaign | None, now: datetime
+    ) -> bool:
         """Do the next thing for a schedule; return whether anything was to be done."""
-        made, before = await self._context.storage.read(partial(_runs_of, schedule))
         if made is not None:
             await self._decide(schedule, made, now)
             return True
         at = schedule.next_at if schedule.run_now_at is None else schedule.run_now_at
-        if at is None or (when := timing(schedule, at, now)) == "early":
+        if due_time(schedule) is None or at is None or (when := timing(schedule, at, now)) == "early":
             return False
         if when == "missed":
             await self._leave_out(schedule, at, "missed", _MISSED)
@@ -228,13 +222,14 @@ class _RunGuard(IdempotencyGuard[CampaignCreated]):
         )
 
 
-def _runs_of(schedule: Schedule, tx: Transaction) -> tuple[Occurrence | None, Campaign | None]:
-    """Return the run that was made and not decided about, and the campaign of the latest one."""
-    made = tx.occurrences.made(schedule.workspace_id, schedule.id)
-    last = tx.occurrences.last_with_campaign(schedule.workspace_id, schedule.id)
+def _read(
+    workspace_id: str, schedule_id: str, tx: Transaction
+) -> tuple[Schedule | None, Occurrence | None, Campaign | None]:
+    """Return a schedule, its run that was made and not decided about, and the campaign of its latest one."""
+    last = tx.occurrences.last_with_campaign(workspace_id, schedule_id)
     started = last is not None and last.state == "started"
-    campaign = tx.campaigns.get(schedule.workspace_id, last.run_id or "") if last is not None and started else None
-    return made, campaign
+    campaign = tx.campaigns.get(workspace_id, last.run_id or "") if last is not None and started else None
+    return tx.schedules.get(workspace_id, schedule_id), tx.occurrences.made(workspace_id, schedule_id), campaign
 
 
 def _obstacle_of(schedule: Schedule, made: Occurrence, found: Preflight, tx: Transaction) -> Problem | None:

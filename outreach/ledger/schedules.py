@@ -12,6 +12,7 @@ from outreach.ledger.common import record_audit
 from outreach.models.campaign import Campaign
 from outreach.models.schedule import Occurrence, OccurrenceState, Schedule
 from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
+from outreach.models.work import WorkUnit
 from outreach.rules.holidays import closed_dates, extend_calendar
 from outreach.rules.schedules import advanced, due_time, planned, settled
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
@@ -51,7 +52,25 @@ def replan(tx: Transaction, schedule: Schedule, now: datetime) -> Schedule:
         found = attrs.evolve(found, state="active", reason=None)
     elif found.state == "active" and found.next_at is None and found.run_now_at is None:
         found = attrs.evolve(found, state="ended", reason="no_further_run")
-    return attrs.evolve(found, due_at=_due(tx, found, now))
+    return found
+
+
+def put(tx: Transaction, schedule: Schedule, now: datetime) -> None:
+    """Replace a schedule, and write in the work feed when something is to be done for it."""
+    tx.schedules.update(schedule)
+    reschedule(tx, schedule, now)
+
+
+def reschedule(tx: Transaction, schedule: Schedule, now: datetime) -> None:
+    """Write in the work feed when something is to be done for a schedule."""
+    # A run whose campaign is made is decided about even while its schedule is paused.
+    made = tx.occurrences.made(schedule.workspace_id, schedule.id)
+    tx.work.schedule(unit_of(schedule), due_time(schedule) if made is None else now)
+
+
+def unit_of(schedule: Schedule) -> WorkUnit:
+    """Return a schedule's unit of work."""
+    return WorkUnit("schedule", schedule.workspace_id, schedule.id)
 
 
 def require_due(tx: Transaction, schedule: Schedule, at: datetime) -> Schedule:
@@ -83,8 +102,7 @@ def record_made(
     """
     known = require_due(tx, schedule, at)
     _insert(tx, known, at, state="made", run_id=run.id, contacts=contacts, now=now)
-    # It is started or blocked next.
-    tx.schedules.update(attrs.evolve(advanced(known, at, closed_days(tx, known, now)), due_at=now))
+    put(tx, advanced(known, at, closed_days(tx, known, now)), now)
 
 
 def record_left_out(
@@ -128,9 +146,11 @@ def record_decided(
 
 def pause_after_restore(tx: Transaction, reason: str, now: datetime) -> None:
     """Pause all schedules: what has run since the copy was made is not known here (docs/delivery-contract.md#rule-10)."""
-    for schedule in tx.schedules.active():
-        tx.schedules.update(attrs.evolve(schedule, state="paused", reason=reason, due_at=None, updated_at=now))
-        _audit(tx, schedule, "pause", reason, now)
+    for workspace in tx.workspaces.list():
+        for schedule in tx.schedules.list_existing(workspace.id):
+            if schedule.state == "active":
+                put(tx, attrs.evolve(schedule, state="paused", reason=reason, run_now_at=None, updated_at=now), now)
+                _audit(tx, schedule, "pause", reason, now)
 
 
 def _insert(
@@ -165,7 +185,7 @@ def _insert(
 
 def _settle(tx: Transaction, schedule: Schedule, one: Occurrence, now: datetime) -> None:
     after = settled(schedule, one.state, one.reason, one.contacts)
-    tx.schedules.update(attrs.evolve(after, due_at=_due(tx, after, now), updated_at=now))
+    put(tx, attrs.evolve(after, updated_at=now), now)
     tx.trail.append(
         TrailEntry(
             at=now,
@@ -181,11 +201,6 @@ def _settle(tx: Transaction, schedule: Schedule, one: Occurrence, now: datetime)
     )
     if after.state == "paused" and schedule.state == "active":
         _audit(tx, schedule, "pause", one.reason, now)
-
-
-def _due(tx: Transaction, schedule: Schedule, now: datetime) -> datetime | None:
-    # A run whose campaign is made is decided about even while its schedule is paused.
-    return now if tx.occurrences.made(schedule.workspace_id, schedule.id) is not None else due_time(schedule)
 
 
 def _audit(tx: Transaction, schedule: Schedule, action: str, detail: str | None, now: datetime) -> None:

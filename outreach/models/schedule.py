@@ -105,7 +105,6 @@ class Schedule:
         reason: Why it is paused, or has ended; else None.
         next_at: The time of the next run; None without one.
         run_now_at: When a person asked for a run beside the others that was not made yet; else None.
-        due_at: When something is to be done.
         last_at: The time of the last run that was planned and is over; none before it is made.
         blocked: How many runs in a row were blocked.
         known_contacts: The contacts of the last run, from which the next one must not grow by half; None if nothing is
@@ -136,7 +135,6 @@ class Schedule:
     reason: str | None
     next_at: datetime | None
     run_now_at: datetime | None
-    due_at: datetime | None
     last_at: datetime | None
     blocked: int
     known_contacts: int | None

@@ -61,7 +61,7 @@ def settled(schedule: Schedule, state: OccurrenceState, reason: str | None, cont
             schedule = attrs.evolve(schedule, state="paused", reason=reason)
     if schedule.state == "active" and schedule.next_at is None and schedule.run_now_at is None:
         schedule = attrs.evolve(schedule, state="ended", reason="no_further_run")
-    return attrs.evolve(schedule, due_at=due_time(schedule))
+    return schedule
 
 
 def due_time(schedule: Schedule) -> datetime | None:

@@ -573,7 +573,6 @@ def make_schedule(**changes: Any) -> Schedule:
         reason=None,
         next_at=NOW,
         run_now_at=None,
-        due_at=NOW,
         last_at=None,
         blocked=0,
         known_contacts=None,

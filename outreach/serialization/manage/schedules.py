@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from typing import Any, Final
 
-from outreach.models.fields import Refused
+from outreach.models.fields import FieldRule, Refused
 from outreach.models.schedule import MAX_EXCEPTIONS, NewSchedule, Occurrence, ScheduleUpdate, day
 from outreach.rules.recurrence import PlannedRun
 from outreach.serialization.documents import document_of
@@ -13,7 +14,7 @@ from outreach.serialization.field_rules import Array, uuid
 from outreach.serialization.manage.resources import ResourceBodies
 from outreach.serialization.request_converter import make_request_converter, read_object
 
-INTERNAL_FIELDS: Final = ("due_at", "known_contacts", "removed_at")
+INTERNAL_FIELDS: Final = ("known_contacts", "removed_at")
 """Fields of a schedule that no document shows."""
 
 
@@ -28,7 +29,7 @@ def json_day(value: Any) -> date:
     raise Refused("must be a day such as 2026-12-01")
 
 
-_RULES: Final = {
+_RULES: Final[Mapping[str, FieldRule]] = {
     "template_id": uuid,
     "audience_id": uuid,
     "starts_on": json_day,

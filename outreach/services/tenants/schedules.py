@@ -12,7 +12,16 @@ import attrs
 
 from outreach.errors import Conflict, InvalidRequest, Problem
 from outreach.ledger.common import campaign_of, workspace_of
-from outreach.ledger.schedules import closed_days, holidays_of, record_decided, record_left_out, replan
+from outreach.ledger.schedules import (
+    closed_days,
+    holidays_of,
+    put,
+    record_decided,
+    record_left_out,
+    replan,
+    reschedule,
+    unit_of,
+)
 from outreach.models.base import Page
 from outreach.models.fields import Integer, check_value
 from outreach.models.schedule import (
@@ -27,7 +36,6 @@ from outreach.models.schedule import (
 from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
 from outreach.rules.recurrence import HORIZON_YEARS, PlannedRun, runs_after
-from outreach.rules.schedules import due_time
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.resource import EVERY_OPERATION, Resource
 from outreach.services.validation import check_kind
@@ -172,8 +180,7 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
                 raise Conflict("Such a run was asked for, and is not made yet.")
             if tx.occurrences.get(workspace_id, schedule_id, now) is not None or schedule.next_at == now:
                 raise Conflict("The schedule has a run at this very moment.")
-            asked = attrs.evolve(schedule, run_now_at=now)
-            return attrs.evolve(asked, due_at=due_time(asked))
+            return attrs.evolve(schedule, run_now_at=now)
 
         return await self._change("run_now", workspace_id, schedule_id, change, actor, idempotency_key)
 
@@ -267,15 +274,12 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
         now = self._context.now()
 
         def operation(tx: Transaction) -> Schedule:
-            after = change(tx, tx.schedules.existing(workspace_id, schedule_id), now)
-            if after.state != "active" and tx.occurrences.made(workspace_id, schedule_id) is None:
-                after = attrs.evolve(after, due_at=None)
-            after = attrs.evolve(after, updated_at=now)
-            tx.schedules.update(after)
+            after = attrs.evolve(change(tx, tx.schedules.existing(workspace_id, schedule_id), now), updated_at=now)
+            put(tx, after, now)
             self._record(tx, action, after, now, actor)
             return after
 
-        return await self._keys.written(
+        changed = await self._keys.written(
             workspace_id,
             f"schedules.{action}",
             idempotency_key,
@@ -284,6 +288,8 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
             find=lambda tx, identifier: tx.schedules.existing(workspace_id, identifier),
             kind="schedule",
         )
+        self._context.wake(unit_of(changed))
+        return changed
 
     # How the set-up differs from that of other resources.
 
@@ -310,12 +316,16 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
 
     def _begun(self, values: dict[str, Any], now: datetime) -> dict[str, Any]:
         nothing = dict.fromkeys(
-            ("reason", "next_at", "run_now_at", "due_at", "last_at", "known_contacts", "approval"), None
+            ("reason", "next_at", "run_now_at", "last_at", "known_contacts", "approval"), None
         )
         return {**values, **nothing, "state": "active", "blocked": 0, "revision": 1, "changed_by": "", "updated_at": now}
 
     def _completed(self, tx: Transaction, made: Schedule, now: datetime, actor: str) -> Schedule:
         return self._planned(tx, attrs.evolve(made, changed_by=actor), now)
+
+    def _insert(self, tx: Transaction, made: Schedule) -> None:
+        super()._insert(tx, made)
+        reschedule(tx, made, made.created_at)
 
     def _replace(self, tx: Transaction, before: Schedule, after: Schedule, now: datetime, actor: str) -> Schedule:
         problems = order_problems(after)
@@ -324,7 +334,9 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
         changed = attrs.evolve(
             after, revision=before.revision + 1, changed_by=actor, known_contacts=None, updated_at=now
         )
-        return super()._replace(tx, before, self._planned(tx, changed, now), now, actor)
+        planned = self._planned(tx, changed, now)
+        put(tx, planned, now)
+        return planned
 
     def _remove(self, tx: Transaction, one: Schedule, now: datetime) -> Schedule:
         made = tx.occurrences.made(one.workspace_id, one.id)
@@ -332,7 +344,9 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
             why = Problem(code="removed", message="The schedule was removed before the campaign was started.")
             record_decided(tx, made, state="blocked", why=why, now=now)
             one = self._table(tx).existing(one.workspace_id, one.id)
-        return super()._remove(tx, attrs.evolve(one, due_at=None), now)
+        gone = super()._remove(tx, one, now)
+        reschedule(tx, gone, now)
+        return gone
 
     def _planned(self, tx: Transaction, schedule: Schedule, now: datetime) -> Schedule:
         found = replan(tx, schedule, now)

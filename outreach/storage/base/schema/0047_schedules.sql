@@ -20,7 +20,6 @@ CREATE TABLE schedules (
     reason {text},
     next_at {text},
     run_now_at {text},
-    due_at {text},
     last_at {text},
     blocked {integer} NOT NULL,
     known_contacts {integer},
@@ -33,8 +32,6 @@ CREATE TABLE schedules (
 ) {strict};
 
 CREATE INDEX schedules_of_workspace ON schedules (workspace_id);
-
-CREATE INDEX schedules_due ON schedules (due_at) WHERE due_at IS NOT NULL;
 
 CREATE INDEX schedules_paused ON schedules (workspace_id, id) WHERE state = 'paused' AND removed_at IS NULL AND reason <> 'operator';
 

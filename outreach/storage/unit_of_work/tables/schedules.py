@@ -18,14 +18,6 @@ class Schedules(WorkspaceTable[Schedule]):
     def __init__(self, rows: UnitOfWork) -> None:
         super().__init__(rows, SCHEDULES)
 
-    def due(self, now: datetime, *, limit: int) -> Sequence[Schedule]:
-        """Return schedules whose `due_at` is at or before a moment, the one that waits longest first."""
-        return self._list(SCHEDULES, "schedules.due", now=format_timestamp(now), limit=limit)
-
-    def active(self) -> Sequence[Schedule]:
-        """Return all schedules with a `due_at`."""
-        return self._list(SCHEDULES, "schedules.active")
-
     def paused(self, workspace_id: str | None, *, limit: int) -> Sequence[Schedule]:
         """Return schedules of a workspace, or of all, that the engine has paused."""
         return self._list(SCHEDULES, "schedules.paused", workspace_id=workspace_id, limit=limit)
