@@ -16,6 +16,7 @@ from outreach.errors import (
     NotFound,
     Problem,
     SmsCampaignsDisabled,
+    StorageError,
     WorkspaceUnavailable,
 )
 from outreach.ledger.campaigns.trail import ENGINE
@@ -89,6 +90,11 @@ class ScheduleRuns:
             except RunTaken:
                 # Another process, or a person, was faster.
                 continue
+            except StorageError:
+                # The next process makes it: nothing of it is left.
+                if not self._copies.is_closing:
+                    raise
+                return None
         return self._context.now()
 
     async def _advance(
@@ -217,9 +223,7 @@ class _RunGuard(IdempotencyGuard[CampaignCreated]):
         require_due(tx, self._schedule, self._at)
 
     def finish(self, tx: Transaction, made: CampaignCreated, *, settled: bool = True) -> None:
-        record_made(
-            tx, self._schedule, self._at, run=made.campaign, contacts=self._chosen.read, now=self._now()
-        )
+        record_made(tx, self._schedule, self._at, run=made.campaign, contacts=self._chosen.read, now=self._now())
 
 
 def _read(

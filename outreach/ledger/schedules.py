@@ -145,7 +145,7 @@ def record_decided(
 
 
 def pause_after_restore(tx: Transaction, reason: str, now: datetime) -> None:
-    """Pause all schedules: what has run since the copy was made is not known here (docs/delivery-contract.md#rule-10)."""
+    """Pause all schedules: what has run since a copy was made is not known (docs/delivery-contract.md#rule-10)."""
     for workspace in tx.workspaces.list():
         for schedule in tx.schedules.list_existing(workspace.id):
             if schedule.state == "active":

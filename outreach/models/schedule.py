@@ -17,8 +17,7 @@ from outreach.models.fields import zone as zone_name
 from outreach.models.recurrence import recurrence_rule
 
 HolidayPolicy = Literal["skip", "next_day", "ignore"]
-"""What becomes of a run on a holiday of the campaign: it is left out, takes place on the next day that is none, or takes
-place."""
+"""What becomes of a run on a holiday of the campaign: it is left out, moved to the next day that is none, or made."""
 
 OverlapPolicy = Literal["skip", "allow"]
 """What becomes of a run while the campaign of the run before it has not ended."""
@@ -163,8 +162,8 @@ class NewSchedule(Checked):
     """
 
     name: str = sized(1, 80)
-    template_id: str = sized(1, 100)
-    audience_id: str | None = sized(1, 100, default=None)
+    template_id: str
+    audience_id: str | None = None
     rule: str = ruled(recurrence_rule)
     zone: str = ruled(zone_name)
     starts_on: date = ruled(day)

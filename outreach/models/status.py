@@ -269,8 +269,8 @@ class EngineStatus:
         silent: Accounts that get no receipts for longer than usual, though their messages are accepted;
             `engine.accounts.check_callback` finds out whether the callback URL leads here.
         disk: The disk of the database; None if it is not a file.
-        truncated: Which of `running`, `paused`, `schedules`, `unknown`, `throttles`, `held`, `accounts` and `silent` are
-            incomplete.
+        truncated: Which of `running`, `paused`, `schedules`, `unknown`, `throttles`, `held`, `accounts` and `silent`
+            are incomplete.
         adapter_problems: Adapters of installed packages that cannot be used in this process.
         findings: What needs a person, most urgent first, with these codes: `no_dispatcher`, `behind`, `disk_low`,
             `adapter_not_usable`, `account_not_usable`, `receipts_missing`, `campaign_paused`, `schedule_paused`,

@@ -419,9 +419,7 @@ async def _(system: System, _: Patch) -> None:
 @fault("schedule_paused")
 async def _(system: System, _: Patch) -> None:
     campaign = await system.campaign()
-    schedule = make_schedule(
-        workspace_id=campaign.workspace_id, template_id=campaign.id, state="paused", reason="cost"
-    )
+    schedule = make_schedule(workspace_id=campaign.workspace_id, template_id=campaign.id, state="paused", reason="cost")
     await system.write(lambda tx: tx.schedules.insert(schedule))
 
 

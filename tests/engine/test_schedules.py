@@ -83,7 +83,9 @@ class Place:
         """Have everything done that is due by the work feed."""
         for _ in range(100):
             found = await self.engine._storage.read(lambda tx: tx.work.due())
-            due = [one for one in found if one.unit.kind == "schedule" and one.due_at and one.due_at <= self.clock.now()]
+            due = [
+                one for one in found if one.unit.kind == "schedule" and one.due_at and one.due_at <= self.clock.now()
+            ]
             if not due:
                 return
             for one in due:
@@ -184,12 +186,15 @@ async def test_a_run_that_was_made_before_a_kill_is_started_after_it(place: Plac
     assert await place.states(schedule) == [("started", None)]
 
 
-@pytest.mark.parametrize(("late_hours", "later", "state"), [
-    (None, timedelta(minutes=5), "started"),
-    (None, timedelta(minutes=5, seconds=1), "missed"),
-    (2, timedelta(hours=2), "started"),
-    (2, timedelta(hours=2, seconds=1), "missed"),
-])
+@pytest.mark.parametrize(
+    ("late_hours", "later", "state"),
+    [
+        (None, timedelta(minutes=5), "started"),
+        (None, timedelta(minutes=5, seconds=1), "missed"),
+        (2, timedelta(hours=2), "started"),
+        (2, timedelta(hours=2, seconds=1), "missed"),
+    ],
+)
 async def test_a_missed_run_is_left_out_or_late(
     place: Place, late_hours: int | None, later: timedelta, state: str
 ) -> None:
@@ -232,7 +237,9 @@ async def test_a_run_is_like_its_template_as_it_is_then_with_the_audience_of_the
     await place.at(NINE)
     await place.engine.campaigns.update(place.workspace, place.template.id, CampaignUpdate(body="Ho"))
     await place.engine.campaigns.start(place.workspace, audience.id)
-    await place.engine.campaigns.add_recipients(place.workspace, audience.id, [NewRecipient(phone_number="+13035550177")])
+    await place.engine.campaigns.add_recipients(
+        place.workspace, audience.id, [NewRecipient(phone_number="+13035550177")]
+    )
     await place.engine.schedules.update(place.workspace, schedule.id, ScheduleUpdate(late_hours=1))
     await place.at(NINE + DAY)
     first, second = await place.runs(schedule)
@@ -307,7 +314,9 @@ async def test_a_list_that_grew_by_half_is_looked_at(place: Place) -> None:
 
 
 @pytest.mark.parametrize(("price", "max_cost", "reason"), [("0.50", 1, "cost"), ("0.50", 2, None), (None, 5, "cost")])
-async def test_a_run_over_its_cost_is_blocked(place: Place, price: str | None, max_cost: int, reason: str | None) -> None:
+async def test_a_run_over_its_cost_is_blocked(
+    place: Place, price: str | None, max_cost: int, reason: str | None
+) -> None:
     """Also where nobody knows what it costs."""
     if price is not None:
         table = PriceTable(currency="USD", prices=(Price(kind="sms", amount=Decimal(price)),))
@@ -335,9 +344,7 @@ async def test_a_schedule_of_a_person_needs_the_approval_of_another_one(place: P
     assert approved.approval is not None
     assert approved.approval.approved_by == BEN
     await place.at(NINE + DAY)
-    await schedules.approve(
-        place.workspace, schedule.id, attrs.evolve(limits, most_contacts=2), actor=BEN
-    )
+    await schedules.approve(place.workspace, schedule.id, attrs.evolve(limits, most_contacts=2), actor=BEN)
     await place.at(NINE + 2 * DAY)
     assert [state for state, _ in await place.states(schedule)] == ["blocked", "started", "blocked"]
     await schedules.approve(place.workspace, schedule.id, limits, actor=BEN)

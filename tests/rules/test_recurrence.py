@@ -86,6 +86,7 @@ def moment_of(day: date, at: time, zone: ZoneInfo) -> datetime:
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("starts_on", [date(2020, 1, 1), date(2020, 2, 29), date(2021, 8, 31)])
 def test_days_are_those_that_dateutil_has(rule: str, starts_on: date) -> None:
+    """From the first day on, or from a later one."""
     found = list(days_of(read_recurrence(rule), starts_on, starts_on, LAST))
     assert found == days_by_dateutil(rule, starts_on)
     later = date(2023, 3, 1)
@@ -96,10 +97,11 @@ def zones_to_try(every: bool) -> Sequence[str]:
     """Return all zones, or a draw that has the odd ones."""
     known = sorted(zone_names())
     odd = ["Australia/Lord_Howe", "America/New_York", "Pacific/Apia", "Africa/Casablanca", "America/Nuuk"]
-    return known if every else [*odd, *random.Random(7).sample(known, 12)]  # noqa: S311 - no secret
+    return known if every else [*odd, *random.Random(7).sample(known, 12)]
 
 
 def check_zones(zones: Sequence[str], rules: Sequence[str]) -> None:
+    """Compare the runs of ten years in some zones with those of a calendar."""
     days = {rule: days_by_calendar(rule) for rule in rules}
     for index, name in enumerate(zones):
         rule, at = rules[index % len(rules)], time(*((2, 30), (0, 0), (9, 15), (23, 59))[index % 4])
@@ -111,20 +113,24 @@ def check_zones(zones: Sequence[str], rules: Sequence[str]) -> None:
 
 
 def test_runs_of_ten_years_follow_the_wall_clocks_of_a_draw_of_zones() -> None:
+    """Each time of the day in turn."""
     check_zones(zones_to_try(every=False), ("FREQ=DAILY", "FREQ=WEEKLY;BYDAY=SU"))
 
 
 @pytest.mark.nightly("some 600 zones, each over ten years")
 @pytest.mark.parametrize("rule", RULES)
 def test_runs_of_ten_years_follow_the_wall_clocks_of_all_zones(rule: str) -> None:
+    """The same for each rule."""
     check_zones(zones_to_try(every=True), (rule,))
 
 
 def first_run(schedule: NewSchedule, after: datetime, closed: frozenset[date] = frozenset()) -> datetime:
+    """Return the time of the first run after a moment."""
     return next(runs_after(schedule, after, closed)).at
 
 
 def test_a_time_that_the_clocks_skip_is_as_much_later_as_they_skip() -> None:
+    """In spring, 02:30 is 03:30."""
     schedule = new_schedule(at="02:30")
     assert first_run(schedule, datetime(2026, 3, 8, tzinfo=UTC) + timedelta(hours=5)) == datetime(
         2026, 3, 8, 7, 30, tzinfo=UTC
@@ -132,18 +138,24 @@ def test_a_time_that_the_clocks_skip_is_as_much_later_as_they_skip() -> None:
 
 
 def test_a_time_that_the_clocks_show_twice_is_the_first_and_only_one() -> None:
+    """In autumn, 01:30 comes once."""
     schedule = new_schedule(at="01:30")
     found = list(islice(runs_after(schedule, datetime(2026, 11, 1, tzinfo=UTC)), 2))
-    assert [one.at for one in found] == [datetime(2026, 11, 1, 5, 30, tzinfo=UTC), datetime(2026, 11, 2, 6, 30, tzinfo=UTC)]
+    assert [one.at for one in found] == [
+        datetime(2026, 11, 1, 5, 30, tzinfo=UTC),
+        datetime(2026, 11, 2, 6, 30, tzinfo=UTC),
+    ]
 
 
 def test_a_day_that_a_zone_left_out_has_no_run_of_its_own() -> None:
+    """Both days come to one moment, which has one run."""
     # Where the clocks skip a whole day, its run would be that of the next day.
-    apia, seen = ZoneInfo("Pacific/Apia"), datetime(2011, 12, 30, 12)
+    apia, seen = ZoneInfo("Pacific/Apia"), datetime(2011, 12, 30, 12)  # noqa: DTZ001 - a wall clock's time
     assert wall_clock(seen, apia) == wall_clock(seen + timedelta(days=1), apia)
 
 
 def test_only_runs_after_a_moment_are_returned() -> None:
+    """Never that at the moment itself."""
     schedule = new_schedule(zone="UTC")
     nine = datetime(2026, 5, 1, 9, tzinfo=UTC)
     assert first_run(schedule, nine - timedelta(seconds=1)) == nine
@@ -151,6 +163,7 @@ def test_only_runs_after_a_moment_are_returned() -> None:
 
 
 def test_exceptions_and_the_end_leave_days_out() -> None:
+    """The last day still counts."""
     schedule = new_schedule(zone="UTC", except_dates=[date(2026, 5, 2)], ends_on=date(2026, 5, 3))
     found = runs_after(schedule, datetime(2026, 5, 1, tzinfo=UTC))
     assert [one.day.day for one in found] == [1, 3]
@@ -160,6 +173,7 @@ def test_exceptions_and_the_end_leave_days_out() -> None:
     ("policy", "days"), [("skip", [23, 27, 28]), ("next_day", [23, 26, 27, 28]), ("ignore", [23, 24, 25, 26, 27, 28])]
 )
 def test_runs_on_holidays_follow_the_policy(policy: str, days: list[int]) -> None:
+    """One that moves to a day with a run of its own is that run."""
     closed = frozenset(date(2026, 12, number) for number in (24, 25, 26))
     if policy == "next_day":
         closed -= {date(2026, 12, 26)}
@@ -171,13 +185,17 @@ def test_runs_on_holidays_follow_the_policy(policy: str, days: list[int]) -> Non
 
 
 def test_a_run_that_finds_no_open_day_within_a_month_is_left_out() -> None:
+    """The one of the next year is not."""
     closed = frozenset(date(2026, 1, 1) + timedelta(days=number) for number in range(90))
     schedule = new_schedule("FREQ=YEARLY", zone="UTC", holidays="next_day", starts_on=date(2026, 1, 5))
     assert first_run(schedule, datetime(2026, 1, 1, tzinfo=UTC), closed).year == 2027
 
 
-@pytest.mark.parametrize("rule", ["FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30", "FREQ=DAILY;INTERVAL=1000;BYMONTH=4;BYMONTHDAY=31"])
+@pytest.mark.parametrize(
+    "rule", ["FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30", "FREQ=DAILY;INTERVAL=1000;BYMONTH=4;BYMONTHDAY=31"]
+)
 def test_a_rule_that_never_comes_ends_soon(rule: str) -> None:
+    """No day has it, and nobody waits for it."""
     begin = perf_counter()
     assert not list(runs_after(new_schedule(rule), datetime(2026, 1, 1, tzinfo=UTC)))
     assert perf_counter() - begin < 5
@@ -210,6 +228,7 @@ def test_a_rule_that_never_comes_ends_soon(rule: str) -> None:
     ],
 )
 def test_rules_outside_the_subset_are_refused(rule: str) -> None:
+    """By the reader and by the model."""
     with pytest.raises(Refused):
         read_recurrence(rule)
     with pytest.raises(InvalidRequest, match="rule"):
@@ -217,6 +236,7 @@ def test_rules_outside_the_subset_are_refused(rule: str) -> None:
 
 
 def test_a_rule_is_read_in_any_case_and_with_its_name() -> None:
+    """As calendars write it."""
     assert new_schedule(" rrule:freq=weekly;byday=mo; ").rule == "FREQ=WEEKLY;BYDAY=MO;"
 
 
@@ -235,5 +255,6 @@ def test_a_rule_is_read_in_any_case_and_with_its_name() -> None:
     ],
 )
 def test_schedules_that_are_wrong_are_refused(fields: dict[str, object]) -> None:
+    """Each field by itself."""
     with pytest.raises(InvalidRequest):
         new_schedule(**fields)

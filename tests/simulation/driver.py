@@ -90,9 +90,7 @@ class Result:
     trace: str
 
 
-def simulate(
-    seed: int, *, path: Path | None = None, workers: int = 1, kind: type[Simulation] | None = None
-) -> Result:
+def simulate(seed: int, *, path: Path | None = None, workers: int = 1, kind: type[Simulation] | None = None) -> Result:
     """Run one simulation.
 
     Args:

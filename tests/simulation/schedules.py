@@ -14,6 +14,7 @@ from outreach.errors import OutreachError
 from outreach.models.campaign import NewSmsCampaign
 from outreach.models.recipient import NewRecipient
 from outreach.models.schedule import NewSchedule
+from outreach.models.workspace import WorkspaceUpdate
 from outreach.storage.unit_of_work import Transaction
 from tests.simulation.driver import Simulation
 from tests.simulation.invariants.ledger import Broken
@@ -34,6 +35,10 @@ class ScheduleSimulation(Simulation):
     async def _tenant(self, engine: Outreach, rng: random.Random) -> tuple[Operators, Invariants]:
         operators, invariants = await super()._tenant(engine, rng)
         scenario, self._operator = operators.scenario, engine
+        # A cap, or hours, would let runs wait for longer than the simulation lasts.
+        scenario.with_cap = scenario.with_hours = False
+        free = WorkspaceUpdate(frequency_cap=None, contact_hours=False)
+        await engine.workspaces.update(scenario.workspace_id, free)
         template = NewSmsCampaign(name="Template", body="Again", carrier="twilio", from_number=SENDER)
         people = [NewRecipient(phone_number=phone) for phone in scenario.people[:2]]
         made = await engine.campaigns.create_sms(scenario.workspace_id, template, people)

@@ -67,6 +67,13 @@ def make_without_key(patch: pytest.MonkeyPatch) -> None:
 def test_a_run_that_is_made_without_its_key_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill between making and recording makes it twice."""
     make_without_key(monkeypatch)
-    with pytest.raises(Broken, match="made twice"):
-        for seed in range(100):
-            simulate(seed, kind=ScheduleSimulation)
+    assert any(_finds(seed) for seed in range(100))
+
+
+def _finds(seed: int) -> bool:
+    """Return whether a seed finds that a run was made twice."""
+    try:
+        simulate(seed, kind=ScheduleSimulation)
+    except Broken as broken:
+        return "made twice" in str(broken)
+    return False

@@ -51,6 +51,11 @@ class CampaignCopies:
         self._creation = creation
         self._keys = Idempotency(context)
 
+    @property
+    def is_closing(self) -> bool:
+        """Whether the engine is being closed."""
+        return self._creation.is_closing
+
     async def clone(
         self,
         workspace_id: str,

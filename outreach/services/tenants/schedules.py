@@ -315,10 +315,16 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
                 raise InvalidRequest.at(name, "its contacts and texts were erased; name another campaign")
 
     def _begun(self, values: dict[str, Any], now: datetime) -> dict[str, Any]:
-        nothing = dict.fromkeys(
-            ("reason", "next_at", "run_now_at", "last_at", "known_contacts", "approval"), None
-        )
-        return {**values, **nothing, "state": "active", "blocked": 0, "revision": 1, "changed_by": "", "updated_at": now}
+        nothing = dict.fromkeys(("reason", "next_at", "run_now_at", "last_at", "known_contacts", "approval"), None)
+        return {
+            **values,
+            **nothing,
+            "state": "active",
+            "blocked": 0,
+            "revision": 1,
+            "changed_by": "",
+            "updated_at": now,
+        }
 
     def _completed(self, tx: Transaction, made: Schedule, now: datetime, actor: str) -> Schedule:
         return self._planned(tx, attrs.evolve(made, changed_by=actor), now)

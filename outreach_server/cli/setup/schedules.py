@@ -149,9 +149,7 @@ def _next_runs(workspace_id: str, schedule_id: str) -> None:
 def _approve(workspace_id: str, schedule_id: str, most_contacts: int, most_amount: int | None) -> None:
     async def work(engine: Outreach) -> Schedule:
         found = await engine.schedules.get(workspace_id, schedule_id)
-        limits = NewScheduleApproval(
-            revision=found.revision, most_contacts=most_contacts, most_amount=most_amount
-        )
+        limits = NewScheduleApproval(revision=found.revision, most_contacts=most_contacts, most_amount=most_amount)
         return await engine.schedules.approve(workspace_id, schedule_id, limits, actor=actor())
 
     _shown(work)
