@@ -38,8 +38,8 @@ from outreach.services.tenants.prices import Prices as AsyncPrices
 from outreach.services.tenants.resources import Agents as AsyncAgents
 from outreach.services.tenants.resources import Flows as AsyncFlows
 from outreach.services.tenants.resources import Numbers as AsyncNumbers
-from outreach.services.tenants.resources import Schedules as AsyncSchedules
 from outreach.services.tenants.resources import Trunks as AsyncTrunks
+from outreach.services.tenants.schedules import Schedules as AsyncSchedules
 from outreach.services.tenants.settings import CallingSettings as AsyncCallingSettings
 from outreach.services.tenants.settings import Replies as AsyncReplies
 from outreach.services.tenants.settings import Settings as AsyncSettings

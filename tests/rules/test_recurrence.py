@@ -254,7 +254,7 @@ def test_a_rule_is_read_in_any_case_and_with_its_name() -> None:
         {"late_hours": 0},
     ],
 )
-def test_schedules_that_are_wrong_are_refused(fields: dict[str, object]) -> None:
+def test_schedules_that_are_wrong_are_refused(fields: dict[str, Any]) -> None:
     """Each field by itself."""
     with pytest.raises(InvalidRequest):
         new_schedule(**fields)
