@@ -210,6 +210,21 @@ class ScheduleUpdate(Checked):
 
 
 @attrs.frozen(kw_only=True)
+class PlannedRun:
+    """A run that a schedule is going to have.
+
+    Attributes:
+        at: Its moment, in UTC.
+        day: Its day in the schedule's zone.
+        moved_from: The holiday from which it was moved; None if it was not.
+    """
+
+    at: datetime
+    day: date
+    moved_from: date | None = None
+
+
+@attrs.frozen(kw_only=True)
 class Occurrence:
     """A run of a schedule, or what came instead of it.
 

@@ -9,31 +9,14 @@ from itertools import islice
 from typing import Final
 from zoneinfo import ZoneInfo
 
-import attrs
-
 from outreach.models.recurrence import Recurrence, read_recurrence
-from outreach.models.schedule import HolidayPolicy, NewSchedule, Schedule
+from outreach.models.schedule import HolidayPolicy, NewSchedule, PlannedRun, Schedule
 
 HORIZON_YEARS: Final = 10
 """A rule that has no day for so long has ended."""
 
 MAX_SHIFT_DAYS: Final = 31
 """How far a run moves from a holiday; without a free day within them it is left out."""
-
-
-@attrs.frozen(kw_only=True)
-class PlannedRun:
-    """A run that a schedule is going to have.
-
-    Attributes:
-        at: Its moment, in UTC.
-        day: Its day in the schedule's zone.
-        moved_from: The holiday from which it was moved; None if it was not.
-    """
-
-    at: datetime
-    day: date
-    moved_from: date | None = None
 
 
 def runs_after(

@@ -32,6 +32,8 @@ _MOST = 1_000
 class ScheduleSimulation(Simulation):
     """Workspaces that have schedules too."""
 
+    _paused = False
+
     async def _tenant(self, engine: Outreach, rng: random.Random) -> tuple[Operators, Invariants]:
         operators, invariants = await super()._tenant(engine, rng)
         scenario, self._operator = operators.scenario, engine
@@ -62,6 +64,7 @@ class ScheduleSimulation(Simulation):
             runs = await self._runs(scenario.workspace_id)
             scenario.campaign_ids += [one for one in runs if one not in scenario.campaign_ids]
             async for schedule in self._operator.schedules.iter_all(scenario.workspace_id):
+                self._paused = self._paused or schedule.state == "paused"
                 # One that has stopped after a move goes on.
                 with suppress(OutreachError):
                     await self._operator.schedules.resume(scenario.workspace_id, schedule.id)
@@ -70,7 +73,8 @@ class ScheduleSimulation(Simulation):
             workspace_id = operators.scenario.workspace_id
             self._database.read(lambda tx, one=workspace_id: check_runs(tx, one))  # type: ignore[misc]
             runs = await self._runs(workspace_id)
-            if not runs:
+            # After a move they may all be paused before their first run.
+            if not runs and not self._paused:
                 raise Broken("No schedule has had a run.")
 
     async def _runs(self, workspace_id: str) -> list[str]:

@@ -7,8 +7,7 @@ from datetime import date
 from typing import Any, Final
 
 from outreach.models.fields import FieldRule, Refused
-from outreach.models.schedule import MAX_EXCEPTIONS, NewSchedule, Occurrence, ScheduleUpdate, day
-from outreach.rules.recurrence import PlannedRun
+from outreach.models.schedule import MAX_EXCEPTIONS, NewSchedule, Occurrence, PlannedRun, ScheduleUpdate, day
 from outreach.serialization.documents import document_of
 from outreach.serialization.field_rules import Array, uuid
 from outreach.serialization.manage.resources import ResourceBodies
@@ -40,7 +39,7 @@ _read_new: Final = make_request_converter(NewSchedule, _RULES, closed="a schedul
 _read_update: Final = make_request_converter(ScheduleUpdate, _RULES, closed="a schedule's update")
 
 
-class ScheduleBodies(ResourceBodies[NewSchedule, ScheduleUpdate]):
+class _ScheduleBodies(ResourceBodies[NewSchedule, ScheduleUpdate]):
     """Reads and writes the bodies of schedules."""
 
     def write(self, item: object) -> dict[str, Any]:
@@ -48,7 +47,7 @@ class ScheduleBodies(ResourceBodies[NewSchedule, ScheduleUpdate]):
         return document_of(item, "workspace_id", *INTERNAL_FIELDS)
 
 
-SCHEDULE_BODIES: Final = ScheduleBodies(
+SCHEDULE_BODIES: Final[ResourceBodies[NewSchedule, ScheduleUpdate]] = _ScheduleBodies(
     lambda data: read_object(_read_new, data), lambda data: read_object(_read_update, data)
 )
 

@@ -28,6 +28,7 @@ from outreach.models.schedule import (
     NewSchedule,
     NewScheduleApproval,
     Occurrence,
+    PlannedRun,
     Schedule,
     ScheduleApproval,
     ScheduleUpdate,
@@ -35,7 +36,7 @@ from outreach.models.schedule import (
 )
 from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
-from outreach.rules.recurrence import HORIZON_YEARS, PlannedRun, runs_after
+from outreach.rules.recurrence import HORIZON_YEARS, runs_after
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.resource import EVERY_OPERATION, Resource
 from outreach.services.validation import check_kind
