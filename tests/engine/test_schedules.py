@@ -517,6 +517,9 @@ async def test_another_workspace_knows_nothing_of_a_schedule(place: Place) -> No
     ):
         with pytest.raises(NotFound):
             await call
+    for change in (ScheduleUpdate(template_id=other), ScheduleUpdate(audience_id=other)):
+        with pytest.raises(InvalidRequest):
+            await schedules.update(place.workspace, schedule.id, change)
     for fields in ({}, {"template_id": schedule.id}, {"audience_id": place.template.id}):
         with pytest.raises(InvalidRequest):
             await schedules.create(other, place.new(**fields))
