@@ -25,6 +25,7 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.events import ScheduleRan, ScheduleSkipped
+from outreach.ledger.schedules import pause_after_restore
 from outreach.models import (
     Holiday,
     HolidayCalendar,
@@ -482,6 +483,16 @@ async def test_a_template_that_is_gone_blocks_its_runs(place: Place) -> None:
     await place.engine.campaigns.delete(place.workspace, place.template.id)
     with pytest.raises(InvalidRequest, match="template_id"):
         await place.schedule()
+
+
+async def test_a_restored_database_makes_no_run_until_a_person_looks(place: Place) -> None:
+    """What has run since the copy was made is not known in it."""
+    schedule = await place.schedule()
+    await place.engine._storage.write(lambda tx: pause_after_restore(tx, "restored", MONDAY))
+    paused = await place.get(schedule)
+    assert (paused.state, paused.reason) == ("paused", "restored")
+    await place.at(NINE)
+    assert await place.states(schedule) == []
 
 
 async def test_events_tell_of_runs(place: Place) -> None:
