@@ -12,6 +12,7 @@ from outreach.services.parts import Later, method_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from outreach.core.vault import Vault
     from outreach.insight.approvals import CampaignApprovals
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from outreach.insight.live import LiveCampaigns
     from outreach.insight.preflight import CampaignPreflight
     from outreach.insight.reports import CampaignExports, CampaignReports
+    from outreach.insight.schedule_runs import ScheduleRuns
     from outreach.models.workspace import Workspace
     from outreach.providers.pool import ProviderPool
     from outreach.services.campaigns.adding import CampaignAdditions
@@ -44,6 +46,7 @@ else:
     CampaignPreflight = Later("outreach.insight.preflight", "CampaignPreflight")
     CampaignExports = Later("outreach.insight.reports", "CampaignExports")
     CampaignReports = Later("outreach.insight.reports", "CampaignReports")
+    ScheduleRuns = Later("outreach.insight.schedule_runs", "ScheduleRuns")
     CampaignAdditions = Later("outreach.services.campaigns.adding", "CampaignAdditions")
     AudienceCounting = Later("outreach.services.campaigns.audience", "AudienceCounting")
     CampaignChanges = Later("outreach.services.campaigns.changes", "CampaignChanges")
@@ -155,6 +158,12 @@ class Campaigns:
     def _exports(self) -> CampaignExports:
         return CampaignExports(self._context)
 
+    @cached_property
+    def _schedule_runs(self) -> ScheduleRuns:
+        return ScheduleRuns(
+            self._context, copies=self._copies, preflight=self._preflight.preflight, start=self._moves.start
+        )
+
     def _import_parts(self) -> None:
         """Make all parts now."""
         for name, member in vars(Campaigns).items():
@@ -232,3 +241,7 @@ class Campaigns:
 
     iter_export = method_of("_exports", CampaignExports.iter_export)
     export = method_of("_exports", CampaignExports.export)
+
+    async def _run_schedule(self, workspace_id: str, schedule_id: str) -> datetime | None:
+        """Do what is due for a schedule; see `ScheduleRuns.run`."""
+        return await self._schedule_runs.run(workspace_id, schedule_id)

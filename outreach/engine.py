@@ -412,6 +412,7 @@ class Outreach(EngineServices):
             provider_pool=provider_pool,
             worker=worker,
             forecast=self.campaigns.forecast,
+            run_schedule=self.campaigns._run_schedule,
         )
         dispatcher = self._make_dispatcher(
             DispatcherParts(

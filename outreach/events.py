@@ -12,6 +12,8 @@ from outreach.models.events import (
     OptedIn,
     OptedOut,
     RecipientEnded,
+    ScheduleRan,
+    ScheduleSkipped,
 )
 from outreach.models.subscription import EventGap, Subscription
 from outreach.services.messaging.events import EventStream
@@ -30,5 +32,7 @@ __all__ = [
     "OptedIn",
     "OptedOut",
     "RecipientEnded",
+    "ScheduleRan",
+    "ScheduleSkipped",
     "Subscription",
 ]

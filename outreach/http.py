@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         write_sms,
         write_unsubscribe,
     )
+    from outreach.serialization.manage.schedules import SCHEDULE_BODIES, write_occurrence, write_planned_run
     from outreach.serialization.manage.simulation import read_new_simulation
     from outreach.serialization.manage.uploads import read_new_upload, write_upload
     from outreach.serialization.planning import (
@@ -117,6 +118,7 @@ __all__ = [
     "EXPORT_CONTENT_TYPES",
     "FLOW_BODIES",
     "MAX_IDEMPOTENCY_DAYS",
+    "SCHEDULE_BODIES",
     "AnswerReplayed",
     "CampaignClone",
     "DispatchDecision",
@@ -189,6 +191,8 @@ __all__ = [
     "write_managed_campaign",
     "write_managed_sms",
     "write_message",
+    "write_occurrence",
+    "write_planned_run",
     "write_preflight",
     "write_price_table",
     "write_recipient",
@@ -243,6 +247,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
                 "write_inbound_message write_managed_sms write_reply_settings write_settings write_sms "
                 "write_unsubscribe"
             ),
+            "serialization.manage.schedules": "SCHEDULE_BODIES write_occurrence write_planned_run",
             "serialization.manage.simulation": "read_new_simulation",
             "serialization.manage.uploads": "read_new_upload write_upload",
             "serialization.planning": (

@@ -75,6 +75,14 @@ _PRICES: Final = {"currency": "USD", "prices": [{"kind": "sms", "amount": "0.007
 _WINDOWS: Final = {"monday": [{"start": "10:00", "end": "13:00"}]}
 _HOURS: Final = {"narrower_hours": [{"place": "FR", "schedule": _WINDOWS, "source": "A decree"}]}
 _LIST: Final = "Phone,First name\n(415) 555-0106,Ida\n12,Jan\n"
+_SCHEDULE: Final = {
+    "name": "Weekly",
+    "template_id": "$campaign",
+    "rule": "FREQ=WEEKLY",
+    "zone": "America/New_York",
+    "starts_on": "2026-03-03",
+    "at": "09:30",
+}
 _FLOW: Final = {"name": "Welcome", "steps": [{"kind": "send", "body": "Hi"}, {"kind": "wait", "wait_minutes": 60}]}
 
 
@@ -99,6 +107,7 @@ STEPS: Final = (
     *_plain("listAgents; getAgent $agent; listNumbers; getNumber $number; listFlows; getFlow $flow"),
     *_plain("countFlowContacts $flow"),
     *_plain("removeNumber $spare_number; removeFlow $spare_flow"),
+    Step("createSchedule", body={**_SCHEDULE, "template_id": _UNKNOWN["id"]}),
     Step("updateSmsSettings", body={"footer_text": "Reply STOP to opt out", "retry_enabled": True}),
     Step("updateCallSettings", body={"retry_max_attempts": 2, "retry_delay_minutes": 60}),
     Step("updateReplySettings", body={"help_text": "Write to help@example.com."}),
@@ -145,6 +154,12 @@ STEPS: Final = (
     Step("sendTestMessage", "$campaign", {"contact": "+14155550102", "to": "+14155550177", "at_any_hour": True}),
     *_plain("pauseCampaign $campaign; resumeCampaign $campaign; unscheduleCampaign $campaign"),
     Step("followUpCampaign", "$campaign", {"results": ["failed"]}),
+    Step("previewSchedule", body=_SCHEDULE),
+    Step("createSchedule", body=_SCHEDULE, keep="schedule"),
+    Step("updateSchedule", "$schedule", {"at": "10:00", "not_again_within_days": 30}),
+    *_plain("listSchedules; getSchedule $schedule; listNextRuns $schedule; skipNextRun $schedule"),
+    *_plain("listOccurrences $schedule; pauseSchedule $schedule; runSchedule $schedule; skipNextRun $schedule"),
+    *_plain("resumeSchedule $schedule; removeSchedule $schedule"),
     *_plain("startCampaign $campaign; startCampaign $campaign; startCampaign $calls", wait=0.0),
     *_plain("deleteCampaign $campaign; archiveCampaign $campaign; pauseCampaign $calls", wait=0.0),
     *_plain("resumeCampaign $calls"),

@@ -221,7 +221,7 @@ class Claims:
         match unit.kind:
             case "campaign":
                 return (unit.workspace_id, unit.id) in self._others
-            case "call":
+            case "call" | "schedule":
                 return (unit.workspace_id, SINGLES) in self._others
             case "message":
                 # Which number it sends from is not known here.

@@ -15,6 +15,7 @@ from outreach.dispatch.channels import CallChannel, SmsChannel
 from outreach.dispatch.forecasts import Forecaster, ForecastKeeper
 from outreach.dispatch.outbox import Outbox
 from outreach.dispatch.reconciler import Reconciler
+from outreach.dispatch.schedules import ScheduleRun, SchedulesRunner
 from outreach.dispatch.singles import SinglesRunner
 from outreach.dispatch.worker import Worker
 from outreach.models.work import WorkUnit
@@ -36,7 +37,9 @@ class Runner:
         provider_pool: ProviderPool,
         worker: Worker,
         forecast: Forecaster | None = None,
+        run_schedule: ScheduleRun | None = None,
     ) -> None:
+        self._schedules = SchedulesRunner(worker=worker, run_schedule=run_schedule)
         self._forecasts = ForecastKeeper(
             storage=storage, clock=clock, forecast=forecast, log_throttle=worker.log_throttle
         )
@@ -83,6 +86,8 @@ class Runner:
                 return await self._singles.run_message(unit, epoch=epoch, wake_signal=wake_signal)
             case "call":
                 return await self._singles.run_call(unit, epoch=epoch, wake_signal=wake_signal)
+            case "schedule":
+                return await self._schedules.run(unit)
 
     async def drain(self, *, grace_seconds: float) -> None:
         """Wait for the requests in flight."""

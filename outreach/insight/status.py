@@ -20,6 +20,7 @@ from outreach.ledger.sending.pace import lag_of_campaign, lag_of_singles
 from outreach.models.account import PROVIDERS, StoredAccount
 from outreach.models.campaign import Campaign
 from outreach.models.database import EngineFigures
+from outreach.models.schedule import Schedule
 from outreach.models.states import CampaignStatus
 from outreach.models.status import (
     AccountInTrouble,
@@ -29,6 +30,7 @@ from outreach.models.status import (
     EngineStatus,
     LiveWorker,
     PausedCampaign,
+    PausedSchedule,
     RunningCampaign,
     SilentAccount,
     ThrottledProvider,
@@ -36,7 +38,7 @@ from outreach.models.status import (
 from outreach.models.work import DatabaseHome
 from outreach.providers.registry import Adapters
 from outreach.rules import receipts
-from outreach.rules.explanations import PAUSE_REASONS
+from outreach.rules.explanations import PAUSE_REASONS, SCHEDULE_REASONS
 from outreach.rules.status_findings import find_problems
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
@@ -92,6 +94,7 @@ class StatusQuery:
         )
         active = tx.campaigns.running(workspace_id=workspace_id, limit=MAX_LISTED + 1)
         paused = tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=MAX_LISTED + 1)
+        schedules = tx.schedules.paused(workspace_id, limit=MAX_LISTED + 1)
         unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED + 1)
         throttles = provider_throttles.unexpired(tx, workspace_id, now, limit=MAX_LISTED + 1)
         held = tx.register.held(workspace_id, limit=MAX_LISTED + 1)
@@ -102,6 +105,7 @@ class StatusQuery:
             for name, count, most in (
                 ("running", len(active), MAX_LISTED),
                 ("paused", len(paused), MAX_LISTED),
+                ("schedules", len(schedules), MAX_LISTED),
                 ("unknown", sum(each.count for each in unknown), MAX_COUNTED),
                 ("throttles", len(throttles), MAX_LISTED),
                 ("held", len(held), MAX_LISTED),
@@ -122,6 +126,7 @@ class StatusQuery:
             scheduled_campaigns=counted[CampaignStatus.SCHEDULED],
             running=running,
             paused=[_paused(tx, campaign, self._context.adapters) for campaign in _listed(paused)],
+            schedules=[_paused_schedule(one) for one in _listed(schedules)],
             unknown=unknown,
             throttles=[
                 ThrottledProvider(workspace_id=throttle.workspace_id, provider=throttle.provider, until=throttle.until)
@@ -270,6 +275,17 @@ def _paused(tx: Transaction, campaign: Campaign, adapters: Adapters) -> PausedCa
     )
 
 
+def _paused_schedule(schedule: Schedule) -> PausedSchedule:
+    reason = schedule.reason or ""
+    return PausedSchedule(
+        id=schedule.id,
+        workspace_id=schedule.workspace_id,
+        name=schedule.name,
+        reason=reason,
+        why=SCHEDULE_REASONS.get(reason, reason),
+    )
+
+
 class FiguresQuery:
     """Counts what is open."""
 
@@ -302,6 +318,7 @@ class FiguresQuery:
             unknown=tx.dispatches.count_unknown(None, limit=MAX_COUNTED),
             throttles=Counter(one.provider for one in throttles),
             silent=Counter(one.provider for one in silent),
+            schedules_paused=len(tx.schedules.paused(None, limit=MAX_LISTED)),
             held=len(tx.register.held(None, limit=MAX_LISTED)),
             opt_outs={} if since is None else tx.trail.count_opt_outs(since, until),
             until=until,

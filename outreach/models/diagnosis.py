@@ -90,6 +90,7 @@ EngineCode = Literal[
     "receipts_missing",
     "rekey_unfinished",
     "requests_overdue",
+    "schedule_paused",
     "sender_takes_no_replies",
     "time_zones_missing",
 ]
@@ -139,6 +140,7 @@ EngineCode = Literal[
     rekey_unfinished (info): accounts are encrypted with an older key than the first: changing the key is not done
     requests_overdue (warning): requests with an unknown outcome are past their deadline
         (`reconcile_deadline_seconds`)
+    schedule_paused (warning): the engine has paused a schedule, for a reason that the finding names
     sender_takes_no_replies (info): a campaign sends as a name, to which nobody can write STOP
     time_zones_missing (critical): the data of time zones cannot be read
 """

@@ -10,6 +10,7 @@ import attrs
 
 from outreach.models.call import CallOutcome
 from outreach.models.campaign import PauseReason
+from outreach.models.schedule import OccurrenceState
 from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, RecipientStatus
 from outreach.models.trail import TrailRule
 from outreach.models.unsubscribe import UnsubscribeScope
@@ -174,3 +175,35 @@ class MessageReceived(Event):
     message_id: str
     from_number: str
     unclear: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class ScheduleRan(Event):
+    """A run of a schedule was started.
+
+    Attributes:
+        planned_at: The time that it was planned for.
+        campaign_id: Its campaign; None once that is deleted.
+    """
+
+    schedule_id: str
+    planned_at: datetime
+    campaign_id: str | None
+
+
+@attrs.frozen(kw_only=True)
+class ScheduleSkipped(Event):
+    """A run of a schedule was not started.
+
+    Attributes:
+        planned_at: The time that it was planned for.
+        state: Whether it was blocked, left out or missed.
+        reason: Why.
+        campaign_id: Its campaign, if one was made, which waits for a person; None once that is deleted.
+    """
+
+    schedule_id: str
+    planned_at: datetime
+    state: OccurrenceState
+    reason: str
+    campaign_id: str | None

@@ -12,6 +12,7 @@ import attrs
 from outreach.errors import Problem
 from outreach.models.base import UNSET, CarrierName, Unset
 from outreach.models.fields import Checked, ListOf, Model, Option, Text, bounded, bounded_fields, ruled, sized
+from outreach.models.schedule import Schedule
 
 __all__ = [
     "INTERNAL_FIELDS",
@@ -355,6 +356,7 @@ RESOURCES: Final[Mapping[str, type[Any]]] = MappingProxyType(
         "trunk": Trunk,
         "number": Number,
         "flow": Flow,
+        "schedule": Schedule,
     }
 )
 """The models by what one of them is called; its plural is their table. A table may refer to those before it."""

@@ -100,6 +100,23 @@ class PausedCampaign:
 
 
 @attrs.frozen(kw_only=True)
+class PausedSchedule:
+    """A schedule that the engine has paused, until an operator resumes it.
+
+    Attributes:
+        id: The schedule's id.
+        reason: `Schedule.reason`.
+        why: The same in words: a part of a sentence.
+    """
+
+    id: str
+    workspace_id: str
+    name: str
+    reason: str
+    why: str
+
+
+@attrs.frozen(kw_only=True)
 class ThrottledProvider:
     """A provider that throttles a workspace; waiting work resumes by itself.
 
@@ -199,6 +216,7 @@ class EngineStatus:
         scheduled_campaigns: The number of campaigns that wait for their start.
         running: Active campaigns, oldest first.
         paused: Campaigns paused by the engine, oldest first; `engine.campaigns.resume` resumes them.
+        schedules: Schedules paused by the engine; `engine.schedules.resume` resumes them.
         unknown: Requests with an unknown outcome, oldest first; `engine.dispatches.list_unknown` lists them,
             `engine.dispatches.resolve` decides.
         throttles: Throttles of providers, the first to end first.
@@ -207,11 +225,12 @@ class EngineStatus:
         silent: Accounts that get no receipts for longer than usual, though their messages are accepted;
             `engine.accounts.check_callback` finds out whether the callback URL leads here.
         disk: The disk of the database; None if it is not a file.
-        truncated: Which of `running`, `paused`, `unknown`, `throttles`, `held`, `accounts` and `silent` are incomplete.
+        truncated: Which of `running`, `paused`, `schedules`, `unknown`, `throttles`, `held`, `accounts` and `silent`
+            are incomplete.
         adapter_problems: Adapters of installed packages that cannot be used in this process.
         findings: What needs a person, most urgent first, with these codes: `no_dispatcher`, `behind`, `disk_low`,
-            `adapter_not_usable`, `account_not_usable`, `receipts_missing`, `campaign_paused`, `requests_unknown`,
-            `number_held`, which has one command for each decision.
+            `adapter_not_usable`, `account_not_usable`, `receipts_missing`, `campaign_paused`, `schedule_paused`,
+            `requests_unknown`, `number_held`, which has one command for each decision.
     """
 
     at: datetime
@@ -222,6 +241,7 @@ class EngineStatus:
     scheduled_campaigns: int
     running: Sequence[RunningCampaign] = ()
     paused: Sequence[PausedCampaign]
+    schedules: Sequence[PausedSchedule] = ()
     unknown: Sequence[UnknownDispatchCount]
     throttles: Sequence[ThrottledProvider]
     held: Sequence[Unsubscribe]

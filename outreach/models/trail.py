@@ -157,6 +157,7 @@ class TrailStepKind(StrEnum):
         replied: The contact wrote back, between the campaign's creation and the contact's end; `unclear` where a
             person has to read whether it is an opt-out. A flow that stops for it shows it by its end.
         campaign: The campaign was started, paused, resumed, cancelled, or has expired.
+        schedule: A run of a schedule was started, or was not (the reason); `until` is the time that it was planned for.
         workspace: The workspace was suspended, may work again, has other rules of contact (the reason), or was paused
             as a whole (`stop`).
         held: The contact waits, until when. Repeated holds for one reason are one step: `repeats` says how often,
@@ -175,6 +176,7 @@ class TrailStepKind(StrEnum):
     OPTED_IN = "opted_in"
     REPLIED = "replied"
     CAMPAIGN = "campaign"
+    SCHEDULE = "schedule"
     WORKSPACE = "workspace"
     HELD = "held"
     INTENT = "intent"
@@ -204,6 +206,7 @@ class TrailEntry:
         repeats: How often it was decided again; `due_at` is then that of the last time.
         actor: Who did it, as in the audit trail; None for the engine.
         phone: E.164, for opt-outs, opt-ins and inbound messages; else None.
+        schedule_id: The schedule of a run; else None.
     """
 
     number: int = 0
@@ -225,6 +228,7 @@ class TrailEntry:
     repeats: int = 0
     actor: str | None = None
     phone: str | None = None
+    schedule_id: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -15,7 +15,7 @@ M = TypeVar("M")
 MAX_IDEMPOTENCY_DAYS: Final = 90
 """The longest time for which an idempotency key is remembered."""
 
-WorkUnitKind = Literal["campaign", "call", "message"]
+WorkUnitKind = Literal["campaign", "call", "message", "schedule"]
 
 
 class WorkUnit(NamedTuple):

@@ -130,6 +130,24 @@ PAUSE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+SCHEDULE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "operator": "an operator paused it",
+        "not_ready": "the campaigns of two runs in a row could not be started",
+        "not_made": "the campaigns of two runs in a row could not be made",
+        "nobody": "two runs in a row had nobody to contact",
+        "audience_grew": "the list of its contacts has grown by more than half",
+        "cost": "two runs in a row cost more than its limit, or their cost is not known",
+        "awaits_approval": "two runs in a row needed the approval of a second person",
+        "deleted": "the campaigns of two runs in a row were deleted",
+        "removed": "it was removed",
+        "no_further_run": "its rule has no further run",
+        "moved": "the database was moved to another host or path",
+        "restored": "the database was restored from an older copy, or another server has taken over",
+    }
+)
+"""Why a schedule does not go on: a part of a sentence."""
+
 LIMITS: Final[Mapping[BindingRule, str]] = MappingProxyType(
     {
         **{rule.name: rule.limit for rule in HOLDING_RULES.values()},

@@ -103,6 +103,17 @@ def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:
             message=f"Campaign {campaign.name!r}{where} is paused: {campaign.why}.",
             commands=_resuming(campaign),
         )
+    for schedule in status.schedules:
+        where = "" if status.workspace_id is not None else f" of workspace {schedule.workspace_id}"
+        yield Problem(
+            code="schedule_paused",
+            severity="warning",
+            workspace_id=schedule.workspace_id,
+            path=schedule.id,
+            message=f"Schedule {schedule.name!r}{where} is paused: {schedule.why}.",
+            commands=[f"outreach-server schedules resume {schedule.workspace_id} {schedule.id}"],
+            looks=[f"outreach-server schedules occurrences {schedule.workspace_id} {schedule.id}"],
+        )
     for group in status.unknown:
         since = format_timestamp(group.since)
         many = f"{group.count} requests, the oldest of {since}" if group.count > 1 else f"a request of {since}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from operator import attrgetter
@@ -105,6 +105,8 @@ def _codec(kind: Any) -> _Codec | None:
         return None
     if kind is datetime:
         return format_timestamp, parse_timestamp
+    if kind is date:
+        return date.isoformat, date.fromisoformat
     if kind is Decimal:
         return _millionths, money_of
     if kind is bool:

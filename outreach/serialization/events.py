@@ -14,6 +14,8 @@ from outreach.models.events import (
     OptedIn,
     OptedOut,
     RecipientEnded,
+    ScheduleRan,
+    ScheduleSkipped,
 )
 from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, RecipientStatus
 from outreach.models.trail import UNCLEAR, TrailEntry, TrailStepKind
@@ -89,5 +91,10 @@ def event_from_entry(entry: TrailEntry, own: OwnData) -> Event | None:
             return MessageReceived(
                 **head, message_id=row.message_id, from_number=phone, unclear=entry.reason == UNCLEAR
             )
+        case TrailStepKind.SCHEDULE:
+            run = {"schedule_id": row.schedule_id, "planned_at": row.due_at, "campaign_id": entry.campaign_id}
+            if row.state == "started":
+                return ScheduleRan(**head, **run)
+            return ScheduleSkipped(**head, **run, state=row.state, reason=row.reason)
         case _:
             return None

@@ -136,6 +136,7 @@ class Resource(Generic[M, N, U]):
             values = self._stored(tx, workspace_of(tx, workspace_id), attrs.asdict(new, recurse=False))
             begun = self._begun(values, now)
             made = self.model(id=identifier, workspace_id=workspace_id, created_at=now, **begun)  # type: ignore[call-arg]
+            made = self._completed(tx, made, now, actor)
             self._insert(tx, made)
             self._record(tx, self.created, made, now, actor)
             return made
@@ -234,6 +235,10 @@ class Resource(Generic[M, N, U]):
     def _begun(self, values: dict[str, Any], now: datetime) -> dict[str, Any]:
         """Return the fields of a new model, but for its id, its workspace and the time of its creation."""
         return values
+
+    def _completed(self, tx: Transaction, made: M, now: datetime, actor: str) -> M:
+        """Return a new model with what follows from its fields; raise if it is refused."""
+        return made
 
     def _insert(self, tx: Transaction, made: M) -> None:
         """Write a new model."""

@@ -39,6 +39,7 @@ from outreach.services.tenants.resources import Agents as AsyncAgents
 from outreach.services.tenants.resources import Flows as AsyncFlows
 from outreach.services.tenants.resources import Numbers as AsyncNumbers
 from outreach.services.tenants.resources import Trunks as AsyncTrunks
+from outreach.services.tenants.schedules import Schedules as AsyncSchedules
 from outreach.services.tenants.settings import CallingSettings as AsyncCallingSettings
 from outreach.services.tenants.settings import Replies as AsyncReplies
 from outreach.services.tenants.settings import Settings as AsyncSettings
@@ -202,6 +203,26 @@ class Flows(Service[AsyncFlows]):
     list = awaited(AsyncFlows.list)
     iter_all = iterated(AsyncFlows.iter_all)
     count_contacts = awaited(AsyncFlows.count_contacts)
+
+
+class Schedules(Service[AsyncSchedules]):
+    """The schedules of workspaces."""
+
+    create = awaited(AsyncSchedules.create)
+    get = awaited(AsyncSchedules.get)
+    update = awaited(AsyncSchedules.update)
+    remove = awaited(AsyncSchedules.remove)
+    list = awaited(AsyncSchedules.list)
+    iter_all = iterated(AsyncSchedules.iter_all)
+    preview = awaited(AsyncSchedules.preview)
+    next_runs = awaited(AsyncSchedules.next_runs)
+    pause = awaited(AsyncSchedules.pause)
+    resume = awaited(AsyncSchedules.resume)
+    run_now = awaited(AsyncSchedules.run_now)
+    skip_next = awaited(AsyncSchedules.skip_next)
+    approve = awaited(AsyncSchedules.approve)
+    list_occurrences = awaited(AsyncSchedules.list_occurrences)
+    iter_occurrences = iterated(AsyncSchedules.iter_occurrences)
 
 
 class Settings(Service[AsyncSettings]):
@@ -597,6 +618,7 @@ class Outreach(Service[AsyncOutreach]):
         self.trunks = Trunks(lifetime, engine.trunks)
         self.numbers = Numbers(lifetime, engine.numbers)
         self.flows = Flows(lifetime, engine.flows)
+        self.schedules = Schedules(lifetime, engine.schedules)
         self.sms_settings = Settings(lifetime, engine.sms_settings)
         self.call_settings = CallingSettings(lifetime, engine.call_settings)
         self.reply_settings = Replies(lifetime, engine.reply_settings)

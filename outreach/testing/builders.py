@@ -26,6 +26,7 @@ from outreach.models.resources import (
     Number,
     Trunk,
 )
+from outreach.models.schedule import Occurrence, Schedule
 from outreach.models.states import (
     CallStatus,
     CampaignStatus,
@@ -64,10 +65,12 @@ __all__ = [
     "make_message",
     "make_message_report",
     "make_number",
+    "make_occurrence",
     "make_prepared",
     "make_provider_throttle",
     "make_recipient",
     "make_run",
+    "make_schedule",
     "make_stored_request",
     "make_subscription",
     "make_trail_entry",
@@ -545,6 +548,58 @@ def make_invitation(**changes: Any) -> Invitation:
         expires_at=NOW + timedelta(days=7),
     )
     return attrs.evolve(invitation, **changes)
+
+
+def make_schedule(**changes: Any) -> Schedule:
+    """Return an active schedule that runs each day."""
+    schedule = Schedule(
+        id=new_id(),
+        workspace_id=WORKSPACE_ID,
+        name="Daily",
+        template_id=new_id(),
+        audience_id=None,
+        rule="FREQ=DAILY",
+        zone="UTC",
+        starts_on=NOW.date(),
+        at="09:00",
+        ends_on=None,
+        except_dates=(),
+        holidays="skip",
+        overlap="skip",
+        late_hours=None,
+        not_again_within_days=None,
+        max_cost=None,
+        state="active",
+        reason=None,
+        next_at=NOW,
+        run_now_at=None,
+        last_at=None,
+        blocked=0,
+        known_contacts=None,
+        revision=1,
+        changed_by="library",
+        approval=None,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+    return attrs.evolve(schedule, **changes)
+
+
+def make_occurrence(**changes: Any) -> Occurrence:
+    """Return a run of a schedule that was started."""
+    occurrence = Occurrence(
+        workspace_id=WORKSPACE_ID,
+        schedule_id=new_id(),
+        at=NOW,
+        run_id=new_id(),
+        state="started",
+        reason=None,
+        detail=None,
+        contacts=1,
+        amount=None,
+        decided_at=NOW,
+    )
+    return attrs.evolve(occurrence, **changes)
 
 
 def make_trail_entry(**changes: Any) -> TrailEntry:

@@ -29,6 +29,7 @@ from outreach.testing.storage_tables.recipients_contract import RecipientsContra
 from outreach.testing.storage_tables.register_contract import RegisterContract
 from outreach.testing.storage_tables.reports_contract import ReportsContract
 from outreach.testing.storage_tables.requests_contract import RequestsContract
+from outreach.testing.storage_tables.schedules_contract import SchedulesContract
 from outreach.testing.storage_tables.subscriptions_contract import SubscriptionsContract
 from outreach.testing.storage_tables.trail_contract import TrailContract
 from outreach.testing.storage_tables.transactions_contract import TransactionsContract
@@ -56,6 +57,7 @@ class StorageContract(
     TrailContract,
     SubscriptionsContract,
     UsersContract,
+    SchedulesContract,
     ReportsContract,
     ErasuresContract,
 ):

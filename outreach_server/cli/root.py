@@ -46,6 +46,9 @@ COMMANDS: Final = LazyCommands(
             OF_RESOURCE, "Create, change, remove and list the numbers that a workspace sends and calls from."
         ),
         "flows": CommandModule("setup.flows", "Create, change, remove and list automation flows."),
+        "schedules": CommandModule(
+            "setup.schedules", "Create, change and control schedules, by which campaigns recur."
+        ),
         "settings": CommandModule(
             "setup.settings", "Show and set the settings of a workspace, of its messages and of its calling campaigns."
         ),

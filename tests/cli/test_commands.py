@@ -99,6 +99,9 @@ def test_help_says_what_a_command_and_each_option_does(cli: Cli, name: str) -> N
 FLOW = b'[{"kind": "send", "body": "Hi"}]'
 
 
+WEEKLY = ("--rule", "FREQ=WEEKLY", "--timezone", "UTC", "--starts-on", "2026-03-02", "--at", "09:00")
+
+
 @pytest.fixture
 def things(cli: Cli, workspace_id: str, csv_file: Write) -> dict[str, str]:
     """Return the identifiers of one thing of each kind."""
@@ -122,7 +125,9 @@ def things(cli: Cli, workspace_id: str, csv_file: Write) -> dict[str, str]:
     with pytest.MonkeyPatch.context() as somebody_else:
         somebody_else.setenv("LOGNAME", "ben")
         others = campaign()
+        schedule = cli.ask("schedules", "create", workspace_id, "S", "--template", others, *WEEKLY)["id"]
     return {
+        "SCHEDULE": schedule,
         "W": workspace_id,
         "KEY": cli.ask("keys", "create", workspace_id)["id"],
         "TRUNK": cli.ask("trunks", "create", workspace_id, "T", "--address", "sip.example.com")["id"],
@@ -186,6 +191,18 @@ CALLS = {
     "flows contacts": "W FLOW_ID",
     "flows update": "W FLOW_ID --name Hello",
     "flows remove": "W FLOW_ID",
+    "schedules create": f"W Again --template OTHERS {' '.join(WEEKLY)} --except 2026-03-09",
+    "schedules list": "W",
+    "schedules show": "W SCHEDULE",
+    "schedules update": "W SCHEDULE --at 10:00 --no-except",
+    "schedules next": "W SCHEDULE",
+    "schedules occurrences": "W SCHEDULE",
+    "schedules pause": "W SCHEDULE",
+    "schedules resume": "W SCHEDULE",
+    "schedules run-now": "W SCHEDULE",
+    "schedules skip-next": "W SCHEDULE",
+    "schedules approve": "W SCHEDULE --most-contacts 5",
+    "schedules remove": "W SCHEDULE",
     "unreachable list": "W",
     "unreachable remove": "W +14155550177",
     "settings show": "W",
@@ -258,6 +275,8 @@ ONCE = {
     "numbers remove",
     "trunks remove",
     "flows remove",
+    "schedules run-now",
+    "schedules remove",
     "agents remove",
 }
 """What cannot be done a second time."""

@@ -31,8 +31,10 @@ from outreach.models import (
     NewFlow,
     NewFollowUp,
     NewNumber,
+    NewSchedule,
     NewTestMessage,
     NewUnsubscribes,
+    ScheduleUpdate,
     bounds_of,
 )
 from outreach.models.fields import FieldRule, Integer, ListOf, OneOf, Text, fields_of
@@ -56,6 +58,8 @@ SCHEMAS: dict[str, tuple[type[Any], Mapping[str, str]]] = {
     "FlowCreate": (NewFlow, {}),
     "FlowUpdate": (FlowUpdate, {}),
     "FlowStep": (FlowStep, {}),
+    "ScheduleCreate": (NewSchedule, {}),
+    "ScheduleUpdate": (ScheduleUpdate, {}),
     "CallSettingsUpdate": (CallSettingsUpdate, {}),
     "ReplySettingsUpdate": (ReplySettingsUpdate, {}),
     "UnsubscribesCreate": (NewUnsubscribes, {}),

@@ -28,6 +28,7 @@ from outreach.errors import Problem
 from outreach.http import (
     EVENT_TYPES,
     FLOW_BODIES,
+    SCHEDULE_BODIES,
     number_bodies,
     to_json,
     write_account,
@@ -45,6 +46,7 @@ from outreach.http import (
     write_managed_call,
     write_managed_campaign,
     write_message,
+    write_occurrence,
     write_price_table,
     write_recipient,
     write_recipient_count,
@@ -89,6 +91,7 @@ from outreach.models import (
     NewFlow,
     NewFollowUp,
     NewNumber,
+    NewSchedule,
     NewSimulation,
     NewTestMessage,
     NewUnsubscribes,
@@ -104,6 +107,7 @@ from outreach.models import (
     RenderedMessage,
     ReplySettings,
     ReplySettingsUpdate,
+    ScheduleUpdate,
     SegmentShare,
     TextWarning,
 )
@@ -120,7 +124,16 @@ from outreach.models.reports import ProviderFailure
 from outreach.models.states import RecipientStatus
 from outreach.models.trail import TrailRule, TrailStep, TrailStepKind
 from outreach.serialization.manage.copies import CampaignClone
-from outreach.testing.builders import make_agent, make_flow, make_inbound, make_number, make_unsubscribe, make_workspace
+from outreach.testing.builders import (
+    make_agent,
+    make_flow,
+    make_inbound,
+    make_number,
+    make_occurrence,
+    make_schedule,
+    make_unsubscribe,
+    make_workspace,
+)
 from tests.contract.document import SCHEMAS
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -201,6 +214,8 @@ def names(schema: str) -> list[str]:
         ("Agent", FLOW_BODIES.write(make_agent())),
         ("Number", number_bodies().write(make_number())),
         ("Flow", FLOW_BODIES.write(make_flow())),
+        ("Schedule", SCHEDULE_BODIES.write(make_schedule())),
+        ("Occurrence", write_occurrence(make_occurrence())),
         ("Account", write_account(ACCOUNT)),
         ("AllSettings", write_settings(make_workspace(), SmsSettings(), CallSettings(), ReplySettings(), ())),
         (
@@ -308,6 +323,8 @@ RENAMED = {
         ("NumberUpdate", NumberUpdate, set()),
         ("FlowCreate", NewFlow, set()),
         ("FlowUpdate", FlowUpdate, set()),
+        ("ScheduleCreate", NewSchedule, set()),
+        ("ScheduleUpdate", ScheduleUpdate, set()),
         ("CallSettingsUpdate", CallSettingsUpdate, set()),
         ("ReplySettingsUpdate", ReplySettingsUpdate, set()),
         ("PlaceHours", PlaceHours, set()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator
+from datetime import date
 from decimal import Decimal
 from types import UnionType
 from typing import Any
@@ -30,6 +31,8 @@ from outreach import (
 )
 from outreach.models import (
     NewFollowUp,
+    NewSchedule,
+    NewScheduleApproval,
     NewSimulation,
     NewTestMessage,
     NewUnsubscribes,
@@ -95,6 +98,10 @@ _BY_TYPE: dict[type, Callable[[], Any]] = {
     NewNumber: lambda: NewNumber(phone="+14155550101"),
     NewUpload: lambda: NewUpload(file_name="list.csv", size_bytes=1),
     NewFlow: lambda: NewFlow(name="Welcome", steps=(FlowStep(kind="send", body="Hi"),)),
+    NewSchedule: lambda: NewSchedule(
+        name="Daily", template_id=new_id(), rule="FREQ=DAILY", zone="UTC", starts_on=date(2026, 3, 2), at="09:00"
+    ),
+    NewScheduleApproval: lambda: NewScheduleApproval(revision=1, most_contacts=1),
     NewTrunk: lambda: NewTrunk(name="Main", address="sip.example.com"),
     NewWorkspace: lambda: NewWorkspace(name="Acme"),
     NewTestMessage: lambda: NewTestMessage(contact="+14155550101", to="+14155550102"),

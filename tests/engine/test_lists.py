@@ -33,7 +33,9 @@ from outreach.testing.builders import (
     make_membership,
     make_message,
     make_number,
+    make_occurrence,
     make_prepared,
+    make_schedule,
     make_session,
     make_subscription,
     make_trunk,
@@ -67,6 +69,8 @@ LISTS = {
 }
 CAMPAIGN = make_campaign(id="0195554e-0000-7000-8000-00000000ca11")
 
+SCHEDULE = make_schedule(id="0195554e-0000-7000-8000-00000000ca14")
+
 USER = make_user(id="0195554e-0000-7000-8000-00000000ca13")
 
 ARGUMENTS = {
@@ -76,6 +80,7 @@ ARGUMENTS = {
     "campaigns.list_dispatches": (THIS_WORKSPACE, CAMPAIGN.id, 0),
     "campaigns.list_recipients": (THIS_WORKSPACE, CAMPAIGN.id),
     "contacts.list_history": (THIS_WORKSPACE, "+14155550400"),
+    "schedules.list_occurrences": (THIS_WORKSPACE, SCHEDULE.id),
     "users.list": (),
     "sessions.list": (USER.id,),
 }
@@ -121,6 +126,7 @@ def make_unreachable(phone: str) -> UnreachableNumber:
 def fill(tx: Transaction) -> None:
     """Write some of everything, created at the same moment and an instant later."""
     publish(tx, CAMPAIGN, pending(*(make_prepared(external_id="crm-7") for _ in range(COUNT))))
+    tx.schedules.insert(SCHEDULE)
     tx.users.insert(USER)
     for number in range(COUNT):
         at = {"created_at": NOW + timedelta(microseconds=number // 2)}
@@ -131,6 +137,9 @@ def fill(tx: Transaction) -> None:
         tx.trunks.insert(make_trunk(**at))
         tx.numbers.insert(make_number(phone=f"+1415555010{number}", **at))
         tx.flows.insert(make_flow(**at))
+        tx.schedules.insert(make_schedule(**at))
+        planned = NOW + timedelta(days=number)
+        tx.occurrences.insert(make_occurrence(schedule_id=SCHEDULE.id, at=planned))
         tx.keys.insert(make_key(workspace_id=THIS_WORKSPACE, **at))
         tx.accounts.insert(make_account(provider=PROVIDERS[number], **at))
         tx.uploads.insert(make_upload(**at))

@@ -49,6 +49,7 @@ class Known:
         message_id: A single message; `OUTREACH_FUZZ_MESSAGE`.
         inbound_id: An inbound message; `OUTREACH_FUZZ_INBOUND`.
         phone: A number on the register; `OUTREACH_FUZZ_PHONE`.
+        schedule_id: A schedule of that campaign; `OUTREACH_FUZZ_SCHEDULE`.
         upload_id: An upload of `managing.LIST`, complete; `OUTREACH_FUZZ_UPLOAD`.
         spare_upload_id: An upload that nothing but its removal is tried with; `OUTREACH_FUZZ_SPARE_UPLOAD`.
     """
@@ -61,6 +62,7 @@ class Known:
     message_id: str | None = _named("MESSAGE")
     inbound_id: str | None = _named("INBOUND")
     phone: str | None = _named("PHONE")
+    schedule_id: str | None = _named("SCHEDULE")
     upload_id: str | None = _named("UPLOAD")
     spare_upload_id: str | None = _named("SPARE_UPLOAD")
 
@@ -187,6 +189,15 @@ def use_a_trunk_of_the_workspace(body: Body) -> None:
         body["sip_trunk_id"] = KNOWN.trunk_id
 
 
+def use_a_campaign_of_the_workspace(body: Body) -> None:
+    """Name a campaign that exists as the template of a schedule.
+
+    Reason: one that is not the workspace's own is a 400, and no schema can hold the campaigns of a workspace.
+    """
+    if KNOWN.campaign_id is not None and isinstance(body.get("template_id"), str):
+        body["template_id"] = KNOWN.campaign_id
+
+
 def begin_with_the_first_page(query: Body) -> None:
     """Take the place of a page in a list out.
 
@@ -208,6 +219,7 @@ TRAIL_RULES: Final[tuple[Callable[[Body], None], ...]] = (
     let_the_number_be_the_first_of_its_pool,
     use_an_agent_of_the_workspace,
     use_a_trunk_of_the_workspace,
+    use_a_campaign_of_the_workspace,
 )
 
 

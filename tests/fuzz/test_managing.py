@@ -33,6 +33,7 @@ KNOWN = Known(campaign_id="C", phone="P")
         ("createFlow", {"steps": [{"kind": "wait"}]}, {"steps": [{"kind": "send", "body": "Hi"}]}),
         ("updateFlow", {"steps": [{"kind": "send", "body": " "}]}, {"steps": [{"kind": "send", "body": "Hi"}]}),
         ("updateFlow", {"name": "x"}, {"name": "x"}),
+        ("updateSchedule", {"rule": "x", "ends_on": "2100-01-01"}, {"rule": "FREQ=WEEKLY"}),
         ("addUnsubscribes", {"phone_numbers": ["x", "x"]}, {"phone_numbers": ["+14155550366", "+14155550366"]}),
         ("setContactHours", {"narrower_hours": []}, {"narrower_hours": []}),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import date
 from typing import Any
 
 import attrs
@@ -22,7 +23,7 @@ from outreach import (
     NewWorkspace,
     Outreach,
 )
-from outreach.models import API_SCOPES, NewUpload
+from outreach.models import API_SCOPES, NewSchedule, NewUpload
 from outreach_server import create_app
 from tests.fuzz.hooks import Known
 from tests.fuzz.managing import LIST
@@ -86,7 +87,19 @@ async def furnish(engine: Outreach, workspace_id: str, agent_id: str) -> Known:
     new = NewUpload(file_name="list.csv", size_bytes=len(LIST))
     upload, spare = [await engine.uploads.create(workspace_id, new) for _ in range(2)]
     await engine.uploads.add_chunk(workspace_id, upload.id, 0, LIST)
+    schedule = await engine.schedules.create(
+        workspace_id,
+        NewSchedule(
+            name="Known",
+            template_id=known.campaign.id,
+            rule="FREQ=WEEKLY",
+            zone="UTC",
+            starts_on=date(2199, 1, 1),
+            at="09:00",
+        ),
+    )
     return Known(
+        schedule_id=schedule.id,
         agent_id=agent_id,
         flow_id=flow.id,
         trunk_id=trunk.id,

@@ -11,7 +11,7 @@ import pytest
 from outreach import FlowStep, NewCall, NewFlow, NewMessage, NewNumber
 from outreach.models import NewUpload, UnreachableNumber
 from outreach.models.states import DispatchState
-from outreach.testing.builders import make_dispatch, new_id
+from outreach.testing.builders import make_dispatch, make_schedule, new_id
 from tests.contract.document import DOCUMENT, operations, resolve
 from tests.server.conftest import Service, Tenant
 from tests.server.test_errors import check_envelope
@@ -31,6 +31,7 @@ BODIES: Final[Mapping[str, Any]] = {
     "updateAgent": {"name": "Mine"},
     "updateNumber": {"rate_per_minute": 1},
     "updateFlow": {"name": "Mine"},
+    "updateSchedule": {"name": "Mine"},
     "sendTestMessage": {"contact": "+14155550101", "to": "+14155550199"},
     "followUpCampaign": {"results": ["expired"]},
     "addUploadChunk": "a" * 65_536,
@@ -73,7 +74,10 @@ class Property:
         run(engine._storage.write, lambda tx: tx.unreachable_numbers.put(landline))
         dispatch = make_dispatch(workspace_id=workspace_id, message_id=message.id, state=DispatchState.UNKNOWN)
         run(engine._storage.write, lambda tx: tx.dispatches.insert(dispatch))
+        schedule = make_schedule(workspace_id=workspace_id, template_id=self.campaign["id"])
+        run(engine._storage.write, lambda tx: tx.schedules.insert(schedule))
         self.ids = {
+            "schedules": schedule.id,
             "campaigns": self.campaign["id"],
             "agents": tenant.agent.id,
             "numbers": number.id,
@@ -193,4 +197,10 @@ def test_every_identifier_in_a_query_or_body_is_tried() -> None:
         # Its engine tests are with those of trunks, which have no operation here.
         ("addNumber", "trunk_id"),
         ("updateNumber", "trunk_id"),
+        # A 400: tests/engine/test_schedules.py tries each.
+        *(
+            (operation, name)
+            for operation in ("createSchedule", "updateSchedule", "previewSchedule")
+            for name in ("template_id", "audience_id")
+        ),
     }

@@ -90,13 +90,14 @@ class Result:
     trace: str
 
 
-def simulate(seed: int, *, path: Path | None = None, workers: int = 1) -> Result:
+def simulate(seed: int, *, path: Path | None = None, workers: int = 1, kind: type[Simulation] | None = None) -> Result:
     """Run one simulation.
 
     Args:
         seed: Decides everything.
         path: A file for the database; in memory by default.
         workers: How many processes dispatch at a time. The clocks of several differ by seconds from the database's.
+        kind: What is simulated; campaigns and single requests by default.
 
     Raises:
         Broken: An invariant does not hold; the message says which, and how to replay it.
@@ -113,7 +114,7 @@ def simulate(seed: int, *, path: Path | None = None, workers: int = 1) -> Result
     database = Database(path)
     loop = partial(SimulationLoop, _stream(rng), late_seconds, turns.gives_way)
     try:
-        simulation = _Simulation(seed, rng, faults, database, workers)
+        simulation = (kind or Simulation)(seed, rng, faults, database, workers)
         with (
             _listening(simulation.hear_error),
             scopes_in_order(),
@@ -130,7 +131,9 @@ def simulate(seed: int, *, path: Path | None = None, workers: int = 1) -> Result
         database.close()
 
 
-class _Simulation:
+class Simulation:
+    """Workspaces with campaigns and single requests, under faults and then without them."""
+
     def __init__(self, seed: int, rng: random.Random, faults: Faults, database: Database, workers: int) -> None:
         self._seed = seed
         self._workers = workers
@@ -152,6 +155,7 @@ class _Simulation:
         self._broken = self._broken or Broken(f"The engine logged an error that no fault explains: {message}")
 
     async def run(self) -> Result:
+        """Run it; raise `Broken` if an invariant does not hold."""
         loop = asyncio.get_running_loop()
         self._clock = clock = VirtualClock(loop, START)
         self._leases = LeaseChecks(clock.monotonic)

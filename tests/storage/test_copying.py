@@ -20,6 +20,7 @@ from outreach.core.clock import SystemClock
 from outreach.database import check_database, copy_database
 from outreach.errors import DatabaseInUse, DatabaseMissing, StorageError
 from outreach.models.prices import Price, PriceTable
+from outreach.models.schedule import ScheduleApproval
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.unreachable import UnreachableNumber
 from outreach.models.upload import Upload
@@ -123,7 +124,13 @@ def fill(tx: Transaction) -> None:
     tx.recovery_codes.replace(user.id, [RecoveryCode(user_id=user.id, digest="d")])
     tx.login_failures.put(LoginFailures(bucket="b", count=1, last_at=NOW))
     tx.audit.append(builders.make_audit_entry(detail=AWKWARD))
-    tx.trail.append(builders.make_trail_entry(campaign_id=campaign.id))
+    approval = ScheduleApproval(
+        revision=1, template_revision=1, most_contacts=9, most_amount=None, approved_by=AWKWARD, approved_at=NOW
+    )
+    schedule = builders.make_schedule(name=AWKWARD, except_dates=(NOW.date(),), ends_on=NOW.date(), approval=approval)
+    tx.schedules.insert(schedule)
+    tx.occurrences.insert(builders.make_occurrence(schedule_id=schedule.id, detail=AWKWARD, amount=Decimal("0.07")))
+    tx.trail.append(builders.make_trail_entry(campaign_id=campaign.id, schedule_id=schedule.id))
     tx.trail.append(builders.make_trail_entry())
     upload = Upload(
         id=new_id(),

@@ -29,6 +29,7 @@ _SUBJECTS: Final = {
     "account_not_usable": "account {}",
     "receipts_missing": "account {}",
     "campaign_paused": "campaign {}",
+    "schedule_paused": "schedule {}",
     "number_held": "number {}",
 }
 """What problems of the status are about. The others are found more exactly: the disk is looked at with the database,

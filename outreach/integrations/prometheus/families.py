@@ -147,6 +147,9 @@ LOOP_LAG: Final = Family(
 CLOCK_STEPS: Final = Family(
     "outreach_clock_steps_total", "counter", "Steps of the wall clock by a second or more.", ("direction",)
 )
+SCHEDULES_PAUSED: Final = Family(
+    "outreach_schedules_paused", "gauge", "Schedules that the engine has paused; at most a hundred are counted."
+)
 FIGURES_AGE: Final = Family("outreach_figures_age_seconds", "gauge", "The age of the figures read from the database.")
 FIGURES_FAILURES: Final = Family(
     "outreach_figures_failures_total", "counter", "Times that the figures could not be read from the database."

@@ -68,6 +68,7 @@ def of_figures(
     yield gauge(families.UNKNOWN_AGE, {(): max((now - oldest).total_seconds(), 0.0)})
     yield gauge(families.THROTTLED, _by_name(throttled))
     yield gauge(families.SILENT, _by_name(silent))
+    yield gauge(families.SCHEDULES_PAUSED, {(): figures.schedules_paused})
     yield gauge(families.HELD, {(): figures.held})
 
 

@@ -103,9 +103,10 @@ def repair_after_clock_step(tx: Transaction, back: timedelta, *, epoch: int, now
 def correct_due_times(tx: Transaction, *, now: datetime) -> None:
     """Let units be checked as soon as if they were changed now: an early check changes nothing."""
     for work in tx.work.due():
-        if work.due_at is None or work.due_at <= now:
-            continue
         unit = work.unit
+        # A schedule waits for a time of the wall clock, whatever that showed before.
+        if work.due_at is None or work.due_at <= now or unit.kind == "schedule":
+            continue
         campaign = tx.campaigns.get(unit.workspace_id, unit.id) if unit.kind == "campaign" else None
         due = now if campaign is None else due_time(campaign, now)
         if due is not None and due < work.due_at:

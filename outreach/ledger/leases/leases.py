@@ -12,6 +12,7 @@ from outreach.ledger.access import logins
 from outreach.ledger.campaigns.transitions import move
 from outreach.ledger.common import record_audit
 from outreach.ledger.leases import claims, clock_steps, workers
+from outreach.ledger.schedules import pause_after_restore
 from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.plans import sender_key
 from outreach.models.resources import Number
@@ -92,6 +93,7 @@ def take_over(
             move(tx, campaign, CampaignAction.PAUSE, now=now, actor="engine", pause_reason=reason)
             for campaign in running
         ]
+        pause_after_restore(tx, reason, now)
         logins.end_after_restore(tx, now)
     spacings = _take_everything(tx, epoch, now, receipt) if alone else {}
     if home is not None:

@@ -22,6 +22,8 @@ from outreach.models.events import (
     OptedIn,
     OptedOut,
     RecipientEnded,
+    ScheduleRan,
+    ScheduleSkipped,
 )
 from outreach.models.fields import OneOf
 from outreach.models.recipient import Recipient, RecipientCount
@@ -220,6 +222,8 @@ EVENT_TYPES: Final[Mapping[str, type[Event]]] = {
         MessageReceived,
         OptedOut,
         OptedIn,
+        ScheduleRan,
+        ScheduleSkipped,
     )
 }
 """The classes of events by their names in JSON."""

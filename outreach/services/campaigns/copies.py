@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, Protocol
 
 import attrs
 
@@ -48,6 +50,11 @@ class CampaignCopies:
         self._context = context
         self._creation = creation
         self._keys = Idempotency(context)
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the engine is being closed."""
+        return self._creation.is_closing
 
     async def clone(
         self,
@@ -147,6 +154,41 @@ class CampaignCopies:
             recall=recall,
         )
 
+    async def make_run(
+        self,
+        workspace_id: str,
+        template_id: str,
+        audience_id: str,
+        *,
+        name: str,
+        starts_at: datetime | None,
+        chosen: ContactChoice,
+        actor: str,
+        once: IdempotencyGuard[CampaignCreated],
+    ) -> CampaignCreated:
+        """Create a campaign like one of the workspace, with the contacts of that one or another one.
+
+        Args:
+            workspace_id: The workspace.
+            template_id: The campaign that it is like.
+            audience_id: The campaign whose contacts it gets.
+            name: Its name.
+            starts_at: When it is to start; None for at once.
+            chosen: Chooses the contacts.
+            actor: Recorded in the audit trail.
+            once: What is written with it.
+
+        Raises:
+            OutreachError: See `clone`.
+        """
+        template = await self._source(workspace_id, template_id)
+        source = template if audience_id == template_id else await self._source(workspace_id, audience_id)
+        given: dict[str, Any] = {"stay_open": False}
+        if starts_at is not None:
+            given |= {"schedule_type": "scheduled", "scheduled_start_at": starts_at}
+        contacts = self._contacts(source, chosen, keeps_caller=source is template)
+        return await self._copy(template, name, None, None, contacts, actor, once, given)
+
     async def _clone(
         self,
         workspace_id: str,
@@ -208,13 +250,14 @@ class CampaignCopies:
         contacts: AsyncIterator[NewRecipient | PreparedRecipient],
         actor: str,
         once: IdempotencyGuard[CampaignCreated],
+        more: Mapping[str, Any] = MappingProxyType({}),
     ) -> CampaignCreated:
         workspace_id = campaign.workspace_id
         audience = self._creation.audience(workspace_id, leave_out, campaign.id)
         if campaign.channel == "call":
-            calls = NewCallCampaign(**_fields(campaign, NewCallCampaign) | {"name": name})
+            calls = NewCallCampaign(**_fields(campaign, NewCallCampaign) | {"name": name, **more})
             return await self._creation.make_call(workspace_id, calls, actor, audience)(contacts, once)
-        given = _fields(campaign, NewSmsCampaign) | {"name": name}
+        given = _fields(campaign, NewSmsCampaign) | {"name": name, **more}
         if body is not None:
             given |= {"body": body, "message_source": "custom"}
         if given["message_source"] == "custom":
@@ -223,9 +266,17 @@ class CampaignCopies:
         return await self._creation.make_sms(workspace_id, NewSmsCampaign(**given), actor, audience)(contacts, once)
 
     async def _contacts(
-        self, campaign: Campaign, selection: _Selection | None = None, taken: Counter[str] | None = None
+        self,
+        campaign: Campaign,
+        selection: ContactChoice | None = None,
+        taken: Counter[str] | None = None,
+        *,
+        keeps_caller: bool = True,
     ) -> AsyncIterator[NewRecipient | PreparedRecipient]:
-        """Iterate over a campaign's contacts, or over those of a selection."""
+        """Iterate over a campaign's contacts, or over those of a selection.
+
+        With `keeps_caller` a contact goes on hearing from the number that it knows.
+        """
         after = -1
         while True:
 
@@ -241,10 +292,18 @@ class CampaignCopies:
                     continue
                 if taken is not None:
                     taken["contacts"] += 1
-                yield _contact(recipient, campaign)
+                yield _contact(recipient, keeps_caller=keeps_caller and campaign.channel == "sms")
             if last is None:
                 return
             after = last
+
+
+class ContactChoice(Protocol):
+    """Chooses contacts of a campaign."""
+
+    def of(self, tx: Transaction, campaign: Campaign, rows: Sequence[Recipient]) -> Sequence[Recipient]:
+        """Return those of some contacts that are taken; called once for each batch."""
+        ...
 
 
 class _Selection:
@@ -342,16 +401,15 @@ def _was_reached(tx: Transaction, campaign: Campaign, position: int) -> bool:
     return False
 
 
-def _contact(recipient: Recipient, campaign: Campaign) -> NewRecipient | PreparedRecipient:
+def _contact(recipient: Recipient, *, keeps_caller: bool) -> NewRecipient | PreparedRecipient:
     names = (field.name for field in attrs.fields(NewRecipient) if field.name not in {"zip_code", "state"})
     given: dict[str, Any] = {name: getattr(recipient, name) for name in names}
     if recipient.us_place is not None:
         given |= as_address(recipient.us_place)
     # What was read in the workspace's region then is the same number now.
     contact = NewRecipient(**given | {"phone_number": recipient.phone or recipient.phone_number})
-    if campaign.channel == "call" or recipient.caller_id is None:
+    if not keeps_caller or recipient.caller_id is None:
         return contact
-    # It goes on hearing from the number that it knows.
     return prepare_recipient(contact, None)._replace(caller_id=recipient.caller_id)
 
 

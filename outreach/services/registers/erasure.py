@@ -22,6 +22,7 @@ from outreach.ledger.erasure.campaigns import (
     require_deletable,
 )
 from outreach.ledger.erasure.people import purge_person
+from outreach.ledger.schedules import require_no_schedule
 from outreach.models.archive import Archive, PurgeResult, RetentionResult
 from outreach.models.campaign import Campaign
 from outreach.models.fields import Integer, check_value
@@ -58,7 +59,7 @@ class CampaignDeletion:
 
         Raises:
             NotFound: The workspace has no such campaign.
-            Conflict: It is scheduled, active or paused, or has contacts that are still open.
+            Conflict: It is scheduled, active or paused, or has contacts that are still open, or a schedule repeats it.
             ArchiveUnavailable: Its contacts are in an archive that is not there: nothing was erased.
         """
         now = self._context.now()
@@ -67,6 +68,7 @@ class CampaignDeletion:
         def begin(tx: Transaction) -> bool:
             campaign = campaign_of(tx, workspace_id, campaign_id)
             require_deletable(campaign)
+            require_no_schedule(tx, campaign)
             return has_never_started(campaign) and discard(tx, campaign, now=now, actor=actor)
 
         if await storage.write(begin):

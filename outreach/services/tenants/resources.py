@@ -40,6 +40,7 @@ from outreach.rules.phones import normalise_single
 from outreach.rules.spellings import person_key
 from outreach.rules.texts import composed_or_none
 from outreach.services.resource import EVERY_OPERATION, CommandTexts, Resource, require_unused
+from outreach.services.tenants.schedules import Schedules
 from outreach.services.validation import check_phone, check_provider
 from outreach.storage.unit_of_work import AlreadyExists, Transaction, WorkspaceTable
 
@@ -246,12 +247,14 @@ class ResourceServices:
         trunks: SIP trunks.
         numbers: Numbers to send and call from.
         flows: Automation flows.
+        schedules: Schedules, by which campaigns recur.
     """
 
     agents: Agents
     trunks: Trunks
     numbers: Numbers
     flows: Flows
+    schedules: Schedules
 
 
 RESOURCE_SERVICES: Final[Mapping[str, type[Resource[Any, Any, Any]]]] = MappingProxyType(

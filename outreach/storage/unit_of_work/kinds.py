@@ -22,6 +22,7 @@ from outreach.models.message import InboundMessage, Message
 from outreach.models.prices import PriceTable
 from outreach.models.recipient import Recipient
 from outreach.models.resources import RESOURCES, Agent, Number
+from outreach.models.schedule import Occurrence, Schedule
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry
@@ -180,6 +181,11 @@ def kind_of(model: type[M]) -> Kind[M]:
 
 AGENTS: Final = kind_of(Agent)
 NUMBERS: Final = kind_of(Number)
+SCHEDULES: Final = kind_of(Schedule)
+OCCURRENCES: Final = attrs.evolve(
+    _kind("occurrences", Occurrence, "run of a schedule", key=("workspace_id", "schedule_id", "at")),
+    key_of=lambda it: (it.workspace_id, it.schedule_id, format_timestamp(it.at)),
+)
 ACCOUNTS: Final = _kind("accounts", StoredAccount, "account", fixed=("provider", "created_at"))
 PROVIDER_THROTTLES: Final = _kind(
     "provider_throttles", ProviderThrottle, "throttle of an account", key=("workspace_id", "provider")
@@ -465,7 +471,7 @@ STOPS: Final = _make_stops()
 ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     *(WORKSPACES, KEYS),
     *RESOURCE_KINDS.values(),
-    *(ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
+    *(OCCURRENCES, ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
     *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, PRICE_TABLES),
     *(UNSUBSCRIBES, REGISTER_SALTS, UNREACHABLE_NUMBERS, REQUEST_WINDOWS, IDEMPOTENCY_KEYS, UPLOADS),
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),

@@ -31,6 +31,7 @@ from outreach.storage.unit_of_work.tables.ledger import Calls, Dispatches, Inbou
 from outreach.storage.unit_of_work.tables.recipients import Recipients
 from outreach.storage.unit_of_work.tables.register import Register
 from outreach.storage.unit_of_work.tables.reports import Reports
+from outreach.storage.unit_of_work.tables.schedules import Occurrences, Schedules
 from outreach.storage.unit_of_work.tables.trail import Audit, Subscriptions, Trail
 from outreach.storage.unit_of_work.tables.unreachable import UnreachableNumbers
 from outreach.storage.unit_of_work.tables.uploads import Uploads
@@ -60,6 +61,8 @@ class Transaction:
         self.trunks = self.table(Trunk)
         self.numbers = Numbers(rows)
         self.flows = self.table(Flow)
+        self.schedules = Schedules(rows)
+        self.occurrences = Occurrences(rows)
         self.accounts = Accounts(rows)
         self.provider_throttles = ProviderThrottles(rows)
         self.callbacks = Callbacks(rows)

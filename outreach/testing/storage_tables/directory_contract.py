@@ -19,6 +19,7 @@ from outreach.testing.builders import (
     make_flow,
     make_key,
     make_number,
+    make_schedule,
     make_trunk,
     make_workspace,
     new_id,
@@ -39,6 +40,7 @@ OWNED: dict[str, Callable[..., Any]] = {
     "trunks": make_trunk,
     "numbers": make_number,
     "flows": make_flow,
+    "schedules": make_schedule,
 }
 SCOPED = [name for name in OWNED if name != "keys"]
 

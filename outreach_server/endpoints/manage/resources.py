@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from outreach.http import FLOW_BODIES, ResourceBodies, number_bodies, resource_bodies, to_json
+from outreach.http import FLOW_BODIES, SCHEDULE_BODIES, ResourceBodies, number_bodies, resource_bodies, to_json
 from outreach.server_support import RESOURCE_SERVICES
 from outreach_server.context import Server, server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body, refuse_body
@@ -21,6 +21,7 @@ from outreach_server.scopes import resource_operation
 _BODIES: Final[Mapping[str, Callable[[Server], ResourceBodies[Any, Any]]]] = {
     "numbers": lambda server: number_bodies(tuple(server.carriers)),
     "flows": lambda _: FLOW_BODIES,
+    "schedules": lambda _: SCHEDULE_BODIES,
 }
 """The bodies that hold more than the fields of the models."""
 

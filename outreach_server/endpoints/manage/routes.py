@@ -52,6 +52,15 @@ from outreach_server.endpoints.manage.register import (
 )
 from outreach_server.endpoints.manage.resources import FlowContacts, resource_routes
 from outreach_server.endpoints.manage.results import CampaignExport, CampaignReport
+from outreach_server.endpoints.manage.schedules import (
+    NextRuns,
+    Occurrences,
+    PauseSchedule,
+    ResumeSchedule,
+    RunSchedule,
+    SchedulePreviews,
+    SkipNextRun,
+)
 from outreach_server.endpoints.manage.settings import (
     Accounts,
     AllSettings,
@@ -119,6 +128,13 @@ MANAGE_ROUTES: Final = (
     Route("/manage/erasures", Erasures),
     Route("/manage/flows/{id}/contacts", FlowContacts),
     *resource_routes(),
+    Route("/manage/schedules/{id}/pause", PauseSchedule),
+    Route("/manage/schedules/{id}/resume", ResumeSchedule),
+    Route("/manage/schedules/{id}/run", RunSchedule),
+    Route("/manage/schedules/{id}/skip-next", SkipNextRun),
+    Route("/manage/schedules/{id}/next-runs", NextRuns),
+    Route("/manage/schedules/{id}/occurrences", Occurrences),
+    Route("/manage/schedule-previews", SchedulePreviews),
     Route("/manage/uploads", Uploads),
     Route("/manage/uploads/{id}", OneUpload),
     Route("/manage/uploads/{id}/content", UploadContent),

@@ -1,0 +1,215 @@
+"""Schedules within a transaction: what became of a run, and the next one."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import attrs
+
+from outreach.errors import Conflict, Problem
+from outreach.ledger.common import record_audit
+from outreach.models.campaign import Campaign
+from outreach.models.schedule import Occurrence, OccurrenceState, Schedule
+from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
+from outreach.models.work import WorkUnit
+from outreach.rules.holidays import closed_dates, extend_calendar
+from outreach.rules.schedules import advanced, due_time, planned, settled
+from outreach.storage.unit_of_work import AlreadyExists, Transaction
+
+
+class RunTaken(Conflict):
+    """The run was made or left out meanwhile, or its schedule has changed: nothing is to be done."""
+
+
+def closed_days(tx: Transaction, schedule: Schedule, now: datetime) -> frozenset[date]:
+    """Return the holidays of the campaign that the runs are like."""
+    template = tx.campaigns.get(schedule.workspace_id, schedule.template_id)
+    return holidays_of(template, now)
+
+
+def holidays_of(template: Campaign | None, now: datetime) -> frozenset[date]:
+    """Return the holidays of a campaign."""
+    if template is None or template.holidays is None:
+        return frozenset()
+    return closed_dates(extend_calendar(template.holidays, now.year))
+
+
+def require_no_schedule(tx: Transaction, campaign: Campaign) -> None:
+    """Raise `Conflict` if a schedule repeats a campaign, or takes its contacts."""
+    for schedule in tx.schedules.list_existing(campaign.workspace_id):
+        if campaign.id in {schedule.template_id, schedule.audience_id} and schedule.state != "ended":
+            raise Conflict(
+                f"Campaign {campaign.name!r} is in use by schedule {schedule.name!r}: name another campaign there, or "
+                "remove the schedule, first."
+            )
+
+
+def replan(tx: Transaction, schedule: Schedule, now: datetime) -> Schedule:
+    """Return a schedule as it goes on after a person's change."""
+    found = planned(schedule, now, closed_days(tx, schedule, now))
+    if found.state == "ended" and found.next_at is not None:
+        found = attrs.evolve(found, state="active", reason=None)
+    elif found.state == "active" and found.next_at is None and found.run_now_at is None:
+        found = attrs.evolve(found, state="ended", reason="no_further_run")
+    return found
+
+
+def put(tx: Transaction, schedule: Schedule, now: datetime) -> None:
+    """Replace a schedule, and write in the work feed when something is to be done for it."""
+    tx.schedules.update(schedule)
+    reschedule(tx, schedule, now)
+
+
+def reschedule(tx: Transaction, schedule: Schedule, now: datetime) -> None:
+    """Write in the work feed when something is to be done for a schedule."""
+    # A run whose campaign is made is decided about even while its schedule is paused.
+    made = tx.occurrences.made(schedule.workspace_id, schedule.id)
+    tx.work.schedule(unit_of(schedule), due_time(schedule) if made is None else now)
+
+
+def unit_of(schedule: Schedule) -> WorkUnit:
+    """Return a schedule's unit of work."""
+    return WorkUnit("schedule", schedule.workspace_id, schedule.id)
+
+
+def require_due(tx: Transaction, schedule: Schedule, at: datetime) -> Schedule:
+    """Return a schedule as it is now, or raise `RunTaken` unless this run is still to be made.
+
+    Args:
+        tx: The transaction.
+        schedule: The schedule when the run was decided on.
+        at: The time of the run.
+    """
+    now = tx.schedules.get(schedule.workspace_id, schedule.id)
+    if (
+        now is None
+        or now.removed_at is not None
+        or (now.state, now.revision) != ("active", schedule.revision)
+        or at not in {now.next_at, now.run_now_at}
+    ):
+        raise RunTaken("The schedule has changed meanwhile, or this run was made.")
+    return now
+
+
+def record_made(
+    tx: Transaction, schedule: Schedule, at: datetime, *, run: Campaign, contacts: int, now: datetime
+) -> None:
+    """Record that the campaign of a run was made, in the transaction that makes it.
+
+    Raises:
+        RunTaken: The time has a run already, or the schedule has changed.
+    """
+    known = require_due(tx, schedule, at)
+    _insert(tx, known, at, state="made", run_id=run.id, contacts=contacts, now=now)
+    put(tx, advanced(known, at, closed_days(tx, known, now)), now)
+
+
+def record_left_out(
+    tx: Transaction, schedule: Schedule, at: datetime, *, state: OccurrenceState, why: Problem, now: datetime
+) -> None:
+    """Record that no campaign was made for a run.
+
+    Raises:
+        RunTaken: The time has a run already, or the schedule has changed.
+    """
+    known = require_due(tx, schedule, at)
+    one = _insert(tx, known, at, state=state, why=why, now=now)
+    _settle(tx, advanced(known, at, closed_days(tx, known, now)), one, now)
+
+
+def record_decided(
+    tx: Transaction,
+    made: Occurrence,
+    *,
+    state: OccurrenceState,
+    why: Problem | None = None,
+    amount: Decimal | None = None,
+    now: datetime,
+) -> None:
+    """Record that the campaign of a run was started, or why it was not; the first decision holds."""
+    known = tx.occurrences.get(made.workspace_id, made.schedule_id, made.at)
+    schedule = tx.schedules.get(made.workspace_id, made.schedule_id)
+    if known is None or known.state != "made" or schedule is None:
+        return
+    decided = attrs.evolve(
+        known,
+        state=state,
+        reason=None if why is None else why.code,
+        detail=None if why is None else why.message,
+        amount=amount,
+        decided_at=now,
+    )
+    tx.occurrences.update(decided)
+    _settle(tx, schedule, decided, now)
+
+
+def pause_after_restore(tx: Transaction, reason: str, now: datetime) -> None:
+    """Pause all schedules: what has run since a copy was made is not known (docs/delivery-contract.md#rule-10)."""
+    for workspace in tx.workspaces.list():
+        for schedule in tx.schedules.list_existing(workspace.id):
+            if schedule.state == "active":
+                put(tx, attrs.evolve(schedule, state="paused", reason=reason, run_now_at=None, updated_at=now), now)
+                _audit(tx, schedule, "pause", reason, now)
+
+
+def _insert(
+    tx: Transaction,
+    schedule: Schedule,
+    at: datetime,
+    *,
+    state: OccurrenceState,
+    now: datetime,
+    why: Problem | None = None,
+    run_id: str | None = None,
+    contacts: int | None = None,
+) -> Occurrence:
+    one = Occurrence(
+        workspace_id=schedule.workspace_id,
+        schedule_id=schedule.id,
+        at=at,
+        run_id=run_id,
+        state=state,
+        reason=None if why is None else why.code,
+        detail=None if why is None else why.message,
+        contacts=contacts,
+        amount=None,
+        decided_at=now,
+    )
+    try:
+        tx.occurrences.insert(one)
+    except AlreadyExists:
+        raise RunTaken("This time of the schedule has a run.") from None
+    return one
+
+
+def _settle(tx: Transaction, schedule: Schedule, one: Occurrence, now: datetime) -> None:
+    after = settled(schedule, one.state, one.reason, one.contacts)
+    put(tx, attrs.evolve(after, updated_at=now), now)
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=one.workspace_id,
+            what=TrailStepKind.SCHEDULE,
+            rule=TrailRule.SCHEDULE,
+            state=one.state,
+            reason=one.reason,
+            campaign_id=one.run_id if one.run_id and tx.campaigns.get(one.workspace_id, one.run_id) else None,
+            due_at=one.at,
+            schedule_id=one.schedule_id,
+        )
+    )
+    if after.state == "paused" and schedule.state == "active":
+        _audit(tx, schedule, "pause", one.reason, now)
+
+
+def _audit(tx: Transaction, schedule: Schedule, action: str, detail: str | None, now: datetime) -> None:
+    record_audit(
+        tx,
+        now=now,
+        workspace_id=schedule.workspace_id,
+        actor="engine",
+        action=f"schedule.{action}",
+        subject=schedule.id,
+        detail=detail,
+    )

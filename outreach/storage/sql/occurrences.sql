@@ -1,0 +1,42 @@
+-- What became of the runs of schedules.
+
+-- page --
+-- The latest first, in the order of the key.
+SELECT {occurrences} FROM occurrences
+WHERE workspace_id = :workspace_id AND schedule_id = :schedule_id AND at < :before
+ORDER BY at DESC
+LIMIT :limit
+
+-- made --
+-- The run whose campaign is made and not yet started: at most one.
+SELECT {occurrences} FROM occurrences INDEXED BY occurrences_made
+WHERE workspace_id = :workspace_id AND schedule_id = :schedule_id AND state = 'made'
+ORDER BY at
+LIMIT 1
+
+-- last_with_campaign --
+-- From the end of the key: nearly always the first row.
+SELECT {occurrences} FROM occurrences
+WHERE workspace_id = :workspace_id AND schedule_id = :schedule_id AND run_id IS NOT NULL
+ORDER BY at DESC
+LIMIT 1
+
+-- contacted --
+-- Whom earlier runs have reached: the requests of each number, by the conditions of `dispatches.contacted`.
+SELECT wanted.value AS phone FROM {each:phones}
+WHERE EXISTS (
+    SELECT 1 FROM dispatches INDEXED BY dispatches_to_number
+    WHERE dispatches.workspace_id = :workspace_id
+        AND dispatches.to_number = wanted.value
+        AND dispatches.created_at > :since
+        AND dispatches.state NOT IN ('not_sent', 'withdrawn', 'deferred')
+        AND coalesce(dispatches.reason, '') <> 'rate_limited'
+        AND EXISTS (
+            SELECT 1 FROM campaigns
+            {join} occurrences INDEXED BY occurrences_of_run ON occurrences.run_id = campaigns.id
+            WHERE campaigns.number = dispatches.campaign_number
+                AND occurrences.workspace_id = :workspace_id
+                AND occurrences.schedule_id = :schedule_id
+        )
+    {apart}
+)

@@ -1,0 +1,80 @@
+"""Schedules, and what became of their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from outreach.core.clock import format_timestamp
+from outreach.models.schedule import Occurrence, Schedule
+from outreach.storage.unit_of_work.kinds import CAMPAIGNS, DISPATCHES, OCCURRENCES, SCHEDULES
+from outreach.storage.unit_of_work.tables.base import LAST, Table, WorkspaceTable, json_list
+from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
+
+
+class Schedules(WorkspaceTable[Schedule]):
+    """Schedules of all workspaces."""
+
+    def __init__(self, rows: UnitOfWork) -> None:
+        super().__init__(rows, SCHEDULES)
+
+    def paused(self, workspace_id: str | None, *, limit: int) -> Sequence[Schedule]:
+        """Return schedules of a workspace, or of all, that the engine has paused."""
+        return self._list(SCHEDULES, "schedules.paused", workspace_id=workspace_id, limit=limit)
+
+
+class Occurrences(Table):
+    """One row for a time of a schedule; (workspace, schedule, time) is unique."""
+
+    def get(self, workspace_id: str, schedule_id: str, at: datetime) -> Occurrence | None:
+        """Return what became of a run."""
+        return self._rows.get(OCCURRENCES, (workspace_id, schedule_id, format_timestamp(at)))
+
+    def insert(self, one: Occurrence) -> None:
+        """Write a new row; raise `AlreadyExists` if the time has one."""
+        self._rows.insert_now(OCCURRENCES, OCCURRENCES.key_of(one), one)
+
+    def update(self, one: Occurrence) -> None:
+        """Replace a row."""
+        self._rows.update(OCCURRENCES, OCCURRENCES.key_of(one), one)
+
+    def page(
+        self, workspace_id: str, schedule_id: str, *, before: datetime | None = None, limit: int
+    ) -> Sequence[Occurrence]:
+        """Return the runs of a schedule before a time, the latest first."""
+        return self._list(
+            OCCURRENCES,
+            "occurrences.page",
+            workspace_id=workspace_id,
+            schedule_id=schedule_id,
+            before=LAST if before is None else format_timestamp(before),
+            limit=limit,
+        )
+
+    def made(self, workspace_id: str, schedule_id: str) -> Occurrence | None:
+        """Return the run whose campaign was made and is not yet decided about."""
+        return self._one(OCCURRENCES, "occurrences.made", workspace_id=workspace_id, schedule_id=schedule_id)
+
+    def last_with_campaign(self, workspace_id: str, schedule_id: str) -> Occurrence | None:
+        """Return the latest run for which a campaign was made."""
+        return self._one(
+            OCCURRENCES, "occurrences.last_with_campaign", workspace_id=workspace_id, schedule_id=schedule_id
+        )
+
+    def contacted(
+        self, workspace_id: str, schedule_id: str, phones: Collection[str], *, since: datetime
+    ) -> frozenset[str]:
+        """Return those of the numbers (at most 1,000) to whose person runs have a request after a moment."""
+        forms = {phone: self._forms(workspace_id, phone) for phone in phones}
+        rows = self._rows.query(
+            "occurrences.contacted",
+            DISPATCHES,
+            OCCURRENCES,
+            CAMPAIGNS,
+            workspace_id=workspace_id,
+            schedule_id=schedule_id,
+            phones=json_list({form for each in forms.values() for form in each}),
+            since=format_timestamp(since),
+        )
+        found = {row[0] for row in rows}
+        return frozenset(phone for phone, each in forms.items() if not found.isdisjoint(each))

@@ -1,0 +1,104 @@
+"""The contract of schedules and of what became of their runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from outreach.models.schedule import Schedule
+from outreach.models.states import DispatchState
+from outreach.protocols.storage import Storage
+from outreach.storage.unit_of_work import AlreadyExists
+from outreach.testing.builders import NOW, make_dispatch, make_occurrence, make_schedule
+from outreach.testing.storage_tables.base_contract import (
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
+    TICK,
+    ContractBase,
+    given_recipients,
+)
+
+
+async def given_schedule(storage: Storage, **changes: Any) -> Schedule:
+    """Write a schedule, and return it."""
+    schedule = make_schedule(**changes)
+    await storage.write(lambda tx: tx.schedules.insert(schedule))
+    return schedule
+
+
+class SchedulesContract(ContractBase):
+    """Schedules, beside what all resources have, and their occurrences."""
+
+    async def test_a_time_of_a_schedule_has_one_run(self, storage: Storage) -> None:
+        """A second insert raises and leaves the first as it was; another time, or schedule, has its own."""
+        schedule, other = await given_schedule(storage), await given_schedule(storage)
+        first = make_occurrence(schedule_id=schedule.id)
+        await storage.write(lambda tx: tx.occurrences.insert(first))
+        with pytest.raises(AlreadyExists):
+            await storage.write(lambda tx: tx.occurrences.insert(make_occurrence(schedule_id=schedule.id)))
+        await storage.write(lambda tx: tx.occurrences.insert(make_occurrence(schedule_id=schedule.id, at=NOW + TICK)))
+        await storage.write(lambda tx: tx.occurrences.insert(make_occurrence(schedule_id=other.id)))
+        assert await storage.read(lambda tx: tx.occurrences.get(THIS_WORKSPACE, schedule.id, NOW)) == first
+        assert await storage.read(lambda tx: tx.occurrences.get(OTHER_WORKSPACE, schedule.id, NOW)) is None
+
+    async def test_runs_are_listed_latest_first(self, storage: Storage) -> None:
+        """Before a time, of one schedule, up to a limit."""
+        schedule, other = await given_schedule(storage), await given_schedule(storage)
+        runs = [make_occurrence(schedule_id=schedule.id, at=NOW + TICK * number) for number in range(3)]
+        for one in [*runs, make_occurrence(schedule_id=other.id)]:
+            await storage.write(lambda tx, one=one: tx.occurrences.insert(one))  # type: ignore[misc]
+        place = (THIS_WORKSPACE, schedule.id)
+        assert list(await storage.read(lambda tx: tx.occurrences.page(*place, limit=9))) == runs[::-1]
+        before = await storage.read(lambda tx: tx.occurrences.page(*place, before=NOW + TICK * 2, limit=1))
+        assert list(before) == [runs[1]]
+
+    async def test_the_run_that_is_made_and_the_last_one_with_a_campaign_are_found(self, storage: Storage) -> None:
+        """At most one is made and not decided about; one that was left out has no campaign."""
+        schedule = await given_schedule(storage)
+        place = (THIS_WORKSPACE, schedule.id)
+        made = make_occurrence(schedule_id=schedule.id, state="made")
+        skipped = make_occurrence(schedule_id=schedule.id, at=NOW + TICK, state="skipped", run_id=None)
+        for one in (made, skipped):
+            await storage.write(lambda tx, one=one: tx.occurrences.insert(one))  # type: ignore[misc]
+        assert await storage.read(lambda tx: tx.occurrences.made(*place)) == made
+        assert await storage.read(lambda tx: tx.occurrences.last_with_campaign(*place)) == made
+        started = make_occurrence(schedule_id=schedule.id, run_id=made.run_id)
+        await storage.write(lambda tx: tx.occurrences.update(started))
+        assert await storage.read(lambda tx: tx.occurrences.made(*place)) is None
+        assert await storage.read(lambda tx: tx.occurrences.last_with_campaign(*place)) == started
+
+    async def test_whom_runs_have_contacted_is_read_for_many_numbers(self, storage: Storage) -> None:
+        """By requests of the schedule's campaigns after a moment, but for those that reached nobody."""
+        schedule, other = await given_schedule(storage), await given_schedule(storage)
+        campaign = await given_recipients(storage, 3)
+        place: dict[str, Any] = {"campaign_id": campaign.id, "created_at": NOW + TICK}
+        requests = (
+            make_dispatch(**place, position=0, to="+14155550101"),
+            make_dispatch(**place, position=1, to="+14155550102", state=DispatchState.WITHDRAWN),
+            make_dispatch(campaign_id=campaign.id, position=2, to="+14155550103", created_at=NOW),
+        )
+        for one in requests:
+            await storage.write(lambda tx, one=one: tx.dispatches.insert(one))  # type: ignore[misc]
+        run = make_occurrence(schedule_id=schedule.id, run_id=campaign.id)
+        await storage.write(lambda tx: tx.occurrences.insert(run))
+        asked = ["+14155550101", "+14155550102", "+14155550103"]
+        for known, wanted in ((schedule.id, {asked[0]}), (other.id, set())):
+            found = await storage.read(
+                lambda tx, known=known: tx.occurrences.contacted(THIS_WORKSPACE, known, asked, since=NOW)  # type: ignore[misc]
+            )
+            assert found == wanted
+
+    async def test_schedules_that_the_engine_has_paused_are_listed(self, storage: Storage) -> None:
+        """Of one workspace or of all; not those that a person has paused, or that were removed."""
+        paused = await given_schedule(storage, state="paused", reason="cost")
+        theirs = await given_schedule(storage, state="paused", reason="cost", workspace_id=OTHER_WORKSPACE)
+        await given_schedule(storage, state="paused", reason="operator")
+        await given_schedule(storage, state="paused", reason="cost", removed_at=NOW)
+        await given_schedule(storage)
+        assert list(await storage.read(lambda tx: tx.schedules.paused(THIS_WORKSPACE, limit=9))) == [paused]
+        assert {one.id for one in await storage.read(lambda tx: tx.schedules.paused(None, limit=9))} == {
+            paused.id,
+            theirs.id,
+        }
+        assert len(await storage.read(lambda tx: tx.schedules.paused(None, limit=1))) == 1

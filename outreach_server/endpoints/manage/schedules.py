@@ -1,0 +1,100 @@
+"""/manage/schedules/{id}/… and /manage/schedule-previews: the runs of schedules, and what is done with them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outreach.http import SCHEDULE_BODIES, write_occurrence, write_planned_run
+from outreach_server.auth import authenticate_request
+from outreach_server.bodies.strict_query import words
+from outreach_server.context import server_of
+from outreach_server.endpoints.manage.common import (
+    ACTOR,
+    admit,
+    page_response,
+    path_id,
+    read_body,
+    read_page,
+    refuse_body,
+)
+from outreach_server.replies import answer_once, json_response
+
+
+class _Move(HTTPEndpoint):
+    operation: ClassVar[str]
+    method: ClassVar[str]
+    """The name of the service's method."""
+
+    async def post(self, request: Request) -> Response:
+        """Change the schedule, and return it as it is then."""
+        workspace = await admit(request, self.operation)
+        schedule_id = path_id(request, "schedule")
+        body = await refuse_body(request)
+        move = getattr(server_of(request).engine.schedules, self.method)
+        return await answer_once(
+            body,
+            self.operation,
+            lambda key: move(workspace.id, schedule_id, idempotency_key=key, actor=ACTOR),
+            SCHEDULE_BODIES.write,
+            status=200,
+        )
+
+
+class PauseSchedule(_Move):
+    """Pause a schedule."""
+
+    operation, method = "pauseSchedule", "pause"
+
+
+class ResumeSchedule(_Move):
+    """Let a schedule go on."""
+
+    operation, method = "resumeSchedule", "resume"
+
+
+class RunSchedule(_Move):
+    """Have a run made now."""
+
+    operation, method = "runSchedule", "run_now"
+
+
+class SkipNextRun(_Move):
+    """Leave the next run out."""
+
+    operation, method = "skipNextRun", "skip_next"
+
+
+class NextRuns(HTTPEndpoint):
+    """The coming runs of a schedule."""
+
+    async def get(self, request: Request) -> Response:
+        """Return the next five."""
+        workspace = await admit(request, "listNextRuns")
+        runs = await server_of(request).engine.schedules.next_runs(workspace.id, path_id(request, "schedule"))
+        return json_response({"data": [write_planned_run(one) for one in runs]})
+
+
+class Occurrences(HTTPEndpoint):
+    """What became of the runs of a schedule."""
+
+    async def get(self, request: Request) -> Response:
+        """Return a page, the latest first."""
+        workspace = await authenticate_request(request, "listOccurrences")
+        schedules, schedule_id = server_of(request).engine.schedules, path_id(request, "schedule")
+        page = await schedules.list_occurrences(workspace.id, schedule_id, **read_page(request, after=words))
+        return page_response(page, write_occurrence)
+
+
+class SchedulePreviews(HTTPEndpoint):
+    """The first runs that a schedule would have."""
+
+    async def post(self, request: Request) -> Response:
+        """Return the first five; nothing is created."""
+        workspace = await admit(request, "previewSchedule")
+        new, _ = await read_body(request, SCHEDULE_BODIES.read_new)
+        runs = await server_of(request).engine.schedules.preview(workspace.id, new)
+        return json_response({"data": [write_planned_run(one) for one in runs]})
