@@ -42,6 +42,26 @@ class OneQuery(Generic[T]):
         return self.operation(tx)
 
 
+@attrs.frozen
+class Within(Generic[T]):
+    """An operation that writes in these workspaces only; `Storage.write` takes any other for one that writes in all.
+
+    What it decides by is of these workspaces too, or is written by operations for all workspaces only: a storage may
+    run operations that share no workspace at the same time.
+
+    Attributes:
+        workspace_ids: The workspaces.
+        operation: The operation.
+    """
+
+    workspace_ids: frozenset[str] = attrs.field(converter=frozenset)
+    operation: Operation[T]
+
+    def __call__(self, tx: Transaction) -> T:
+        """Run it."""
+        return self.operation(tx)
+
+
 class DispatchLock(Protocol):
     """Ensures that no more workers than allowed dispatch from a database at a time."""
 
@@ -143,7 +163,7 @@ class Storage(Protocol):
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction, commit it durably, and return its result after the commit.
 
-        Operations take effect one after the other. An error undoes the operation, and nothing else, and is raised here.
+        Operations take effect one after the other, except those `Within` different workspaces. An error undoes the operation, and nothing else, and is raised here.
         If the caller is cancelled, the operation is done wholly or not at all.
 
         Args:
