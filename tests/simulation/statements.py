@@ -22,6 +22,8 @@ from outreach.testing.virtual_time import VirtualClock
 
 T = TypeVar("T")
 
+_WORKSPACE: Final = "workspace_id"
+
 _DRAW: Final = "work.draw_changes"
 """A query that writes."""
 
@@ -123,6 +125,7 @@ class SteppingBackend(SqliteBackend):
     Attributes:
         stop: Called before each statement that reads.
         is_open: Whether the transaction has written.
+        written_in: The workspaces in which it has written rows that name theirs.
     """
 
     own_clock = True
@@ -132,6 +135,7 @@ class SteppingBackend(SqliteBackend):
         self._version = version
         self.stop: Callable[[], None] | None = None
         self.is_open = False
+        self.written_in: set[str] = set()
 
     def version(self) -> int:
         """Return how many commits others have made."""
@@ -164,6 +168,10 @@ class SteppingBackend(SqliteBackend):
     def write(self, kind: Kind[Any], change: Change, rows: Sequence[Sequence[Value]]) -> int:
         """Write rows of a kind; return how many were written."""
         self.begin()
+        names = kind.key if change == "delete" else kind.columns
+        if _WORKSPACE in names:
+            place = names.index(_WORKSPACE)
+            self.written_in.update(str(row[place]) for row in rows)
         return super().write(kind, change, rows)
 
     def run_many(self, name: str, rows: Iterable[Sequence[Value]]) -> int:
@@ -190,6 +198,7 @@ class SteppingTransactions(Transactions):
     def begin(self) -> None:
         """Begin a transaction; at once if it does not stop."""
         self._backend.is_open = False
+        self._backend.written_in.clear()
         if self._backend.stop is None:
             self._backend.begin()
 

@@ -207,12 +207,6 @@ def _open(path: Path | None) -> sqlite3.Connection:
     return raw
 
 
-def _require_within(operation: Within[Any], writes: Mapping[str, Writes]) -> None:
-    others = [one for one, written in writes.items() if not written.is_empty and one not in operation.workspace_ids]
-    if others:
-        raise Broken(f"A transaction within {sorted(operation.workspace_ids)} has written in {others}.")
-
-
 class FailingOperation(Exception):
     """Raised by an operation on purpose, after writes that must leave nothing behind."""
 
@@ -447,13 +441,17 @@ class ProcessStorage:
             self.cuts.begin_commit()
         if connection is None or turn is None or self._database.workspaces < 2 or self._steps.random() >= _IN_STEPS:
             result, writes = self._database.write(operation, connection)
-            self._check_commit(operation, writes)
+            self._check_commit(operation, connection, writes)
             return result
         return await self._run_in_steps(operation, connection, turn)
 
-    def _check_commit(self, operation: Operation[Any], writes: Mapping[str, Writes]) -> None:
-        if isinstance(operation, Within):
-            _require_within(operation, writes)
+    def _check_commit(
+        self, operation: Operation[Any], connection: Connection | None, writes: Mapping[str, Writes]
+    ) -> None:
+        if connection is not None and isinstance(operation, Within):
+            written_in = connection.backend.written_in.union(name for name, one in writes.items() if not one.is_empty)
+            if not written_in <= operation.workspace_ids:
+                raise Broken(f"A transaction within {sorted(operation.workspace_ids)} has written in {written_in}.")
         self._database.read(lambda tx: self._check(tx, writes))
 
     async def _run_in_steps(self, operation: Operation[T], connection: Connection, turn: Turn) -> T:
@@ -475,7 +473,7 @@ class ProcessStorage:
                     raise Abandoned
             result, writes = stepped.result()
             with clock.showing(stepped.began_at):
-                self._check_commit(operation, writes)
+                self._check_commit(operation, connection, writes)
             return result
         except BaseException:
             stepped.abandon()
