@@ -7,7 +7,7 @@ database implements `unit_of_work.backend`, and `outreach.testing.storage_contra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar, runtime_checkable
 
@@ -42,6 +42,10 @@ class OneQuery(Generic[T]):
         return self.operation(tx)
 
 
+def _as_set(workspace_ids: Iterable[str]) -> frozenset[str]:
+    return frozenset(workspace_ids)
+
+
 @attrs.frozen
 class Within(Generic[T]):
     """An operation that writes in these workspaces only; `Storage.write` takes any other for one that writes in all.
@@ -54,7 +58,7 @@ class Within(Generic[T]):
         operation: The operation.
     """
 
-    workspace_ids: frozenset[str] = attrs.field(converter=frozenset)
+    workspace_ids: frozenset[str] = attrs.field(converter=_as_set)
     operation: Operation[T]
 
     def __call__(self, tx: Transaction) -> T:

@@ -48,6 +48,7 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "a look-up that finds nothing proves that nothing was sent": 18,
     "the pace is kept in memory only": 14,
     "a request without an answer is made again": 10,
+    "change numbers are drawn early": 42,
     "a contact of a pool gets another number": 7,
     "no transaction takes the fence": 6,
     "the epoch is not checked": 5,

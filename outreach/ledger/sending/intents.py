@@ -166,7 +166,7 @@ class CommittedIntent(NamedTuple):
     """A committed intent whose request is about to start.
 
     Attributes:
-        stops: The stop count at its commit; None if unknown.
+        stops: The stop count of its workspace at its commit; None if unknown.
         revision: The revision of the campaign that it was decided on; None for a single message or call.
     """
 
