@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -230,7 +230,9 @@ class _Simulation:
         return invariants
 
     def _storage(self, faults: Faults | None, die: Callable[[], None]) -> ProcessStorage:
-        def check(tx: Transaction, writes: Mapping[str, Writes]) -> None:
+        def check(tx: Transaction, writes: Mapping[str, Writes], outside: Collection[str]) -> None:
+            if outside:
+                self._watch(partial(_raise_outside, outside))
             self._watch(lambda workspaces: workspaces.after_commit(tx, writes))
             if faults is not None:
                 self._open_intents.note(writes, storage)
@@ -373,6 +375,10 @@ class _Simulation:
     def _raise_broken(self) -> None:
         if self._broken is not None:
             raise self._broken
+
+
+def _raise_outside(outside: Collection[str], _: AllWorkspaces) -> None:
+    raise Broken(f"A transaction has written in workspaces that it had not named: {sorted(outside)}.")
 
 
 def _stream(rng: random.Random) -> random.Random:

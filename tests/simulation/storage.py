@@ -31,7 +31,6 @@ from outreach.storage.unit_of_work.kinds import CAMPAIGNS, RECIPIENTS
 from tests.simulation.cuts import Cuts
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.fence import Fences, Turn
-from tests.simulation.invariants.ledger import Broken
 from tests.simulation.statements import Abandoned, Stepped, SteppingBackend, SteppingClock, SteppingTransactions
 from tests.simulation.writes import RecordingTransaction, Writes
 
@@ -310,7 +309,8 @@ class ProcessStorage:
         machine: Lock and note.
         rng: Decides how long operations take.
         faults: Decides at which commits the process dies; None for one that never does.
-        check: Run after every commit, within this turn, with what was written in which workspace.
+        check: Run after every commit, within this turn, with what was written in which workspace, and with those of them
+            that the operation has not named.
         die: Called when the process is to die.
         held_up: Called when an operation that writes waits for long, with what was decided before.
         connection: The process's own; None for the one that processes share that are never at work at a time.
@@ -330,7 +330,7 @@ class ProcessStorage:
         machine: Machine,
         rng: random.Random,
         faults: Faults | None,
-        check: Callable[[Transaction, Mapping[str, Writes]], None],
+        check: Callable[[Transaction, Mapping[str, Writes], Collection[str]], None],
         die: Callable[[], None],
         held_up: Callable[[], None] = lambda: None,
         connection: Connection | None = None,
@@ -448,11 +448,11 @@ class ProcessStorage:
     def _check_commit(
         self, operation: Operation[Any], connection: Connection | None, writes: Mapping[str, Writes]
     ) -> None:
+        outside: Collection[str] = ()
         if connection is not None and isinstance(operation, Within):
             written_in = connection.backend.written_in.union(name for name, one in writes.items() if not one.is_empty)
-            if not written_in <= operation.workspace_ids:
-                raise Broken(f"A transaction within {sorted(operation.workspace_ids)} has written in {written_in}.")
-        self._database.read(lambda tx: self._check(tx, writes))
+            outside = written_in - operation.workspace_ids
+        self._database.read(lambda tx: self._check(tx, writes, outside))
 
     async def _run_in_steps(self, operation: Operation[T], connection: Connection, turn: Turn) -> T:
         clock = self._database.clock

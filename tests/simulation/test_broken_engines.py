@@ -24,7 +24,6 @@ MAX_SEEDS_OF: Final[Mapping[str, int]] = {
 """More for what few seeds can find."""
 
 FOUND_BY: Final[Mapping[str, int]] = {
-    "permits are not given back": 140,
     "two campaigns take one slot of a number": 116,
     "the stops are counted too early": 99,
     "that time which a clock has jumped over counts as passed": 86,
@@ -49,12 +48,15 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "the pace is kept in memory only": 14,
     "a request without an answer is made again": 10,
     "change numbers are drawn early": 42,
+    "a pace begins anew at a handover": 21,
+    "permits are not given back": 11,
     "a contact of a pool gets another number": 7,
-    "no transaction takes the fence": 6,
     "the epoch is not checked": 5,
     "a contact has failed who had attempts left": 4,
     "another attempt is made without a delay": 4,
     "one number of a group makes all calls": 2,
+    "nobody is told what is free": 2,
+    "transactions take the fence of another workspace": 1,
     "what a look-up has found is thrown away": 2,
     "a scheduled campaign starts too early": 1,
     "the turns at a number are kept in memory": 1,

@@ -218,7 +218,7 @@ CLUSTERS: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
         "at the end|committed|recount|A recipient is|begins|in flight|had ended|UNIQUE constraint failed|of .* it has"
         "|moved from accepted",
     ),
-    "a stop is counted in another workspace": (count_stops_elsewhere, "begins|committed"),
+    "a stop is counted in another workspace": (count_stops_elsewhere, "begins|committed|had not named"),
     "change numbers are drawn early": (draw_changes_early, "at the end|UNIQUE constraint failed: work.change"),
     "each worker has all permits": (grant_what_others_have, "together more than"),
     "permits are not given back": (go_by_an_earlier_portion, "intents without an outcome; it may have"),
