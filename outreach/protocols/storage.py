@@ -167,8 +167,9 @@ class Storage(Protocol):
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction, commit it durably, and return its result after the commit.
 
-        Operations take effect one after the other, except those `Within` different workspaces. An error undoes the operation, and nothing else, and is raised here.
-        If the caller is cancelled, the operation is done wholly or not at all.
+        Operations take effect one after the other, except those `Within` different workspaces. An error undoes the
+        operation, and nothing else, and is raised here. If the caller is cancelled, the operation is done wholly or not
+        at all.
 
         Args:
             operation: The operation.

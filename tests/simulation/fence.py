@@ -56,9 +56,14 @@ class Turn:
 
 
 class Fences:
-    """Let a transaction begin once those that came before it, and share a workspace with it, are over."""
+    """Let a transaction begin once those that came before it, and share a workspace with it, are over.
+
+    Attributes:
+        lost_at: When one that stood still has last lost its fences, by the loop's time: until then others waited.
+    """
 
     def __init__(self) -> None:
+        self.lost_at = 0.0
         self._turns: list[Turn] = []
 
     async def take(self, note: Callable[[Fault], None], workspace_ids: frozenset[str] | None = None) -> Turn:
@@ -92,6 +97,7 @@ class Fences:
     def _begin_next(self, note: Callable[[Fault], None]) -> None:
         def lose(turn: Turn) -> None:
             note("fence_lost")
+            self.lost_at = asyncio.get_running_loop().time()
             self.give_back(turn, note)
 
         for place, turn in enumerate(self._turns):

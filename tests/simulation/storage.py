@@ -309,8 +309,8 @@ class ProcessStorage:
         machine: Lock and note.
         rng: Decides how long operations take.
         faults: Decides at which commits the process dies; None for one that never does.
-        check: Run after every commit, within this turn, with what was written in which workspace, and with those of them
-            that the operation has not named.
+        check: Run after every commit, within this turn, with what was written in which workspace, and with the
+            workspaces among them that the operation has not named.
         die: Called when the process is to die.
         held_up: Called when an operation that writes waits for long, with what was decided before.
         connection: The process's own; None for the one that processes share that are never at work at a time.
@@ -349,6 +349,11 @@ class ProcessStorage:
         self._lock = ProcessLock(machine)
         self.dead = False
         self.at_work_since: Callable[[], float | None] = lambda: 0.0
+
+    @property
+    def kept_waiting_until(self) -> float:
+        """When another process that stood still has last kept it from writing, by the loop's time."""
+        return self._database.fences.lost_at
 
     async def __aenter__(self) -> Self:
         """Open it."""

@@ -207,7 +207,9 @@ async def test_a_process_that_had_the_file_open_before_anybody_dispatched_record
         mark = await dispatched(worker)
         await storage.write(advance)
         assert PositionFile(database).read(mark.database) == Position(
-            *await storage.read(lambda tx: (tx.trail.last_number(), tx.work.last_change(), tx.stops.count(ALL_WORKSPACES)))
+            *await storage.read(
+                lambda tx: (tx.trail.last_number(), tx.work.last_change(), tx.stops.count(ALL_WORKSPACES))
+            )
         )
 
 
