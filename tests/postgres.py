@@ -203,7 +203,7 @@ _EMPTY: Final = """
     DECLARE name text;
     BEGIN
         FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'outreach' AND tablename NOT IN (
-            'migrations', 'fence', 'last_change', 'stops', 'trail_purged', 'trail_numbers', 'database_identity'
+            'migrations', 'fence', 'last_change', 'trail_purged', 'trail_numbers', 'database_identity'
         ) LOOP
             EXECUTE format('DELETE FROM outreach.%I', name);
         END LOOP;
@@ -214,7 +214,6 @@ _EMPTY: Final = """
     $$;
     UPDATE outreach.fence SET version = 0, writer = '';
     UPDATE outreach.last_change SET change = 0;
-    UPDATE outreach.stops SET number = 0;
     UPDATE outreach.trail_purged SET until = 0;
     UPDATE outreach.trail_numbers SET last = 0;
     UPDATE outreach.database_identity SET id = replace(gen_random_uuid()::text, '-', '');

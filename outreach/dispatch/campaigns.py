@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from outreach.core.clock import Clock
 from outreach.core.config import EngineConfig
@@ -30,11 +30,13 @@ from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
 from outreach.protocols.dispatcher import WakeSignal
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Operation, Storage, Within
 from outreach.providers.pool import ProviderRequest, account_key
 from outreach.rules.holding import LocalRules
 from outreach.rules.opening import OpeningState, earliest, opening_state
 from outreach.storage.unit_of_work import Transaction
+
+T = TypeVar("T")
 
 _MAX_ROWS: Final = 300
 """Rows that one closing or releasing transaction changes; 500 blocked the writer for 83 to 106 ms."""
@@ -166,10 +168,11 @@ class CampaignRunner:
     async def _advance(self, campaign: Campaign) -> Campaign | None:
         """Make the status change that is due; return the campaign, None if it does not exist."""
         grace = timedelta(seconds=self._config.missed_start_grace_seconds)
-        return await self._storage.write(
+        return await self._write(
+            campaign,
             lambda tx: transitions.apply_schedule(
                 tx, campaign.workspace_id, campaign.id, now=self._clock.now(), grace=grace
-            )
+            ),
         )
 
     async def _close(self, campaign: Campaign, until: float, wake_signal: WakeSignal) -> datetime | None:
@@ -179,10 +182,13 @@ class CampaignRunner:
             if campaign.status is CampaignStatus.PAUSED and transitions.may_await_receipts(campaign):
                 due = earliest(due, await self._expire_receipt_waits(campaign))
                 # It may stay paused for months, and several workers look at all that is due again and again.
-                await self._storage.write(lambda tx: transitions.note_next_check(tx, campaign, due, self._clock.now()))
+                await self._write(
+                    campaign, lambda tx: transitions.note_next_check(tx, campaign, due, self._clock.now())
+                )
             return due
         while not wake_signal.stopping and self._clock.monotonic() < until:
-            more = await self._storage.write(
+            more = await self._write(
+                campaign,
                 lambda tx: closing.close_open_recipients(
                     tx, campaign.workspace_id, campaign.id, now=self._clock.now(), limit=_MAX_ROWS
                 ),
@@ -195,8 +201,8 @@ class CampaignRunner:
     async def _pause_without_agent(self, campaign: Campaign) -> datetime | None:
         """Pause a calling campaign whose agent may no longer call; return its next check."""
         now = self._clock.now()
-        paused = await self._storage.write(
-            lambda tx: transitions.pause_without_agent(tx, campaign.workspace_id, campaign.id, now=now)
+        paused = await self._write(
+            campaign, lambda tx: transitions.pause_without_agent(tx, campaign.workspace_id, campaign.id, now=now)
         )
         return transitions.due_time(paused, now) if paused is not None else None
 
@@ -215,10 +221,11 @@ class CampaignRunner:
             lambda tx: trail.is_closure_recorded(tx, campaign, rule=rule, until=until, since=since)
         )
         if not recorded:
-            await self._storage.write(
+            await self._write(
+                campaign,
                 lambda tx: trail.record_campaign_closure(
                     tx, campaign.workspace_id, campaign.id, rule=rule, until=until, now=self._clock.now(), since=since
-                )
+                ),
             )
 
     async def _plan_all(self, wanted: Sequence[tuple[str, str, int]]) -> Sequence[WavePlan | None]:
@@ -227,11 +234,21 @@ class CampaignRunner:
 
     async def _commit_all(self, decided: Sequence[Wave]) -> Sequence[WaveResult]:
         """Commit the decided waves of all campaigns."""
-        return await self._worker.commit(lambda tx: committing.commit_waves(tx, decided, clock_now=self._clock.now))
+        return await self._worker.commit(
+            Within(
+                {wave.workspace_id for wave in decided},
+                lambda tx: committing.commit_waves(tx, decided, clock_now=self._clock.now),
+            )
+        )
+
+    async def _write(self, campaign: Campaign, operation: Operation[T], *, bulk: bool = False) -> T:
+        """Run an operation that writes in the workspace of a campaign."""
+        return await self._storage.write(Within([campaign.workspace_id], operation), bulk=bulk)
 
     async def _release_postponed(self, campaign: Campaign) -> None:
         """Make a slice of the recipients due that outdated contact rules postponed."""
-        await self._storage.write(
+        await self._write(
+            campaign,
             lambda tx: clock_steps.release_postponed(
                 tx,
                 campaign.workspace_id,
@@ -245,10 +262,11 @@ class CampaignRunner:
 
     async def _complete(self, campaign: Campaign) -> None:
         """Complete a campaign without open recipients, also outside hours."""
-        await self._storage.write(
+        await self._write(
+            campaign,
             lambda tx: transitions.complete_if_done(
                 tx, tx.campaigns.get(campaign.workspace_id, campaign.id) or campaign, now=self._clock.now()
-            )
+            ),
         )
 
     async def _expire_receipt_waits(self, campaign: Campaign) -> datetime | None:
@@ -264,7 +282,7 @@ class CampaignRunner:
         )
         if due is None or due > self._clock.now():
             return due or self._receipt_deadline(campaign)
-        return await self._storage.write(operation, bulk=True) or self._receipt_deadline(campaign)
+        return await self._write(campaign, operation, bulk=True) or self._receipt_deadline(campaign)
 
     async def _next_due_time(self, plan: WavePlan) -> datetime | None:
         """Settle what is over without a request; return when the campaign is next due."""

@@ -16,7 +16,7 @@ from outreach.ledger.common import require_worker
 from outreach.ledger.leases import claims
 from outreach.ledger.leases.claims import SINGLES, Granted, Wanted
 from outreach.models.work import Claim, WorkItem, WorkUnit
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Storage, Within
 from outreach.storage.unit_of_work import Transaction
 
 Subject = tuple[str, str]
@@ -158,7 +158,7 @@ class Claims:
             require_worker(tx, epoch)
             return claims.claim_all(tx, wanted, epoch=epoch, now=now), claimed_at
 
-        granted, claimed_at = await self._storage.write(operation)
+        granted, claimed_at = await self._storage.write(Within({one.workspace_id for one in wanted}, operation))
         for one in granted:
             for pace, spacing in one.spacings.items() if one is not None else ():
                 self._note_pace(pace, claimed_at + spacing.total_seconds())

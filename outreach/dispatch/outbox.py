@@ -273,8 +273,7 @@ class Outbox:
 
     async def _withdrawal_reasons(self, committed: Sequence[CommittedIntent]) -> Sequence[str | None]:
         """Return why each request must not start, by everything committed until now."""
-        stops = await self._storage.read(OneQuery(lambda tx: tx.stops.count()))
-        if all(one.stops == stops for one in committed):
+        if not await self._storage.read(OneQuery(lambda tx: intents.stopped_since(tx, committed))):
             return [None] * len(committed)
         return await self._storage.read(lambda tx: intents.withdrawal_reasons(tx, committed, self._clock.now()))
 

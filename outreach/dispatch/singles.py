@@ -31,7 +31,7 @@ from outreach.models.states import ENDED_CALL_STATUSES, CallStatus, DispatchStat
 from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.protocols.dispatcher import WakeSignal
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Storage, Within
 from outreach.protocols.voice import CallRequest
 from outreach.providers.http.call_plugin import call_plugin
 from outreach.providers.pool import ProviderPool, ProviderRequest, ResolveProvider, SendRequest, account_key
@@ -110,7 +110,7 @@ class SinglesRunner:
 
         try:
             # Nothing may fail between the commit and the request.
-            committed = await self._worker.commit(operation)
+            committed = await self._worker.commit(Within([unit.workspace_id], operation))
         except NotClaimed:
             self._outbox.release(account, 1)
             self._worker.claims.doubt()
@@ -176,7 +176,7 @@ class SinglesRunner:
             # The time of the commit, in case of a clock step.
             return ledger.end_silent_call(tx, accepted, silence=silence, now=self._clock.now())
 
-        if is_due and await self._storage.write(operation):
+        if is_due and await self._storage.write(Within([call.workspace_id], operation)):
             return None
         return self._clock.now() + timedelta(seconds=self._config.call_poll_seconds)
 
@@ -200,7 +200,7 @@ class SinglesRunner:
         # After a clock step the call's age is unknown: poll once.
         if (report is None or report.lacks_analysis) and timedelta() <= since <= window / 2:
             return self._clock.now() + since
-        await self._storage.write(lambda tx: call_outcomes.stop_polling(tx, call))
+        await self._storage.write(Within([call.workspace_id], lambda tx: call_outcomes.stop_polling(tx, call)))
         return None
 
     async def _accepted(self, call: Call) -> Dispatch | None:

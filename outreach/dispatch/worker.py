@@ -36,7 +36,7 @@ from outreach.models.reports import Report
 from outreach.models.work import HighWaterMark, WorkItem, WorkUnit
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.ledger_archives import LedgerArchives
-from outreach.protocols.storage import Operation, ReplicatedStorage, Storage
+from outreach.protocols.storage import Operation, ReplicatedStorage, Storage, Within
 from outreach.protocols.voice import Analyser
 from outreach.rules.settlement import Backoff
 from outreach.storage.base.group_commit import CommitUnknown
@@ -588,7 +588,9 @@ class Worker:
             self._kept.pop(dispatch.id, None)
 
     async def _settle(self, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]) -> Sequence[_Recorded]:
-        return await self._storage.write(lambda tx: self._apply_outcomes(tx, outcomes))
+        return await self._storage.write(
+            Within({dispatch.workspace_id for dispatch, _ in outcomes}, lambda tx: self._apply_outcomes(tx, outcomes))
+        )
 
     def _apply_outcomes(
         self, tx: Transaction, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]
@@ -637,7 +639,7 @@ class Worker:
                 merged.append(report)
             return [(ledger.dispatch_of(tx, event), report) for event, report in zip(events, merged, strict=True)]
 
-        return await self._storage.write(operation)
+        return await self._storage.write(Within({event.workspace_id for event in events}, operation))
 
     async def sweep(self) -> None:
         """Delete leftovers of failed loads, what has expired, idle units, old callbacks, uploads; apply retention.

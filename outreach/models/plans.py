@@ -203,7 +203,7 @@ class WaveResult:
         stale: The decisions' basis has changed; nothing was committed.
         changed: A recipient got an intent, was postponed or ended.
         dispatches: The committed intents, in the order of their slots.
-        stops: The number of stops so far; while it is the same, these intents may be sent.
+        stops: The stops of its workspace so far; while it is the same, these intents may be sent.
     """
 
     stale: bool

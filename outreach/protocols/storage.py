@@ -7,7 +7,7 @@ database implements `unit_of_work.backend`, and `outreach.testing.storage_contra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar, runtime_checkable
 
@@ -35,6 +35,30 @@ class OneQuery(Generic[T]):
         operation: The operation.
     """
 
+    operation: Operation[T]
+
+    def __call__(self, tx: Transaction) -> T:
+        """Run it."""
+        return self.operation(tx)
+
+
+def _as_set(workspace_ids: Iterable[str]) -> frozenset[str]:
+    return frozenset(workspace_ids)
+
+
+@attrs.frozen
+class Within(Generic[T]):
+    """An operation that writes in these workspaces only; `Storage.write` takes any other for one that writes in all.
+
+    What it decides by is of these workspaces too, or is written by operations for all workspaces only: a storage may
+    run operations that share no workspace at the same time.
+
+    Attributes:
+        workspace_ids: The workspaces.
+        operation: The operation.
+    """
+
+    workspace_ids: frozenset[str] = attrs.field(converter=_as_set)
     operation: Operation[T]
 
     def __call__(self, tx: Transaction) -> T:
@@ -143,8 +167,9 @@ class Storage(Protocol):
     async def write(self, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation in a transaction, commit it durably, and return its result after the commit.
 
-        Operations take effect one after the other. An error undoes the operation, and nothing else, and is raised here.
-        If the caller is cancelled, the operation is done wholly or not at all.
+        Operations take effect one after the other, except those `Within` different workspaces. An error undoes the
+        operation, and nothing else, and is raised here. If the caller is cancelled, the operation is done wholly or not
+        at all.
 
         Args:
             operation: The operation.

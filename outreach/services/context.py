@@ -19,7 +19,7 @@ from outreach.errors import ConfigError, StorageError
 from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.ledger_archives import LedgerArchives
-from outreach.protocols.storage import Operation, Storage
+from outreach.protocols.storage import Operation, Storage, Within
 from outreach.protocols.wake_ups import WakeUps
 from outreach.providers.registry import Adapters
 from outreach.services.joined_reads import read_joined
@@ -141,7 +141,8 @@ class GuardedStorage:
             self._compared = now
             return operation(tx)
 
-        return await self._storage.write(compared, bulk=bulk)
+        within = Within(operation.workspace_ids, compared) if isinstance(operation, Within) else compared
+        return await self._storage.write(within, bulk=bulk)
 
     async def read(self, operation: Operation[T]) -> T:
         """Run an operation on a snapshot; see `Storage.read`.

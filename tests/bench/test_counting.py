@@ -16,6 +16,7 @@ from outreach.protocols.storage import OneQuery
 from outreach.storage.postgres import postgres_storage_from_url
 from outreach.storage.postgres.pipelined_reader import PipelinedReader
 from outreach.storage.sqlite.memory import MemoryStorage
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from tests.monitoring.exposition import exposed, value
 from tests.postgres import empty_database, server
 
@@ -81,10 +82,10 @@ async def test_questions_of_the_event_loop_are_counted(monkeypatch: pytest.Monke
         assert storage._open is not None
         async with asyncio.timeout(60):
             while not storage._open.pipelined.connected:
-                await storage.read(OneQuery(lambda tx: tx.stops.count()))
+                await storage.read(OneQuery(lambda tx: tx.stops.count(THIS_WORKSPACE)))
                 await asyncio.sleep(0.001)
         before = counts.statements, counts.round_trips
-        await storage.read(OneQuery(lambda tx: tx.stops.count()))
+        await storage.read(OneQuery(lambda tx: tx.stops.count(THIS_WORKSPACE)))
         assert (counts.statements, counts.round_trips) == (before[0] + 1, before[1] + 1)
 
 

@@ -175,7 +175,7 @@ async def test_a_worker_that_runs_meanwhile_notices_that_its_database_was_set_ba
 
         with psycopg.connect(primary.url("app"), autocommit=True) as raw:
             raw.execute("CREATE SCHEMA kept")
-            tables = ["fence", "lease", "workers", "last_change", "stops"]
+            tables = ["fence", "lease", "workers", "last_change", "stop_counts"]
             with raw.transaction():
                 raw.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 for table in tables:

@@ -42,6 +42,7 @@ from outreach.errors import (
 )
 from outreach.models import ApiKey, NewFollowUp
 from outreach.models.recipient import PreparedRecipient
+from outreach.protocols.storage import Within
 from outreach.server_support import prepare_recipient
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import NOW, make_dispatch, new_id
@@ -346,6 +347,27 @@ async def test_an_entry_of_the_register_carries_the_time_of_its_commit() -> None
         asked_at = clock.now()
         (entry,) = await engine.unsubscribes.add(workspace.id, "+14155550102")
         assert entry.created_at == asked_at + timedelta(seconds=60)
+
+
+async def test_an_operation_names_its_workspace_to_the_storage() -> None:
+    """Whether or not it also compares the clocks, as one in ten seconds does."""
+    clock = ManualClock(NOW)
+    named: list[frozenset[str]] = []
+
+    class Noting(MemoryStorage):
+        """A database that notes the workspaces of the operations that name them."""
+
+        async def write(self, operation: Any, *, bulk: bool = False) -> Any:
+            if isinstance(operation, Within):
+                named.append(operation.workspace_ids)
+            return await super().write(operation, bulk=bulk)
+
+    async with Outreach(Noting(), clock=clock) as engine:
+        workspace = await given_workspace(engine)
+        clock.advance(60)
+        await engine.unsubscribes.add(workspace.id, "+14155550102")
+        await engine.unsubscribes.add(workspace.id, "+14155550103")
+    assert named == [{workspace.id}] * 2
 
 
 async def test_agents_trunks_numbers_and_flows_are_kept_as_they_were_given(engine: Outreach) -> None:

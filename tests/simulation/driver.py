@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -22,7 +22,7 @@ from outreach.engine import Outreach
 from outreach.errors import OutreachError, StorageUnreachable
 from outreach.storage.base.group_commit import CommitUnknown
 from outreach.storage.unit_of_work import Transaction
-from outreach.testing.virtual_time import VirtualClock, VirtualTimeError
+from outreach.testing.virtual_time import VirtualTimeError
 from tests.simulation.cuts import cuts_of
 from tests.simulation.faults import Fault, Faults, Turns
 from tests.simulation.invariants.all_workspaces import AllWorkspaces
@@ -37,6 +37,7 @@ from tests.simulation.processes import Processes
 from tests.simulation.providers import WorldCarrier, WorldVoice
 from tests.simulation.scenario import CALM_CONFIG, CONFIG, Scenario, make_campaigns, set_up, shared
 from tests.simulation.set_order import scopes_in_order
+from tests.simulation.statements import SteppingClock
 from tests.simulation.storage import (
     Database,
     Killed,
@@ -54,6 +55,7 @@ CALM_SECONDS: Final = 4_000.0
 
 _BETWEEN_ACTIONS_SECONDS: Final = 8.0
 _TWO_WORKSPACES: Final = 0.15
+_TWO_IN_CLUSTERS: Final = 0.4
 _CLOCK_SET: Final = 0.03
 _CLOCK_SET_WHILE_LATE: Final = 0.3
 _COMES_UP_WRONG: Final = 0.1
@@ -140,6 +142,7 @@ class Simulation:
         self._team = random.Random(f"workers of {seed}")
         self._neighbour = random.Random(f"neighbour of {seed}")
         self._time = random.Random(f"clock of {seed}")
+        self._statements = random.Random(f"statements of {seed}")
         self._rng = rng
         self._faults = faults
         self._database = database
@@ -157,7 +160,7 @@ class Simulation:
     async def run(self) -> Result:
         """Run it; raise `Broken` if an invariant does not hold."""
         loop = asyncio.get_running_loop()
-        self._clock = clock = VirtualClock(loop, START)
+        self._clock = clock = SteppingClock(loop, START)
         self._leases = LeaseChecks(clock.monotonic)
         self._open_intents = OpenIntentChecks(self._watch, CONFIG)
         self._database.clock.shown = clock
@@ -190,9 +193,9 @@ class Simulation:
         )
 
     def _tenants(self) -> Iterator[random.Random]:
-        """Return what draws each workspace: now and then there are two, which know the same people."""
+        """Return what draws each workspace: often there are two, which know the same people."""
         yield self._rng
-        if self._neighbour.random() < _TWO_WORKSPACES:
+        if self._neighbour.random() < (_TWO_WORKSPACES if self._workers == 1 else _TWO_IN_CLUSTERS):
             self._faults.note("two_workspaces")
             yield self._neighbour
 
@@ -201,6 +204,7 @@ class Simulation:
         scenario = await set_up(engine, rng)
         invariants = self._invariants_of(scenario)
         self._workspaces.add(scenario.workspace_id, invariants)
+        self._database.workspaces += 1
         await make_campaigns(engine, scenario, rng)
         operators = Operators(
             engine=engine,
@@ -230,7 +234,9 @@ class Simulation:
         return invariants
 
     def _storage(self, faults: Faults | None, die: Callable[[], None]) -> ProcessStorage:
-        def check(tx: Transaction, writes: Mapping[str, Writes]) -> None:
+        def check(tx: Transaction, writes: Mapping[str, Writes], outside: Collection[str]) -> None:
+            if outside:
+                self._watch(partial(_raise_outside, outside))
             self._watch(lambda workspaces: workspaces.after_commit(tx, writes))
             if faults is not None:
                 self._open_intents.note(writes, storage)
@@ -247,6 +253,7 @@ class Simulation:
             held_up=self._stop_before_commit,
             connection=self._database.connect() if self._workers > 1 else None,
             cuts=self._cuts() if faults is not None else None,
+            steps=_stream(self._statements),
         )
         return storage
 
@@ -284,7 +291,7 @@ class Simulation:
 
     def _set_clock(self, step: timedelta, everybody: Sequence[tuple[Operators, Invariants]]) -> None:
         """Set the wall clock of the machine that the processes and the operators work on."""
-        if not step:
+        if not step or self._database.clock.stepping:
             return
         self._faults.note("clock_set_back" if step < timedelta() else "clock_set_forth")
         self._clock.wrong_by += step
@@ -372,6 +379,10 @@ class Simulation:
     def _raise_broken(self) -> None:
         if self._broken is not None:
             raise self._broken
+
+
+def _raise_outside(outside: Collection[str], _: AllWorkspaces) -> None:
+    raise Broken(f"A transaction has written in workspaces that it had not named: {sorted(outside)}.")
 
 
 def _stream(rng: random.Random) -> random.Random:

@@ -72,11 +72,19 @@ Fault = Literal[
     "taken_over",
     "handed_over",
     "waited_at_fence",
+    "beside_others",
+    "between_statements",
     "fence_lost",
 ]
 """What can happen. The last ones are what the engine does about it: it shows that its rules were tried."""
 
-OF_CLUSTERS: Final[tuple[Fault, ...]] = ("handed_over", "waited_at_fence", "fence_lost")
+OF_CLUSTERS: Final[tuple[Fault, ...]] = (
+    "handed_over",
+    "waited_at_fence",
+    "beside_others",
+    "between_statements",
+    "fence_lost",
+)
 """What needs several workers that live."""
 
 ALL: Final[tuple[Fault, ...]] = tuple(fault for fault in get_args(Fault) if fault not in OF_CLUSTERS)

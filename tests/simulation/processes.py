@@ -153,6 +153,7 @@ class Processes:
         link = Link(
             alive=lambda: not storage.dead,
             at_work_since=storage.at_work_since,
+            kept_waiting_until=lambda: storage.kept_waiting_until,
             die=storage.kill,
         )
         process = Process(storage, self._make(storage, link), standstill)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -20,18 +20,18 @@ from outreach.errors import StorageError
 from outreach.models.campaign import Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.work import DatabaseHome, HighWaterMark
-from outreach.protocols.storage import Operation
+from outreach.protocols.storage import Operation, Within
 from outreach.storage.base.group_commit import commit_group
 from outreach.storage.base.jobs import Job
-from outreach.storage.sqlite.backend import Session, SqliteBackend
+from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import apply_migrations
-from outreach.storage.sqlite.writer import Transactions
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.kinds import CAMPAIGNS, RECIPIENTS
 from tests.simulation.cuts import Cuts
 from tests.simulation.faults import Fault, Faults
-from tests.simulation.fence import Fence, Turn
+from tests.simulation.fence import Fences, Turn
+from tests.simulation.statements import Abandoned, Stepped, SteppingBackend, SteppingClock, SteppingTransactions
 from tests.simulation.writes import RecordingTransaction, Writes
 
 T = TypeVar("T")
@@ -49,6 +49,12 @@ _AT_EDGE: Final = 0.15
 
 _EDGE_SECONDS: Final = 0.5
 
+_IN_STEPS: Final = 0.5
+"""How often a transaction goes on statement by statement, where there are several workspaces and writers."""
+
+_STOPS_BEFORE: Final = 0.3
+"""Before how many statements such a transaction stops."""
+
 
 class Database:
     """The one database, over one connection in this thread: operations run at once, each in a transaction.
@@ -58,13 +64,15 @@ class Database:
 
     Attributes:
         clock: Its clock.
-        fence: What the transactions of processes side by side take first.
+        fences: What the transactions of processes side by side take first.
+        workspaces: How many there are: with several, transactions of different ones run side by side.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self._raw = _open(path)
         self.clock = DatabaseClock()
-        self.fence = Fence()
+        self.fences = Fences()
+        self.workspaces = 0
         self._reader = Session(self._raw, read_only=True, clock=self.clock)
         self._reader.rows.backend.own_clock = True
         self._shared = self.connect()
@@ -91,7 +99,7 @@ class Database:
         if self._writes % _FAILING_EVERY == 0:
             jobs.insert(0, Job(operation=partial(_write_and_fail, by.session), bulk=False, done=_NO_WAITER))
         asked = jobs[-1]
-        commit_group(by.session, lambda: jobs.pop(0) if jobs else None, [], control=Transactions(by.session.connection))
+        commit_group(by.session, lambda: jobs.pop(0) if jobs else None, [], control=by.control)
         self._commits += 1
         by.committed()
         self._reader.rows.forget()
@@ -109,10 +117,26 @@ class Database:
 
 
 class DatabaseClock:
-    """The clock of the database; the system's until it is set."""
+    """The clock of the database; the system's until it is set.
+
+    Attributes:
+        shown: What it goes by.
+        stepping: How many transactions go on in steps now; nobody sets the clock meanwhile.
+    """
 
     def __init__(self) -> None:
         self.shown: Clock = SystemClock()
+        self.stepping = 0
+
+    @contextmanager
+    def showing(self, moment: datetime | None) -> Iterator[None]:
+        """Have it show a moment, for what is checked in the block."""
+        clock = cast("SteppingClock", self.shown)
+        clock.shows = moment
+        try:
+            yield
+        finally:
+            clock.shows = None
 
     def now(self) -> datetime:
         """Return the time."""
@@ -134,6 +158,8 @@ class Connection:
     Attributes:
         session: Its unit of work and tables.
         recording: The same; its writes are recorded.
+        backend: The database of its unit of work.
+        control: How its transactions begin and end.
         writer: Held by the one operation of the process that writes.
     """
 
@@ -142,7 +168,8 @@ class Connection:
         self._commits = commits
         self._version = 0
         self.writer = asyncio.Lock()
-        self.session.rows.backend = _Backend(raw, clock, version=lambda: self._version)
+        self.session.rows.backend = self.backend = SteppingBackend(raw, clock, version=lambda: self._version)
+        self.control = SteppingTransactions(self.backend)
         self.session.transaction = Transaction(self.session.rows)
         self.recording = RecordingTransaction(self.session.transaction)
         self._own = 0
@@ -154,20 +181,6 @@ class Connection:
     def committed(self) -> None:
         """Note a commit of its own."""
         self._own += 1
-
-
-class _Backend(SqliteBackend):
-    """Tells of the commits of other connections, as SQLite does where there are several."""
-
-    own_clock = True
-
-    def __init__(self, raw: sqlite3.Connection, clock: Clock, *, version: Callable[[], int]) -> None:
-        super().__init__(raw, clock)
-        self._version = version
-
-    def version(self) -> int:
-        """Return how many commits others have made."""
-        return self._version()
 
 
 def _write_and_fail(session: Session, tx: Transaction) -> None:
@@ -186,7 +199,8 @@ def _write_and_fail(session: Session, tx: Transaction) -> None:
 def _open(path: Path | None) -> sqlite3.Connection:
     if path is None:
         return open_image(empty_database())
-    raw = sqlite3.connect(str(path), isolation_level=None)
+    # Used by one thread at a time.
+    raw = sqlite3.connect(str(path), isolation_level=None, check_same_thread=False)
     raw.execute("PRAGMA foreign_keys = ON")
     apply_migrations(raw)
     return raw
@@ -295,11 +309,13 @@ class ProcessStorage:
         machine: Lock and note.
         rng: Decides how long operations take.
         faults: Decides at which commits the process dies; None for one that never does.
-        check: Run after every commit, within this turn, with what was written in which workspace.
+        check: Run after every commit, within this turn, with what was written in which workspace, and with the
+            workspaces among them that the operation has not named.
         die: Called when the process is to die.
         held_up: Called when an operation that writes waits for long, with what was decided before.
         connection: The process's own; None for the one that processes share that are never at work at a time.
         cuts: Decides when the process, which lives, does not reach it; None for one that always does.
+        steps: Decides which transactions go on statement by statement, and where they stop.
 
     Attributes:
         dead: Whether the process is dead, whatever its tasks still try.
@@ -314,12 +330,14 @@ class ProcessStorage:
         machine: Machine,
         rng: random.Random,
         faults: Faults | None,
-        check: Callable[[Transaction, Mapping[str, Writes]], None],
+        check: Callable[[Transaction, Mapping[str, Writes], Collection[str]], None],
         die: Callable[[], None],
         held_up: Callable[[], None] = lambda: None,
         connection: Connection | None = None,
         cuts: Cuts | None = None,
+        steps: random.Random | None = None,
     ) -> None:
+        self._steps = steps or random.Random(0)
         self._connection = connection
         self.cuts = cuts
         self._database = database
@@ -331,6 +349,11 @@ class ProcessStorage:
         self._lock = ProcessLock(machine)
         self.dead = False
         self.at_work_since: Callable[[], float | None] = lambda: 0.0
+
+    @property
+    def kept_waiting_until(self) -> float:
+        """When another process that stood still has last kept it from writing, by the loop's time."""
+        return self._database.fences.lost_at
 
     async def __aenter__(self) -> Self:
         """Open it."""
@@ -349,11 +372,7 @@ class ProcessStorage:
         if self._faults is not None and self._faults.draw("kill_before_commit"):
             self.kill()
         self._require_alive()
-        async with self._transaction():
-            if self.cuts is not None:
-                self.cuts.begin_commit()
-            result, writes = self._database.write(operation, self._connection)
-            self._database.read(lambda tx: self._check(tx, writes))
+        result = await self._in_turn(operation)
         if self._faults is not None and self._faults.draw("kill_after_commit"):
             self.kill()
         await self._take_time()
@@ -394,28 +413,79 @@ class ProcessStorage:
         if self.dead:
             raise Killed("The process is dead.")
 
-    @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[None]:
-        """Begin a transaction; where there are several writers, others run between its edges unless the fence is taken.
+    async def _in_turn(self, operation: Operation[T]) -> T:
+        """Run an operation in a transaction; where there are several writers, once it has its fences.
 
-        One that has lost the fence meanwhile, as the process stood still, begins again.
+        One that has lost them meanwhile, as the process stood still, begins again.
         """
         connection = self._connection
         if connection is None:
-            yield
-            return
+            return await self._run(operation, None, None)
+        workspace_ids = operation.workspace_ids if isinstance(operation, Within) else None
         async with connection.writer:
             while True:
-                turn = await self._database.fence.take(self._note)
+                turn = await self._database.fences.take(self._note, workspace_ids)
                 try:
                     self._require_alive()
                     connection.begin()
                     if await self._keeps(turn):
                         self._require_alive()
-                        yield
-                        return
+                        return await self._run(operation, connection, turn)
+                except Abandoned:
+                    self._require_alive()
                 finally:
-                    self._database.fence.give_back(turn)
+                    self._database.fences.give_back(turn, self._note)
+
+    async def _run(self, operation: Operation[T], connection: Connection | None, turn: Turn | None) -> T:
+        """Run an operation in a transaction that has begun, commit it, and have it checked.
+
+        Raises:
+            Abandoned: The transaction has ended between two of its statements.
+        """
+        if self.cuts is not None:
+            self.cuts.begin_commit()
+        if connection is None or turn is None or self._database.workspaces < 2 or self._steps.random() >= _IN_STEPS:
+            result, writes = self._database.write(operation, connection)
+            self._check_commit(operation, connection, writes)
+            return result
+        return await self._run_in_steps(operation, connection, turn)
+
+    def _check_commit(
+        self, operation: Operation[Any], connection: Connection | None, writes: Mapping[str, Writes]
+    ) -> None:
+        outside: Collection[str] = ()
+        if connection is not None and isinstance(operation, Within):
+            written_in = connection.backend.written_in.union(name for name, one in writes.items() if not one.is_empty)
+            outside = written_in - operation.workspace_ids
+        self._database.read(lambda tx: self._check(tx, writes, outside))
+
+    async def _run_in_steps(self, operation: Operation[T], connection: Connection, turn: Turn) -> T:
+        clock = self._database.clock
+        stepped = Stepped(lambda: self._database.write(operation, connection))
+
+        def stop() -> None:
+            if self._steps.random() < _STOPS_BEFORE:
+                stepped.stop()
+
+        connection.backend.stop = stop
+        clock.stepping += 1
+        try:
+            while not stepped.step():
+                self._note("between_statements")
+                self._held_up()
+                await asyncio.sleep(self._steps.random() * _EDGE_SECONDS)
+                if turn.is_over or self.dead:
+                    raise Abandoned
+            result, writes = stepped.result()
+            with clock.showing(stepped.began_at):
+                self._check_commit(operation, connection, writes)
+            return result
+        except BaseException:
+            stepped.abandon()
+            raise
+        finally:
+            clock.stepping -= 1
+            connection.backend.stop = None
 
     async def _keeps(self, turn: Turn) -> bool:
         """Stay at the edge of a transaction for a while, now and then; return whether it still has the fence."""

@@ -36,7 +36,13 @@ FAULTS: tuple[Fault, ...] = (
 
 FEW_CLUSTERS = (500, 501, 502, 503, 504, 516, 2219, 30003083, 50000804, 50004309, 104005650, 343204112503)
 
-CLUSTER_FAULTS: tuple[Fault, ...] = ("taken_over", "handed_over", "waited_at_fence")
+CLUSTER_FAULTS: tuple[Fault, ...] = (
+    "taken_over",
+    "handed_over",
+    "waited_at_fence",
+    "beside_others",
+    "between_statements",
+)
 
 FRESH_SECONDS = 40.0
 

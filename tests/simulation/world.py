@@ -38,11 +38,13 @@ class Link:
     Attributes:
         alive: Whether the process still is.
         at_work_since: Since when it has not stood still, by the loop's time; None while it stands still.
+        kept_waiting_until: When another one that stood still has last kept it from writing, by the loop's time.
         die: Has the process die, cut off first.
     """
 
     alive: Callable[[], bool]
     at_work_since: Callable[[], float | None]
+    kept_waiting_until: Callable[[], float]
     die: Callable[[], None]
 
 
@@ -180,7 +182,7 @@ class World:
         if not link.alive():
             return
         since = link.at_work_since()
-        if since is not None and self._loop.time() >= since + _RECORDED_WITHIN:
+        if since is not None and self._loop.time() >= max(since, link.kept_waiting_until()) + _RECORDED_WITHIN:
             self._on_recorded(dispatch_id, outcome)
         else:
             self._later(_RECORDED_WITHIN, lambda: self._require_recorded(link, dispatch_id, outcome))

@@ -21,6 +21,7 @@ from outreach.storage.postgres import connect as connect_module
 from outreach.storage.postgres.connect import PostgresConnection, ServerHangs, ServerSilent, connect, conninfo_of
 from outreach.storage.postgres.transactions import FencedTransactions
 from outreach.storage.unit_of_work import Transaction
+from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
 from tests.storage.conftest import append, opened, subjects
@@ -55,13 +56,13 @@ async def test_nobody_waits_for_ever_for_a_server_that_stands_still(
     """Each caller hears that nothing was written; when the server goes on, so does everybody, over new connections."""
     async with asyncio.timeout(60), opened(url) as storage:
         await storage.write(append("before"))
-        assert await storage.read(OneQuery(lambda tx: tx.stops.count())) == 0
+        assert await storage.read(OneQuery(lambda tx: tx.stops.count(THIS_WORKSPACE))) == 0
         with postgres.server().standing_still():
             for _ in range(2):
                 written, *read = await asyncio.gather(
                     storage.write(append("never")),
                     *(storage.read(subjects) for _ in range(20)),
-                    storage.read(OneQuery(lambda tx: tx.stops.count())),
+                    storage.read(OneQuery(lambda tx: tx.stops.count(THIS_WORKSPACE))),
                     return_exceptions=True,
                 )
                 assert isinstance(written, StorageUnreachable)

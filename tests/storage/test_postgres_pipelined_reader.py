@@ -99,7 +99,7 @@ def revision(workspace_id: str = THIS_WORKSPACE) -> OneQuery[int | None]:
     return OneQuery(lambda tx: tx.campaign_lists.revision(workspace_id))
 
 
-STOPS: OneQuery[int] = OneQuery(lambda tx: tx.stops.count())
+STOPS: OneQuery[int] = OneQuery(lambda tx: tx.stops.count(THIS_WORKSPACE))
 
 
 async def test_an_answer_has_what_another_process_has_just_committed(
@@ -109,7 +109,7 @@ async def test_an_answer_has_what_another_process_has_just_committed(
     async with opened(url) as other:
         for number in range(5):
             assert await storage.read(STOPS) == number
-            await other.write(lambda tx: tx.stops.increment())
+            await other.write(lambda tx: tx.stops.increment(THIS_WORKSPACE))
         before = await storage.read(revision())
         await other.write(lambda tx: publish(tx, make_campaign()))
         after = await storage.read(revision())
@@ -180,13 +180,13 @@ async def test_what_is_not_one_plain_query_is_run_by_a_reader(
     """With its own result or error; the loop's connection goes on."""
 
     def two(tx: Transaction) -> object:
-        return tx.stops.count(), tx.campaign_lists.revision(THIS_WORKSPACE)
+        return tx.stops.count(THIS_WORKSPACE), tx.campaign_lists.revision(THIS_WORKSPACE)
 
     def written(tx: Transaction) -> object:
-        return tx.stops.increment()
+        return tx.stops.increment(THIS_WORKSPACE)
 
     def failing(tx: Transaction) -> None:
-        tx.stops.count()
+        tx.stops.count(THIS_WORKSPACE)
         raise LookupError("nothing")
 
     found = await storage.read(OneQuery(two))

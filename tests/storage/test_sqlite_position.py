@@ -21,6 +21,7 @@ from outreach.storage.sqlite.compacting import compact
 from outreach.storage.sqlite.position import Position, PositionFile
 from outreach.storage.sqlite.restoring import restore
 from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.kinds import ALL_WORKSPACES
 from outreach.testing.builders import make_key
 from tests.storage.sqlite_support import NOW, dispatch, opened, set_up, subjects
 
@@ -206,7 +207,9 @@ async def test_a_process_that_had_the_file_open_before_anybody_dispatched_record
         mark = await dispatched(worker)
         await storage.write(advance)
         assert PositionFile(database).read(mark.database) == Position(
-            *await storage.read(lambda tx: (tx.trail.last_number(), tx.work.last_change(), tx.stops.count()))
+            *await storage.read(
+                lambda tx: (tx.trail.last_number(), tx.work.last_change(), tx.stops.count(ALL_WORKSPACES))
+            )
         )
 
 

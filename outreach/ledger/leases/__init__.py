@@ -7,7 +7,7 @@ What a process holds in memory, and how it holds beside other workers:
 | pace, turns and caller IDs of a campaign, rate of a number | a claim: one worker at a time; slots are rows |
 | calls in flight of a campaign | counted in the ledger, in the transaction of the intent |
 | permits for intents and requests | each worker's row has its share until its next heartbeat |
-| provider throttles, error budget, stops | rows; every commit and every last check reads the number of stops |
+| provider throttles, error budget, stops | rows; every commit and every last check reads the stops of its workspace |
 | cached rows, pages of lists | dropped when another process has committed |
 | request limit | blocks that the database grants |
 | API keys | believed for half a second |

@@ -75,9 +75,9 @@ def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[
     opened = commit_intents(tx, [draft for one in begun if isinstance(one, _Begun) for draft in one.drafts])
     done = [_finish(tx, one, opened, now) if isinstance(one, _Begun) else one for one in begun]
     # Counted last, so that a stop by this operation itself is not taken for a later one.
-    stops = tx.stops.count()
+    tx.stops.prefetch({wave.workspace_id for wave in waves})
     return [
-        attrs.evolve(committed, stops=stops) if isinstance(one, _Begun) else committed
+        attrs.evolve(committed, stops=tx.stops.count(one.wave.workspace_id)) if isinstance(one, _Begun) else committed
         for one, committed in zip(begun, done, strict=True)
     ]
 

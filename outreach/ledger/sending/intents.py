@@ -166,7 +166,7 @@ class CommittedIntent(NamedTuple):
     """A committed intent whose request is about to start.
 
     Attributes:
-        stops: The stop count at its commit; None if unknown.
+        stops: The stop count of its workspace at its commit; None if unknown.
         revision: The revision of the campaign that it was decided on; None for a single message or call.
     """
 
@@ -180,19 +180,25 @@ def withdrawal_reasons(tx: Transaction, intents: Sequence[CommittedIntent], now:
 
     If no stop was counted since its commit, nothing needs to be read.
     """
-    stops = tx.stops.count()
-    doubtful = [one.dispatch for one in intents if one.stops != stops]
+    stopped = {one.dispatch.id for one in stopped_since(tx, intents)}
+    doubtful = [one.dispatch for one in intents if one.dispatch.id in stopped]
     prefetch_for_last_check(tx, doubtful)
     changed = provider_throttles.of_changed_accounts(tx, doubtful, now)
     return [
         None
-        if one.stops == stops
+        if one.dispatch.id not in stopped
         else withdrawal_reason(tx, one.dispatch)
         or _change_reason(tx, one, now)
         or provider_throttles.throttle_reason(tx, one.dispatch, now)
         or (provider_throttles.ACCOUNT_CHANGED if one.dispatch.id in changed else None)
         for one in intents
     ]
+
+
+def stopped_since(tx: Transaction, committed: Sequence[CommittedIntent]) -> Sequence[CommittedIntent]:
+    """Return those for whose workspaces a stop was counted since their commit; this is one query."""
+    tx.stops.prefetch({one.dispatch.workspace_id for one in committed})
+    return [one for one in committed if one.stops != tx.stops.count(one.dispatch.workspace_id)]
 
 
 def _change_reason(tx: Transaction, intent: CommittedIntent, now: datetime) -> str | None:

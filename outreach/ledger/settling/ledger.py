@@ -71,7 +71,7 @@ def settle(
     )
     if dispatch.state is DispatchState.DISPATCHING and by is not TrailRule.PROVIDER_ANSWER:
         # The request may not have started yet, and must not start any more.
-        tx.stops.increment()
+        tx.stops.increment(dispatch.workspace_id)
     tx.dispatches.update(settled)
     trail.record_outcome(tx, dispatch, settled, by=by, now=now)
     if outcome.state is DispatchState.REFUSED and outcome.reason == OPTED_OUT:

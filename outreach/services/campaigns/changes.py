@@ -15,6 +15,7 @@ from outreach.ledger.leases.clock_steps import note_new_hours
 from outreach.models.campaign import Campaign, CampaignUpdate, schedule_problems
 from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey
+from outreach.protocols.storage import Within
 from outreach.rules.holidays import extend_calendar
 from outreach.rules.texts import composed
 from outreach.services.campaigns.loading import pool_fields
@@ -106,7 +107,7 @@ class CampaignChanges:
                 moves.complete_if_done(tx, campaign_of(tx, workspace_id, campaign_id), now=now)
             return campaign_of(tx, workspace_id, campaign_id)
 
-        updated = await self._context.storage.write(operation)
+        updated = await self._context.storage.write(Within([workspace_id], operation))
         if updated.status not in _NOT_STARTED:
             self._context.wake(campaign_unit(updated))
         return updated

@@ -20,6 +20,7 @@ from outreach.models.campaign import Campaign, CampaignFilters, Counters
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.status import StartCheck
 from outreach.models.work import IdempotencyKey
+from outreach.protocols.storage import Operation, Within
 from outreach.rules.approvals import is_person
 from outreach.services.campaigns.caller_checks import find_caller_id_problems
 from outreach.services.campaigns.contacts import run_concurrently
@@ -304,7 +305,10 @@ class CampaignMoves:
         def operation(tx: Transaction) -> Sequence[Campaign]:
             return moves.pause_all(tx, workspace_id, now=clock.now(), actor=actor)
 
-        paused = await self._context.storage.write(operation)
+        pausing: Operation[Sequence[Campaign]] = operation
+        if workspace_id is not None:
+            pausing = Within([workspace_id], operation)
+        paused = await self._context.storage.write(pausing)
         for campaign in paused:
             self._context.wake(campaign_unit(campaign))
         return paused
@@ -359,7 +363,7 @@ class CampaignMoves:
                 moved = _MOVES[action](tx, workspace_id, campaign_id, now=now, actor=actor, **found)
                 return finished(tx, moved, once)
 
-            campaign = await self._context.storage.write(operation)
+            campaign = await self._context.storage.write(Within([workspace_id], operation))
             self._context.wake(campaign_unit(campaign))
             return campaign
 

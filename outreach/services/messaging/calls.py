@@ -22,6 +22,7 @@ from outreach.models.fields import OneOf, check_field, check_value
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CallStatus
 from outreach.models.work import IdempotencyKey, WorkUnit
+from outreach.protocols.storage import Within
 from outreach.rules.phones import canonical_phone
 from outreach.rules.texts import as_text, text_problem
 from outreach.services.context import ServiceContext
@@ -114,7 +115,7 @@ class Calls:
             once.finish(tx, call, settled=not waits)
             return call, waits
 
-        call, waits = await context.storage.write(operation)
+        call, waits = await context.storage.write(Within([workspace_id], operation))
         context.wake(WorkUnit("call", workspace_id, call.id))
         if not waits:
             return call

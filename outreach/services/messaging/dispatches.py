@@ -19,6 +19,7 @@ from outreach.models.base import Page
 from outreach.models.dispatch import DecisionResult, Dispatch, DispatchFilter, DispatchLookUp, OperatorDecision
 from outreach.models.states import DispatchState
 from outreach.models.workspace import Workspace
+from outreach.protocols.storage import Within
 from outreach.protocols.voice import Analyser
 from outreach.providers.pool import ProviderPool
 from outreach.services.context import ServiceContext
@@ -166,15 +167,18 @@ class Dispatches:
         """
         _require_decision(decision)
         return await self._context.storage.write(
-            lambda tx: reconciling.resolve(
-                tx,
-                workspace_id,
-                dispatch_id,
-                decision,
-                deadlines=self.deadlines,
-                backoff=self._backoff,
-                now=self._context.now(),
-                actor=actor,
+            Within(
+                [workspace_id],
+                lambda tx: reconciling.resolve(
+                    tx,
+                    workspace_id,
+                    dispatch_id,
+                    decision,
+                    deadlines=self.deadlines,
+                    backoff=self._backoff,
+                    now=self._context.now(),
+                    actor=actor,
+                ),
             )
         )
 

@@ -23,6 +23,7 @@ from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.work import IdempotencyKey, WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.protocols.adapter import InboundMessageEvent
+from outreach.protocols.storage import Within
 from outreach.rules.phones import canonical_phone, normalise_single
 from outreach.rules.segments import count_segments
 from outreach.rules.senders import parse_inbound_sender
@@ -116,7 +117,7 @@ class Messages:
             once.finish(tx, message)
             return message
 
-        message = await context.storage.write(operation)
+        message = await context.storage.write(Within([workspace_id], operation))
         context.wake(WorkUnit("message", workspace_id, message.id))
         return message
 
@@ -200,7 +201,7 @@ class Messages:
             once.finish(tx, sent)
             return sent
 
-        sent = await context.storage.write(operation)
+        sent = await context.storage.write(Within([workspace_id], operation))
         context.wake(WorkUnit("message", workspace_id, sent.id))
         return sent
 
@@ -272,7 +273,7 @@ class Messages:
                 now=now,
             )
 
-        return await context.storage.write(operation)
+        return await context.storage.write(Within([workspace_id], operation))
 
     async def list(
         self, workspace_id: str, *, external_id: str | None = None, after: str | None = None, limit: int = 100

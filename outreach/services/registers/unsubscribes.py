@@ -26,6 +26,7 @@ from outreach.models.unsubscribe import (
     UnsubscribeScope,
 )
 from outreach.models.work import IdempotencyKey
+from outreach.protocols.storage import Within
 from outreach.rules.phones import OWN_NUMBER
 from outreach.rules.senders import parse_inbound_sender
 from outreach.rules.spellings import spellings
@@ -116,7 +117,9 @@ class Unsubscribes(UnsubscribeImports):
             return entries
 
         async def make(once: IdempotencyGuard[Sequence[Unsubscribe]]) -> Sequence[Unsubscribe]:
-            entries = await self._context.storage.write(lambda tx: finished(tx, operation(tx), once))
+            entries = await self._context.storage.write(
+                Within([workspace_id], lambda tx: finished(tx, operation(tx), once))
+            )
             await self._skip_waiting(workspace_id, [entry.phone for entry in entries[AT_ONCE:]])
             return entries
 
@@ -161,7 +164,7 @@ class Unsubscribes(UnsubscribeImports):
             )
             return removed
 
-        return await self._context.storage.write(operation)
+        return await self._context.storage.write(Within([workspace_id], operation))
 
     async def list_held(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Unsubscribe]:
         """Return a page of the held numbers, whose message may have been an opt-out, latest first.

@@ -24,6 +24,7 @@ from outreach.models.settings import (
     SmsSettings,
     SmsSettingsUpdate,
 )
+from outreach.protocols.storage import Within
 from outreach.rules.rendering import reply_text
 from outreach.services.context import ServiceContext
 from outreach.services.resource import take_methods
@@ -85,7 +86,7 @@ class WorkspaceSettings(Generic[S, U]):
             record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=workspace_id)
             return after
 
-        return await self._context.storage.write(operation)
+        return await self._context.storage.write(Within([workspace_id], operation))
 
     def _current(self, tx: Transaction, workspace_id: str) -> S:
         """Return the settings, or their defaults."""

@@ -14,6 +14,7 @@ from outreach.models.base import Page, Unset
 from outreach.models.hours import PlaceHours
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.workspace import NewWorkspace, Workspace, WorkspaceUpdate
+from outreach.protocols.storage import Within
 from outreach.rules.numbering import is_region
 from outreach.rules.us_places import is_state
 from outreach.services.context import ServiceContext
@@ -55,7 +56,10 @@ class Workspaces:
         clock = self._context.clock
         try:
             return await self._context.storage.write(
-                lambda tx: operations.update(tx, workspace_id, change, now=clock.now(), actor=actor)
+                Within(
+                    [workspace_id],
+                    lambda tx: operations.update(tx, workspace_id, change, now=clock.now(), actor=actor),
+                )
             )
         finally:
             self._known.forget()

@@ -1,12 +1,13 @@
 """Writing transactions: the fence, and finding out what came of a commit whose answer was lost.
 
-One fence serves all workspaces, because `Storage.write` does not say which workspace an operation is for, and
-takeovers, sweeps and the work feed are for all of them. A group holds it for its statements and one sync of the disk.
+One fence serves all workspaces, also for operations `Within` some of them. A group holds it for its statements and one
+sync of the disk.
 
 Measured on two busy cores with 240 campaigns of one workspace: two workers waited for the fence for 0.35 of their time,
 four for 0.56. On a database each, the most that finer fences could give, two sent 1.1 to 2 times as many messages, four
-2.7 times. A fence for each workspace would first need three counters (`last_change`, `trail_numbers`, `stops`) for each
-workspace, and with them the positions of events and the work feed: transactions would wait at these rows instead.
+2.7 times. With a fence for each workspace, transactions would still wait for each other at `last_change` and
+`trail_numbers`, whose order is that of the commits, and an answer with the identifier of another workspace's request
+would have to be found by a unique index.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _QUERY: Final = """
     SELECT
         (SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'trail'),
         (SELECT change FROM last_change),
-        (SELECT number FROM stops)
+        (SELECT COALESCE(SUM(number), 0) FROM stop_counts)
 """
 
 _DATABASE: Final = struct.Struct("64s")

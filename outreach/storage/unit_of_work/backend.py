@@ -55,7 +55,7 @@ class Backend(Protocol):
         ...
 
     def query(self, name: str, values: Mapping[str, Value]) -> Sequence[Row]:
-        """Run a named query that reads."""
+        """Run a named query that reads; `work.draw_changes` also writes."""
         ...
 
     def execute(self, name: str, values: Mapping[str, Value]) -> int:

@@ -54,6 +54,12 @@ Key = tuple[Any, ...]
 
 SINGLE_ROW_KEY: Final[Key] = (1,)
 
+UNNUMBERED: Final = 0
+"""The change number of a unit of work that has not been flushed."""
+
+ALL_WORKSPACES: Final = ""
+"""In the place of a workspace: what counts for all of them."""
+
 
 class CampaignRef(NamedTuple):
     """A campaign's internal number, workspace and identifier."""
@@ -456,10 +462,10 @@ SENDER_PACES: Final = _make_sender_paces()
 
 def _make_stops() -> Kind[int]:
     return Kind(
-        table="stops",
+        table="stop_counts",
         noun="number of stops",
-        columns=("id", "number"),
-        key=("id",),
+        columns=("workspace_id", "number"),
+        key=("workspace_id",),
         row=lambda key, number: [key[0], number],
         model=lambda row, _: int(row[1]),
         key_of=_key_not_in_model,

@@ -12,16 +12,18 @@ import attrs
 from outreach.core.copying import copy_with
 from outreach.errors import InvalidRequest, StorageError
 from outreach.models.campaign import Counters
+from outreach.models.work import WorkItem
 from outreach.rules.texts import text_problem
 from outreach.serialization.columns import Value, json_text
 from outreach.storage.unit_of_work.backend import Backend, Change, Row, Write
 from outreach.storage.unit_of_work.journal import AlreadyExists, Journal, RollbackRequired, Rows
 from outreach.storage.unit_of_work.kinds import (
     ALL_KINDS,
+    ALL_WORKSPACES,
     CAMPAIGNS,
     NO_CAMPAIGN,
-    SINGLE_ROW_KEY,
     STOPS,
+    WORK,
     CampaignRef,
     Key,
     Kind,
@@ -64,8 +66,8 @@ class UnitOfWork:
         self.counted: dict[str, Counters] = {}
         self.appended: dict[str, list[tuple[str, Sequence[Value]]]] = {"trail": [], "audit": []}
         self.prefetched_keys: dict[str, dict[Key, list[Key]]] = {}
-        self.last_change: dict[str, int] = {}
-        self._change_pending: dict[str, bool] = {}
+        self._unnumbered: dict[Key | None, int] = {}
+        self._scheduled = 0
         self._pending_tables: set[str] = set()
         self._version: int | None = None
         self._mark = 0
@@ -103,8 +105,7 @@ class UnitOfWork:
             self._by_number,
             self.counted,
             self.prefetched_keys,
-            self.last_change,
-            self._change_pending,
+            self._unnumbered,
         ):
             known.clear()
         self._pending_tables.clear()
@@ -339,29 +340,33 @@ class UnitOfWork:
         self.journal.append(self.appended[table], (statement, row))
         self._pending_tables.add(table)
 
-    def next_change(self) -> int:
-        """Return the next change number."""
-        self.require_writing()
-        change = self.present_change() + 1
-        self.journal.set(self.last_change, "last", change)
-        self.journal.set(self._change_pending, "last", True)
-        self._pending_tables.add("last_change")
-        return change
+    def raise_change(self) -> None:
+        """Raise the change number with the next flush."""
+        self._draw_change_for(None)
+
+    def schedule(self, work: WorkItem) -> None:
+        """Write a unit's due time; its change number is drawn with the next flush.
+
+        Not before, so that no later commit of another transaction has a lower number.
+        """
+        key = WORK.key_of(work)
+        self.put(WORK, key, work)
+        self._draw_change_for(key)
 
     def present_change(self) -> int:
         """Return the latest change number."""
-        if "last" not in self.last_change:
-            [row] = self.backend.query("work.last_change", {})
-            self.last_change["last"] = int(row[0])
-        return self.last_change["last"]
+        [row] = self.query("work.last_change", "last_change")
+        return int(row[0])
 
-    def stop_count(self) -> int:
-        """Return the stop count."""
-        return self.get(STOPS, SINGLE_ROW_KEY) or 0
+    def stop_count(self, workspace_id: str) -> int:
+        """Return the stops of a workspace and for all."""
+        keys = dict.fromkeys(((ALL_WORKSPACES,), (workspace_id,)))
+        self.prefetch(STOPS, keys)
+        return sum(self.get(STOPS, key) or 0 for key in keys)
 
-    def count_stop(self) -> None:
-        """Increment the stop count."""
-        self.put(STOPS, SINGLE_ROW_KEY, self.stop_count() + 1)
+    def count_stop(self, workspace_id: str) -> None:
+        """Count a stop of a workspace, or for all."""
+        self.put(STOPS, (workspace_id,), (self.get(STOPS, (workspace_id,)) or 0) + 1)
 
     # -------------------------------------------------------------------------------------------- flush
 
@@ -383,6 +388,8 @@ class UnitOfWork:
             raise
 
     def _flush_all(self) -> None:
+        if self._unnumbered:
+            self._draw_changes()
         writes = list(self._pending_writes())
         for (kind, change, rows), written in zip(writes, self.backend.write_all(writes), strict=True):
             if kind is None or change == "delete" or written == len(rows):
@@ -395,7 +402,7 @@ class UnitOfWork:
         for entries in self.appended.values():
             entries.clear()
         self.counted.clear()
-        self._change_pending.clear()
+        self._unnumbered.clear()
         self._pending_tables.clear()
 
     def _pending_writes(self) -> Iterator[Write]:
@@ -407,8 +414,21 @@ class UnitOfWork:
         for table, entries in self.appended.items():
             for statement, alike in groupby(entries, key=itemgetter(0)):
                 yield Write(None, f"{table}.{statement}", [row for _, row in alike])
-        if self._change_pending:
-            yield Write(None, "work.set_last_change", [(self.last_change["last"],)])
+
+    def _draw_change_for(self, key: Key | None) -> None:
+        self.require_writing()
+        self._scheduled += 1
+        self.journal.set(self._unnumbered, key, self._scheduled)
+        self._pending_tables.add("last_change")
+
+    def _draw_changes(self) -> None:
+        """Draw change numbers, in the order in which units were scheduled."""
+        [row] = self.backend.query("work.draw_changes", {"count": len(self._unnumbered)})
+        before = int(row[0]) - len(self._unnumbered)
+        known = self._rows[WORK.table].known
+        for place, key in enumerate(sorted(self._unnumbered, key=self._unnumbered.__getitem__), 1):
+            if key is not None and known[key] is not None:
+                known[key] = attrs.evolve(known[key], change=before + place)
 
     def _pending_rows(self, rows: Rows) -> Iterator[Write]:
         kind = rows.kind

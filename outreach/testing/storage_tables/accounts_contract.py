@@ -95,21 +95,21 @@ class AccountsContract(ContractBase):
         """`reseal` writes the row, and counts as no stop; an update does."""
         account = make_account()
         await storage.write(lambda tx: tx.accounts.insert(account))
-        before = await storage.read(lambda tx: tx.stops.count())
+        before = await storage.read(lambda tx: tx.stops.count(THIS_WORKSPACE))
         await storage.write(lambda tx: tx.accounts.reseal(attrs.evolve(account, sealed="other")))
         assert await storage.read(lambda tx: tx.accounts.find(account.id)) == attrs.evolve(account, sealed="other")
-        assert await storage.read(lambda tx: tx.stops.count()) == before
+        assert await storage.read(lambda tx: tx.stops.count(THIS_WORKSPACE)) == before
         await storage.write(lambda tx: tx.accounts.update(account))
-        assert await storage.read(lambda tx: tx.stops.count()) != before
+        assert await storage.read(lambda tx: tx.stops.count(THIS_WORKSPACE)) != before
 
     async def test_the_time_of_the_last_report_is_kept_and_stops_no_request(self, storage: Storage) -> None:
         """It is written with many callbacks."""
         account = make_account()
         await storage.write(lambda tx: tx.accounts.insert(account))
         reported = attrs.evolve(account, last_report_at=NOW + TICK)
-        before = await storage.read(lambda tx: tx.stops.count())
+        before = await storage.read(lambda tx: tx.stops.count(THIS_WORKSPACE))
         await storage.write(lambda tx: tx.accounts.note_report(reported))
-        assert await storage.read(lambda tx: tx.stops.count()) == before
+        assert await storage.read(lambda tx: tx.stops.count(THIS_WORKSPACE)) == before
         assert await storage.read(lambda tx: tx.accounts.get(THIS_WORKSPACE, account.id)) == reported
 
     async def test_messages_without_a_receipt_are_counted_by_workspace_and_provider(self, storage: Storage) -> None:

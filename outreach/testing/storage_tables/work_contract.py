@@ -12,6 +12,7 @@ from outreach.models.states import CallStatus, MessageStatus
 from outreach.models.work import Claim, DatabaseHome, HighWaterMark, WorkItem, WorkUnit
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.kinds import ALL_WORKSPACES
 from outreach.testing.builders import (
     NOW,
     make_agent,
@@ -40,6 +41,14 @@ CALL: Final = WorkUnit("call", THIS_WORKSPACE, new_id())
 MESSAGE: Final = WorkUnit("message", OTHER_WORKSPACE, new_id())
 
 
+async def change_of(storage: Storage, unit: WorkUnit, due_at: datetime | None) -> int:
+    """Schedule a unit; return the number of that change."""
+    await storage.write(lambda tx: tx.work.schedule(unit, due_at))
+    work = await storage.read(lambda tx: tx.work.get(unit))
+    assert work is not None
+    return work.change
+
+
 class WorkContract(ContractBase):
     """What is due, who does it, and what dispatching remembers."""
 
@@ -60,7 +69,7 @@ class WorkContract(ContractBase):
     @awkward_moments
     async def test_each_touch_has_a_higher_number(self, storage: Storage, moment: datetime) -> None:
         """A unit keeps its last due time and the number of that change."""
-        numbers = [await storage.write(lambda tx, due=due: tx.work.schedule(CALL, due)) for due in (NOW, None, moment)]  # type: ignore[misc]
+        numbers = [await change_of(storage, CALL, due) for due in (NOW, None, moment)]
         assert numbers == sorted(set(numbers))
         assert numbers[0] > 0
         assert await storage.read(lambda tx: tx.work.last_change()) == numbers[-1]
@@ -139,14 +148,16 @@ class WorkContract(ContractBase):
     async def test_changes_since_a_number_come_by_change(self, storage: Storage) -> None:
         """That number itself is not among them, and a unit comes once, at its last change."""
 
-        def touch(tx: Transaction) -> int:
+        def touch(tx: Transaction) -> None:
             tx.work.schedule(CALL, NOW)
-            number = tx.work.schedule(MESSAGE, None)
+            tx.work.schedule(MESSAGE, None)
             tx.work.schedule(CAMPAIGN, NOW - TICK)
             tx.work.schedule(CALL, None)
-            return number
 
-        number = await storage.write(touch)
+        await storage.write(touch)
+        message = await storage.read(lambda tx: tx.work.get(MESSAGE))
+        assert message is not None
+        number = message.change
 
         async def since(change: int) -> list[WorkUnit]:
             return await storage.read(lambda tx: [work.unit for work in tx.work.since(change)])
@@ -177,12 +188,12 @@ class WorkContract(ContractBase):
         self, storage: Storage, open_storage: Callable[[], Storage]
     ) -> None:
         """Not even when every unit is forgotten and the database is opened again."""
-        number = await storage.write(lambda tx: tx.work.schedule(CALL, None))
+        number = await change_of(storage, CALL, None)
         assert await storage.write(lambda tx: tx.work.delete_idle(limit=10)) == 1
         assert await storage.read(lambda tx: tx.work.last_change()) == number
         async with open_storage() as again:
             assert await again.read(lambda tx: tx.work.last_change()) == number
-            assert await again.write(lambda tx: tx.work.schedule(CALL, None)) > number
+            assert await change_of(again, CALL, None) > number
 
     @awkward_texts
     async def test_the_lease_and_the_home_are_one_each(self, database: Storage, text: str) -> None:
@@ -207,10 +218,22 @@ class WorkContract(ContractBase):
             await database.write(lambda tx, worker=worker: tx.workers.put(worker))  # type: ignore[misc]
         assert list(await database.read(lambda tx: tx.workers.list())) == [second, first]
         assert await database.read(lambda tx: tx.workers.get(1)) == second
-        before = await database.read(lambda tx: tx.stops.count())
+        before = await database.read(lambda tx: tx.stops.count(THIS_WORKSPACE))
         assert await database.write(lambda tx: (tx.workers.delete(1), tx.workers.delete(1))) == (True, False)
         assert await database.read(lambda tx: tx.workers.get(1)) is None
-        assert await database.read(lambda tx: tx.stops.count()) > before
+        assert await database.read(lambda tx: tx.stops.count(THIS_WORKSPACE)) > before
+
+    async def test_a_stop_of_a_workspace_does_not_count_in_another_one(self, storage: Storage) -> None:
+        """A stop for all counts in each."""
+
+        def count(tx: Transaction) -> tuple[int, int]:
+            return tx.stops.count(THIS_WORKSPACE), tx.stops.count(OTHER_WORKSPACE)
+
+        before = await storage.read(count)
+        await storage.write(lambda tx: tx.stops.increment(THIS_WORKSPACE))
+        assert await storage.read(count) == (before[0] + 1, before[1])
+        await storage.write(lambda tx: tx.stops.increment(ALL_WORKSPACES))
+        assert await storage.read(count) == (before[0] + 2, before[1] + 1)
 
     @awkward_texts
     async def test_claims_are_freed_with_their_worker(self, storage: Storage, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,9 +24,10 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.rules.settlement import Backoff
 from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.kinds import WORK, Key
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 from tests.simulation.faults import Fault
-from tests.simulation.fence import Fence, Turn
+from tests.simulation.fence import Fences, Turn
 
 
 def drive_what_others_drive(patch: pytest.MonkeyPatch) -> None:
@@ -94,10 +96,59 @@ def keep_rows_of_others(patch: pytest.MonkeyPatch) -> None:
 def take_no_fence(patch: pytest.MonkeyPatch) -> None:
     """Let transactions of several nodes begin whether or not another one has been committed."""
 
-    async def take(self: Fence, note: Callable[[Fault], None]) -> Turn:
+    async def take(self: Fences, note: Callable[[Fault], None], workspace_ids: frozenset[str] | None = None) -> Turn:
         return Turn()
 
-    patch.setattr(Fence, "take", take)
+    patch.setattr(Fences, "take", take)
+
+
+def name_another_workspace(patch: pytest.MonkeyPatch) -> None:
+    """Take the fence of another workspace, every other time, and write in this one all the same."""
+    take = Fences.take
+    turns = itertools.cycle((True, False))
+
+    async def elsewhere(
+        self: Fences, note: Callable[[Fault], None], workspace_ids: frozenset[str] | None = None
+    ) -> Turn:
+        if workspace_ids is not None and next(turns):
+            workspace_ids = frozenset(f"not {one}" for one in workspace_ids)
+        return await take(self, note, workspace_ids)
+
+    patch.setattr(Fences, "take", elsewhere)
+
+
+def count_stops_elsewhere(patch: pytest.MonkeyPatch) -> None:
+    """Count a stop of a workspace for another one."""
+    count_stop = UnitOfWork.count_stop
+    patch.setattr(UnitOfWork, "count_stop", lambda self, workspace_id: count_stop(self, f"not {workspace_id}"))
+
+
+def draw_changes_early(patch: pytest.MonkeyPatch) -> None:
+    """Go on from the change number that was the latest one when a transaction first needed one."""
+    begin, draw_change_for = UnitOfWork.begin, UnitOfWork._draw_change_for
+    latest: dict[UnitOfWork, int] = {}
+
+    def begin_anew(self: UnitOfWork) -> None:
+        latest.pop(self, None)
+        begin(self)
+
+    def look_first(self: UnitOfWork, key: Key | None) -> None:
+        if self not in latest:
+            [(latest[self],)] = self.backend.query("work.last_change", {})
+        draw_change_for(self, key)
+
+    def go_on(self: UnitOfWork) -> None:
+        known = self._rows[WORK.table].known
+        for key in sorted(self._unnumbered, key=self._unnumbered.__getitem__):
+            latest[self] += 1
+            if key is not None and known[key] is not None:
+                known[key] = attrs.evolve(known[key], change=latest[self])
+        [(last,)] = self.backend.query("work.last_change", {})
+        self.backend.query("work.draw_changes", {"count": latest[self] - last})
+
+    patch.setattr(UnitOfWork, "begin", begin_anew)
+    patch.setattr(UnitOfWork, "_draw_change_for", look_first)
+    patch.setattr(UnitOfWork, "_draw_changes", go_on)
 
 
 def grant_what_others_have(patch: pytest.MonkeyPatch) -> None:
@@ -162,6 +213,13 @@ CLUSTERS: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
         "at the end|committed|recount|A recipient is|begins|in flight|had ended|UNIQUE constraint failed|of .* it has"
         "|moved from accepted",
     ),
+    "transactions take the fence of another workspace": (
+        name_another_workspace,
+        "at the end|committed|recount|A recipient is|begins|in flight|had ended|UNIQUE constraint failed|of .* it has"
+        "|moved from accepted",
+    ),
+    "a stop is counted in another workspace": (count_stops_elsewhere, "begins|committed|had not named"),
+    "change numbers are drawn early": (draw_changes_early, "at the end|UNIQUE constraint failed: work.change"),
     "each worker has all permits": (grant_what_others_have, "together more than"),
     "permits are not given back": (go_by_an_earlier_portion, "intents without an outcome; it may have"),
     "what living workers do is taken for abandoned": (abandon_what_others_do, "nothing explains it"),

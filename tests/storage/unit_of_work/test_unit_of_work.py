@@ -168,7 +168,7 @@ def test_many_intents_are_opened_by_one_statement(session: Session, campaign_id:
     intents = [make_dispatch(campaign_id=campaign_id, position=position) for position in range(10)]
     opened: list[Any] = []
     asked = statements_of(session, lambda tx: opened.extend(tx.dispatches.open(intents)))
-    assert asked == ["load dispatches", "insert dispatches", "load dispatches", "run work.set_last_change"]
+    assert asked == ["load dispatches", "insert dispatches", "load dispatches", "query work.draw_changes"]
     assert opened == [intent for intent in intents if intent.position != 3]
     reader = Session(session.connection, read_only=True).transaction
     assert list(reader.dispatches.of_recipient(WORKSPACE_ID, campaign_id, 3)) == [first]

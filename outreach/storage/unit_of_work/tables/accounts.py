@@ -52,7 +52,7 @@ class Accounts(WorkspaceTable[StoredAccount]):
 
     def update(self, account: StoredAccount) -> None:
         """Replace an account; this counts as a stop for requests with its old credentials."""
-        self._rows.count_stop()
+        self._rows.count_stop(account.workspace_id)
         super().update(account)
 
     def reseal(self, account: StoredAccount) -> None:
@@ -90,7 +90,7 @@ class Accounts(WorkspaceTable[StoredAccount]):
 
     def delete(self, workspace_id: str, account_id: str) -> bool:
         """Delete an account; return whether it existed."""
-        self._rows.count_stop()
+        self._rows.count_stop(workspace_id)
         return self._rows.delete(ACCOUNTS, (workspace_id, account_id))
 
 
@@ -121,7 +121,7 @@ class ProviderThrottles(Table):
 
     def put(self, throttle: ProviderThrottle) -> None:
         """Insert or replace a throttle; this counts as a stop."""
-        self._rows.count_stop()
+        self._rows.count_stop(throttle.workspace_id)
         self._rows.put(PROVIDER_THROTTLES, PROVIDER_THROTTLES.key_of(throttle), throttle)
 
     def delete(self, workspace_id: str, provider: str) -> None:

@@ -120,7 +120,7 @@ class Campaigns(Table):
         if known is None:
             raise LookupError(f"There is no such {CAMPAIGNS.noun}.")
         if known.status is CampaignStatus.ACTIVE:
-            self._rows.count_stop()
+            self._rows.count_stop(campaign.workspace_id)
         self._rows.update(CAMPAIGNS, key, attrs.evolve(campaign, counters=known.counters, agent=None))
 
     def add_counters(self, workspace_id: str, campaign_id: str, change: Counters) -> Counters:

@@ -50,7 +50,7 @@ class Workspaces(Table):
 
     def update(self, workspace: Workspace) -> None:
         """Replace a workspace; any change counts as a stop."""
-        self._rows.count_stop()
+        self._rows.count_stop(workspace.id)
         self._rows.update(WORKSPACES, (workspace.id,), workspace)
 
     def list(self) -> Sequence[Workspace]:

@@ -49,7 +49,7 @@ class Dispatches(Table):
         taken = set(self._rows.existing_keys(DISPATCHES, keys))
         fresh = [(key, it) for key, it in zip(keys, dispatches, strict=True) if key not in taken]
         inserted = self._rows.insert_many_now(DISPATCHES, fresh)
-        self._rows.next_change()
+        self._rows.raise_change()
         if inserted == len(fresh):
             return [dispatch for _, dispatch in fresh]
         written = set(self._rows.existing_keys(DISPATCHES, [key for key, _ in fresh]))

@@ -54,7 +54,7 @@ class Register(Table):
 
     def put(self, entry: Unsubscribe) -> None:
         """Insert or replace the entry of a number and of its other spellings; this counts as a stop."""
-        self._rows.count_stop()
+        self._rows.count_stop(entry.workspace_id)
         # An entry under a former reading stays: its number may be somebody else's.
         for name in self._with_hashes(entry.workspace_id, spellings(entry.phone)):
             if name != entry.phone:
@@ -76,7 +76,7 @@ class Register(Table):
             stored = RegisterSalt(salt=salt)
             self._rows.put(REGISTER_SALTS, (entry.workspace_id,), stored)
         name = register_hash(stored.salt, entry.phone)
-        self._rows.count_stop()
+        self._rows.count_stop(entry.workspace_id)
         self._rows.delete(UNSUBSCRIBES, (entry.workspace_id, entry.phone))
         # Without the evidence, only the source shows that START does not lift what an import says.
         kept = (imports_alone(entry) if entry.source == KEYWORD else None) or entry

@@ -103,7 +103,7 @@ class Audit(Table):
 
     def append(self, entry: AuditEntry) -> None:
         """Write an entry, under a new change number."""
-        self._rows.next_change()
+        self._rows.raise_change()
         self._rows.append("audit", "append", AUDIT.row((), entry))
 
     def list(self, workspace_id: str | None, *, limit: int = 1000) -> Sequence[AuditEntry]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.work import CampaignRunState, Claim, DatabaseHome, Lease, WorkerLease, WorkItem, WorkUnit
 from outreach.storage.unit_of_work.kinds import (
+    ALL_WORKSPACES,
     CALLS,
     CLAIMS,
     HOME,
@@ -16,6 +17,8 @@ from outreach.storage.unit_of_work.kinds import (
     RUNS,
     SENDER_PACES,
     SINGLE_ROW_KEY,
+    STOPS,
+    UNNUMBERED,
     WORK,
     WORKERS,
 )
@@ -25,11 +28,9 @@ from outreach.storage.unit_of_work.tables.base import Table
 class WorkQueue(Table):
     """Due times of units of work; change numbers rise over the whole database."""
 
-    def schedule(self, unit: WorkUnit, due_at: datetime | None) -> int:
-        """Write when a unit is due, under a new change number; return that number."""
-        change = self._rows.next_change()
-        self._rows.put(WORK, tuple(unit), WorkItem(unit=unit, due_at=due_at, change=change))
-        return change
+    def schedule(self, unit: WorkUnit, due_at: datetime | None) -> None:
+        """Write when a unit is due, under a new change number, which it has once it is read again."""
+        self._rows.schedule(WorkItem(unit=unit, due_at=due_at, change=UNNUMBERED))
 
     def get(self, unit: WorkUnit) -> WorkItem | None:
         """Return a unit's due time and change number."""
@@ -71,8 +72,8 @@ class Workers(Table):
         self._rows.put(WORKERS, (worker.epoch,), worker)
 
     def delete(self, epoch: int) -> bool:
-        """Delete a worker's lease, which counts as a stop; return whether it existed."""
-        self._rows.count_stop()
+        """Delete a worker's lease, which counts as a stop for all workspaces; return whether it existed."""
+        self._rows.count_stop(ALL_WORKSPACES)
         return self._rows.delete(WORKERS, (epoch,))
 
     def list(self) -> Sequence[WorkerLease]:
@@ -116,10 +117,10 @@ class Leases(Table):
         return self._rows.get(LEASE, SINGLE_ROW_KEY)
 
     def put(self, lease: Lease) -> None:
-        """Write the state of dispatching; a new epoch counts as a stop."""
+        """Write the state of dispatching; a new epoch counts as a stop for all workspaces."""
         known = self.current()
         if known is None or known.epoch != lease.epoch:
-            self._rows.count_stop()
+            self._rows.count_stop(ALL_WORKSPACES)
         self._rows.put(LEASE, SINGLE_ROW_KEY, lease)
 
     def database_id(self) -> str:
@@ -137,19 +138,24 @@ class Leases(Table):
 
 
 class Stops(Table):
-    """The stop count of the database.
+    """The stop counts of workspaces.
 
     A stop is counted in its own transaction: a register entry, a changed active campaign, workspace or account, a
-    throttle, a takeover. While the count is the same, nothing checked at a commit was forbidden since.
+    throttle; a takeover, for all workspaces. While the count of a workspace is the same, nothing checked at a commit of
+    it was forbidden since.
     """
 
-    def count(self) -> int:
-        """Return the stop count."""
-        return self._rows.stop_count()
+    def prefetch(self, workspace_ids: Iterable[str]) -> None:
+        """Read the counts of many workspaces in one go, for `count`."""
+        self._rows.prefetch(STOPS, ((whose,) for whose in (ALL_WORKSPACES, *sorted(workspace_ids))))
 
-    def increment(self) -> None:
-        """Count a stop that no table counts by itself."""
-        self._rows.count_stop()
+    def count(self, workspace_id: str) -> int:
+        """Return the stops of a workspace and those for all."""
+        return self._rows.stop_count(workspace_id)
+
+    def increment(self, workspace_id: str) -> None:
+        """Count a stop of a workspace that no table counts by itself."""
+        self._rows.count_stop(workspace_id)
 
 
 class Runs(Table):
