@@ -288,6 +288,10 @@ class UnitOfWork:
                     found[key].append(kind.key_of(row))
         lists.update(found)
 
+    def is_prefetched(self, name: str, key: Key) -> bool:
+        """Return whether a query has been run for a key."""
+        return key in self.prefetched_keys.get(name, ())
+
     def prefetched(self, kind: Kind[M], name: str, key: Key) -> list[M]:
         """Return the current rows that a prefetched query found for a key."""
         rows = (self.get(kind, found) for found in self.prefetched_keys[name][key])
