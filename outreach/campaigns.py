@@ -6,7 +6,9 @@ It is composed of parts, one class for each concern: a method that callers see i
 from __future__ import annotations
 
 from outreach.core.vault import Vault
+from outreach.insight.approvals import CampaignApprovals
 from outreach.insight.blockers import CampaignBlockers
+from outreach.insight.clock import CampaignClock
 from outreach.insight.forecast import CampaignForecast
 from outreach.insight.live import LiveCampaigns
 from outreach.insight.preflight import CampaignPreflight
@@ -18,6 +20,7 @@ from outreach.services.campaigns.copies import CampaignCopies
 from outreach.services.campaigns.loading import CampaignCreation
 from outreach.services.campaigns.moves import CampaignMoves
 from outreach.services.campaigns.recipients import CampaignRecipients
+from outreach.services.campaigns.recovering import CampaignRecovery
 from outreach.services.context import ServiceContext
 from outreach.services.messaging.failures import CampaignResults
 from outreach.services.parts import method_of
@@ -32,19 +35,24 @@ class Campaigns:
         self._copies = CampaignCopies(context, creation)
         self._additions = CampaignAdditions(context, creation)
         self._audience = AudienceCounting(context)
-        self._moves = CampaignMoves(context, vault)
+        self._moves = CampaignMoves(context, vault, price=lambda *place: self._approvals.price(*place))
         self._changes = CampaignChanges(context)
         self._deletion = CampaignDeletion(context)
         self._recipients = CampaignRecipients(context)
+        self._recovery = CampaignRecovery(context)
         self._blockers = CampaignBlockers(context)
         self._live = LiveCampaigns(context)
         self._forecast = CampaignForecast(context)
+        self._clock = CampaignClock(self._forecast)
         self._preflight = CampaignPreflight(
             context,
             start_problems=self._moves.start_problems,
             draft_problems=self._moves.draft_problems,
             forecasting=self._forecast.begin_new,
             draft_of=creation.draft_of,
+        )
+        self._approvals = CampaignApprovals(
+            context, preflight=self._preflight.preflight, forecast=self._forecast.forecast
         )
         self._results = CampaignResults(context)
         self._reports = CampaignReports(context)
@@ -107,6 +115,10 @@ class Campaigns:
 
     forecast = method_of("_forecast", CampaignForecast.forecast)
     forecasts = method_of("_forecast", CampaignForecast.forecasts)
+    clock = method_of("_clock", CampaignClock.clock)
+
+    approval = method_of("_approvals", CampaignApprovals.approval)
+    approve = method_of("_approvals", CampaignApprovals.approve)
 
     recipient_failures = method_of("_results", CampaignResults.recipient_failures)
     provider_failures = method_of("_results", CampaignResults.provider_failures)

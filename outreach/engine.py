@@ -26,12 +26,14 @@ from outreach.core.log_throttle import LogThrottle
 from outreach.core.logged_errors import log_error
 from outreach.core.passwords import PasswordHasher
 from outreach.core.vault import Vault
-from outreach.errors import ConfigError, StorageError
+from outreach.errors import ConfigError, Conflict, StorageError
 from outreach.insight.diagnosis.query import DiagnosisQuery
 from outreach.insight.readiness import ReadinessProbe
 from outreach.insight.status import FiguresQuery, StatusQuery
+from outreach.models.states import WorkspaceMode
 from outreach.models.status import DispatcherHealth
 from outreach.models.work import WorkUnit
+from outreach.models.workspace import Workspace
 from outreach.plugins import dispatcher_plugin, ledger_archives
 from outreach.protocols.adapter import AnyAdapter
 from outreach.protocols.carrier import Carrier
@@ -43,6 +45,7 @@ from outreach.protocols.voice import Analyser, VoiceProvider
 from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
 from outreach.providers.connections import AccountConnections
 from outreach.providers.http.call_plugin import call_plugin
+from outreach.providers.pool import ProviderPool
 from outreach.providers.registry import Adapters, installed_analysers
 from outreach.rules.call_settlement import ProviderAnalyser
 from outreach.services.campaigns.http_operations import HttpOperations
@@ -200,6 +203,7 @@ class Outreach(ResourceServices):
         self._prepare: Callable[[], object] | None = None
         self._sandbox_carrier = sandbox_carrier
         self._sandbox_voice = sandbox_voice
+        self._provider_pool: ProviderPool | None = None
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
         self._dispatcher: Dispatcher | None = None
         self._stopping = self._dispatching_is_over = False
@@ -263,7 +267,7 @@ class Outreach(ResourceServices):
         self.calls = Calls(context)
         self.messages = Messages(context)
         self.simulate = Simulating(context, self.messages, self._analyser)
-        self.dispatches = Dispatches(context)
+        self.dispatches = Dispatches(context, self._pool_of, self._analyser)
         self.accounts = Accounts(context, vault, self._connections)
         self.callbacks = Callbacks(context, self._connections, self._analyser)
         self.events = Events(context)
@@ -481,17 +485,9 @@ class Outreach(ResourceServices):
         # An engine that does not dispatch, as that of most commands, loads none of it.
         from outreach.dispatch.runner import Runner
         from outreach.dispatch.worker import Worker
-        from outreach.providers.carriers.simulator import SimulatedCarrier
-        from outreach.providers.pool import ProviderPool
-        from outreach.providers.voice.simulator import SimulatedVoice
 
-        rng = random.Random(self._simulator.seed) if self._simulator.seed is not None else self._rng  # noqa: S311 - no secret
-        carrier: Carrier = self._sandbox_carrier or SimulatedCarrier(
-            config=self._simulator, clock=self._clock, rng=rng, ids=self._ids
-        )
-        voice: VoiceProvider = self._sandbox_voice or SimulatedVoice(
-            config=self._simulator, clock=self._clock, rng=rng, ids=self._ids
-        )
+        carrier, voice, provider_pool = self._make_providers()
+        self._provider_pool = provider_pool
         worker = Worker(
             storage=self._storage,
             clock=self._clock,
@@ -501,13 +497,6 @@ class Outreach(ResourceServices):
             log_throttle=self._log_throttle,
             instrumentation=self._instruments,
             compare_clocks=self._compare_clocks,
-        )
-        provider_pool = ProviderPool(
-            sandbox_carrier=carrier,
-            sandbox_voice=voice,
-            storage=self._storage,
-            connections=self._connections,
-            adapters=self._adapters,
         )
         runner = Runner(
             storage=self._storage,
@@ -541,6 +530,42 @@ class Outreach(ResourceServices):
         await asyncio.wait({root, started}, return_when=asyncio.FIRST_COMPLETED)
         if not started.done():
             root.result()
+
+    def _make_providers(self) -> tuple[Carrier, VoiceProvider, ProviderPool]:
+        """Return the carrier and the voice provider of sandboxes, and the pool of all."""
+        from outreach.providers.carriers.simulator import SimulatedCarrier
+        from outreach.providers.voice.simulator import SimulatedVoice
+
+        rng = random.Random(self._simulator.seed) if self._simulator.seed is not None else self._rng  # noqa: S311 - no secret
+        carrier: Carrier = self._sandbox_carrier or SimulatedCarrier(
+            config=self._simulator, clock=self._clock, rng=rng, ids=self._ids
+        )
+        voice: VoiceProvider = self._sandbox_voice or SimulatedVoice(
+            config=self._simulator, clock=self._clock, rng=rng, ids=self._ids
+        )
+        pool = ProviderPool(
+            sandbox_carrier=carrier,
+            sandbox_voice=voice,
+            storage=self._storage,
+            connections=self._connections,
+            adapters=self._adapters,
+        )
+        return carrier, voice, pool
+
+    def _pool_of(self, workspace: Workspace) -> ProviderPool:
+        """Return what finds the providers of a workspace's requests.
+
+        Raises:
+            Conflict: It is a sandbox, and this engine does not dispatch: it knows nothing of the simulator's requests.
+        """
+        if workspace.mode is WorkspaceMode.SANDBOX and self._dispatcher is None:
+            raise Conflict(
+                "This is a sandbox, and this process does not send its requests: only the one that does knows them, "
+                "and looks them up by itself."
+            )
+        if self._provider_pool is None:
+            self._provider_pool = self._make_providers()[2]
+        return self._provider_pool
 
     def _in_process(self, parts: DispatcherParts) -> Dispatcher:
         from outreach.dispatch.in_process import InProcessDispatcher

@@ -277,6 +277,12 @@ class CannotStart(Conflict):
         super().__init__("The campaign cannot start: " + " ".join(self.reasons))
 
 
+class AwaitsApproval(Conflict):
+    """A person starts or changes what another person has to approve (docs/users.md#approval-of-starts)."""
+
+    code = "awaits_approval"
+
+
 class AccountMissing(Conflict):
     """A live workspace has no account for a message or call.
 
@@ -313,7 +319,7 @@ class RateLimited(OutreachError):
 
 
 class LoginThrottled(OutreachError):
-    """Too many logins of this account, or from this network, have failed; nothing was checked.
+    """Too many logins of this account, or from this network, have failed, or are being checked; nothing was checked.
 
     Attributes:
         retry_after_seconds: Seconds until the next attempt is accepted.
@@ -321,9 +327,9 @@ class LoginThrottled(OutreachError):
 
     code = "login_throttled"
 
-    def __init__(self, *, retry_after_seconds: int) -> None:
+    def __init__(self, *, retry_after_seconds: int, problem: str = "Too many failed logins.") -> None:
         self.retry_after_seconds = retry_after_seconds
-        super().__init__(f"Too many failed logins. Try again in {retry_after_seconds} s.")
+        super().__init__(f"{problem} Try again in {retry_after_seconds} s.")
 
 
 class RequestInProgress(OutreachError):

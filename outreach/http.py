@@ -31,7 +31,12 @@ from outreach.serialization.exports.rows import write_exported_contact
 from outreach.serialization.holidays import parse_holidays
 from outreach.serialization.json_parsing import parse_json
 from outreach.serialization.json_reports import write_campaign_report
-from outreach.serialization.json_requests import read_new_call, read_new_message, read_sms_settings_update
+from outreach.serialization.json_requests import (
+    read_metadata,
+    read_new_call,
+    read_new_message,
+    read_sms_settings_update,
+)
 from outreach.serialization.json_responses import (
     write_call,
     write_call_created,
@@ -71,6 +76,7 @@ from outreach.serialization.manage.resources import (
     read_decision,
     read_dispatch_decision,
     read_erasure,
+    read_narrower_hours,
     read_new_unsubscribes,
     read_recipient_skip,
     read_reply_settings_update,
@@ -78,8 +84,10 @@ from outreach.serialization.manage.resources import (
     write_account,
     write_call_settings,
     write_callback_check,
+    write_contact_hours,
     write_history_item,
     write_inbound_message,
+    write_managed_sms,
     write_reply_settings,
     write_settings,
     write_sms,
@@ -89,12 +97,14 @@ from outreach.serialization.manage.simulation import read_new_simulation
 from outreach.serialization.manage.uploads import read_new_upload, write_upload
 from outreach.serialization.planning import (
     read_price_table,
+    write_audience_clock,
     write_campaign_now,
     write_campaign_progress,
     write_forecast,
     write_kept_forecast,
     write_preflight,
     write_price_table,
+    write_start_approval,
 )
 
 __all__ = [
@@ -131,6 +141,8 @@ __all__ = [
     "read_dispatch_decision",
     "read_erasure",
     "read_leave_out",
+    "read_metadata",
+    "read_narrower_hours",
     "read_new_call",
     "read_new_follow_up",
     "read_new_message",
@@ -146,6 +158,7 @@ __all__ = [
     "resource_bodies",
     "to_json",
     "write_account",
+    "write_audience_clock",
     "write_blocker",
     "write_call",
     "write_call_created",
@@ -158,6 +171,7 @@ __all__ = [
     "write_campaign_now",
     "write_campaign_progress",
     "write_campaign_report",
+    "write_contact_hours",
     "write_event",
     "write_exported_contact",
     "write_follow_up",
@@ -168,6 +182,7 @@ __all__ = [
     "write_kept_forecast",
     "write_managed_call",
     "write_managed_campaign",
+    "write_managed_sms",
     "write_message",
     "write_preflight",
     "write_price_table",
@@ -177,6 +192,7 @@ __all__ = [
     "write_settings",
     "write_sms",
     "write_sms_settings",
+    "write_start_approval",
     "write_unsubscribe",
     "write_upload",
 ]

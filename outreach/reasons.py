@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from outreach.providers.registry import explain
-from outreach.rules.explanations import LIMITS, PAUSE_REASONS, describe_reason
+from outreach.rules.explanations import LIMITS, PAUSE_REASONS, describe_reason, describe_zones
 
 __all__ = [
     "LIMITS",
     "PAUSE_REASONS",
     "describe_reason",
+    "describe_zones",
     "explain",
 ]

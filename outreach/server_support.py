@@ -29,12 +29,13 @@ from outreach.core.meant.date_formats import DateFormat, date_format
 from outreach.insight.diagnosis.checks import Check, run_checks
 from outreach.insight.readiness import FILES_GONE
 from outreach.ledger.settling.callback_checks import token_of
-from outreach.models.fields import Option, bounded_fields, fields_of
+from outreach.models.fields import ListOf, Option, bounded_fields, fields_of
 from outreach.models.states import operator_actions
 from outreach.rules.column_names import (
     LAST_NAMES_BESIDE,
     NAMES,
     NUMBERS,
+    VARIABLES_TOO,
     Field,
     bare_phone_name,
     fields_of_headers,
@@ -53,6 +54,7 @@ from outreach.serialization.exports.rows import escape_formula
 from outreach.serialization.fast_bodies import read_simple_body
 from outreach.serialization.field_rules import read_timestamp
 from outreach.services.campaigns.contacts import prepare_recipient
+from outreach.services.joined_reads import JoinedReads
 from outreach.services.tenants.resources import RESOURCE_SERVICES
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from outreach.core.clock import Clock
     from outreach.core.log_throttle import LogThrottle
     from outreach.engine import Outreach
+    from outreach.models.recovery import ContactedMeanwhile
 
 __all__ = [
     "FILES_GONE",
@@ -74,9 +77,12 @@ __all__ = [
     "RESOURCE_SERVICES",
     "SERVE",
     "SEVERAL_NUMBERS",
+    "VARIABLES_TOO",
     "Check",
     "DateFormat",
     "Field",
+    "JoinedReads",
+    "ListOf",
     "NumberCell",
     "NumberCorrection",
     "NumberKind",
@@ -131,6 +137,7 @@ __all__ = [
     "regions_like",
     "run_checks",
     "sentence",
+    "take_over",
     "time_like",
     "token_of",
     "with_field_names",
@@ -163,3 +170,14 @@ def clock_of(engine: Outreach) -> Clock:
 def public_url_of(engine: Outreach) -> str | None:
     """Return the URL under which an engine's server is reached from outside, if it is configured."""
     return engine._config.public_url
+
+
+async def take_over(
+    engine: Outreach, replaced: Outreach, workspace_id: str, campaign_id: str, *, dry_run: bool, actor: str
+) -> ContactedMeanwhile:
+    """Continue a paused campaign's contacts from their state in a replaced database.
+
+    See `outreach.services.campaigns.recovering.CampaignRecovery.take_over`.
+    """
+    here, there = engine.campaigns._recovery, replaced.campaigns._recovery
+    return await here.take_over(workspace_id, campaign_id, there, dry_run=dry_run, actor=actor)

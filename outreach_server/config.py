@@ -18,6 +18,9 @@ CONFIG_VARIABLE: Final = "OUTREACH_CONFIG"
 
 LOG_FORMATS: Final = ("text", "json")
 
+SECOND_FACTOR_FOR: Final = ("viewer", "agent", "manager", "owner", "operator")
+"""The roles of the console, the one with the fewest rights first."""
+
 LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 
 KEEP_ALIVE_SECONDS: Final = 75
@@ -121,6 +124,8 @@ class ServerConfig(EngineConfig):
         tls_key: A PEM file with the key of the certificate; None where the certificate's file has it too.
         dispatch: Whether this process sends; otherwise it answers requests only.
         console: Whether the console is at `/console`, where the extra `console` is installed.
+        require_second_factor: Who needs a second factor for the console: people of this role or of more rights, such as
+            `viewer` for all, or `operator` for operators alone; None: nobody.
         log_level: The least severe level that is logged.
         log_format: What lines of the log look like: `text` for people, or `json` for programs (docs/logging.md).
         log_client_address: Whether the log line of each request holds the client's address, which is personal data:
@@ -148,6 +153,12 @@ class ServerConfig(EngineConfig):
     tls_key: Path | None = attrs.field(default=None, converter=_path, validator=_path_of("a PEM file"))
     dispatch: bool = attrs.field(default=True, validator=_BOOLEAN)
     console: bool = attrs.field(default=True, validator=_BOOLEAN)
+    require_second_factor: str | None = attrs.field(
+        default=None,
+        validator=_must(
+            lambda value: value in SECOND_FACTOR_FOR, f"one of {', '.join(SECOND_FACTOR_FOR)}", optional=True
+        ),
+    )
     log_level: str = attrs.field(default="info", validator=_one_of(LOG_LEVELS))
     log_format: str = attrs.field(default="text", validator=_one_of(LOG_FORMATS))
     log_client_address: bool = attrs.field(default=False, validator=_BOOLEAN)

@@ -72,6 +72,8 @@ _SENDER: Final = {"sms_carrier": "twilio", "sms_from_number": "+14155550100"}
 _SMS: Final = {"name": "Autumn", "message_body": "Hi {{first_name|there}}", "recipients": _PEOPLE, **_SENDER}
 _CALLS: Final = {"channel": "call", "agent_id": "$agent", "name": "Renewals", "recipients": _PEOPLE[:2]}
 _PRICES: Final = {"currency": "USD", "prices": [{"kind": "sms", "amount": "0.0079"}, {"kind": "call", "amount": "0.1"}]}
+_WINDOWS: Final = {"monday": [{"start": "10:00", "end": "13:00"}]}
+_HOURS: Final = {"narrower_hours": [{"place": "FR", "schedule": _WINDOWS, "source": "A decree"}]}
 _LIST: Final = "Phone,First name\n(415) 555-0106,Ida\n12,Jan\n"
 _FLOW: Final = {"name": "Welcome", "steps": [{"kind": "send", "body": "Hi"}, {"kind": "wait", "wait_minutes": 60}]}
 
@@ -95,10 +97,12 @@ STEPS: Final = (
     Step("createFlow", body={**_FLOW, "name": "Spare"}, keep="spare_flow"),
     Step("updateFlow", "$spare_flow", {"name": "Welcome again"}),
     *_plain("listAgents; getAgent $agent; listNumbers; getNumber $number; listFlows; getFlow $flow"),
+    *_plain("countFlowContacts $flow"),
     *_plain("removeNumber $spare_number; removeFlow $spare_flow"),
     Step("updateSmsSettings", body={"footer_text": "Reply STOP to opt out", "retry_enabled": True}),
     Step("updateCallSettings", body={"retry_max_attempts": 2, "retry_delay_minutes": 60}),
     Step("updateReplySettings", body={"help_text": "Write to help@example.com."}),
+    Step("setContactHours", body=_HOURS),
     Step("setPrices", body=_PRICES),
     Step("listAccounts", keep="account"),
     Step("addUnsubscribes", body={"phone_numbers": ["+14155550177"], "evidence": "Phoned."}),
@@ -118,6 +122,7 @@ STEPS: Final = (
     Step("setCallOutcome", "$call", {"outcome": "negative"}),
     *_plain("listUnreachableNumbers; removeUnreachableNumber +14155550166"),
     Step("decideDispatches", body={"decision": "retry", "dry_run": True, "which": {"provider": "twilio"}}),
+    *_plain("lookUpDispatch 01932f75-6c13-7f77-a2b0-3e7f1d9f5b48"),
     Step("erasePerson", body={"phone_number": "+14155550104", "confirm": False}),
     Step("sendSms", body={"to": "+14155550102", "body": "Your table is ready."}, keep="sms"),
     Step("sendSms", body={"to": "+14155550177", "body": "Your table is ready."}),
@@ -134,6 +139,7 @@ STEPS: Final = (
     Step("createCampaign", body=_CALLS, keep="calls"),
     Step("createCampaign", body={**_CALLS, "agent_id": "$inbound_agent"}),
     Step("updateCampaign", "$campaign", {"message_body": "Hi {{first_name|you}}, see you."}),
+    *_plain("listManagedCampaigns; listManagedCampaigns ?external_id=none; listSms; listSms ?external_id=none"),
     *_plain("getSms $sms; getCampaign $campaign; preflightCampaign $campaign; forecastCampaign $calls"),
     Step("sendTestMessage", "$campaign", {"contact": "+14155550102", "to": "+14155550199", "at_any_hour": True}),
     Step("sendTestMessage", "$campaign", {"contact": "+14155550102", "to": "+14155550177", "at_any_hour": True}),
@@ -142,7 +148,9 @@ STEPS: Final = (
     *_plain("startCampaign $campaign; startCampaign $campaign; startCampaign $calls", wait=0.0),
     *_plain("deleteCampaign $campaign; archiveCampaign $campaign; pauseCampaign $calls", wait=0.0),
     *_plain("resumeCampaign $calls"),
-    *_plain("getCampaignNow $campaign; listForecasts $campaign"),
+    *_plain(
+        "getCampaignNow $campaign; listForecasts $campaign; getCampaignApproval $campaign; getCampaignClock $campaign"
+    ),
     Step("countRecipients", "$campaign", wait=300.0),
     *_plain("getCampaignProgress $campaign; getCampaignProgress $calls?since=2026-03-01T00:00:00Z"),
     *_plain("getCampaign $calls; listRecipients $campaign; listRecipients $campaign?limit=1; getRecipient $campaign/0"),

@@ -23,10 +23,8 @@ EDITS = {
         ("    frequency_cap: int | None = bounded(", FIELD),
         ("    frequency_cap: int | Unset | None = UNSET\n", "    quiet_days: Sequence[str] | Unset | None = UNSET\n"),
         (
-            "from outreach.models.fields import Checked, bounded, sized\n",
-            "from collections.abc import Sequence\n"
-            "from outreach.models.fields import ListOf, OneOf, ruled\n"
-            "from outreach.models.hours import DAYS\n",
+            "from outreach.models.fields import Checked, ListOf, Model, Refused, bounded, ruled, sized\n",
+            "from outreach.models.fields import OneOf\nfrom outreach.models.hours import DAYS\n",
         ),
     ),
     "outreach/models/trail.py": (
@@ -45,17 +43,17 @@ EDITS = {
                 meaning="a quiet day of the workspace at a place where the number may be",
                 why="It is a quiet day where they may be.",
                 limit="quiet days",
-                local_hours=lambda workspace: _except(tuple(workspace.quiet_days or ())),
+                local_hours=lambda workspace, _: _except(tuple(workspace.quiet_days or ())),
             ),
 """,
         ),
         (
             "FREQUENCY_CAP: Final = HoldingRule(",
             '''@functools.lru_cache
-def _except(days: tuple[str, ...]) -> LocalHours | None:
-    """Return the hours of all other days; None without any."""
+def _except(days: tuple[str, ...]) -> tuple[LocalHours, ...]:
+    """Return the hours of all other days; none without any."""
     all_day = TimeWindow(start_minute=0, end_minute=MINUTES_A_DAY)
-    return LocalHours({day: (all_day,) for day in DAYS if day not in days}) if days else None
+    return (LocalHours({day: (all_day,) for day in DAYS if day not in days}),) if days else ()
 
 
 ''',

@@ -37,6 +37,8 @@ def another(setting: Setting) -> Any:
             return "json"
         case ("dispatcher", _):
             return "procrastinate"
+        case ("require_second_factor", _):
+            return "manager"
         case ("metrics", _):
             return "127.0.0.1:9464"
         case ("failure_rate" | "heartbeat_interval_seconds", _):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -21,6 +22,10 @@ def test_the_steps_use_every_operation() -> None:
     assert {step.operation for step in STEPS} == OPERATIONS
 
 
+NEVER_WELL: Final = {"lookUpDispatch"}
+"""No request of the record has an unknown outcome."""
+
+
 @pytest.mark.soak("records everything twice")
 def test_two_records_are_the_same_and_cover_every_operation_and_command(tmp_path: Path) -> None:
     """Each operation succeeds once and is refused in each way that applies; each command and group shows its help."""
@@ -32,7 +37,7 @@ def test_two_records_are_the_same_and_cover_every_operation_and_command(tmp_path
     assert {"surface.txt", "schema/sqlite.txt", "schema/postgres.txt"} < recorded.keys()
     for path, method, operation in operations():
         answers = {name.split("/")[2] for name in recorded if name.startswith(f"http/{operation['operationId']}/")}
-        assert answers & {"200", "201"}, f"{method} {path}"
+        assert answers & {"200", "201"} or operation["operationId"] in NEVER_WELL, f"{method} {path}"
         assert {"without-a-key", "workspace-suspended", "wrong-query"} <= answers, f"{method} {path}"
         assert "unknown" in answers or "{" not in path, f"{method} {path}"
         takes_json = "application/json" in operation.get("requestBody", {}).get("content", {})

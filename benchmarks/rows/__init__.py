@@ -8,6 +8,7 @@ from typing import Final
 from benchmarks.results import Results
 from benchmarks.rows import (
     asking,
+    browsing,
     calling,
     creating,
     dispatching,
@@ -44,6 +45,7 @@ ROWS: Final[Mapping[str, Callable[[Settings], Results]]] = {
     "reports": reporting.measure,
     "history": remembering.measure,
     "preflight": planning.measure,
+    "console": browsing.measure,
     "postgres": postgres.measure,
     "postgres-load": postgres_serving.measure_loading,
     "postgres-list": postgres_serving.measure_listing,

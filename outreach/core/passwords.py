@@ -12,11 +12,16 @@ import attrs
 from anyio import CapacityLimiter, to_thread
 
 from outreach.core.extras import needed_for
+from outreach.errors import LoginThrottled
 
 T = TypeVar("T")
 
 _PURPOSE: Final = "Signing in with a password"
 _AT_A_TIME: Final = 2
+MAX_WAITING: Final = 50
+"""Hashes that wait for their turn: two seconds of them on two busy cores."""
+
+_RETRY_SECONDS: Final = 2
 _SALT_BYTES: Final = 16
 _HASH_BYTES: Final = 32
 _PHC: Final = re.compile(r"\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$[^$]+\$[^$]+")
@@ -44,8 +49,8 @@ COST: Final = Cost(kibibytes=19 * 1024, passes=2, lanes=1)
 class PasswordHasher:
     """Hashes and verifies passwords.
 
-    A flood of logins takes neither the memory nor the event loop: at most two hashes are computed at a time, and the
-    others wait.
+    A flood of logins takes neither the memory nor the event loop: at most two hashes are computed at a time, and at
+    most `MAX_WAITING` wait for their turn.
 
     Args:
         cost: The cost of new hashes; None for `COST`.
@@ -54,12 +59,14 @@ class PasswordHasher:
     def __init__(self, cost: Cost | None = None) -> None:
         self._cost = cost or COST
         self._limiter: CapacityLimiter | None = None
+        self._pending = 0
 
     async def hash(self, password: str) -> str:
         """Return the hash of a password, with a new salt.
 
         Raises:
             ConfigError: The extra with `cryptography` is not installed.
+            LoginThrottled: Too many wait for their turn.
         """
         with needed_for(_PURPOSE):
             from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
@@ -82,6 +89,7 @@ class PasswordHasher:
 
         Raises:
             ConfigError: The extra with `cryptography` is not installed.
+            LoginThrottled: Too many wait for their turn.
         """
         with needed_for(_PURPOSE):
             from cryptography.exceptions import InvalidKey
@@ -108,7 +116,13 @@ class PasswordHasher:
     async def _in_turn(self, compute: Callable[[], T]) -> T:
         # Made at the first use: it belongs to an event loop.
         self._limiter = self._limiter or CapacityLimiter(_AT_A_TIME)
-        return await to_thread.run_sync(compute, limiter=self._limiter)
+        if self._pending >= _AT_A_TIME + MAX_WAITING:
+            raise LoginThrottled(retry_after_seconds=_RETRY_SECONDS, problem="Too many logins at once.")
+        self._pending += 1
+        try:
+            return await to_thread.run_sync(compute, limiter=self._limiter)
+        finally:
+            self._pending -= 1
 
 
 def _bytes_of(password: str) -> bytes:

@@ -31,7 +31,7 @@ ADAPTER_STATES: Final = frozenset(
 """The outcomes that an adapter may return (`protocols.carrier.Carrier`)."""
 
 _OUTCOME_TEXTS: Final = ("provider_id", "reason", "error_code", "error_message")
-_REPORT_TEXTS: Final = ("dispatch_id", "provider_id", "reason", "error_code")
+_REPORT_TEXTS: Final = ("dispatch_id", "provider_id", "from_number", "reason", "error_code")
 _CALL_REPORT_TEXTS: Final = (
     *("dispatch_id", "provider_id", "telephony_id"),
     *("answered_by", "summary", "error", "reason", "transcript", "cost_currency"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -23,6 +24,7 @@ from outreach.ledger.sending import committing, planning
 from outreach.models.account import ProviderThrottle
 from outreach.models.base import Channel
 from outreach.models.campaign import Campaign
+from outreach.models.dispatch import Dispatch
 from outreach.models.plans import Advance, Ending, Intent, Postponement, SenderPace, Wave, WavePlan, WaveResult
 from outreach.models.states import CampaignStatus, WorkspaceStatus
 from outreach.models.trail import TrailRule
@@ -88,7 +90,7 @@ class CampaignRunner:
         self._plans = Batcher(self._plan_all, max_size=_MAX_PLANNED, size=lambda wanted: wanted[2])
         self._commits = Batcher(self._commit_all, max_size=_MAX_COMMITTED, size=_row_count)
         self._rotation = SenderRotation()
-        self._senders: dict[str, str] = {}
+        self._turns_asked: defaultdict[str, set[str]] = defaultdict(set)
 
     async def run_slice(self, unit: WorkUnit, *, epoch: int, until: float, wake_signal: WakeSignal) -> datetime | None:
         """Run a campaign until nothing is due; see `protocols.dispatcher.SliceRunner`."""
@@ -97,12 +99,10 @@ class CampaignRunner:
             with self._worker.claims.slice(unit) as slice_claims:
                 due = await self._run(unit, slice_claims, epoch=epoch, until=until, wake_signal=wake_signal)
         finally:
-            key = self._senders.get(unit.id)
-            if key is not None and due is not None:
-                self._rotation.leave(key, unit.id)
-            elif key is not None:
-                self._rotation.forget(key, unit.id)
-                del self._senders[unit.id]
+            for key in self._turns_asked.get(unit.id, ()):
+                (self._rotation.forget if due is None else self._rotation.leave)(key, unit.id)
+            if due is None:
+                self._turns_asked.pop(unit.id, None)
         return due
 
     async def _run(
@@ -149,9 +149,10 @@ class CampaignRunner:
                 return earliest(campaign.scheduled_expires_at, hours.until)
             if plan.agent_missing:
                 return await self._pause_without_agent(campaign)
-            if not await self._wait_for_slot(plan, channel, wake_signal):
+            turns = await self._wait_for_slot(plan, channel, wake_signal)
+            if turns is None:
                 continue
-            committed = await self._run_wave(plan, channel, most, epoch, hours, wake_signal)
+            committed = await self._run_wave(plan, channel, most, epoch, hours, turns, wake_signal)
             if committed.stale:
                 # The cause may last (an expired lease), and must not be retried at full speed.
                 self._worker.claims.doubt()
@@ -296,24 +297,32 @@ class CampaignRunner:
         look_ahead = self._look_ahead(plan, channel)
         return look_ahead * _LOW_WATER if look_ahead == self._config.look_ahead_seconds else look_ahead
 
-    async def _wait_for_slot(self, plan: WavePlan, channel: CampaignChannel, wake_signal: WakeSignal) -> bool:
-        """Wait until the next slot is near; return whether the plan is still usable."""
-        campaign, sender = plan.campaign, plan.sender
-        near = self._low_water(plan, channel)
+    async def _wait_for_slot(
+        self, plan: WavePlan, channel: CampaignChannel, wake_signal: WakeSignal
+    ) -> Mapping[str, datetime] | None:
+        """Wait until the next slot is near.
+
+        Returns:
+            When it is the campaign's turn at those of its numbers that it has to wait for, by their keys; None if the
+            plan is too old.
+        """
+        campaign, near = plan.campaign, self._low_water(plan, channel)
         wait = self._seconds_until(plan.next_slot_at, self._outbox.earliest_slot(campaign.id)) - near
-        if sender is not None:
-            wait = self._wait_for_number(campaign.id, sender, wait, near)
+        waits = {pace.key: self._wait_for_number(campaign.id, pace, wait, near) for pace in plan.paces}
+        if waits and len(plan.paces) == len(plan.senders):
+            # The numbers of a pool that are free go on alone.
+            wait = min(waits.values())
         if wait <= 0:
-            return True
+            return {key: self._clock.now() + timedelta(seconds=near + one) for key, one in waits.items() if one > 0}
         begun = self._clock.monotonic()
         await wake_signal.wait(wait)
         # The commit checks everything again, and little changes in so short a time without a wake-up.
         undisturbed = self._clock.monotonic() - begun >= wait - _MIN_TURN_WAIT_SECONDS
-        return undisturbed and sender is None and wait <= self._config.look_ahead_seconds
+        return {} if undisturbed and not waits and wait <= self._config.look_ahead_seconds else None
 
     def _wait_for_number(self, campaign_id: str, sender: SenderPace, own_wait: float, look_ahead: float) -> float:
         """Return how many seconds a campaign waits for its slot or for a turn at its number; 0 or less for none."""
-        self._senders[campaign_id] = sender.key
+        self._turns_asked[campaign_id].add(sender.key)
         if own_wait > 0:
             # Waiting for its own slot, it lets the others go first.
             self._rotation.leave(sender.key, campaign_id)
@@ -343,6 +352,7 @@ class CampaignRunner:
         most: int,
         epoch: int,
         hours: OpeningState,
+        turns: Mapping[str, datetime],
         wake_signal: WakeSignal,
     ) -> WaveResult:
         account = account_key(plan.campaign.workspace_id, channel.provider_name(plan))
@@ -355,15 +365,19 @@ class CampaignRunner:
             decided_at = self._clock.now()
             decisions = self._decide(plan, channel, reserved, decided_at)
             intents = [decision for decision in decisions if isinstance(decision, Intent)]
-            committed = await self._commit(plan, channel, epoch, hours, decisions, decided_at)
+            committed = await self._commit(plan, channel, epoch, hours, turns, decisions, decided_at)
         except BaseException:
             self._outbox.release(account, reserved)
             raise
         self._outbox.release(account, reserved - len(committed.dispatches))
-        if plan.sender is not None and committed.dispatches:
-            self._rotation.record_turn(plan.sender.key, plan.campaign.id)
+        used = {dispatch.from_number for dispatch in committed.dispatches}
+        for number, pace in plan.senders.items():
+            if pace is not None and number in used:
+                self._rotation.record_turn(pace.key, plan.campaign.id)
+            elif pace is not None and plan.campaign.from_numbers:
+                # Nothing was sent from it.
+                self._rotation.leave(pace.key, plan.campaign.id)
         by_dispatch = {intent.dispatch_id: intent for intent in intents}
-        paces = self._paces(plan, channel)
         for dispatch in committed.dispatches:
             intent = by_dispatch[dispatch.id]
             # The provider may queue the request for hours, and must keep the same limits.
@@ -373,7 +387,7 @@ class CampaignRunner:
                     dispatch=dispatch,
                     resolve_provider=channel.build_request(plan, intent, dispatch, not_after=not_after),
                     account=account,
-                    paces=paces,
+                    paces=self._paces(plan, channel, dispatch),
                     stops=committed.stops,
                     revision=plan.basis.campaign,
                     driven=(plan.campaign.workspace_id, _wanted(plan).subjects[0]),
@@ -392,22 +406,21 @@ class CampaignRunner:
             most -= isinstance(decisions[-1], Intent)
         return decisions
 
-    def _paces(self, plan: WavePlan, channel: CampaignChannel) -> Mapping[str, timedelta]:
+    def _paces(self, plan: WavePlan, channel: CampaignChannel, dispatch: Dispatch) -> Mapping[str, timedelta]:
         """Return a request's paces: the campaign's, and the sending number's if it has one."""
-        campaign = plan.campaign
+        campaign, number = plan.campaign, plan.senders.get(dispatch.from_number or "")
         paces: dict[str, timedelta] = {}
         if spacing := channel.spacing(campaign):
             paces[campaign.id] = spacing
-        if plan.sender is not None:
-            paces[plan.sender.key] = plan.sender.spacing
+        if number is not None:
+            paces[number.key] = number.spacing
         return paces
 
-    def _earliest_slot(self, plan: WavePlan) -> datetime | None:
-        keys = [plan.campaign.id]
-        if plan.sender is not None:
-            keys.append(plan.sender.key)
-        slots = (self._outbox.earliest_slot(key) for key in keys)
-        return max((slot for slot in slots if slot is not None), default=None)
+    def _numbers_from(self, plan: WavePlan, turns: Mapping[str, datetime]) -> Mapping[str, datetime]:
+        """Return the earliest slots of the campaign's numbers, by its turns and what the outbox has."""
+        slots = {pace.key: (self._outbox.earliest_slot(pace.key), turns.get(pace.key)) for pace in plan.paces}
+        known = {key: [slot for slot in both if slot is not None] for key, both in slots.items()}
+        return {key: max(found) for key, found in known.items() if found}
 
     async def _commit(
         self,
@@ -415,6 +428,7 @@ class CampaignRunner:
         channel: CampaignChannel,
         epoch: int,
         hours: OpeningState,
+        turns: Mapping[str, datetime],
         decisions: Sequence[Decision],
         decided_at: datetime,
     ) -> WaveResult:
@@ -430,11 +444,12 @@ class CampaignRunner:
             advances=[decision for decision in decisions if isinstance(decision, Advance)],
             postponements=[decision for decision in decisions if isinstance(decision, Postponement)],
             # A clock that was set back meanwhile may show a time before the opening, of the campaign or of a contact.
-            not_before=max(self._earliest_slot(plan) or decided_at, hours.reopens_at, decided_at),
+            not_before=max(self._outbox.earliest_slot(campaign.id) or decided_at, hours.reopens_at, decided_at),
             look_ahead=timedelta(seconds=self._look_ahead(plan, channel)),
             latest=earliest(lease_end, hours.until, campaign.scheduled_expires_at) or lease_end,
             spacing=channel.spacing(campaign),
             intent_lifetime=timedelta(seconds=self._config.max_intent_age_seconds),
+            numbers_from=self._numbers_from(plan, turns),
         )
         try:
             return await self._commits.submit(wave)
@@ -445,7 +460,7 @@ class CampaignRunner:
 
 
 def _wanted(plan: WavePlan) -> Wanted:
-    return Wanted(workspace_id=plan.campaign.workspace_id, campaign=plan.campaign, sender=plan.sender)
+    return Wanted(workspace_id=plan.campaign.workspace_id, campaign=plan.campaign, senders=plan.paces)
 
 
 def _row_count(wave: Wave) -> int:

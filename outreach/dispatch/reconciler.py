@@ -15,19 +15,14 @@ import anyio
 
 from outreach.core.clock import Clock
 from outreach.core.config import EngineConfig
-from outreach.dispatch.adapter_answers import recordable
+from outreach.dispatch.looking_up import LookUps
 from outreach.dispatch.worker import Worker
 from outreach.ledger.common import workspace_of
 from outreach.ledger.settling import reconciling
 from outreach.ledger.settling.callbacks import merge_early_events
 from outreach.ledger.settling.reconciling import Deadlines
 from outreach.models.dispatch import Dispatch, DispatchOutcome
-from outreach.models.states import DispatchState
-from outreach.models.workspace import Workspace
-from outreach.protocols.carrier import Carrier, LookupRequest
 from outreach.protocols.storage import Storage
-from outreach.protocols.voice import VoiceProvider
-from outreach.providers.http.call_plugin import call_plugin
 from outreach.providers.pool import ProviderPool, account_key
 from outreach.storage.unit_of_work import Transaction
 
@@ -66,7 +61,7 @@ class Reconciler:
         self._storage = storage
         self._clock = clock
         self._config = config
-        self._provider_pool = provider_pool
+        self._look_ups = LookUps(config=config, provider_pool=provider_pool)
         self._worker = worker
         self._deadlines = reconcile_deadlines(config)
         self._looked_up: dict[str, datetime] = {}
@@ -161,16 +156,7 @@ class Reconciler:
     async def _look_up(self, dispatch: Dispatch) -> DispatchOutcome | None:
         try:
             workspace = await self._storage.read(lambda tx: workspace_of(tx, dispatch.workspace_id))
-            provider = await self._provider(workspace, dispatch)
-            ability = provider.capabilities.look_up
-            if ability == "none":
-                return None
-            with anyio.fail_after(self._config.provider_timeout_seconds):
-                answer: object = await call_plugin(provider.look_up(self._lookup_request(dispatch)))
-            found = recordable(answer)
-            if found is None and answer is not None:
-                # Its answer is worthless, and may contain what no log may.
-                raise TypeError(f"The adapter of {dispatch.provider} returned no outcome: {type(answer).__name__}.")
+            return await self._look_ups.ask(workspace, dispatch)
         except Exception as error:
             self._worker.log_throttle.failure(
                 "look_up_failed",
@@ -180,10 +166,6 @@ class Reconciler:
                 dispatch_id=dispatch.id,
             )
             return None
-        # Only an authoritative look-up proves that a request did not arrive.
-        if found is not None and found.state is DispatchState.NOT_SENT and ability != "authoritative":
-            return None
-        return found
 
     async def serve(self) -> None:
         """Run rounds until cancelled."""
@@ -200,24 +182,6 @@ class Reconciler:
             # Dispatches that a round could not settle are not due at once again.
             if not self._has_more:
                 await anyio.sleep(self._config.reconcile_interval_seconds)
-
-    def _lookup_request(self, dispatch: Dispatch) -> LookupRequest:
-        last_end = dispatch.valid_until + timedelta(seconds=self._config.provider_timeout_seconds)
-        return LookupRequest(
-            workspace_id=dispatch.workspace_id,
-            dispatch_id=dispatch.id,
-            provider_id=dispatch.provider_id,
-            from_number=dispatch.from_number,
-            to=dispatch.to,
-            body=dispatch.body,
-            since=dispatch.created_at,
-            until=last_end,
-        )
-
-    async def _provider(self, workspace: Workspace, dispatch: Dispatch) -> Carrier | VoiceProvider:
-        if dispatch.channel == "sms":
-            return await self._provider_pool.carrier(workspace, dispatch.provider)
-        return await self._provider_pool.voice(workspace, dispatch.provider)
 
 
 def _unknown_after(after: Dispatch | None, tx: Transaction) -> Sequence[Dispatch]:

@@ -75,7 +75,7 @@ class SinglesRunner:
             return None
         sender = message.from_number
         pace = await self._storage.read(lambda tx: pace_of_number(tx, unit.workspace_id, sender, self._clock.now()))
-        wanted = Wanted(workspace_id=unit.workspace_id, campaign=None, sender=pace)
+        wanted = Wanted(workspace_id=unit.workspace_id, campaign=None, senders=[pace])
         with self._worker.claims.slice(unit) as slice_claims:
             if not await slice_claims.take(wanted):
                 # The feed returns it again once no worker drives it.
@@ -87,7 +87,7 @@ class SinglesRunner:
         call = await self._storage.read(lambda tx: tx.calls.get(unit.workspace_id, unit.id))
         if call is None:
             return None
-        wanted = Wanted(workspace_id=unit.workspace_id, campaign=None, sender=None)
+        wanted = Wanted(workspace_id=unit.workspace_id, campaign=None)
         with self._worker.claims.slice(unit) as slice_claims:
             if not await slice_claims.take(wanted):
                 return None
@@ -100,7 +100,7 @@ class SinglesRunner:
     ) -> datetime | None:
         """Commit and send a message or call that this worker drives; return when it is due next."""
         account = account_key(unit.workspace_id, single.carrier if isinstance(single, Message) else single.provider)
-        pace = wanted.sender
+        pace = next(iter(wanted.senders), None)
         if not await self._outbox.reserve(account, wake_signal):
             return self._clock.now()
 

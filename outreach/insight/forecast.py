@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Final
@@ -16,14 +16,15 @@ from outreach.errors import InvalidRequest, Problem
 from outreach.insight.preflight import SLICE, ContactSlice, Setup, read_setup, read_slice, start_of, turn_of
 from outreach.ledger.common import campaign_of
 from outreach.ledger.provider_throttles import throttle_of_campaign
-from outreach.ledger.sending.pace import sender_pace
+from outreach.ledger.sending.pace import sender_paces
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.forecast import Forecast, ForecastAssumptions, KeptForecast
+from outreach.models.plans import SenderPaces
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.rules.call_settlement import RETRYABLE_OUTCOMES
-from outreach.rules.contact_hours import time_zones_of_phone
+from outreach.rules.contact_places import place_of
 from outreach.rules.forecast import Course, OpenCampaign, OpenContact, SenderRate, play
 from outreach.rules.holding import HOLDING_RULES, LocalRules
 from outreach.rules.preflight import judge, messages_of
@@ -56,8 +57,14 @@ class _Known:
     setup: Setup
     starts_at: datetime
     next_slot_at: datetime | None
-    sender: SenderRate | None
+    senders: SenderPaces
     others: Sequence[Campaign]
+
+    @property
+    def rates(self) -> Mapping[str, SenderRate]:
+        """The rates of its numbers, by their keys."""
+        found = (pace for pace in self.senders.values() if pace is not None)
+        return {one.key: SenderRate(spacing=one.spacing, next_slot_at=one.next_slot_at) for one in found}
 
 
 class NewForecast:
@@ -116,15 +123,29 @@ class CampaignForecast:
         _check(given)
         context = self._context
         now = context.now()
-        known = await context.storage.read(lambda tx: _read(tx, campaign_of(tx, workspace_id, campaign_id), now))
+
+        def look(tx: Transaction) -> tuple[_Known, ForecastAssumptions, tuple[str, ...]]:
+            campaign = campaign_of(tx, workspace_id, campaign_id)
+            known = _read(tx, campaign, now)
+            return known, *(_measure(tx, campaign, given) if campaign.started_at is not None else (given, ()))
+
+        known, given, measured = await context.storage.read(look)
         campaign = known.setup.plan.campaign
-        measured: tuple[str, ...] = ()
-        if campaign.started_at is not None:
-            given, measured = await context.storage.read(lambda tx: _measure(tx, campaign, given))
         if campaign.is_terminal:
             return _ended(campaign, now, given, measured)
-        target = await self._left(known.setup, known.starts_at, known.next_slot_at, now)
+        target = await self._left(known, now)
         return await self._play(known, target, given, now, measured=measured, of_all=campaign.counters.total)
+
+    async def left(self, workspace_id: str, campaign_id: str) -> tuple[OpenCampaign, bool]:
+        """Return what is left of a campaign, and whether it is judged by a sample of its contacts.
+
+        Raises:
+            NotFound: The workspace has no such campaign.
+        """
+        now = self._context.now()
+        known = await self._context.storage.read(lambda tx: _read(tx, campaign_of(tx, workspace_id, campaign_id), now))
+        target = await self._left(known, now)
+        return target, target.campaign.counters.total > _MAX_READ
 
     async def begin_new(self, setup: Setup, assumptions: ForecastAssumptions) -> NewForecast:
         """Begin the forecast of a campaign that is not created.
@@ -135,7 +156,7 @@ class CampaignForecast:
         _check(assumptions)
         now, campaign = self._context.now(), setup.plan.campaign
         known = await self._context.storage.read(lambda tx: _known(tx, setup, campaign, now))
-        left = _Left(setup, known.starts_at, turn_of(campaign, now))
+        left = _Left(setup, known, turn_of(campaign, now))
         return NewForecast(left, lambda target, count: self._play(known, target, assumptions, now, of_all=count))
 
     async def _play(
@@ -150,7 +171,7 @@ class CampaignForecast:
     ) -> Forecast:
         campaign = known.setup.plan.campaign
         others = [await self._other(campaign.workspace_id, one, now) for one in known.others]
-        course = await _played(target, others, known.sender, given, now)
+        course = await _played(target, others, known.rates, given, now)
         return Forecast(
             campaign_id=campaign.id,
             channel=campaign.channel,
@@ -188,19 +209,13 @@ class CampaignForecast:
         found = await self._context.storage.read(
             lambda tx: _read(tx, campaign_of(tx, workspace_id, campaign.id), now, alone=True)
         )
-        return await self._left(found.setup, found.starts_at, found.next_slot_at, now)
+        return await self._left(found, now)
 
-    async def _left(
-        self,
-        setup: Setup,
-        starts_at: datetime,
-        next_slot_at: datetime | None,
-        now: datetime,
-    ) -> OpenCampaign:
+    async def _left(self, known: _Known, now: datetime) -> OpenCampaign:
         """Return what is left of a campaign, by all of its contacts or by many."""
-        campaign = setup.plan.campaign
+        setup, campaign = known.setup, known.setup.plan.campaign
         total, at = campaign.counters.total, turn_of(campaign, now)
-        left = _Left(setup, starts_at, at)
+        left = _Left(setup, known, at)
         for after in _starts(total):
             left.see(
                 await self._context.storage.read(
@@ -217,7 +232,7 @@ class CampaignForecast:
             weight = max(math.ceil(share / _MAX_PLAYED), 1)
             count = round(share / weight)
             played = [contacts[number * len(contacts) // count] for number in range(count)] if contacts else []
-        return left.campaign(played, weight=weight, in_flight=in_flight, held=held, next_slot_at=next_slot_at)
+        return left.campaign(played, weight=weight, in_flight=in_flight, held=held, next_slot_at=known.next_slot_at)
 
 
 class _Left:
@@ -230,9 +245,10 @@ class _Left:
         held: How many wait for a person's decision.
     """
 
-    def __init__(self, setup: Setup, starts_at: datetime, at: datetime) -> None:
+    def __init__(self, setup: Setup, known: _Known, at: datetime) -> None:
         self._setup = setup
-        self._starts_at = starts_at
+        self._starts_at = known.starts_at
+        self._senders = tuple(None if pace is None else pace.key for pace in known.senders.values())
         self._at = at
         self._local = LocalRules(setup.plan.workspace)
         self._messages = messages_of(setup.plan)
@@ -264,7 +280,7 @@ class _Left:
             waits = rule is not None and rule.local_hours is None
             self.contacts.append(
                 OpenContact(
-                    zones=time_zones_of_phone(one.phone or "") if local.hours else None,
+                    place=place_of(one) if local.apply else None,
                     due_at=verdict.until if waits else one.due_at,
                     reason=verdict.rule if waits else one.reason,
                     step=one.step,
@@ -299,20 +315,21 @@ class _Left:
             steps=tuple(setup.plan.steps) if setup.plan.steps is not None else None,
             max_attempts=of_messages if is_sms else calls.retry_max_attempts,
             retry_delay=timedelta(minutes=settings.retry_delay_minutes if is_sms else calls.retry_delay_minutes),
+            senders=self._senders,
         )
 
 
 async def _played(
     target: OpenCampaign,
     others: Sequence[OpenCampaign],
-    sender: SenderRate | None,
+    rates: Mapping[str, SenderRate],
     assumed: ForecastAssumptions,
     now: datetime,
 ) -> Course:
     """Play a campaign through; many contacts in a thread, because that takes a second, in which this loop sends."""
     if sum(len(one.contacts) for one in (target, *others)) <= _MAX_INLINE:
-        return play(target, others, sender, assumed, now)
-    return await to_thread.run_sync(play, target, others, sender, assumed, now, abandon_on_cancel=True)
+        return play(target, others, rates, assumed, now)
+    return await to_thread.run_sync(play, target, others, rates, assumed, now, abandon_on_cancel=True)
 
 
 def _starts(total: int) -> Sequence[int]:
@@ -333,21 +350,28 @@ def _known(tx: Transaction, setup: Setup, campaign: Campaign, now: datetime, *, 
     if throttle is not None and throttle.until > starts_at:
         starts_at = throttle.until
     run = tx.runs.get(campaign.workspace_id, campaign.id) if campaign.status is CampaignStatus.ACTIVE else None
-    pace = None if alone else sender_pace(tx, campaign, now)
+    senders = sender_paces(tx, campaign, now)
+    phones = _phones(senders)
     others: list[Campaign] = []
-    if pace is not None:
+    if phones and not alone:
         running = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
-        for one in tx.campaigns.in_status(running, workspace_id=campaign.workspace_id):
-            shared = sender_pace(tx, one, now)
-            if one.id != campaign.id and shared is not None and shared.phone == pace.phone:
-                others.append(one)
+        others.extend(
+            one
+            for one in tx.campaigns.in_status(running, workspace_id=campaign.workspace_id)
+            if one.id != campaign.id and not phones.isdisjoint(_phones(sender_paces(tx, one, now)))
+        )
     return _Known(
         setup=setup,
         starts_at=starts_at,
         next_slot_at=run.next_slot_at if run is not None else None,
-        sender=None if pace is None else SenderRate(spacing=pace.spacing, next_slot_at=pace.next_slot_at),
+        senders=senders,
         others=others[:_MAX_OTHERS],
     )
+
+
+def _phones(senders: SenderPaces) -> frozenset[str]:
+    """Return those of a campaign's numbers that have a rate."""
+    return frozenset(pace.phone for pace in senders.values() if pace is not None)
 
 
 def _measure(

@@ -11,7 +11,7 @@ from outreach.insight.status import dispatch_overview
 from outreach.ledger.campaigns.transitions import missing_setup
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.provider_throttles import THROTTLED, throttle_of_campaign
-from outreach.ledger.sending.pace import sender_pace
+from outreach.ledger.sending.pace import sender_paces
 from outreach.models.campaign import Campaign
 from outreach.models.fields import check_value, moment
 from outreach.models.forecast import BindingRule
@@ -20,7 +20,6 @@ from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus
 from outreach.models.trail import TrailRule, TrailStepKind
 from outreach.rules import progress
-from outreach.rules.deciding import spacing
 from outreach.rules.explanations import LIMITS, PAUSE_REASONS
 from outreach.rules.forecast import rule_of_wait
 from outreach.rules.holding import HOLDING_RULES, LocalRules
@@ -175,8 +174,10 @@ def _of_status(tx: Transaction, campaign: Campaign, waiting: int, now: datetime)
 def _pacing_rule(tx: Transaction, campaign: Campaign, now: datetime) -> BindingRule:
     if campaign.channel == "call":
         return "batch_concurrency"
-    sender = sender_pace(tx, campaign, now)
-    return "sender_rate" if sender is not None and sender.spacing > spacing(campaign.rate_per_minute or 1) else "pace"
+    paces = sender_paces(tx, campaign, now).values()
+    rates = [60 / pace.spacing.total_seconds() for pace in paces if pace is not None]
+    # The rates of a pool add up; a number without one has no limit.
+    return "sender_rate" if len(rates) == len(paces) and sum(rates) < (campaign.rate_per_minute or 1) else "pace"
 
 
 def _postponed(tx: Transaction, campaign: Campaign, first: Recipient, due_at: datetime, now: datetime) -> CampaignNow:
@@ -195,7 +196,7 @@ def _postponed(tx: Transaction, campaign: Campaign, first: Recipient, due_at: da
     )
     rule = rule_of_wait(reason)
     if is_local:
-        zone = opening_zone(first, LocalRules(workspace_of(tx, workspace_id)).hours, due_at)
+        zone = opening_zone(first, LocalRules(workspace_of(tx, workspace_id)), due_at)
         return _now(campaign, now, rule, since, due_at, contacts, waits_for_opening(due_at, zone, contacts, now))
     # Nobody knows when a person decides.
     until = None if holding is not None and holding.released_by == "review" else due_at

@@ -369,6 +369,8 @@ def _stored_recipient(campaign_id: str, stored: StoredContact) -> Recipient:
         step=stored.step,
         attempts=stored.attempts,
         dispatched=bool(stored.dispatched),
+        time_zone=stored.time_zone,
+        us_place=stored.us_place,
     )
 
 
@@ -386,6 +388,8 @@ def _recipient(campaign_id: str, position: int, supplied: PreparedRecipient) -> 
         company=supplied.company,
         custom_variables=orjson.loads(variables) if variables is not None else {},
         status=RecipientStatus.PENDING,
+        time_zone=supplied.time_zone,
+        us_place=supplied.us_place,
     )
 
 

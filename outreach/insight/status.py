@@ -27,6 +27,7 @@ from outreach.models.status import (
     DispatchedBy,
     DispatchOverview,
     EngineStatus,
+    LiveWorker,
     PausedCampaign,
     RunningCampaign,
     SilentAccount,
@@ -156,12 +157,13 @@ class StatusQuery:
 def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -> DispatchOverview:
     """Return who dispatches from the database, by the workers' leases: a worker that stops gives its lease back."""
     lease, home = tx.leases.current(), tx.leases.home()
+    workers = [worker for worker in tx.workers.list() if worker.until > tx.now()]
     # After a clock was set back, the heartbeat may lie in the future.
     age = None if lease is None else max((now - lease.renewed_at).total_seconds(), 0.0)
     by: DispatchedBy
     if context.dispatching():
         by = "this_process"
-    elif any(worker.until > tx.now() for worker in tx.workers.list()):
+    elif workers:
         by = "another_process"
     else:
         by = "no_process"
@@ -171,6 +173,7 @@ def dispatch_overview(context: ServiceContext, tx: Transaction, now: datetime) -
         heartbeat_at=lease.renewed_at if lease is not None else None,
         heartbeat_seconds_ago=age,
         copied_to=home.copied_to if home is not None else None,
+        workers=[LiveWorker(epoch=one.epoch, heartbeat_at=one.renewed_at) for one in workers[:MAX_LISTED]],
     )
 
 

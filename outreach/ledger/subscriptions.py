@@ -9,9 +9,13 @@ import attrs
 
 from outreach.errors import Conflict, NotFound
 from outreach.ledger.common import workspace_of
+from outreach.models.call import Call
+from outreach.models.campaign import Campaign
 from outreach.models.events import Event
+from outreach.models.message import Message
 from outreach.models.subscription import StoredSubscription, Subscription
-from outreach.serialization.events import event_from_entry
+from outreach.models.trail import TrailEntry, TrailStepKind
+from outreach.serialization.events import OwnData, event_from_entry
 from outreach.storage.unit_of_work import Transaction
 
 
@@ -135,12 +139,21 @@ def events_between(tx: Transaction, workspace_id: str | None, after: int, until:
             if entry.campaign_id is not None and entry.position is not None
         }
     )
-    return [
-        event_from_entry(
-            entry,
-            None
-            if entry.campaign_id is None or entry.position is None
-            else external_ids.get((entry.campaign_id, entry.position)),
-        )
-        for entry in entries
-    ]
+    of_singles = {TrailStepKind.CALL_ENDED, TrailStepKind.REPORTED}
+    singles = [entry for entry in entries if entry.campaign_id is None and entry.what in of_singles]
+    tx.calls.prefetch((entry.workspace_id, entry.call_id) for entry in singles if entry.call_id is not None)
+    tx.messages.prefetch((entry.workspace_id, entry.message_id) for entry in singles if entry.message_id is not None)
+
+    def own(entry: TrailEntry) -> OwnData:
+        if entry.campaign_id is not None and entry.position is not None:
+            return OwnData(external_ids.get((entry.campaign_id, entry.position)))
+        found: Campaign | Call | Message | None = None
+        if entry.what is TrailStepKind.CAMPAIGN and entry.campaign_id is not None:
+            found = tx.campaigns.get(entry.workspace_id, entry.campaign_id)
+        elif entry.what is TrailStepKind.CALL_ENDED and entry.call_id is not None:
+            found = tx.calls.get(entry.workspace_id, entry.call_id)
+        elif entry.what is TrailStepKind.REPORTED and entry.message_id is not None:
+            found = tx.messages.get(entry.workspace_id, entry.message_id)
+        return OwnData() if found is None else OwnData(found.external_id, found.metadata)
+
+    return [event_from_entry(entry, own(entry)) for entry in entries]

@@ -14,6 +14,7 @@ from outreach.models.account import (
     ProviderKind,
     RekeyResult,
 )
+from outreach.models.approval import Approval, ApprovalReason, StartApproval, StartFigures
 from outreach.models.archive import PurgeResult, RetentionResult
 from outreach.models.audience import AudienceCounts, CampaignOverlap, LeaveOut
 from outreach.models.base import (
@@ -54,8 +55,10 @@ from outreach.models.campaign_report import (
     FailureCount,
     MessageFigures,
     ResultCount,
+    SenderFigures,
     TimeBucket,
 )
+from outreach.models.clock import AudienceClock, ClockHour, ClosedBy
 from outreach.models.database import CampaignGroup, EngineFigures
 from outreach.models.diagnosis import DatabaseCode, Diagnosis, EngineCode
 from outreach.models.dispatch import (
@@ -63,6 +66,7 @@ from outreach.models.dispatch import (
     Dispatch,
     DispatchCount,
     DispatchFilter,
+    DispatchLookUp,
     FailureClass,
     OperatorDecision,
     UnknownDispatchCount,
@@ -78,7 +82,7 @@ from outreach.models.forecast import (
     KeptForecast,
 )
 from outreach.models.history import HistoryItem, HistoryKind
-from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
+from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, PlaceHours, TimeWindow
 from outreach.models.live import CampaignNow, CampaignProgress, ProgressPoint
 from outreach.models.message import InboundMessage, Keyword, Message, NewMessage, NewTestMessage, ReplyPurpose
 from outreach.models.preflight import (
@@ -99,6 +103,7 @@ from outreach.models.preflight import (
 )
 from outreach.models.prices import Cost, CostLine, Price, PriceKind, PriceTable, ProviderCost
 from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient, RecipientCount, RecipientSkip
+from outreach.models.recovery import ContactedMeanwhile
 from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.resources import *  # noqa: F403 - its `__all__` says what is public there
 from outreach.models.settings import (
@@ -129,6 +134,7 @@ from outreach.models.status import (
     DispatcherState,
     DispatchOverview,
     EngineStatus,
+    LiveWorker,
     PausedCampaign,
     Readiness,
     RunningCampaign,
@@ -136,7 +142,7 @@ from outreach.models.status import (
     StartCheck,
     ThrottledProvider,
 )
-from outreach.models.trail import ContactHistory, HeldBackRule, TrailRule, TrailStep, TrailStepKind
+from outreach.models.trail import ContactHistory, HeldBackRule, TrailRule, TrailStep, TrailStepKind, ZoneSource
 from outreach.models.unreachable import UnreachableNumber
 from outreach.models.unsubscribe import (
     NewUnsubscribes,
@@ -192,6 +198,9 @@ __all__ = [
     "ApiAccess",
     "ApiKey",
     "ApiScope",
+    "Approval",
+    "ApprovalReason",
+    "AudienceClock",
     "AudienceCounts",
     "AuditEntry",
     "BindingRule",
@@ -224,9 +233,12 @@ __all__ = [
     "Channel",
     "CharacterReplacement",
     "CliMode",
+    "ClockHour",
+    "ClosedBy",
     "ContactExample",
     "ContactHistory",
     "ContactPreview",
+    "ContactedMeanwhile",
     "Cost",
     "CostLine",
     "CostlyCharacter",
@@ -240,6 +252,7 @@ __all__ = [
     "Dispatch",
     "DispatchCount",
     "DispatchFilter",
+    "DispatchLookUp",
     "DispatchOverview",
     "DispatchState",
     "DispatchedBy",
@@ -277,6 +290,7 @@ __all__ = [
     "LeftOut",
     "LeftOutRule",
     "Length",
+    "LiveWorker",
     "Member",
     "Message",
     "MessageFigures",
@@ -299,6 +313,7 @@ __all__ = [
     "Page",
     "PauseReason",
     "PausedCampaign",
+    "PlaceHours",
     "PlaceholderProblem",
     "Preflight",
     "PreparedRecipient",
@@ -333,6 +348,7 @@ __all__ = [
     "SecondFactor",
     "SecondFactorSecret",
     "SegmentShare",
+    "SenderFigures",
     "Session",
     "SetUp",
     "SignedIn",
@@ -343,7 +359,9 @@ __all__ = [
     "SmsMode",
     "SmsSettings",
     "SmsSettingsUpdate",
+    "StartApproval",
     "StartCheck",
+    "StartFigures",
     "TextWarning",
     "ThrottledProvider",
     "TimeBucket",
@@ -366,6 +384,7 @@ __all__ = [
     "WorkspaceMode",
     "WorkspaceStatus",
     "WorkspaceUpdate",
+    "ZoneSource",
     "bounds_of",
 ]
 __all__ += resources.__all__

@@ -11,6 +11,8 @@ from typing import Any, Final, Literal
 import attrs
 
 from outreach.models.fields import Checked, Text, ruled, sized
+from outreach.models.metadata import METADATA
+from outreach.models.recipient import MAX_EXTERNAL_ID
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus
 
 CallOutcome = Literal["positive", "negative", "callback", "voicemail", "busy", "no_answer", "declined", "failed"]
@@ -54,6 +56,8 @@ class Call:
         error: Why it failed or was canceled, for people; else None.
         cost: What the provider charges, in `cost_currency`; None if it does not say.
         cost_currency: ISO 4217, such as `USD`.
+        external_id: The application's own name of a single call; need not be unique.
+        metadata: What the application attached to a single call.
         judged_at: When `calls.set_outcome` gave the outcome, which is final then; None for any other outcome.
     """
 
@@ -81,6 +85,8 @@ class Call:
     cost: Decimal | None = None
     cost_currency: str | None = None
     judged_at: datetime | None = None
+    external_id: str | None = None
+    metadata: Mapping[str, Any] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -115,11 +121,15 @@ class NewCall(Checked):
     Attributes:
         to: A number that matches the interface's pattern.
         variables: Any JSON values; passed on as text.
+        external_id: The application's own name of the call; need not be unique.
+        metadata: A JSON object to keep with it, at most 4,096 bytes.
     """
 
     agent_id: str
     to: str = ruled(DIALABLE_NUMBER)
     variables: Mapping[str, Any] = attrs.field(factory=dict)
+    external_id: str | None = sized(1, MAX_EXTERNAL_ID, default=None)
+    metadata: Mapping[str, Any] | None = ruled(METADATA, default=None)
 
 
 @attrs.frozen(kw_only=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import ClassVar, Literal, TypedDict, get_args
+from typing import Any, ClassVar, Final, Literal, TypedDict, get_args
 
 import attrs
 
@@ -23,7 +24,9 @@ from outreach.models.base import (
 )
 from outreach.models.fields import Checked, ListOf, OneOf, Text, bounded, ruled, sized
 from outreach.models.hours import DEFAULT_CONCURRENCY, BusinessHours, HolidayCalendar
+from outreach.models.metadata import METADATA
 from outreach.models.preflight import TextWarning
+from outreach.models.recipient import MAX_EXTERNAL_ID
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, TERMINAL_CAMPAIGN_STATUSES, CampaignStatus, RecipientStatus
 
 PauseReason = Literal[
@@ -47,6 +50,15 @@ PauseReason = Literal[
     moved: the database is a copy, used on another machine or path
     restored: the database was restored, or its server has taken over
 """
+
+
+MAX_POOL: Final = 100
+"""The most numbers of a sender pool."""
+
+_POOLED: Final = Text(
+    pattern=re.compile(r"[+(0-9][0-9 ().-]{2,39}"),
+    meaning="must be a phone number; a name or a Messaging Service is a from_number of its own",
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -140,8 +152,14 @@ class Campaign:
         pause_reason: Why it is paused; None while it is not.
         retry_voicemail: Whether a voicemail that got the agent's message is called again; None for messages.
         replace_characters: Whether typographic characters are sent in their plain forms; None for calls.
+        from_number: The sending number, or a Messaging Service of the carrier; the first one of several.
+        from_numbers: The numbers of a sender pool; empty without one. Each contact gets all its messages from one.
         stay_open: Whether it completes only once it is closed, so that contacts can be added while nothing is open.
+        external_id: The application's own name of the campaign; need not be unique.
+        metadata: What the application attached to it.
         revision: Increases with each change of state or content, not of counters.
+        changed_by: Who has created it, changed it or added contacts last, as the audit trail names it; None if an
+            earlier version did.
         agent: Snapshot of the assigned agent, if any.
         variable_names: The names of its contacts' custom variables; None if there are too many, or if an earlier
             version loaded them.
@@ -177,9 +195,12 @@ class Campaign:
     flow_id: str | None = None
     carrier: CarrierName | None = None
     from_number: str | None = None
+    from_numbers: tuple[str, ...] = ()
     rate_per_minute: int | None = None
     replace_characters: bool | None = None
     stay_open: bool = False
+    external_id: str | None = None
+    metadata: Mapping[str, Any] | None = None
     variable_names: tuple[str, ...] | None = None
     counters: Counters = Counters()
     revision: int = 0
@@ -189,12 +210,18 @@ class Campaign:
     completed_at: datetime | None = None
     archived_at: datetime | None = None
     erased_at: datetime | None = None
+    changed_by: str | None = None
     agent: AgentSnapshot | None = None
 
     @property
     def is_terminal(self) -> bool:
         """Whether it can never change its state again."""
         return self.status in TERMINAL_CAMPAIGN_STATUSES
+
+    @property
+    def senders(self) -> tuple[str, ...]:
+        """What its messages come from, each as it was supplied: the pool, or the one number, name or service."""
+        return self.from_numbers or (() if self.from_number is None else (self.from_number,))
 
     @property
     def timezone(self) -> str:
@@ -216,12 +243,14 @@ class CampaignFilters(TypedDict, total=False):
         channel: Only campaigns of this channel.
         status: Only campaigns with this raw status.
         search: Part of the name, case-insensitive; an empty one is no filter.
+        external_id: Only campaigns that the application knows by this id.
         archived: True returns only archived campaigns, False leaves them out.
     """
 
     channel: Channel | None
     status: CampaignStatus | None
     search: str | None
+    external_id: str | None
     archived: bool | None
 
 
@@ -229,8 +258,10 @@ class CampaignFilters(TypedDict, total=False):
 class NewSmsCampaign(Checked):
     """An SMS campaign to create, without its contacts (docs/interface.md#4.3).
 
+    `from_numbers`: a sender pool, instead of `from_number` (docs/rules.md#sender-pools).
     `replace_characters`: whether typographic characters are sent in their plain forms (docs/preflight.md#characters).
     `stay_open`: whether it completes only once it is closed (docs/states.md#campaigns).
+    `external_id`, `metadata`: the application's own (docs/embedding.md#metadata).
     """
 
     name: str = sized(1, 100)
@@ -241,9 +272,12 @@ class NewSmsCampaign(Checked):
     flow_id: str | None = None
     carrier: CarrierName | None = None
     from_number: str | None = None
+    from_numbers: Sequence[str] = ruled(ListOf(_POOLED, maximum=MAX_POOL), default=())
     rate_per_minute: int = bounded(1, 600, default=60)
     replace_characters: bool = False
     stay_open: bool = False
+    external_id: str | None = sized(1, MAX_EXTERNAL_ID, default=None)
+    metadata: Mapping[str, Any] | None = ruled(METADATA, default=None)
     csv_column_headers: Sequence[str] = ()
     schedule_type: ScheduleType = "immediate"
     scheduled_start_at: datetime | None = None
@@ -257,7 +291,7 @@ class NewSmsCampaign(Checked):
             details.append(Problem(path="body", message="is required when message_source is custom"))
         if self.message_source == "flow" and self.flow_id is None:
             details.append(Problem(path="flow_id", message="is required when message_source is flow"))
-        return details + schedule_problems(self)
+        return [*details, *_pool_problems(self), *schedule_problems(self)]
 
 
 @attrs.frozen(kw_only=True)
@@ -266,6 +300,7 @@ class NewCallCampaign(Checked):
 
     `retry_voicemail`: whether a voicemail that got the agent's message is called again (docs/rules.md#voicemail).
     `stay_open`: whether it completes only once it is closed (docs/states.md#campaigns).
+    `external_id`, `metadata`: the application's own (docs/embedding.md#metadata).
     """
 
     name: str = sized(1, 100)
@@ -286,12 +321,28 @@ class NewCallCampaign(Checked):
     double_dial: bool = False
     retry_voicemail: bool = False
     stay_open: bool = False
+    external_id: str | None = sized(1, MAX_EXTERNAL_ID, default=None)
+    metadata: Mapping[str, Any] | None = ruled(METADATA, default=None)
 
     def _problems(self) -> Sequence[Problem]:
         details = []
         if self.cli_mode == "group" and not self.cli_group:
             details.append(Problem(path="cli_group", message="must have at least 1 element when cli_mode is group"))
         return details + schedule_problems(self)
+
+
+def _pool_problems(campaign: NewSmsCampaign | CampaignUpdate) -> Sequence[Problem]:
+    pool = () if isinstance(campaign.from_numbers, Unset) else campaign.from_numbers
+    if not pool:
+        return ()
+    found = []
+    if isinstance(campaign.from_number, str) and campaign.from_number != pool[0]:
+        words = "is the first of from_numbers: give from_number alone, or from_numbers alone"
+        found.append(Problem(path="from_number", message=words))
+    for index, one in enumerate(pool):
+        if one in pool[:index]:
+            found.append(Problem(path=f"from_numbers[{index}]", message="is in the pool already"))
+    return found
 
 
 def schedule_problems(campaign: NewSmsCampaign | NewCallCampaign | Campaign) -> list[Problem]:
@@ -361,11 +412,16 @@ class CampaignUpdate(Checked):
     start stay as they are.
 
     Attributes:
+        from_number: Sends from this number from then on, instead of a pool.
+        from_numbers: Sends from this pool from then on; empty for the first of it alone.
         body: Sends this text from then on, instead of a flow (`sms_message_source` becomes `custom`).
         flow_id: Runs this flow from then on (`sms_message_source` becomes `flow`).
         scheduled_start_at: When the started campaign begins (`schedule_type` becomes `scheduled`); None for at once
             (`immediate`).
         batch_concurrency: Calls at a time, 1 to 40; of calling campaigns only.
+        cli_group: Calls from these numbers in turn (`cli_mode` becomes `group`); none, or None, for the usual number
+            (`default`).
+        retry_voicemail: Whether a voicemail that got the agent's message is called again; of calling campaigns only.
         stay_open: Whether it completes only once it is closed (`close`).
     """
 
@@ -376,6 +432,7 @@ class CampaignUpdate(Checked):
     body: str | Unset | None = UNSET
     carrier: CarrierName | Unset | None = UNSET
     from_number: str | Unset | None = sized(0, 255, default=UNSET)
+    from_numbers: Sequence[str] | Unset = UNSET
     rate_per_minute: int | Unset = UNSET
     replace_characters: bool | Unset = UNSET
     stay_open: bool | Unset = UNSET
@@ -386,11 +443,13 @@ class CampaignUpdate(Checked):
     business_hours: BusinessHours | Unset | None = UNSET
     holidays: HolidayCalendar | Unset | None = UNSET
     batch_concurrency: int | Unset = UNSET
+    cli_group: Sequence[CallerIdAllocation] | Unset | None = UNSET
+    retry_voicemail: bool | Unset = UNSET
 
     def _problems(self) -> Sequence[Problem]:
         if isinstance(self.body, str) and isinstance(self.flow_id, str):
             return (Problem(path="flow_id", message="excludes body: a campaign sends a text or runs a flow"),)
-        return ()
+        return _pool_problems(self)
 
 
 FollowUpExclusion = Literal["opted_out", "replied", "reached"]

@@ -78,6 +78,18 @@ class MessageFigures:
 
 
 @attrs.frozen(kw_only=True)
+class SenderFigures:
+    """The messages that came from one number of a sender pool, as `MessageFigures` counts them."""
+
+    from_number: str
+    requests: int
+    accepted: int
+    delivered: int
+    undelivered: int
+    refused: int
+
+
+@attrs.frozen(kw_only=True)
 class CallFigures:
     """The calls of a calling campaign, retries and second calls included.
 
@@ -146,6 +158,7 @@ class CampaignReport:
         results: The contacts by result, the most frequent first.
         messages: None for a calling campaign.
         calls: None for an SMS campaign.
+        senders: Its messages by number; empty without a sender pool.
         failures: Failed requests by the provider's cause, the most frequent first, at most a thousand.
         replies: Messages from its contacts.
         repliers: Contacts who wrote.
@@ -182,6 +195,7 @@ class CampaignReport:
     timezone: str
     over_time: Sequence[TimeBucket]
     cost: Cost | None = None
+    senders: Sequence[SenderFigures] = ()
 
 
 @attrs.frozen(kw_only=True)

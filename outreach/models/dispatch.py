@@ -111,6 +111,20 @@ class DecisionResult:
     becomes: Mapping[str, int] = attrs.field(factory=dict)
 
 
+@attrs.frozen(kw_only=True)
+class DispatchLookUp:
+    """What a look-up of an unknown request found.
+
+    Attributes:
+        dispatch: The request afterwards; still unknown without evidence.
+        answer: What the provider said: `accepted`, `refused` or `not_sent`; None if it had no evidence, or cannot be
+            asked. Evidence that may be that of another request, or that is too early, leaves the request unknown.
+    """
+
+    dispatch: Dispatch
+    answer: DispatchState | None
+
+
 ASSUMED_SENT: Final = "assumed_sent"
 """Reason of an unknown dispatch that an operator took as accepted, without a report since."""
 

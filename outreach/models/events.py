@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import attrs
 
@@ -53,6 +54,8 @@ class CampaignStatusChanged(Event):
         reason: Why it was paused; else None.
         rule: The rule that decided.
         actor: Who did it; None for the engine.
+        external_id: The application's own name of the campaign, if any.
+        metadata: What the application attached to the campaign, if anything.
     """
 
     campaign_id: str
@@ -60,6 +63,8 @@ class CampaignStatusChanged(Event):
     reason: PauseReason | str | None
     rule: TrailRule
     actor: str | None
+    external_id: str | None = None
+    metadata: Mapping[str, Any] | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -92,7 +97,8 @@ class CallEnded(Event):
     Attributes:
         campaign_id: None for a single call, as is `position`.
         outcome: The outcome, or why it failed; None if unknown.
-        external_id: The application's own name of a campaign's contact, if any.
+        external_id: The application's own name of the single call, or of the campaign's contact, if any.
+        metadata: What the application attached to the single call, if anything.
     """
 
     call_id: str
@@ -102,6 +108,7 @@ class CallEnded(Event):
     outcome: CallOutcome | str | None
     dispatch_id: str | None
     external_id: str | None = None
+    metadata: Mapping[str, Any] | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -111,7 +118,8 @@ class MessageStatusChanged(Event):
     Attributes:
         message_id: The single message; None for a campaign's, which has `campaign_id` and `position`.
         reason: Failure class of a failure; else None.
-        external_id: The application's own name of a campaign's contact, if any.
+        external_id: The application's own name of the single message, or of the campaign's contact, if any.
+        metadata: What the application attached to the single message, if anything.
     """
 
     dispatch_id: str
@@ -121,6 +129,7 @@ class MessageStatusChanged(Event):
     status: MessageStatus
     reason: str | None
     external_id: str | None = None
+    metadata: Mapping[str, Any] | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date, time
 from typing import Any, Final, Self
@@ -10,7 +11,7 @@ import attrs
 
 from outreach.core.meant import day_like, did_you_mean
 from outreach.errors import Problem
-from outreach.models.fields import Instance, Refused, bounded, ruled, zone
+from outreach.models.fields import Checked, Instance, Refused, Text, bounded, ruled, sized, zone
 
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 """In the order of `datetime.weekday()`."""
@@ -130,3 +131,47 @@ class HolidayCalendar:
     country: str | None
     holidays: tuple[Holiday, ...]
     subdivision: str | None = None
+
+
+FIRST_CONTACT_MINUTE: Final = 8 * 60
+LAST_CONTACT_MINUTE: Final = 21 * 60
+"""The contact hours, 8 to 21 (47 CFR 64.1200(c)(1)), in minutes after midnight."""
+
+_PLACE: Final = Text(
+    pattern=re.compile(r"[A-Z]{2}|US-[A-Z]{2}"), meaning="must be a country such as FR, or a US state such as US-FL"
+)
+
+
+def _narrower_schedule(value: Any) -> Any:
+    """Return windows by day that lie within the contact hours."""
+    details = []
+    for day, windows in _schedule(value).items():
+        for window in windows:
+            if window.is_overnight or not (
+                window.start_minute >= FIRST_CONTACT_MINUTE and window.end_minute <= LAST_CONTACT_MINUTE
+            ):
+                details.append(Problem(path=f".{day}", message="must lie within 08:00 to 21:00"))
+                break
+    if not any(value.values()):
+        details.append(Problem(path="", message="must have a window on one day at least"))
+    if details:
+        raise Refused.at(details)
+    return value
+
+
+@attrs.frozen(kw_only=True)
+class PlaceHours(Checked):
+    """Contact hours of a country or of a US state that are narrower than 8 to 21.
+
+        evening = TimeWindow.between(time(8), time(20))
+        PlaceHours(place="US-FL", schedule=dict.fromkeys(DAYS, (evening,)), source="Fla. Stat. 501.616(6)(a)")
+
+    Attributes:
+        place: The country as ISO 3166 alpha-2, or `US-` and the code of a state.
+        schedule: The windows of each day, by the contact's own time; a day without any is closed.
+        source: The law or rule that they come from, 1 to 500 characters.
+    """
+
+    place: str = ruled(_PLACE)
+    schedule: Mapping[str, tuple[TimeWindow, ...]] = ruled(_narrower_schedule)
+    source: str = sized(1, 500)

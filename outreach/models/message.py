@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 import attrs
 
 from outreach.errors import Problem
 from outreach.models.base import CarrierName
-from outreach.models.fields import Checked, bounded, sized
+from outreach.models.fields import Checked, bounded, ruled, sized
+from outreach.models.metadata import METADATA
+from outreach.models.recipient import MAX_EXTERNAL_ID
 from outreach.models.resources import MAX_STEPS
 from outreach.models.states import MessageStatus
 
@@ -39,6 +41,8 @@ class Message:
         reason: Why it failed or was canceled; else None.
         attempts: Attempts spent.
         tries: Dispatches opened, deferred ones included; the backoff grows with it.
+        external_id: The application's own name of the message; need not be unique.
+        metadata: What the application attached to it.
     """
 
     id: str
@@ -55,6 +59,8 @@ class Message:
     provider_id: str | None = None
     purpose: Purpose = "message"
     send_until: datetime | None = None
+    external_id: str | None = None
+    metadata: Mapping[str, Any] | None = None
     created_at: datetime
     ended_at: datetime | None = None
 
@@ -98,14 +104,19 @@ class NewMessage(Checked):
     Attributes:
         to: The number, in any notation where the workspace has a default region.
         body: What is sent, as it is: placeholders are filled in campaigns alone.
-        from_number: Sending number; None for the workspace's first number at the carrier.
+        from_number: Sending number; None for the workspace's number at the carrier that the contact wrote to last, else
+            its first one.
         carrier: None for the carrier of the sending number.
+        external_id: The application's own name of the message; need not be unique.
+        metadata: A JSON object to keep with it, at most 4,096 bytes.
     """
 
     to: str
     body: str = sized(1, 1600)
     from_number: str | None = None
     carrier: CarrierName | None = None
+    external_id: str | None = sized(1, MAX_EXTERNAL_ID, default=None)
+    metadata: Mapping[str, Any] | None = ruled(METADATA, default=None)
 
     def _problems(self) -> Sequence[Problem]:
         return () if self.body.strip() else (Problem(path="body", message="must not be blank"),)

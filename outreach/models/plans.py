@@ -42,7 +42,7 @@ class WavePlan:
         trunk: The trunk of a calling campaign.
         in_flight: Recipients that take, or may take, a place at the provider.
         steps: The steps of the campaign's flow, if any.
-        sender: The pace of the sending number over all campaigns; None if it has none.
+        senders: The paces of the sending numbers over all campaigns, by the numbers as the campaign has them.
         capped_until: Until when the frequency cap postpones due recipients, by position.
         unreachable: Numbers of due recipients that are left out as unreachable.
         provider_throttle: The provider's throttle, if any.
@@ -60,11 +60,16 @@ class WavePlan:
     trunk: Trunk | None
     in_flight: int
     steps: Sequence[FlowStep] | None = None
-    sender: SenderPace | None = None
+    senders: SenderPaces = attrs.field(factory=dict)
     capped_until: Mapping[int, datetime] = attrs.field(factory=dict)
     unreachable: AbstractSet[str] = frozenset()
     provider_throttle: ProviderThrottle | None = None
     contact_rules_outdated: bool = False
+
+    @property
+    def paces(self) -> Sequence[SenderPace]:
+        """The paces of those of its numbers that have one."""
+        return [pace for pace in self.senders.values() if pace is not None]
 
     @property
     def agent_missing(self) -> bool:
@@ -78,7 +83,7 @@ class Intent:
     """A message to send to a recipient, or a call to place.
 
     Attributes:
-        sender: Caller ID; None for the provider's default. A number of the campaign's group precedes it.
+        from_number: Caller ID; None for the provider's default. A number of the campaign's group or pool precedes it.
         body: The rendered text; None for a call.
         call_id: Id of the call record; None for a message.
         variables: Template variables of a call.
@@ -160,6 +165,7 @@ class Wave:
             a commit that waited longer would otherwise take no slot at all.
         latest: The end of all slots: closing time, expiry, end of the lease.
         spacing: Time between two slots; zero for calls, which are paced by places.
+        numbers_from: The earliest slots of sending numbers, whatever the ledger has, by their keys.
         advances: Recipients that advance without a request.
     """
 
@@ -174,6 +180,7 @@ class Wave:
     latest: datetime
     spacing: timedelta
     intent_lifetime: timedelta
+    numbers_from: Mapping[str, datetime] = attrs.field(factory=dict)
     advances: Sequence[Advance] = ()
     postponements: Sequence[Postponement] = ()
 
@@ -229,3 +236,7 @@ class SenderPace:
     def key(self) -> str:
         """The key of the pace (`providers.pool.ProviderRequest.paces`)."""
         return sender_key(self.workspace_id, self.phone)
+
+
+SenderPaces = Mapping[str, SenderPace | None]
+"""The paces of numbers, by the numbers as a campaign has them; None for one without a rate."""

@@ -21,6 +21,7 @@ class MessageReport:
     Attributes:
         dispatch_id: Our id, where the carrier returns it.
         provider_id: The carrier's id.
+        from_number: What it was sent from, if the carrier says so.
         reason: Failure class of a failure; else None. With `rate_limited` nobody was reached, and the contact of an
             open campaign waits for another try.
         retry_after_seconds: How long the whole account has to wait from `at` on, if the message failed at a limit of
@@ -34,6 +35,7 @@ class MessageReport:
     provider_id: str | None
     status: MessageStatus
     at: datetime
+    from_number: str | None = None
     reason: str | None = None
     retry_after_seconds: float | None = None
     error_code: str | None = None

@@ -28,6 +28,7 @@ __all__ = [
     "NewTrunk",
     "Number",
     "NumberUpdate",
+    "StepCount",
     "Trunk",
     "TrunkUpdate",
     "VoiceProviderName",
@@ -155,6 +156,19 @@ class Flow:
     steps: tuple[FlowStep, ...]
     created_at: datetime
     removed_at: datetime | None = None
+
+
+@attrs.frozen(kw_only=True)
+class StepCount:
+    """The contacts of campaigns at one step of a flow.
+
+    Attributes:
+        step: The index of the step.
+        contacts: Those that wait there, or whose message is on its way.
+    """
+
+    step: int
+    contacts: int
 
 
 @attrs.frozen(kw_only=True)

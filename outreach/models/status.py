@@ -66,6 +66,19 @@ class DispatcherHealth:
 
 
 @attrs.frozen(kw_only=True)
+class LiveWorker:
+    """A process that dispatches.
+
+    Attributes:
+        epoch: Of its lease.
+        heartbeat_at: Its last heartbeat, by the database's clock.
+    """
+
+    epoch: int
+    heartbeat_at: datetime
+
+
+@attrs.frozen(kw_only=True)
 class DispatchOverview:
     """Who dispatches from a database.
 
@@ -78,6 +91,7 @@ class DispatchOverview:
         heartbeat_at: The latest heartbeat; None if there was none.
         heartbeat_seconds_ago: Its age; None if there was none.
         copied_to: Where `db copy` has copied the database: nothing is sent from it any more. None if it was not copied.
+        workers: The processes that hold a lease now, by epoch; a hundred at the most.
     """
 
     by: DispatchedBy
@@ -85,6 +99,7 @@ class DispatchOverview:
     heartbeat_at: datetime | None
     heartbeat_seconds_ago: float | None
     copied_to: str | None = None
+    workers: Sequence[LiveWorker] = ()
 
     @property
     def problem(self) -> Problem | None:

@@ -9,10 +9,14 @@ from typing import Final, Literal, Self
 
 import attrs
 
+from outreach.models.hours import PlaceHours
 from outreach.models.states import RecipientStatus
 
 HeldBackRule = Literal["contact_hours", "frequency_cap", "unclear_reply"]
 """Why a contact is not contacted at its turn, but later; `outreach.rules.holding` has the rules."""
+
+ZoneSource = Literal["own", "zip", "state", "number"]
+"""What tells a contact's time zones: its own one, its ZIP code, its state, or its number; the first that is known."""
 
 
 class TrailRule(StrEnum):
@@ -57,7 +61,7 @@ class TrailRule(StrEnum):
     HOLIDAYS = "holidays", "A campaign contacts nobody on its holidays (docs/interface.md#2.2)."
     CONTACT_HOURS = (
         "contact_hours",
-        "Nobody is contacted before 8 or after 21 in any time zone that the number may be in "
+        "Nobody is contacted before 8 or after 21, or outside narrower hours, in any time zone of the contact "
         "(docs/rules.md#contact-hours; 47 CFR 64.1200(c)(1)).",
     )
     FREQUENCY_CAP = (
@@ -265,6 +269,9 @@ class ContactHistory:
         due_at: When a waiting recipient is decided again.
         steps: In the order in which they happened.
         external_id: The application's own name of the contact, if any.
+        time_zones: The time zones that the contact hours go by; empty if none is known, or after an erasure.
+        zone_source: What tells them; None if nothing does.
+        narrower_hours: The hours of its country and states that the workspace has now.
     """
 
     campaign_id: str
@@ -276,3 +283,6 @@ class ContactHistory:
     due_at: datetime | None
     steps: Sequence[TrailStep]
     external_id: str | None = None
+    time_zones: Sequence[str] = ()
+    zone_source: ZoneSource | None = None
+    narrower_hours: Sequence[PlaceHours] = ()

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import ClassVar, Final, Literal, get_args
+from enum import StrEnum
+from typing import ClassVar, Final, Literal
 
 import attrs
 
 from outreach.models.base import UNSET, Unset
 from outreach.models.fields import Checked, ruled, sized, zone
 from outreach.models.workspace import Workspace
-
-Role = Literal["viewer", "agent", "manager", "owner"]
-"""What a user may do in a workspace; each role may do what those before it may."""
-
-ROLES: Final[tuple[Role, ...]] = get_args(Role)
-"""All roles, the one with the fewest rights first."""
 
 SecondFactor = Literal["none", "awaited", "given"]
 """Of a session: the user has none, has yet to give it (such a session opens nothing), or has given it."""
@@ -35,6 +30,19 @@ SUDO: Final = timedelta(minutes=15)
 
 MIN_PASSWORD: Final = 12
 MAX_PASSWORD: Final = 256
+
+
+class Role(StrEnum):
+    """What a person may do in a workspace; each role may do what those before it may."""
+
+    VIEWER = "viewer"
+    AGENT = "agent"
+    MANAGER = "manager"
+    OWNER = "owner"
+
+
+ROLES: Final = tuple(one.value for one in Role)
+"""The words of all roles, the one with the fewest rights first."""
 
 
 @attrs.frozen(kw_only=True)

@@ -189,7 +189,7 @@ class CampaignRunState:
     Attributes:
         owner_epoch: Epoch of the worker that last drove the campaign.
         next_slot_at: The earliest start of the next message; None before the first.
-        assigned: Recipients with a number of the caller-ID group.
+        assigned: Recipients with a number of the caller-ID group or sender pool.
         postponed_under: The contact rules of the workspace under which recipients were postponed, if any.
     """
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import attrs
 
 from outreach.models.base import UNSET, Unset
-from outreach.models.fields import Checked, bounded, sized
+from outreach.models.fields import Checked, ListOf, Model, Refused, bounded, ruled, sized
+from outreach.models.hours import PlaceHours
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 
 DEFAULT_REQUEST_LIMIT: Final = 600
@@ -25,6 +26,22 @@ DEFAULT_SCOPES: Final[tuple[ApiScope, ...]] = ("send",)
 """The scopes of a key that is created without any: the operations of the interface document."""
 
 
+MAX_PLACES: Final = 300
+"""Countries and states with hours of their own."""
+
+_PLACES: Final = ListOf(Model(PlaceHours), maximum=MAX_PLACES)
+
+
+def _hours_of_places(value: Any) -> tuple[PlaceHours, ...]:
+    """Return hours of places, each of which stands there once."""
+    found = _PLACES(value)
+    places = [one.place for one in found]
+    for index, place in enumerate(places):
+        if place in places[:index]:
+            raise Refused(f"is {place} again: name each place once", f"[{index}].place")
+    return found
+
+
 @attrs.frozen(kw_only=True)
 class Workspace:
     """A tenant: everything else belongs to exactly one.
@@ -38,6 +55,9 @@ class Workspace:
         frequency_cap: Dispatches to one number in 24 hours, over all campaigns; None for no cap.
         retention_days: Days after their end for which contacts and texts are kept; None for good.
         skip_unreachable: Leave numbers out that a provider has reported as unreachable on the channel.
+        narrower_hours: Contact hours of countries and US states that are narrower; only with `contact_hours`.
+        approve_over_contacts: People need approval to start campaigns with more contacts; None for no such limit.
+        approve_over_amount: People need approval to start campaigns that cost more; None for no such limit.
     """
 
     id: str
@@ -54,6 +74,9 @@ class Workspace:
     frequency_cap: int | None = None
     retention_days: int | None = None
     skip_unreachable: bool = False
+    narrower_hours: tuple[PlaceHours, ...] = attrs.field(converter=tuple, default=())
+    approve_over_contacts: int | None = None
+    approve_over_amount: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -71,6 +94,10 @@ class NewWorkspace(Checked):
         frequency_cap: Dispatches to one number in 24 hours, over all campaigns, 1 to 1,000; None for no cap.
         retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
         skip_unreachable: Leave numbers out that a provider has reported as unreachable on the channel.
+        narrower_hours: Contact hours of countries and US states that are narrower; only with `contact_hours`.
+        approve_over_contacts: People need a second person's approval to start campaigns with more contacts, 0 (for
+            every start) to 1,000,000,000; None for no such limit.
+        approve_over_amount: The same for campaigns that cost more, in whole units of the price table's currency.
     """
 
     name: str = sized(1, 255)
@@ -82,6 +109,9 @@ class NewWorkspace(Checked):
     frequency_cap: int | None = bounded(1, 1000, default=None)
     retention_days: int | None = bounded(1, 36_500, default=None)
     skip_unreachable: bool = False
+    narrower_hours: Sequence[PlaceHours] = ruled(_hours_of_places, default=())
+    approve_over_contacts: int | None = bounded(0, 1_000_000_000, default=None)
+    approve_over_amount: int | None = bounded(0, 1_000_000_000, default=None)
 
 
 @attrs.frozen(kw_only=True)
@@ -92,6 +122,8 @@ class ApiKey:
         digest: SHA-256 of the key, in hexadecimal.
         hint: The key's first characters, to tell keys apart.
         scopes: What it may do.
+        made_by: The actor who made it, such as `user:ID`; None for an old one.
+        last_used_at: Its last use, to the hour; None before the first.
     """
 
     id: str
@@ -102,6 +134,8 @@ class ApiKey:
     created_at: datetime
     revoked_at: datetime | None
     scopes: tuple[ApiScope, ...] = DEFAULT_SCOPES
+    made_by: str | None = None
+    last_used_at: datetime | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -136,6 +170,10 @@ class WorkspaceUpdate(Checked):
         frequency_cap: Dispatches to one number in 24 hours; None for no cap.
         retention_days: Days after their end for which contacts and texts are kept, 1 to 36,500; None for good.
         skip_unreachable: Leave numbers out that a provider has reported as unreachable on the channel.
+        narrower_hours: Contact hours of countries and US states that are narrower; only with `contact_hours`.
+        approve_over_contacts: People need a second person's approval to start campaigns with more contacts; None for
+            no such limit.
+        approve_over_amount: The same for campaigns that cost more; None for no such limit.
     """
 
     _rules_from: ClassVar = (NewWorkspace,)
@@ -149,3 +187,6 @@ class WorkspaceUpdate(Checked):
     frequency_cap: int | Unset | None = UNSET
     retention_days: int | Unset | None = UNSET
     skip_unreachable: bool | Unset = UNSET
+    narrower_hours: Sequence[PlaceHours] | Unset = UNSET
+    approve_over_contacts: int | Unset | None = UNSET
+    approve_over_amount: int | Unset | None = UNSET

@@ -24,7 +24,8 @@ class OutboundMessage:
 
     Attributes:
         dispatch_id: Our id; the carrier returns it where it can.
-        from_number: The sending number or name; None only in a sandbox without numbers.
+        from_number: The sending number or name, or a Messaging Service of the carrier; None only in a sandbox without
+            numbers.
         not_after: The carrier must not deliver it later, if it has a field for that: the earliest of closing time, the
             contact's local hours and the campaign's expiry; None for no bound.
     """

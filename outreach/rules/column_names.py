@@ -9,8 +9,19 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal, get_args
 
-Field = Literal["phone_number", "first_name", "last_name", "email", "company", "external_id", "country"]
-"""What a column may be; `country` decides how local numbers are read."""
+Field = Literal[
+    "phone_number",
+    "first_name",
+    "last_name",
+    "email",
+    "company",
+    "external_id",
+    "country",
+    "time_zone",
+    "zip_code",
+    "state",
+]
+"""What a column may be; `country` decides how local numbers are read, the last three where the contact is."""
 
 _PUNCTUATION: Final = re.compile(r"[\W_]+")
 
@@ -73,6 +84,14 @@ _NAMES: Final[Mapping[Field, str]] = {
         компания|организация|компанія|εταιρεία|الشركة|חברה|कंपनी|perusahaan|công ty|บริษัท|会社|会社名|公司|회사
     """,
     "external_id": "external id",
+    "time_zone": """
+        time zone|timezone|time zone name|iana time zone|local time zone|tz|
+        Zeitzone|fuseau horaire|zona horaria|huso horario|fuso horário|fuso orario|tijdzone|tidszon|tidszone|
+        aikavyöhyke|strefa czasowa|časové pásmo|időzóna|fus orar|saat dilimi|часовой пояс|часовий пояс|ζώνη ώρας|
+        タイムゾーン|时区|時區|시간대
+    """,
+    "zip_code": "zip code|zip|us zip code|us zip|zip postal code|postal code|postcode|home zip|mailing zip|billing zip",
+    "state": "state|us state|state code|state name|state province|home state|mailing state|billing state",
     "country": """
         country|country code|country name|country iso|iso country|iso country code|country region|
         Land|Ländercode|Länderkürzel|Ländername|pays|code pays|país|código de país|código do país|paese|nazione|
@@ -137,7 +156,12 @@ def bare_phone_name(name: str) -> str:
     return name
 
 
-_OF_CONTACTS: Final[tuple[Field, ...]] = tuple(field for field in get_args(Field) if field != "country")
+VARIABLES_TOO: Final[frozenset[Field]] = frozenset({"external_id", "country", "time_zone", "zip_code", "state"})
+"""Fields whose columns are custom variables as well."""
+
+_OF_CONTACTS: Final[tuple[Field, ...]] = tuple(
+    field for field in get_args(Field) if field == "external_id" or field not in VARIABLES_TOO
+)
 
 
 def usual_field(header: str) -> Field | None:

@@ -1,15 +1,16 @@
-"""Hours by the contact's own time, in every time zone in which a number may be (docs/rules.md#contact-hours).
+"""Hours by the contact's own time, in every time zone in which it may be (docs/rules.md#contact-hours).
 
 47 CFR 64.1200(c)(1) allows contact from 8 to 21 o'clock local time at the called party's location. A number does not
-tell one location: all its time zones must be open.
+tell one location: all its time zones must be open (`outreach.rules.contact_places`).
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import date, datetime, timedelta
+from hashlib import sha256
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
@@ -17,13 +18,18 @@ import attrs
 
 from outreach.core.clock import is_zone
 from outreach.models.campaign import Campaign
-from outreach.models.hours import DAYS, BusinessHours, TimeWindow
+from outreach.models.hours import (
+    DAYS,
+    FIRST_CONTACT_MINUTE,
+    LAST_CONTACT_MINUTE,
+    BusinessHours,
+    PlaceHours,
+    TimeWindow,
+)
 from outreach.rules.holidays import closed_dates
 from outreach.rules.number_zones import number_zones
 from outreach.rules.opening import closes_at, next_open
 
-FIRST_MINUTE: Final = 8 * 60
-LAST_MINUTE: Final = 21 * 60
 SEARCH_WINDOW: Final = timedelta(days=7)
 """A number without a common open time within this is not contacted."""
 
@@ -40,7 +46,35 @@ class LocalHours:
         return BusinessHours(timezone="UTC", schedule=self.schedule)
 
 
-EIGHT_TO_21: Final = LocalHours({day: (TimeWindow(start_minute=FIRST_MINUTE, end_minute=LAST_MINUTE),) for day in DAYS})
+_CONTACT_HOURS: Final = TimeWindow(start_minute=FIRST_CONTACT_MINUTE, end_minute=LAST_CONTACT_MINUTE)
+EIGHT_TO_21: Final = LocalHours(dict.fromkeys(DAYS, (_CONTACT_HOURS,)))
+
+
+def narrower_hours(places: Sequence[PlaceHours], regions: Collection[str]) -> Sequence[PlaceHours]:
+    """Return those hours of places that count in these regions."""
+    return [one for one in places if one.place in regions]
+
+
+def hours_of_place(place: PlaceHours) -> LocalHours:
+    """Return the hours of a place, the same object for the same windows."""
+    return _hours_of_windows(tuple((day, tuple(windows)) for day, windows in sorted(place.schedule.items())))
+
+
+def hours_key(places: Sequence[PlaceHours]) -> str:
+    """Return the hours of places as one short text to compare: the places, and a digest of their windows."""
+    windows = [
+        f"{one.place} {day} {window.start_minute}-{window.end_minute}"
+        for one in places
+        for day, found in sorted(one.schedule.items())
+        for window in found
+    ]
+    digest = sha256("\n".join(windows).encode()).hexdigest()
+    return f"{','.join(one.place for one in places)}:{digest[:8]}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _hours_of_windows(windows: tuple[tuple[str, tuple[TimeWindow, ...]], ...]) -> LocalHours:
+    return LocalHours(dict(windows))
 
 
 def time_zones_of_phone(phone: str) -> tuple[str, ...]:

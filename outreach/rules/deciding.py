@@ -126,7 +126,7 @@ def _check_reachable(
             reason=UNREACHABLE_BEFORE,
             rule=TrailRule.UNREACHABLE,
         )
-    return check_holding_rules(plan, local, recipient, recipient.phone, now)
+    return check_holding_rules(plan, local, recipient, now)
 
 
 def render_message(

@@ -9,7 +9,9 @@ from typing import Final
 from outreach.models.base import Channel
 from outreach.models.forecast import BindingRule
 from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus
+from outreach.models.trail import ContactHistory, ZoneSource
 from outreach.rules.holding import HOLDING_RULES
+from outreach.rules.senders import NUMBER_BUSY
 
 _RETRY: Final = "retry_"
 """The prefix of the reasons of calls that are made again; the rest is the outcome of the last one."""
@@ -53,7 +55,7 @@ _ANY_CHANNEL: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         ("skipped", "unreachable_before"): "a provider had reported the number as unreachable",
         ("skipped", "by_operator"): "a person left it out before its turn",
         ("skipped", "erased"): "erased at somebody's request before its turn",
-        ("skipped", "timezone_unknown"): "no hour within a week is between 8 and 21 wherever the number may be",
+        ("skipped", "timezone_unknown"): "no hour within a week is in the contact hours wherever the contact may be",
         ("left out", "opted_out"): "on the unsubscribe register: not loaded",
         ("canceled", None): "the campaign was cancelled before its turn",
         ("expired", None): "the campaign expired before its turn",
@@ -79,6 +81,7 @@ _SMS: Final[Mapping[tuple[str, str | None], str]] = MappingProxyType(
         ("failed", "unreachable"): f"the phone or its network could not be reached{_NO_RETRY}",
         ("failed", "over_segment_cap"): "the text is longer than the settings allow",
         ("failed", "empty_message"): "the template left nothing to send",
+        ("waiting", NUMBER_BUSY): "waits for the number of the sender pool that it gets its messages from",
         ("dispatching", None): "on its way to the carrier",
         ("in_progress", "awaiting_receipt"): "sent, not yet confirmed: another attempt follows if it fails",
     }
@@ -152,6 +155,23 @@ def ended_reasons() -> frozenset[str]:
         if reason is not None and status not in open_states
     }
     return frozenset(named | FAILURE_TEXTS.keys())
+
+
+_ZONES_BY: Final[Mapping[ZoneSource, str]] = {
+    "own": "its own time zone",
+    "zip": "by its ZIP code",
+    "state": "by its state",
+    "number": "by its number",
+}
+
+
+def describe_zones(history: ContactHistory) -> str | None:
+    """Return by which time zones, why, and by which narrower hours a contact's hours are checked; None if unknown."""
+    if history.zone_source is None:
+        return None
+    narrower = [f"{one.place} ({one.source})" for one in history.narrower_hours]
+    words = f"{', '.join(history.time_zones)}, {_ZONES_BY[history.zone_source]}"
+    return f"{words}; narrower hours: {', '.join(narrower)}" if narrower else words
 
 
 def describe_reason(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -19,10 +19,12 @@ from outreach.models.campaign import Campaign
 from outreach.models.forecast import BindingRule, ForecastAssumptions, ForecastHour, ForecastPhase
 from outreach.models.resources import FlowStep
 from outreach.models.trail import TrailRule
-from outreach.rules.contact_hours import earliest_closing, next_contact
+from outreach.rules.contact_hours import LocalHours, earliest_closing, next_contact
+from outreach.rules.contact_places import ContactPlace
 from outreach.rules.deciding import spacing
 from outreach.rules.holding import HOLDING_RULES, LocalRules
 from outreach.rules.opening import opening_state
+from outreach.rules.senders import NUMBER_BUSY
 
 HORIZON: Final = timedelta(days=400)
 """How far a forecast looks from the start on."""
@@ -34,6 +36,7 @@ _RULE_OF_REASON: Final[dict[str, BindingRule]] = {
     **{rule.name: rule.name for rule in HOLDING_RULES.values()},
     "flow_wait": "flow",
     "flow": "flow",
+    NUMBER_BUSY: "sender_rate",
 }
 
 
@@ -46,14 +49,14 @@ class OpenContact(NamedTuple):
     """A contact that is left, or several alike.
 
     Attributes:
-        zones: The time zones of its number; None where no local hours apply.
+        place: Where it is; None where no local hours apply.
         due_at: When it is due; None for one that has not had its turn.
         reason: Why it waits, if it does.
         step: The next step of its flow.
         attempts: Attempts spent on this step.
     """
 
-    zones: tuple[str, ...] | None
+    place: ContactPlace | None
     due_at: datetime | None = None
     reason: str | None = None
     step: int = 0
@@ -76,6 +79,7 @@ class OpenCampaign:
         steps: The steps of its flow, if any.
         max_attempts: Attempts for each contact and message, the first included.
         retry_delay: The time between attempts.
+        senders: The keys of the numbers that it sends from; None for one without a rate. Empty for no limit.
     """
 
     campaign: Campaign
@@ -90,6 +94,7 @@ class OpenCampaign:
     steps: tuple[FlowStep, ...] | None = None
     max_attempts: int = 1
     retry_delay: timedelta = timedelta()
+    senders: tuple[str | None, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -150,15 +155,19 @@ class _Share:
 class _Waiting:
     """A contact in a campaign's queue."""
 
-    zones: tuple[str, ...] | None
+    place: ContactPlace | None
     step: int
     attempts: int
     reason: BindingRule
     reached: bool = False
 
 
+_Local = tuple[tuple[str, ...], tuple[LocalHours, ...]]
+"""The zones of contacts, and the hours that must be open in each."""
+
+
 class _Hours:
-    """When a campaign, and its contacts in each set of zones, are open; asked in the order of time."""
+    """When a campaign, and its contacts at each place, are open; asked in the order of time."""
 
     def __init__(self, campaign: Campaign, local: LocalRules, origin: datetime) -> None:
         self._campaign = campaign
@@ -166,7 +175,7 @@ class _Hours:
         self._origin = origin
         self._window = (0.0, -1.0)
         self._closed: tuple[float, float, BindingRule] = (0.0, -1.0, "business_hours")
-        self._contacts: dict[tuple[str, ...], tuple[float, float, float]] = {}
+        self._contacts: dict[_Local, tuple[float, float, float]] = {}
 
     def opening(self, at: float) -> tuple[float, BindingRule]:
         """Return when the campaign is open next, and the rule that closes it until then."""
@@ -183,20 +192,21 @@ class _Hours:
         self._closed = (at, reopens, rule)
         return reopens, rule
 
-    def contact(self, zones: tuple[str, ...], at: float) -> float:
-        """Return when contacts in these zones may be reached next; never is infinity."""
-        asked, opens, closes = self._contacts.get(zones, (0.0, 0.0, -1.0))
+    def contact(self, place: ContactPlace, at: float) -> float:
+        """Return when contacts at a place may be reached next; never is infinity."""
+        local = zones, hours = place.zones, self._local.of(place.regions).hours
+        asked, opens, closes = self._contacts.get(local, (0.0, 0.0, -1.0))
         if asked <= at < closes:
             return max(at, opens)
-        moment = next_contact(self._campaign, zones, self._local.hours, self._moment(at))
+        moment = next_contact(self._campaign, zones, hours, self._moment(at))
         opens = self._seconds(moment)
-        closes = self._seconds(earliest_closing(zones, self._local.hours, moment)) if moment is not None else _NEVER
-        self._contacts[zones] = (at, opens, closes)
+        closes = self._seconds(earliest_closing(zones, hours, moment)) if moment is not None else _NEVER
+        self._contacts[local] = (at, opens, closes)
         return max(at, opens)
 
-    def holding(self, zones: tuple[str, ...], at: float) -> BindingRule:
-        """Return the rule that keeps contacts in these zones from being reached at a time."""
-        return self._local.holding(zones, self._moment(at)).name
+    def holding(self, place: ContactPlace, at: float) -> BindingRule:
+        """Return the rule that keeps contacts at a place from being reached at a time."""
+        return self._local.of(place.regions).holding(place.zones, self._moment(at)).name
 
     def _moment(self, at: float) -> datetime:
         return self._origin + timedelta(seconds=round(at, 6))
@@ -230,7 +240,7 @@ class _Stream:
         self._turn: list[_Waiting] = []
         for one in left.contacts:
             rule = rule_of_wait(one.reason or "")
-            waiting = _Waiting(one.zones, one.step, one.attempts, rule, reached=one.attempts > 0 or one.step > 0)
+            waiting = _Waiting(one.place, one.step, one.attempts, rule, reached=one.attempts > 0 or one.step > 0)
             if one.due_at is None:
                 self._turn.append(waiting)
             else:
@@ -286,15 +296,15 @@ class _Stream:
                 contact = self._turn.pop()
             else:
                 return None
-            if contact.zones is None or not self._sends(contact):
+            if contact.place is None or not self._sends(contact):
                 return contact
-            opens = self.hours.contact(contact.zones, at)
+            opens = self.hours.contact(contact.place, at)
             if opens <= at:
                 return contact
             if opens == _NEVER:
                 self.last_end = max(self.last_end, at)
                 continue
-            self._wait(opens, attrs.evolve(contact, reason=self.hours.holding(contact.zones, at)))
+            self._wait(opens, attrs.evolve(contact, reason=self.hours.holding(contact.place, at)))
 
     def send(self, contact: _Waiting, at: float) -> None:
         """Make a request, and what follows from it."""
@@ -358,8 +368,8 @@ class _Stream:
             seconds += assumed.call_seconds if answered else assumed.ring_seconds
         ends = at + seconds * part * self.weight
         if not answered and attempt < self.left.max_attempts:
-            zones = contact.zones if contact is not None else None
-            again = _Waiting(zones, 0, attempt, "retry", reached=True)
+            place = contact.place if contact is not None else None
+            again = _Waiting(place, 0, attempt, "retry", reached=True)
             self._wait(ends + self.left.retry_delay.total_seconds(), again)
         self.last_end = max(self.last_end, ends)
         return ends
@@ -396,7 +406,7 @@ def _hour_of(origin: datetime, at: float) -> int:
 def play(
     target: OpenCampaign,
     others: Sequence[OpenCampaign],
-    sender: SenderRate | None,
+    rates: Mapping[str, SenderRate],
     assumed: ForecastAssumptions,
     now: datetime,
 ) -> Course:
@@ -404,25 +414,26 @@ def play(
 
     Args:
         target: The campaign.
-        others: Campaigns that send from the same number, with whom it takes turns.
-        sender: The rate of that number, if it has one.
+        others: Campaigns that send from the same numbers, with whom it takes turns.
+        rates: The rates of these numbers, by their keys. Those of a pool add up: each message is taken to go from the
+            number that is free first.
         assumed: What is assumed of its calls and messages.
         now: The forecast's time.
     """
     stream = _Stream(target, now, assumed)
-    streams = [stream, *(_Stream(one, now, assumed) for one in others if sender is not None)]
-    number_free = 0.0 if sender is None or sender.next_slot_at is None else max(_seconds(sender.next_slot_at, now), 0.0)
-    number_apart = 0.0 if sender is None else sender.spacing.total_seconds()
+    streams = [stream, *(_Stream(one, now, assumed) for one in others if rates)]
+    numbers = _Numbers(rates, now)
     served = dict.fromkeys(range(len(streams)), 0)
     for turn in itertools.count(1):
         if stream.is_done:
             break
         asked = [(one.candidate(), index) for index, one in enumerate(streams) if not one.is_done]
-        at = max(number_free, min(found[0] for found, _ in asked))
+        starts = {index: max(numbers.free_at(streams[index].left), found[0]) for found, index in asked}
+        at = min(starts.values())
         # The first one asked is the campaign itself.
         if max(at, asked[0][0][0]) >= min(stream.expires, stream.horizon):
             break
-        _, index = min((served[index], index) for found, index in asked if found[0] <= at)
+        _, index = min((served[index], index) for index, start in starts.items() if start <= at)
         chosen = streams[index]
         earliest, rule = next(found for found, one in asked if one == index)
         chosen.pass_until(at, rule if at <= earliest else "sender_rate")
@@ -438,8 +449,27 @@ def play(
         chosen.send(contact, at)
         if chosen.requests > before:
             served[index] = turn
-            number_free = at + number_apart * chosen.weight
+            numbers.take(chosen.left, at)
     return _course(stream, now)
+
+
+class _Numbers:
+    """When the sending numbers are free, in seconds from the forecast's time."""
+
+    def __init__(self, rates: Mapping[str, SenderRate], now: datetime) -> None:
+        self._apart = {key: rate.spacing.total_seconds() for key, rate in rates.items()}
+        slots = {key: rate.next_slot_at for key, rate in rates.items()}
+        self._free = {key: 0.0 if at is None else max(_seconds(at, now), 0.0) for key, at in slots.items()}
+
+    def free_at(self, campaign: OpenCampaign) -> float:
+        """Return when the first of a campaign's numbers is free."""
+        return min((self._free.get(key or "", 0.0) for key in campaign.senders), default=0.0)
+
+    def take(self, campaign: OpenCampaign, at: float) -> None:
+        """Take a slot of the first of a campaign's numbers."""
+        key = min(campaign.senders, key=lambda one: self._free.get(one or "", 0.0), default=None)
+        if key in self._apart:
+            self._free[key] = at + self._apart[key] * campaign.weight
 
 
 def _over(stream: _Stream) -> _Stream:

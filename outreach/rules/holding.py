@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final, Literal
@@ -23,10 +23,13 @@ from outreach.rules.contact_hours import (
     EIGHT_TO_21,
     LocalHours,
     earliest_closing,
+    hours_key,
+    hours_of_place,
+    narrower_hours,
     next_common_open,
     next_contact,
-    time_zones_of_phone,
 )
+from outreach.rules.contact_places import place_of
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -40,8 +43,8 @@ class HoldingRule:
         why: The same as the preflight says it, of several contacts.
         limit: What limits a campaign, as the forecast says it.
         released_by: What ends the wait early: a change of the workspace's setting of this name, or a person's review.
-        local_hours: For a rule by the contact's own time: the hours that a workspace's setting leaves open in each time
-            zone of the number; None if it closes none.
+        local_hours: For a rule by the contact's own time: the hours that a workspace's settings leave open in each time
+            zone of a contact in these regions, all of which must be open; none if it closes nothing.
     """
 
     name: HeldBackRule
@@ -50,11 +53,17 @@ class HoldingRule:
     why: str
     limit: str
     released_by: Literal["setting", "review"] = "setting"
-    local_hours: Callable[[Workspace], LocalHours | None] | None = None
+    local_hours: Callable[[Workspace, Collection[str]], Sequence[LocalHours]] | None = None
 
     def hold(self, recipient: Recipient, until: datetime) -> Postponement:
         """Return the postponement of a recipient by this rule."""
         return Postponement(recipient=recipient, due_at=until, reason=self.name, rule=self.trail_rule)
+
+
+def _contact_hours(workspace: Workspace, regions: Collection[str]) -> Sequence[LocalHours]:
+    if not workspace.contact_hours:
+        return ()
+    return (EIGHT_TO_21, *map(hours_of_place, narrower_hours(workspace.narrower_hours, regions)))
 
 
 FREQUENCY_CAP: Final = HoldingRule(
@@ -81,10 +90,10 @@ HOLDING_RULES: Final[Mapping[str, HoldingRule]] = MappingProxyType(
             HoldingRule(
                 name="contact_hours",
                 trail_rule=TrailRule.CONTACT_HOURS,
-                meaning="outside of the hours (8 to 21) at the places where the number may be",
-                why="It is before 8 or after 21 o'clock where they may be.",
+                meaning="outside of the contact hours (8 to 21, or narrower) at the places where the contact may be",
+                why="It is outside of the contact hours where they may be.",
                 limit="contact hours",
-                local_hours=lambda workspace: EIGHT_TO_21 if workspace.contact_hours else None,
+                local_hours=_contact_hours,
             ),
             FREQUENCY_CAP,
             UNCLEAR_REPLY,
@@ -101,12 +110,33 @@ class LocalRules:
     """The rules by the contact's own time that a workspace has set: the same for all contacts of a plan."""
 
     def __init__(self, workspace: Workspace) -> None:
-        found = ((rule, local_hours(workspace)) for rule, local_hours in _LOCAL)
-        self._rules = tuple((rule, hours) for rule, hours in found if hours is not None)
+        self._workspace = workspace
+        self._found: dict[tuple[str, ...], RegionRules] = {}
+        self.apply = bool(self.of(()).hours)
+
+    def of(self, regions: tuple[str, ...]) -> RegionRules:
+        """Return the rules for contacts in these regions."""
+        # Few workspaces tell regions apart.
+        key = regions if self._workspace.narrower_hours else ()
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = RegionRules(self._workspace, key)
+        return found
+
+
+class RegionRules:
+    """The rules by the contact's own time for contacts in the same regions.
+
+    Attributes:
+        hours: The hours that must be open in each of their time zones; none if no rule applies.
+    """
+
+    def __init__(self, workspace: Workspace, regions: Collection[str]) -> None:
+        self._rules = tuple((rule, hours) for rule, local in _LOCAL for hours in local(workspace, regions))
         self.hours = tuple(hours for _, hours in self._rules)
 
     def holding(self, zones: tuple[str, ...], now: datetime) -> HoldingRule:
-        """Return the rule that closes a number with these zones at a time at which they are not all open."""
+        """Return the rule that closes a contact in these zones at a time at which they are not all open."""
         first = self._rules[0][0]
         closed = (rule for rule, hours in self._rules if next_common_open(zones, (hours,), now) != now)
         return next(closed, first)
@@ -127,32 +157,37 @@ def _first_closing(
 
 
 def check_holding_rules(
-    plan: WavePlan, local: LocalRules, recipient: Recipient, phone: str, now: datetime
+    plan: WavePlan, local: LocalRules, recipient: Recipient, now: datetime
 ) -> Postponement | Ending | Closing | None:
     """Return what the workspace's settings decide about contacting a recipient now.
 
     Returns:
         `Postponement` until the cap allows a request, or the local hours and the campaign are open; `Ending` if the
-        number's zones are unknown or have no hours in common; otherwise the end of its local hours, None for no end.
+        contact's zones are unknown or have no hours in common; otherwise the end of its local hours, None for no end.
     """
     capped = plan.capped_until.get(recipient.position)
     if capped is not None and capped > now:
         return FREQUENCY_CAP.hold(recipient, capped)
-    if not local.hours:
+    if not local.apply:
         return None
-    zones = time_zones_of_phone(phone)
-    opening = next_contact(plan.campaign, zones, local.hours, now)
+    place = place_of(recipient)
+    zones, rules = place.zones, local.of(place.regions)
+    opening = next_contact(plan.campaign, zones, rules.hours, now)
     if opening is None:
-        rule = local.holding(zones, now).trail_rule
+        rule = rules.holding(zones, now).trail_rule
         return Ending(recipient=recipient, status=RecipientStatus.SKIPPED, reason="timezone_unknown", rule=rule)
     if opening > now:
-        return local.holding(zones, now).hold(recipient, opening)
-    return local.closing(zones, now)
+        return rules.holding(zones, now).hold(recipient, opening)
+    return rules.closing(zones, now)
 
 
 def contact_rules_key(workspace: Workspace) -> str:
     """Return a workspace's contact rules as one text to compare."""
-    return " ".join(f"{name}={getattr(workspace, name)}" for name in _SETTINGS)
+    rules = [f"{name}={getattr(workspace, name)}" for name in _SETTINGS]
+    if workspace.narrower_hours:
+        # Without such hours the text stays as earlier versions wrote it.
+        rules.append(f"narrower_hours={hours_key(workspace.narrower_hours)}")
+    return " ".join(rules)
 
 
 def are_contact_rules_outdated(run: CampaignRunState | None, workspace: Workspace) -> bool:

@@ -11,8 +11,10 @@ from zoneinfo import ZoneInfo
 from outreach.core.clock import is_zone
 from outreach.errors import Problem
 from outreach.models.recipient import Recipient
-from outreach.rules.contact_hours import LocalHours, next_common_open, time_zones_of_phone
+from outreach.rules.contact_hours import next_common_open
+from outreach.rules.contact_places import place_of
 from outreach.rules.explanations import LIMITS
+from outreach.rules.holding import LocalRules
 
 MAX_COUNTED: Final = 100_000
 """The most contacts that are counted for a sentence."""
@@ -76,8 +78,9 @@ def contacts_text(count: int) -> str:
     return f"{count:,} contact{'' if count == 1 else 's'}"
 
 
-def opening_zone(recipient: Recipient, hours: tuple[LocalHours, ...], opens_at: datetime) -> str:
+def opening_zone(recipient: Recipient, local: LocalRules, opens_at: datetime) -> str:
     """Return the time zone of a contact whose local hours begin at a time; of several that do, the first."""
-    zones = time_zones_of_phone(recipient.phone or "")
+    place = place_of(recipient)
+    zones, hours = place.zones, local.of(place.regions).hours
     opening = (zone for zone in zones if next_common_open((zone,), hours, opens_at - _TICK) == opens_at)
     return next(opening, zones[0] if zones else _UTC)

@@ -27,7 +27,8 @@ from outreach.models.preflight import (
 )
 from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
-from outreach.rules.contact_hours import time_zones_of_phone, unreachable_reason
+from outreach.rules.contact_hours import unreachable_reason
+from outreach.rules.contact_places import place_of
 from outreach.rules.deciding import (
     UNREACHABLE_BEFORE,
     RenderedText,
@@ -54,8 +55,8 @@ WHY_LEFT_OUT: Final[Mapping[LeftOutRule, str]] = {
     "duplicate": "Their number occurs earlier in the list.",
     "invalid_number": "Their number is no possible phone number.",
     "timezone_unknown": "The time zone of their number is unknown, and contact hours apply.",
-    "no_common_hours": "The time zones of their number are never between 8 and 21 o'clock together.",
-    "hours_never_fit": "For 7 days from their turn the campaign is not open between 8 and 21 o'clock where they are.",
+    "no_common_hours": "Their time zones are never within the contact hours together.",
+    "hours_never_fit": "For 7 days from their turn the campaign is not open within the contact hours where they are.",
     "expires_first": "The campaign expires before they may be contacted.",
     "empty_message": "Their text is empty: its placeholders have no values.",
     "over_segment_cap": "Their text, with the footer, is over the segment cap.",
@@ -133,12 +134,12 @@ def judge(
         return Verdict("left_out", rule="opted_out")
     moment = at
     waits: Postponement | None = None
-    decided = check_holding_rules(plan, local, recipient, recipient.phone, moment)
+    decided = check_holding_rules(plan, local, recipient, moment)
     if isinstance(decided, Postponement) and HOLDING_RULES[decided.reason].local_hours is None:
         waits = decided
         # After such a wait the local hours are checked, while the campaign is open.
         moment = opening_state(plan.campaign, decided.due_at).reopens_at
-        decided = check_holding_rules(plan, local, recipient, recipient.phone, moment)
+        decided = check_holding_rules(plan, local, recipient, moment)
     if isinstance(decided, Postponement):
         waits = waits or decided
         moment = decided.due_at
@@ -146,7 +147,7 @@ def judge(
     if waits is not None and isinstance(registered, Ending):
         return Verdict("left_out", rule="opted_out")
     if isinstance(decided, Ending):
-        return _unreachable(local, recipient.phone, moment)
+        return _unreachable(local, recipient, moment)
     if expiry is not None and moment >= expiry:
         return Verdict("left_out", rule="expires_first")
     texts: list[RenderedText] = []
@@ -172,7 +173,7 @@ def _of_ended(local: LocalRules, recipient: Recipient, at: datetime) -> Verdict:
     """Return the verdict of a contact that is not open: left out by a rule, or ended in another way."""
     if not recipient.dispatched and recipient.status in {RecipientStatus.SKIPPED, RecipientStatus.FAILED}:
         if recipient.reason == "timezone_unknown" and recipient.phone is not None:
-            return _unreachable(local, recipient.phone, at)
+            return _unreachable(local, recipient, at)
         rule = _ENDED_BY.get(recipient.reason or "")
         if rule is not None:
             return Verdict("left_out", rule=rule)
@@ -181,10 +182,10 @@ def _of_ended(local: LocalRules, recipient: Recipient, at: datetime) -> Verdict:
     return Verdict("ended", rule=recipient.status.value)
 
 
-def _unreachable(local: LocalRules, phone: str, at: datetime) -> Verdict:
-    zones = time_zones_of_phone(phone)
-    why = unreachable_reason(zones, local.hours, at)
-    return Verdict("left_out", rule=why, detail=", ".join(zones) or None)
+def _unreachable(local: LocalRules, recipient: Recipient, at: datetime) -> Verdict:
+    place = place_of(recipient)
+    why = unreachable_reason(place.zones, local.of(place.regions).hours, at)
+    return Verdict("left_out", rule=why, detail=", ".join(place.zones) or None)
 
 
 def _left_of(messages: Sequence[tuple[int, str]], recipient: Recipient) -> Sequence[tuple[int, str]]:

@@ -1,8 +1,10 @@
-"""Who wrote a message: the number behind the address that a carrier names."""
+"""Who wrote a message, and what messages are sent from: numbers, names and Messaging Services of carriers."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -17,6 +19,25 @@ _PHONE_CHANNELS: Final = frozenset({"whatsapp", "rcs", "viber", "viber_service"}
 
 _ADDRESS: Final = re.compile(r"\s*(?P<channel>[A-Za-z_]{1,20}):(?P<rest>.*)", re.DOTALL)
 _BEGINS_LIKE_A_NUMBER: Final = re.compile(r"[+(0-9]")
+
+NUMBER_BUSY: Final = "sender_rate"
+"""Reason of a contact that waits for the number of a pool that it gets its messages from."""
+
+_SERVICES: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
+    {
+        # https://www.twilio.com/docs/messaging/services
+        "twilio": re.compile(r"MG[0-9a-fA-F]{32}"),
+        # The identifier of a messaging profile with a number pool.
+        "telnyx": re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"),
+    }
+)
+"""The identifiers of Messaging Services, from whose numbers the carrier chooses one for each contact, by carrier."""
+
+
+def is_service(sender: str | None, carrier: str | None = None) -> bool:
+    """Return whether a sender is a Messaging Service, of any carrier unless one is given."""
+    patterns = _SERVICES.values() if carrier is None else [_SERVICES[carrier]] if carrier in _SERVICES else []
+    return sender is not None and any(pattern.fullmatch(sender) for pattern in patterns)
 
 
 @attrs.frozen

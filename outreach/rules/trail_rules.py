@@ -13,6 +13,7 @@ from outreach.models.states import CampaignAction, DispatchState, RecipientStatu
 from outreach.models.trail import TrailRule
 from outreach.rules.call_settlement import DOUBLE_DIAL, RETRYABLE_OUTCOMES
 from outreach.rules.holding import UNCLEAR_REPLY
+from outreach.rules.senders import NUMBER_BUSY
 from outreach.rules.settlement import TRANSIENT_FAILURES
 
 _WAITS: Final[Mapping[str, TrailRule]] = MappingProxyType(
@@ -23,6 +24,7 @@ _WAITS: Final[Mapping[str, TrailRule]] = MappingProxyType(
         "flow": TrailRule.FLOW,
         "flow_wait": TrailRule.FLOW,
         "deferred": TrailRule.DEFERRAL,
+        NUMBER_BUSY: TrailRule.PACE,
         "operator_retry": TrailRule.OPERATOR,
     }
 )

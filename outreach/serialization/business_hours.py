@@ -60,6 +60,12 @@ def write_business_hours(hours: BusinessHours) -> Document:
     return {**written, "schedule": {day: windows.get(day, []) for day in DAYS}}
 
 
+def read_schedule(value: Any) -> Mapping[str, tuple[TimeWindow, ...]]:
+    """Return the windows of each day in an object with a key for each; raise `Refused`."""
+    windows = Array(_window, maximum=MAX_WINDOWS_A_DAY)
+    return {day: found for day, found in _windows_by_day(value, windows).items() if found}
+
+
 def _batch_concurrency(value: Any) -> Any:
     return fields_of(BusinessHours)["batch_concurrency"].rule(without_fraction(value))
 

@@ -29,16 +29,20 @@ SMS_NAMES: Final = _SHARED_NAMES | {
     "flow_id": "sms_flow_id",
     "carrier": "sms_carrier",
     "from_number": "sms_from_number",
+    "from_numbers": "sms_from_numbers",
     "rate_per_minute": "sms_rate_per_minute",
 }
 CALL_NAMES: Final = _SHARED_NAMES | {"trunk_id": "sip_trunk_id", "cli_group": "cli_group_config"}
+UPDATE_NAMES: Final = SMS_NAMES | {"cli_group": CALL_NAMES["cli_group"]}
 _E164: Final = Text(pattern=re.compile(r"\+[1-9][0-9]{6,14}"), meaning="must be a number in E.164 such as +14155550102")
 
-_read_recipient = make_request_converter(NewRecipient, {"custom_variables": variables})
+# Lists have columns of ZIP codes and states; the interface has neither.
+_read_recipient = make_request_converter(NewRecipient, {"custom_variables": variables}, without=("zip_code", "state"))
 
 _read_cli_entry = make_request_converter(
     CallerIdAllocation, {"phone": _E164}, renamed={"number_id": "phoneNumberId", "phone": "phoneE164"}
 )
+_CALLER_IDS: Final = Array(nested(_read_cli_entry))
 
 LEAVE_OUT: Final = {"leave_out": nested(make_request_converter(LeaveOut, closed="whom to leave out"))}
 """The rule of the field that tells whom to leave out."""
@@ -170,9 +174,15 @@ def _sms_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any], Ne
     )
 
 
+def caller_ids(value: Any) -> Sequence[CallerIdAllocation]:
+    """Return the caller IDs of a JSON array."""
+    found: Sequence[CallerIdAllocation] = _CALLER_IDS(value)
+    return found
+
+
 @functools.lru_cache(maxsize=4)
 def _call_reader(this_year: int) -> Callable[[Any], NewCallCampaign]:
-    rules = times_rules(this_year) | {"agent_id": uuid, "trunk_id": uuid, "cli_group": Array(nested(_read_cli_entry))}
+    rules = times_rules(this_year) | {"agent_id": uuid, "trunk_id": uuid, "cli_group": caller_ids}
     never_null = ("description", "batch_concurrency")
     return make_request_converter(
         NewCallCampaign, rules, renamed=CALL_NAMES, never_null=never_null, ignored=_unused_start

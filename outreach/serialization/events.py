@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from outreach.models.events import (
     CallEnded,
@@ -18,12 +19,19 @@ from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, Re
 from outreach.models.trail import UNCLEAR, TrailEntry, TrailStepKind
 
 
-def event_from_entry(entry: TrailEntry, external_id: str | None) -> Event | None:
+class OwnData(NamedTuple):
+    """What an application attached to the subject of an event: its own id, and metadata."""
+
+    external_id: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+def event_from_entry(entry: TrailEntry, own: OwnData) -> Event | None:
     """Return an entry's event for applications; None for an entry of the trail alone.
 
     Args:
         entry: The entry.
-        external_id: The application's id of its recipient, if any.
+        own: What the application attached to its recipient, single message, single call or campaign.
     """
     # The operations that write a row fill the fields that its kind needs.
     row: Any = entry
@@ -40,6 +48,7 @@ def event_from_entry(entry: TrailEntry, external_id: str | None) -> Event | None
                 reason=entry.reason,
                 rule=entry.rule,
                 actor=entry.actor,
+                **own._asdict(),
             )
         case TrailStepKind.ENDED:
             return RecipientEnded(
@@ -50,7 +59,7 @@ def event_from_entry(entry: TrailEntry, external_id: str | None) -> Event | None
                 reason=entry.reason,
                 rule=entry.rule,
                 dispatch_id=entry.dispatch_id,
-                external_id=external_id,
+                external_id=own.external_id,
             )
         case TrailStepKind.CALL_ENDED:
             return CallEnded(
@@ -60,7 +69,7 @@ def event_from_entry(entry: TrailEntry, external_id: str | None) -> Event | None
                 status=CallStatus(row.state),
                 outcome=entry.reason,
                 dispatch_id=entry.dispatch_id,
-                external_id=external_id,
+                **own._asdict(),
             )
         case TrailStepKind.REPORTED if entry.call_id is None:
             return MessageStatusChanged(
@@ -70,7 +79,7 @@ def event_from_entry(entry: TrailEntry, external_id: str | None) -> Event | None
                 message_id=entry.message_id,
                 status=MessageStatus(row.state),
                 reason=entry.reason,
-                external_id=external_id,
+                **own._asdict(),
             )
         case TrailStepKind.OPTED_OUT:
             return OptedOut(**head, phone=phone, scope=row.state, source=row.reason, actor=entry.actor)

@@ -15,10 +15,11 @@ from typing import Any, Final
 import attrs
 import orjson
 
+from outreach.core.clock import is_zone
+from outreach.models.metadata import MAX_DEPTH
 from outreach.models.recipient import MAX_EXTERNAL_ID, PreparedRecipient
 from outreach.rules.phones import normalise
 from outreach.rules.texts import composed_json, composed_or_none
-from outreach.serialization.field_rules import MAX_DEPTH
 from outreach.serialization.json_parsing import exceeds_value_limit
 
 _NULLABLE: Final = ("first_name", "last_name", "email", "company")
@@ -43,6 +44,7 @@ class SimpleBody:
         texts: Their other fields, by column, in the order of a prepared contact.
         variables: Their variables.
         external_ids: Their names in the application.
+        time_zones: Their own time zones.
         is_composed: Whether all texts are certainly in NFC.
     """
 
@@ -51,6 +53,7 @@ class SimpleBody:
     texts: Sequence[Sequence[str | None]]
     variables: Sequence[dict[str, Any]]
     external_ids: Sequence[str | None]
+    time_zones: Sequence[str | None]
     is_composed: bool
 
     def chunks(self, default_region: str | None, *, size: int) -> Iterator[list[PreparedRecipient]]:
@@ -63,12 +66,15 @@ class SimpleBody:
             if not self.is_composed:
                 texts = [[composed_or_none(text) for text in column] for column in texts]
                 variables = [None if text is None else composed_json(text) for text in variables]
-            columns: tuple[Sequence[str | None], ...] = (
+            columns: tuple[Iterable[str | None], ...] = (
                 written,
                 [normalise(phone_number, default_region) for phone_number in written],
                 *texts,
                 variables,
                 self.external_ids[part],
+                self.time_zones[part],
+                # None of them has a place of its own, or a number of a sender pool.
+                *(repeat(None, len(written)) for _ in range(2)),
             )
             # Like `_make`, without its check of each length.
             yield list(map(tuple.__new__, repeat(PreparedRecipient), zip(*columns, strict=True)))
@@ -92,6 +98,7 @@ def read_simple_body(body: bytes) -> SimpleBody | None:
     texts = [[person.get(name) for person in people] for name in _NULLABLE]
     variables = [person.get("custom_variables", _NO_VARIABLES) for person in people]
     external_ids = [person.get("external_id") for person in people]
+    time_zones = [person.get("time_zone") for person in people]
     if (
         set(map(type, phone_numbers)) != _TEXT
         or "" in phone_numbers
@@ -99,6 +106,8 @@ def read_simple_body(body: bytes) -> SimpleBody | None:
         or set(map(type, variables)) != _OBJECT
         or not set(map(type, external_ids)) <= _TEXT_OR_NULL
         or not all(one is None or 0 < len(one) <= MAX_EXTERNAL_ID for one in external_ids)
+        or not set(map(type, time_zones)) <= _TEXT_OR_NULL
+        or not all(one is None or is_zone(one) for one in {*time_zones})
         or not _are_exact(chain.from_iterable(map(dict.values, variables)))
     ):
         return None
@@ -109,6 +118,7 @@ def read_simple_body(body: bytes) -> SimpleBody | None:
         texts=texts,
         variables=variables,
         external_ids=external_ids,
+        time_zones=time_zones,
         is_composed=_is_composed(body),
     )
 

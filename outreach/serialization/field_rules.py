@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from math import isfinite
 from typing import Any, Final
 
 import attrs
@@ -16,11 +17,9 @@ import attrs
 from outreach.core.meant import did_you_mean, moment_like
 from outreach.errors import Problem
 from outreach.models.fields import MAX_DETAILS, FieldRule, ListOf, Refused, require_storable, within
+from outreach.models.metadata import MAX_DEPTH
 from outreach.rules.texts import RawNumber, as_text
 from outreach.serialization.json_parsing import shown
-
-MAX_DEPTH: Final = 64
-"""The deepest nesting of free-form values."""
 
 _MAX_INTEGER_LENGTH: Final = 64
 _MAX_DIGITS: Final = 18
@@ -40,6 +39,27 @@ def without_fraction(value: Any) -> Any:
     if number.adjusted() > _MAX_DIGITS or number != number.to_integral_value():
         return value
     return int(number)
+
+
+def with_numbers(value: Any, depth: int = 1) -> Any:
+    """Return a value of any form with its numbers as Python has them; refuse those that 64 bits would round."""
+    if type(value) is RawNumber:
+        number = float(value.text)
+        try:
+            is_exact = isfinite(number) and Decimal(value.text) == Decimal(repr(number))
+        except ArithmeticError:
+            # The exponent is too large for decimal.
+            is_exact = False
+        if not is_exact:
+            raise Refused("must not hold a number that needs more than 64 bits: write it as a text")
+        return number
+    if type(value) is dict or type(value) is list:
+        if depth > MAX_DEPTH:
+            raise Refused(f"must not be nested more than {MAX_DEPTH} levels deep")
+        if type(value) is dict:
+            return {key: with_numbers(item, depth + 1) for key, item in value.items()}
+        return [with_numbers(item, depth + 1) for item in value]
+    return value
 
 
 def uuid(value: Any) -> str:

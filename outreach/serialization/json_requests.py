@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from outreach.models.base import CARRIERS
 from outreach.models.call import DIALABLE_NUMBER, NewCall
-from outreach.models.fields import OneOf
+from outreach.models.fields import OneOf, check_value
 from outreach.models.message import NewMessage
+from outreach.models.metadata import METADATA
 from outreach.models.settings import SmsSettingsUpdate
 from outreach.serialization.field_rules import uuid, variables
-from outreach.serialization.request_converter import make_request_converter, read_object
+from outreach.serialization.request_converter import json_rule, make_request_converter, read_object
 
 _read_call: Final = make_request_converter(NewCall, {"agent_id": uuid, "variables": variables})
 
@@ -45,6 +46,19 @@ def read_new_message(data: Any, *, carriers: Sequence[str] = ()) -> NewMessage:
         InvalidRequest: A rule is broken; the details name each place.
     """
     return read_object(_message_reader(tuple(carriers)), data)
+
+
+def read_metadata(data: Any) -> dict[str, Any]:
+    """Return metadata, a JSON object of at most 4,096 bytes.
+
+    Args:
+        data: The parsed JSON, see `parse_json`.
+
+    Raises:
+        InvalidRequest: It is no such object, or holds a number of more than 64 bits.
+    """
+    found: dict[str, Any] = check_value("metadata", data, json_rule(METADATA))
+    return found
 
 
 def read_sms_settings_update(data: Any) -> SmsSettingsUpdate:

@@ -95,7 +95,7 @@ def write_call(call: Call) -> dict[str, Any]:
 
 def write_managed_call(call: Call) -> dict[str, Any]:
     """Return a call record as it is under /manage."""
-    return write_call(call) | chosen_fields(call, ("cost", "cost_currency", "judged_at"))
+    return write_call(call) | chosen_fields(call, ("cost", "cost_currency", "judged_at", "external_id", "metadata"))
 
 
 def write_call_details(call: Call, transcript: str | None) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import attrs
 
+from outreach.models.approval import StartApproval
+from outreach.models.clock import AudienceClock
 from outreach.models.fields import FieldRule, Refused, Text, check_value
 from outreach.models.forecast import Forecast, KeptForecast
 from outreach.models.live import CampaignNow, CampaignProgress
@@ -36,6 +38,16 @@ def write_forecast(forecast: Forecast) -> dict[str, Any]:
 def write_kept_forecast(forecast: KeptForecast) -> dict[str, Any]:
     """Return a kept forecast with every field, under its name."""
     return document_of(forecast)
+
+
+def write_audience_clock(found: AudienceClock) -> dict[str, Any]:
+    """Return how many contacts can be reached in which hour."""
+    return document_of(found)
+
+
+def write_start_approval(found: StartApproval) -> dict[str, Any]:
+    """Return whether a start needs approval, and the approval; the amount is a text, so that no place is lost."""
+    return document_of(found)
 
 
 def write_campaign_now(found: CampaignNow) -> dict[str, Any]:

@@ -14,7 +14,8 @@ import attrs
 
 from outreach.errors import InvalidRequest, Problem
 from outreach.models.fields import MAX_DETAILS, FieldRule, Integer, ListOf, Refused, fields_of, moment, within
-from outreach.serialization.field_rules import Array, OrNull, json_object, timestamp, without_fraction
+from outreach.models.metadata import JsonObject
+from outreach.serialization.field_rules import Array, OrNull, json_object, timestamp, with_numbers, without_fraction
 from outreach.serialization.json_parsing import shown
 
 T = TypeVar("T")
@@ -32,6 +33,7 @@ def make_request_converter(
     closed: str | None = None,
     never_null: Collection[str] = (),
     ignored: Callable[[Mapping[str, Any]], Collection[str]] = lambda _: (),
+    without: Collection[str] = (),
 ) -> Callable[[Any], T]:
     """Return a function that makes a model of a JSON object, or refuses it with every wrong place.
 
@@ -42,9 +44,10 @@ def make_request_converter(
         closed: What to call the object in the error about an unknown field; None to ignore such fields.
         never_null: Fields that may be None in the class, but not null in JSON.
         ignored: Returns the names of fields that mean nothing beside the values of the others.
+        without: Fields of the class that a JSON object does not have.
     """
     rules, names = rules or {}, renamed or {}
-    fields = fields_of(cls)
+    fields = {name: field for name, field in fields_of(cls).items() if name not in without}
     if not rules.keys() <= fields.keys():
         raise TypeError(f"{cls.__name__} has the fields {sorted(fields)}, but rules for {sorted(rules)}.")
     readers: dict[str, tuple[str, FieldRule]] = {}
@@ -104,6 +107,8 @@ def json_rule(rule: FieldRule) -> FieldRule:
     """Return the rule of a field for JSON, which has one kind of numbers, arrays, and no times."""
     if isinstance(rule, Integer):
         return lambda value: rule(without_fraction(value))
+    if isinstance(rule, JsonObject):
+        return lambda value: rule(with_numbers(value))
     if isinstance(rule, ListOf):
         return Array(json_rule(rule.rule), rule.minimum, rule.maximum)
     return timestamp if rule is moment else rule

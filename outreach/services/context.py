@@ -22,6 +22,7 @@ from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.protocols.storage import Operation, Storage
 from outreach.protocols.wake_ups import WakeUps
 from outreach.providers.registry import Adapters
+from outreach.services.joined_reads import read_joined
 from outreach.storage.unit_of_work import Transaction
 
 T = TypeVar("T")
@@ -148,7 +149,7 @@ class GuardedStorage:
             ConfigError: The engine was opened elsewhere.
         """
         self._loop_guard.require_open()
-        return await self._storage.read(operation)
+        return await read_joined(self._storage.read, operation)
 
     async def read_ledger(self, workspace_id: str, campaign_id: str, operation: Operation[T]) -> T:
         """Run an operation on a snapshot in which a campaign has its contacts, requests, calls and trail.

@@ -301,10 +301,15 @@ def json_of(content: object) -> bytes:
     return orjson.dumps(content, default=_plain, option=orjson.OPT_SORT_KEYS)
 
 
+_LATER: Final = frozenset({"external_id", "metadata"})
+"""Optional fields that requests of earlier versions had not: without them, a request is compared as it was then."""
+
+
 def _plain(value: object) -> Any:
     kind: type[Any] = type(value)
     if attrs.has(kind):
-        return {field.name: getattr(value, field.name) for field in attrs.fields(kind)}
+        given = {field.name: getattr(value, field.name) for field in attrs.fields(kind)}
+        return {name: item for name, item in given.items() if name not in _LATER or item is not None}
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -201,6 +201,7 @@ class Flows(Service[AsyncFlows]):
     remove = awaited(AsyncFlows.remove)
     list = awaited(AsyncFlows.list)
     iter_all = iterated(AsyncFlows.iter_all)
+    count_contacts = awaited(AsyncFlows.count_contacts)
 
 
 class Settings(Service[AsyncSettings]):
@@ -286,6 +287,9 @@ class Campaigns(Service[AsyncCampaigns]):
     iter_all = iterated(AsyncCampaigns.iter_all)
     start = awaited(AsyncCampaigns.start)
     check_start = awaited(AsyncCampaigns.check_start)
+    clock = awaited(AsyncCampaigns.clock)
+    approval = awaited(AsyncCampaigns.approval)
+    approve = awaited(AsyncCampaigns.approve)
     start_warnings = awaited(AsyncCampaigns.start_warnings)
     pause = awaited(AsyncCampaigns.pause)
     resume = awaited(AsyncCampaigns.resume)
@@ -376,6 +380,7 @@ class Dispatches(Service[AsyncDispatches]):
     iter_unknown = iterated(AsyncDispatches.iter_unknown)
     get = awaited(AsyncDispatches.get)
     get_anywhere = awaited(AsyncDispatches.get_anywhere)
+    look_up = awaited(AsyncDispatches.look_up)
     resolve = awaited(AsyncDispatches.resolve)
     resolve_many = awaited(AsyncDispatches.resolve_many)
     undo_many = awaited(AsyncDispatches.undo_many)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 import attrs
 
 from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
+from outreach.models.approval import Approval, StartFigures
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
@@ -35,7 +37,7 @@ from outreach.models.states import (
 from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
 from outreach.models.unsubscribe import Unsubscribe
-from outreach.models.user import Invitation, Membership, Session, StoredUser
+from outreach.models.user import Invitation, Membership, Role, Session, StoredUser
 from outreach.models.work import AuditEntry, CampaignRunState, IdempotencyRecord, Lease, RequestWindow, WorkerLease
 from outreach.models.workspace import ApiKey, Workspace
 
@@ -44,6 +46,7 @@ __all__ = [
     "WORKSPACE_ID",
     "make_account",
     "make_agent",
+    "make_approval",
     "make_audit_entry",
     "make_business_hours",
     "make_call",
@@ -441,6 +444,21 @@ def make_kept_forecast(**changes: Any) -> KeptForecast:
     return attrs.evolve(forecast, **changes)
 
 
+def make_approval(**changes: Any) -> Approval:
+    """Return the approval of the first revision."""
+    figures = StartFigures(
+        contacts=3,
+        contacted=2,
+        messages=2,
+        segments=4,
+        amount=Decimal("0.0316"),
+        currency="USD",
+        ends_at=NOW + timedelta(hours=1),
+    )
+    approval = Approval(revision=1, approved_by="user:ann", approved_at=NOW, figures=figures)
+    return attrs.evolve(approval, **changes)
+
+
 def make_worker(**changes: Any) -> WorkerLease:
     """Return the lease of the first worker."""
     lease = WorkerLease(epoch=1, place=1, renewed_at=NOW, until=NOW + timedelta(seconds=15))
@@ -489,7 +507,7 @@ def make_user(**changes: Any) -> StoredUser:
 
 def make_membership(**changes: Any) -> Membership:
     """Return the role of an agent."""
-    made = Membership(workspace_id=WORKSPACE_ID, user_id=new_id(), role="agent", created_at=NOW)
+    made = Membership(workspace_id=WORKSPACE_ID, user_id=new_id(), role=Role.AGENT, created_at=NOW)
     return attrs.evolve(made, **changes)
 
 
@@ -520,7 +538,7 @@ def make_invitation(**changes: Any) -> Invitation:
         kind="invitation",
         email="ben@acme.example",
         workspace_id=WORKSPACE_ID,
-        role="agent",
+        role=Role.AGENT,
         user_id=None,
         made_by="library",
         created_at=NOW,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import IO, Any, Final, TypeVar
 
 import click
 
+from outreach.errors import InvalidRequest
 from outreach.models import bounds_of
 from outreach.server_support import (
     dates_like,
@@ -208,6 +209,22 @@ class Region(click.ParamType[str]):
         return region
 
 
+class Metadata(click.ParamType[Mapping[str, Any]]):
+    """A JSON object of the application."""
+
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Mapping[str, Any]:
+        """Return the object."""
+        # Only the few commands that make something take time to import this.
+        from outreach.http import parse_json, read_metadata
+
+        try:
+            return read_metadata(parse_json(value.encode(errors="surrogateescape")))
+        except InvalidRequest as error:
+            self.fail(error.message.removeprefix("metadata: "), param, ctx)
+
+
 WORKSPACE: Final = Identifier("workspace")
 ACCOUNT: Final = Identifier("account")
 CAMPAIGN: Final = Identifier("campaign")
@@ -220,6 +237,7 @@ TRUNK: Final = Identifier("trunk")
 MOMENT: Final = Moment()
 ZONE: Final = Zone()
 DATE: Final = Day()
+METADATA: Final = Metadata()
 
 
 class Whole(click.IntRange):

@@ -10,14 +10,7 @@ from typing import Final, TypeAlias
 import attrs
 from starlette.requests import Request
 
-
-class Role(StrEnum):
-    """What a person is in a workspace."""
-
-    VIEWER = "viewer"
-    AGENT = "agent"
-    MANAGER = "manager"
-    OWNER = "owner"
+from outreach.models import Role as Role  # hosts import it from the console
 
 
 class Right(StrEnum):
@@ -29,6 +22,14 @@ class Right(StrEnum):
         draft: change and archive what is not being sent
         start: start and resume campaigns, which send messages or place calls
         cancel: end campaigns for good
+        flows: see what the workspace is set up with, and change its flows
+        set_up: change settings, numbers, agents and trunks
+        own: accounts, keys, people, and the audit trail
+        operate: suspend and limit workspaces, and see the server; it is of operators alone
+        reply: read and answer replies, and decide what held numbers meant
+        decide: decide what cannot be known, change the register, and set the outcome of calls
+        export: take personal data out
+        erase: erase a person
     """
 
     SEE = "see"
@@ -36,14 +37,23 @@ class Right(StrEnum):
     DRAFT = "draft"
     START = "start"
     CANCEL = "cancel"
+    REPLY = "reply"
+    DECIDE = "decide"
+    EXPORT = "export"
+    ERASE = "erase"
+    FLOWS = "flows"
+    SET_UP = "set_up"
+    OWN = "own"
+    OPERATE = "operate"
 
 
 _VIEWER: Final = frozenset({Right.SEE})
-_AGENT: Final = _VIEWER | {Right.PAUSE}
-_MANAGER: Final = _AGENT | {Right.DRAFT, Right.START, Right.CANCEL}
+_AGENT: Final = _VIEWER | {Right.PAUSE, Right.REPLY}
+_MANAGER: Final = _AGENT | {Right.DRAFT, Right.START, Right.CANCEL, Right.DECIDE, Right.EXPORT, Right.FLOWS}
+_OWNER: Final = _MANAGER | {Right.ERASE, Right.SET_UP, Right.OWN}
 
 RIGHTS: Final[Mapping[Role, frozenset[Right]]] = MappingProxyType(
-    {Role.VIEWER: _VIEWER, Role.AGENT: _AGENT, Role.MANAGER: _MANAGER, Role.OWNER: _MANAGER}
+    {Role.VIEWER: _VIEWER, Role.AGENT: _AGENT, Role.MANAGER: _MANAGER, Role.OWNER: _OWNER}
 )
 """The rights of each role. Pages and templates ask this table and no other."""
 
@@ -60,6 +70,9 @@ class ConsoleUser:
         time_zone: The IANA zone of the person's times; empty for the campaign's, else UTC.
         session: Identifies the session, to bind forms and streams to it; empty for hosts whose sessions the console
             does not know, where the person's id takes its place.
+        verified: Whether dangerous actions need no other proof of who this is. With its own logins the console asks for
+            the password; a host that says False has to ask itself.
+        incomplete: Whether the person has to set up a second factor before anything else.
     """
 
     id: str
@@ -68,6 +81,8 @@ class ConsoleUser:
     operator: bool = False
     time_zone: str = ""
     session: str = attrs.field(default="", repr=False)
+    verified: bool = True
+    incomplete: bool = False
 
     def role_in(self, workspace_id: str) -> Role | None:
         """Return the person's role in a workspace; None if it is none of the person's."""

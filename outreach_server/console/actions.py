@@ -121,11 +121,11 @@ class Counterpart:
 
     Attributes:
         command: Its command, without the program's name.
-        operation: The `operationId` of its operation in `openapi.yaml`.
+        operation: The `operationId` of its operation in `openapi.yaml`; empty for what only people do.
     """
 
     command: str
-    operation: str
+    operation: str = ""
 
 
 DRAFTING: Final[Mapping[str, Counterpart]] = MappingProxyType(
@@ -137,6 +137,95 @@ DRAFTING: Final[Mapping[str, Counterpart]] = MappingProxyType(
         "save": Counterpart(command="campaigns update", operation="updateCampaign"),
         "test": Counterpart(command="campaigns test-send", operation="sendTestMessage"),
         "check": Counterpart(command="campaigns preflight", operation="preflightCampaign"),
+        "clock": Counterpart(command="campaigns clock", operation="getCampaignClock"),
+        "approval": Counterpart(command="campaigns approval", operation="getCampaignApproval"),
+        "approve": Counterpart(command="campaigns approve"),
     }
 )
 """What the steps of a new campaign do besides the actions above."""
+
+
+@attrs.frozen(kw_only=True)
+class FormAction(Counterpart):
+    """What a form does to something else than a campaign, or makes of one.
+
+    Attributes:
+        right: The right that it takes.
+        done: What is said after it; empty where the page that follows shows it.
+    """
+
+    right: Right
+    done: str = ""
+
+
+FORM_ACTIONS: Final[Mapping[str, FormAction]] = MappingProxyType(
+    {
+        "clone": FormAction(command="campaigns clone", operation="cloneCampaign", right=Right.DRAFT),
+        "follow-up": FormAction(command="campaigns follow-up", operation="followUpCampaign", right=Right.DRAFT),
+        "edit": FormAction(
+            command="campaigns update",
+            operation="updateCampaign",
+            right=Right.DRAFT,
+            done="It is changed: what has not been sent goes out as it is now.",
+        ),
+        "export": FormAction(command="campaigns export", operation="exportCampaign", right=Right.EXPORT),
+        "opt-out": FormAction(
+            command="unsubscribes add",
+            operation="addUnsubscribes",
+            right=Right.DECIDE,
+            done="It is on the register: no campaign contacts it any more.",
+        ),
+        "take-off": FormAction(
+            command="unsubscribes remove",
+            operation="removeUnsubscribe",
+            right=Right.DECIDE,
+            done="It is off the register: campaigns may contact it again.",
+        ),
+        "opted-out": FormAction(
+            command="unsubscribes resolve",
+            operation="resolveUnsubscribe",
+            right=Right.REPLY,
+            done="It is on the register: the message was an opt-out.",
+        ),
+        "not-opted-out": FormAction(
+            command="unsubscribes resolve",
+            operation="resolveUnsubscribe",
+            right=Right.REPLY,
+            done="It is not on the register: campaigns continue with this number.",
+        ),
+        "answer": FormAction(
+            command="test-send", operation="sendSms", right=Right.REPLY, done="The answer is on its way."
+        ),
+        "erase": FormAction(
+            command="purge",
+            operation="erasePerson",
+            right=Right.ERASE,
+            done="The person is erased. An opt-out stays as a hash, so that nobody contacts the number again.",
+        ),
+        "look-up": FormAction(
+            command="dispatches look-up",
+            operation="lookUpDispatch",
+            right=Right.DECIDE,
+            done="The provider was asked, and had an answer: the request is settled.",
+        ),
+        "assume_sent": FormAction(
+            command="dispatches resolve",
+            operation="decideDispatches",
+            right=Right.DECIDE,
+            done="It counts as sent: the contact gets nothing more for this request.",
+        ),
+        "retry": FormAction(
+            command="dispatches resolve",
+            operation="decideDispatches",
+            right=Right.DECIDE,
+            done="It is tried again, unless evidence comes first.",
+        ),
+        "outcome": FormAction(
+            command="calls set-outcome",
+            operation="setCallOutcome",
+            right=Right.DECIDE,
+            done="The outcome is set, and final.",
+        ),
+    }
+)
+"""What the forms of the other pages do."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Final, TypeAlias
 
@@ -16,21 +17,44 @@ from starlette.routing import Route, Router
 
 from outreach import ConfigError, Outreach, OutreachError
 from outreach.errors import StorageBusy
+from outreach.server_support import JoinedReads
 from outreach_server.console import words
+from outreach_server.console.absent import chosen
 from outreach_server.console.access import ConsoleUser, Identify, Right
 from outreach_server.console.context import VISIT, Console, Visit, not_found, url_of
 from outreach_server.console.errors import ConsoleMiddleware, ErrorHandlers
 from outreach_server.console.frame import Notice
 from outreach_server.console.identities.guests import GuestPage, guest_endpoint
 from outreach_server.console.identities.sessions import identify_by_session
-from outreach_server.console.pages import account, campaign_live, campaigns, contacts, links, login, overview
+from outreach_server.console.pages import (
+    account,
+    calls,
+    campaign_live,
+    campaigns,
+    contacts,
+    edit,
+    follow_up,
+    inbox,
+    links,
+    login,
+    look,
+    overview,
+    person,
+    register,
+    report,
+    search,
+    thread,
+    unknown,
+)
 from outreach_server.console.pages.new import audience as new_audience
 from outreach_server.console.pages.new import check as new_check
 from outreach_server.console.pages.new import file as new_file
 from outreach_server.console.pages.new import text as new_text
 from outreach_server.console.pages.new import when as new_when
+from outreach_server.console.pages.set_up.pages import set_up_pages
+from outreach_server.console.rendering import Templates
 from outreach_server.console.security.forms import TOKEN_FIELD, is_same_origin
-from outreach_server.console.security.headers import SecurityHeadersMiddleware
+from outreach_server.console.security.headers import HEADERS, SecurityHeadersMiddleware, headers_of
 from outreach_server.console.security.uploads import received_form
 from outreach_server.context import Server
 
@@ -47,6 +71,9 @@ def create_console(
     title: str = "Outreach",
     sign_out_url: str = "",
     sign_in_url: str = "",
+    pages: Collection[str] | None = None,
+    base_template: Path | None = None,
+    frame_ancestors: Sequence[str] = (),
 ) -> Starlette:
     """Return an ASGI app with the pages of the console, to be mounted at any path of another one.
 
@@ -59,6 +86,11 @@ def create_console(
         title: The title of the pages, 1 to 100 characters.
         sign_out_url: Where people sign out; the pages then have a link there.
         sign_in_url: Where people sign in: they are sent there instead of being answered 401.
+        pages: The parts of the console that are shown, such as `{"campaigns"}`: the first words of their paths, and
+            `overview`. Links to the others are not there either. None for all.
+        base_template: A file with a Jinja template that stands around every page: with a block `content` of its own, or
+            with `{% extends "console.html" %}` and the blocks `head`, `top` and `foot` that it changes.
+        frame_ancestors: The origins of sites that may show the console in a frame; none by default.
 
     Raises:
         ConfigError: An argument is of another kind than it says.
@@ -78,11 +110,18 @@ def create_console(
         title=title,
         sign_out_url=sign_out_url,
         sign_in_url=sign_in_url,
+        pages=pages,
+        templates=Templates(None if base_template is None else Path(base_template)),
+        headers=headers_of(frame_ancestors),
     )
 
 
 def create_own_console(
-    *, get_engine: Callable[[], Outreach], server: Server | None = None, title: str = "Outreach"
+    *,
+    get_engine: Callable[[], Outreach],
+    server: Server | None = None,
+    title: str = "Outreach",
+    require_second_factor: str | None = None,
 ) -> Starlette:
     """Return the console with its own users, logins and set-up (docs/users.md), as `serve` has it.
 
@@ -90,8 +129,9 @@ def create_own_console(
         get_engine: Returns the open engine.
         server: The server beside it, which reads lists in turns.
         title: The title of the pages.
+        require_second_factor: That of `ServerConfig`.
     """
-    identify = identify_by_session(get_engine)
+    identify = identify_by_session(get_engine, require_second_factor)
     return build(
         get_engine=get_engine, identify=identify, actor_kind="user", title=title, has_login=True, server=server
     )
@@ -107,9 +147,13 @@ def build(
     sign_in_url: str = "",
     has_login: bool = False,
     server: Server | None = None,
+    pages: Collection[str] | None = None,
+    templates: Templates | None = None,
+    headers: Mapping[str, str] = HEADERS,
 ) -> Starlette:
     """Return the console of an engine that may be opened later; the other arguments are those of `Console`."""
     router = Router(redirect_slashes=False)
+    known: set[str] = set()
     console = Console(
         get_engine=get_engine,
         identify=identify,
@@ -120,12 +164,19 @@ def build(
         has_login=has_login,
         server=server,
         router=router,
+        known=known,
+        templates=templates or Templates(),
     )
-    router.routes.extend(_routes(console))
+    routes = _routes(console)
+    known.update(one.name for one in routes)
+    router.routes.extend(chosen(routes, pages))
     handlers = ErrorHandlers(console)
     app = Starlette(
         routes=router.routes,
-        middleware=[Middleware(SecurityHeadersMiddleware), Middleware(ConsoleMiddleware, console=console)],
+        middleware=[
+            Middleware(SecurityHeadersMiddleware, headers=headers),
+            Middleware(ConsoleMiddleware, console=console),
+        ],
         exception_handlers={OutreachError: handlers.of_engine, HTTPException: handlers.of_http},
     )
     app.router.redirect_slashes = False
@@ -159,6 +210,7 @@ def _routes(console: Console) -> list[Route]:
     return [
         *(own if console.has_login else ()),
         page("/", "home", overview.home),
+        page("/account/look", "look", look.show, look.act),
         page("/w/{workspace}/", "overview", overview.show),
         page("/w/{workspace}/campaigns", "campaigns", campaigns.show, campaigns.act),
         step("", new_file),
@@ -169,6 +221,19 @@ def _routes(console: Console) -> list[Route]:
         page("/w/{workspace}/campaigns/{campaign}", "campaign", campaign_live.show, campaign_live.act),
         page("/w/{workspace}/campaigns/{campaign}/contacts", "contacts", contacts.show),
         page("/w/{workspace}/campaigns/{campaign}/contacts/{position:int}", "contact", contacts.show_one),
+        *(page(one.path, one.name, one.show, one.act, one.right) for one in set_up_pages(has_login=console.has_login)),
+        page("/w/{workspace}/campaigns/{campaign}/report", "report", report.show),
+        page("/w/{workspace}/campaigns/{campaign}/export", "export", report.export, right=Right.EXPORT),
+        page("/w/{workspace}/campaigns/{campaign}/edit", "edit", edit.show, edit.act, Right.DRAFT),
+        page("/w/{workspace}/campaigns/{campaign}/follow-up", "follow-up", follow_up.show, follow_up.act, Right.DRAFT),
+        page("/w/{workspace}/contacts/{phone}", "person", person.show, person.act),
+        page("/w/{workspace}/inbox", "inbox", inbox.show, inbox.act, Right.REPLY),
+        page("/w/{workspace}/inbox/{phone}", "thread", thread.show, thread.act, Right.REPLY),
+        page("/w/{workspace}/calls", "calls", calls.show),
+        page("/w/{workspace}/calls/{call}", "call", calls.show_one, calls.act),
+        page("/w/{workspace}/register", "register", register.show, register.act, Right.DECIDE),
+        page("/w/{workspace}/unknown", "unknown", unknown.show, unknown.act, Right.DECIDE),
+        page("/w/{workspace}/search", "search", search.show),
         page("/w/{workspace}/live", "live", campaign_live.stream),
         Route("/static/{hash}/{file}", console.static.answer, name="static"),
     ]
@@ -183,7 +248,7 @@ def _endpoint(
         visit = await _enter(console, request)
         if isinstance(visit, Response):
             return visit
-        if visit.workspace is not None:
+        if visit.workspace is not None or right is Right.OPERATE:
             visit.require(right)
         if request.method == "POST" and post is not None:
             async with received_form(request) as (visit.form, visit.file):
@@ -215,6 +280,10 @@ async def _enter(console: Console, request: Request) -> Visit | Response:
         return RedirectResponse(console.sign_in_url, 303)
     if not isinstance(user, ConsoleUser):
         raise TypeError(f"identify returned {user!r}; it must return a ConsoleUser or None.")
+    if user.incomplete and not _is_of_own_account(request):
+        if request.method == "GET" and not request.url.path.endswith("/live"):
+            return RedirectResponse(url_of(console, request, "account-two-factor"), 303)
+        raise HTTPException(403, words.SECOND_FACTOR_FIRST)
     if not console.throttle.admits(user.subject):
         raise HTTPException(429, headers={"Retry-After": "1"})
     visit = Visit(console=console, request=request, user=user)
@@ -223,16 +292,29 @@ async def _enter(console: Console, request: Request) -> Visit | Response:
         visit.role = user.role_in(workspace_id)
         if visit.role is None:
             raise not_found()
-        visit.workspace = await console.engine.workspaces.get(workspace_id)
-        await _look_around(visit)
+        await _look_around(visit, workspace_id)
     request.scope[VISIT] = visit
     return visit
 
 
-async def _look_around(visit: Visit) -> None:
-    """Find what stands on every page of a workspace."""
-    workspace = visit.place
-    status = await visit.console.status.of(visit.engine, workspace.id)
+def _is_of_own_account(request: Request) -> bool:
+    """Return whether a page works without a second factor that a person has to set up."""
+    return request.scope["route"].name in {"account", "account-two-factor", "logout"}
+
+
+async def _look_around(visit: Visit, workspace_id: str) -> None:
+    """Find what stands on every page of a workspace, and the campaign that the page is of, in one snapshot.
+
+    Raises:
+        NotFound: There is none of this id.
+    """
+    campaign_id = visit.request.path_params.get("campaign")
+    async with JoinedReads() as reads:
+        place = reads.start(visit.engine.workspaces.get(workspace_id))
+        looked = reads.start(visit.console.status.of(visit.engine, workspace_id))
+        of = None if campaign_id is None else reads.start(visit.engine.campaigns.get(workspace_id, campaign_id))
+    workspace, status = place.result(), looked.result()
+    visit.workspace, visit.campaign = workspace, None if of is None else of.result()
     notices = []
     if workspace.status != "active":
         notices.append(Notice(tone="bad", text=f"This workspace is {workspace.status}: nothing is sent from it."))
@@ -244,7 +326,11 @@ async def _look_around(visit: Visit) -> None:
         text = f"{one.provider} throttles this workspace: requests go on at {until} ({words.zone_name(visit.zone())})."
         notices.append(Notice(tone="warn", text=text))
     visit.notices = notices
-    visit.waiting = sum(1 for one in status.findings if one.code not in {"no_dispatcher", "database_copied"})
+    visit.waiting = {
+        "overview": sum(1 for one in status.findings if one.code not in {"no_dispatcher", "database_copied"}),
+        "inbox": len(status.held),
+        "unknown": sum(one.count for one in status.unknown),
+    }
 
 
 def _check_token(visit: Visit) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -16,20 +16,23 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route, Router
 
-from outreach import Outreach, Workspace, WorkspaceMode
+from outreach import Campaign, Outreach, Workspace, WorkspaceMode
 from outreach.models import MAX_UPLOAD_BYTES
 from outreach.server_support import clock_of, derived_keys_of, public_url_of
 from outreach_server.bodies.parser_client import default_command
 from outreach_server.console import words
+from outreach_server.console.absent import ABSENT, part_of
 from outreach_server.console.access import ConsoleUser, Identify, Right, Role, may, roles_with
-from outreach_server.console.actions import ACTIONS
+from outreach_server.console.actions import ACTIONS, FORM_ACTIONS
 from outreach_server.console.figures import FigureReader
-from outreach_server.console.frame import Frame, Link, Notice
+from outreach_server.console.frame import Frame, KeyView, Link, Notice
 from outreach_server.console.health import StatusCache
+from outreach_server.console.keys import GO, keys_of
 from outreach_server.console.live.fan_out import FanOut
 from outreach_server.console.live.stream import LiveStreams
+from outreach_server.console.look import look_of
 from outreach_server.console.rendering import Templates
-from outreach_server.console.security.forms import FormTokens
+from outreach_server.console.security.forms import ACTION_FIELD, FormTokens
 from outreach_server.console.static_files import StaticFiles
 from outreach_server.console.throttle import SessionThrottle
 from outreach_server.context import Server
@@ -55,6 +58,8 @@ class Console:
         sign_out_url: Where people sign out; empty if there is no such address.
         sign_in_url: Where they sign in; empty to answer 401.
         has_login: Whether it has logins of its own.
+        router: The pages that it has.
+        known: The names of all pages that there are.
         server: The server beside it, which reads lists in turns; None in other applications.
         make_key: Makes the keys of forms.
     """
@@ -66,6 +71,7 @@ class Console:
     sign_out_url: str
     sign_in_url: str
     router: Router
+    known: Set[str]
     has_login: bool = False
     server: Server | None = None
     make_key: Callable[[], str] = attrs.field(default=secrets.token_urlsafe)
@@ -121,6 +127,17 @@ class Console:
         """The URL under which people reach the server, if it is configured."""
         return public_url_of(self.engine)
 
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of its pages."""
+        return frozenset(one.name for one in self.router.routes if isinstance(one, Route))
+
+    @cached_property
+    def first_page(self) -> str:
+        """The name of the first page of a workspace."""
+        routes = [one for one in self.router.routes if isinstance(one, Route)]
+        return next(one.name for one in routes if part_of(one) and set(one.param_convertors) == {"workspace"})
+
     def has_workspace(self, page: str) -> bool:
         """Return whether the address of a page names a workspace."""
         return any(
@@ -149,22 +166,24 @@ class Visit:
         request: The request.
         user: The person.
         workspace: The workspace of the path; None outside of one.
+        campaign: The campaign of the path; None outside of one.
         role: The person's role in it.
         form: The fields of the form that was sent; empty for a GET.
         file: The file that the form has; None without one.
         notices: What stands above the content of every page.
-        waiting: How many things need a person in the workspace.
+        waiting: How many things need a person in the workspace, by the page where they are decided.
     """
 
     console: Console
     request: Request
     user: ConsoleUser
     workspace: Workspace | None = None
+    campaign: Campaign | None = None
     role: Role | None = None
     form: Mapping[str, str] = attrs.field(factory=dict)
     file: UploadFile | None = None
     notices: Sequence[Notice] = ()
-    waiting: int = 0
+    waiting: Mapping[str, int] = attrs.field(factory=dict)
 
     @property
     def engine(self) -> Outreach:
@@ -176,6 +195,12 @@ class Visit:
         """The workspace of the path, in pages that have one."""
         assert self.workspace is not None  # noqa: S101 - the route has a workspace
         return self.workspace
+
+    @property
+    def subject(self) -> Campaign:
+        """The campaign of the path, in pages that have one."""
+        assert self.campaign is not None  # noqa: S101 - the route has a campaign
+        return self.campaign
 
     @property
     def actor(self) -> str:
@@ -192,8 +217,8 @@ class Visit:
         return self.user.time_zone or zone
 
     def may(self, right: Right) -> bool:
-        """Return whether the person has a right in the workspace."""
-        return may(self.role, right)
+        """Return whether the person has a right in the workspace, or on the server."""
+        return self.user.operator if right is Right.OPERATE else may(self.role, right)
 
     def require(self, right: Right) -> None:
         """Check that the person has a right in the workspace.
@@ -201,6 +226,8 @@ class Visit:
         Raises:
             HTTPException: The role does not have it; the message names the roles that have.
         """
+        if not self.may(right) and right is Right.OPERATE:
+            raise HTTPException(403, "This takes an operator of the server.")
         if not self.may(right):
             roles = " or ".join(roles_with(right))
             raise HTTPException(403, f"This takes the role {roles} in this workspace; yours is {self.role}.")
@@ -210,6 +237,16 @@ class Visit:
         if self.workspace is not None and self.console.has_workspace(name):
             path = {"workspace": self.workspace.id, **path}
         return url_of(self.console, self.request, name, query, **path)
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a page of this name here: in this console, and in a workspace if it is of one."""
+        return name in self.console.names and (self.workspace is not None or not self.console.has_workspace(name))
+
+    def first_url(self, workspace: str = "") -> str:
+        """Return the address of the first page of a workspace; of this one, if none is given."""
+        if workspace:
+            return url_of(self.console, self.request, self.console.first_page, workspace=workspace)
+        return self.url(self.console.first_page)
 
     def page(
         self,
@@ -232,7 +269,8 @@ class Visit:
             values: What the template shows.
         """
         frame = self._frame(title, current, live)
-        action = ACTIONS.get(self.request.query_params.get(_SAID, ""))
+        done = self.request.query_params.get(_SAID, "")
+        action = ACTIONS.get(done) or FORM_ACTIONS.get(done)
         said = "" if action is None else action.done
         text = self.console.templates.render(
             f"pages/{template}.html",
@@ -245,9 +283,24 @@ class Visit:
         helpers = template_helpers(self.console, self.request, self.url)
         return self.console.templates.render(f"parts/{template}.html", {**helpers, **values})
 
-    def go(self, name: str, *, said: str = "", **path: object) -> Response:
+    def go(self, name: str, *, said: str = "", query: Mapping[str, object] | None = None, **path: object) -> Response:
         """Return the answer to a form that has done something: the address of what it made or changed."""
-        return RedirectResponse(self.url(name, {_SAID: said} if said else None, **path), 303)
+        if name not in self.console.names:
+            return RedirectResponse(self.first_url(), 303)
+        said_so = {_SAID: said} if said else {}
+        return RedirectResponse(self.url(name, {**(query or {}), **said_so} or None, **path), 303)
+
+    def chosen(self, *names: str) -> str:
+        """Return which of some actions of `FORM_ACTIONS` the form is for.
+
+        Raises:
+            HTTPException: It is for another one, or the person may not do it.
+        """
+        name = self.form.get(ACTION_FIELD, "")
+        if name not in names:
+            raise HTTPException(400, words.NO_SUCH_ACTION)
+        self.require(FORM_ACTIONS[name].right)
+        return name
 
     def new_key(self) -> str:
         """Return the key of a form: sent twice, the form does nothing the second time."""
@@ -255,31 +308,48 @@ class Visit:
 
     def _frame(self, title: str, current: str, live: bool) -> Frame:
         several = self.user.operator or len(self.user.workspaces) > 1
+        menu = [one for one in self._menu(current) if one.url != ABSENT]
+        look = look_of(self.request)
         return Frame(
             title=title if self.workspace is None else f"{title} · {words.visible(self.workspace.name)}",
             product=self.console.title,
-            home_url=self.url("home") if self.workspace is None else self.url("overview"),
+            home_url=self.url("home") if self.workspace is None else self.first_url(),
             person=self.user.name,
             sign_out_url=self.url("logout") if self.console.has_login else self.console.sign_out_url,
-            account_url=self.url("account") if self.console.has_login else "",
+            account_url=self.url("account" if self.console.has_login else "look"),
             workspace="" if self.workspace is None else self.workspace.name,
             all_workspaces_url=self.url("home") if several else "",
             sandbox=self.workspace is not None and self.workspace.mode is WorkspaceMode.SANDBOX,
-            menu=self._menu(current),
+            menu=menu,
             notices=self.notices,
             token=self.console.tokens.token(self.user.subject, self.now),
             live=live,
+            look=look,
+            search_url=self.url("search") if self.has("search") else "",
+            searched=self.request.query_params.get("q", "") if current == "search" else "",
+            keys=self._keys(menu) if look.keys else (),
         )
+
+    def _keys(self, menu: Sequence[Link]) -> Sequence[KeyView]:
+        may_draft = self.may(Right.DRAFT) and self.has("new")
+        pages = {self.url(page): page for page in GO if self.has(page)}
+        return keys_of(menu, self.url("new") if may_draft else "", pages, can_search=self.has("search"))
 
     def _menu(self, current: str) -> Sequence[Link]:
         if self.workspace is None:
             return ()
         return [
-            Link(name=name, icon=icon, url=self.url(page), current=page == current, count=count)
-            for name, icon, page, count in (
-                ("Overview", "house", "overview", self.waiting),
-                ("Campaigns", "send", "campaigns", 0),
+            Link(name=name, icon=icon, url=self.url(page), current=page == current, count=self.waiting.get(page, 0))
+            for name, icon, page, right in (
+                ("Overview", "house", "overview", Right.SEE),
+                ("Campaigns", "send", "campaigns", Right.SEE),
+                ("Replies", "inbox", "inbox", Right.REPLY),
+                ("Calls", "phone", "calls", Right.SEE),
+                ("Unknown", "circle-help", "unknown", Right.DECIDE),
+                ("Opt-outs", "ban", "register", Right.DECIDE),
+                ("Workspace settings", "key-round", "settings", Right.FLOWS),
             )
+            if self.may(right)
         ]
 
 
@@ -290,7 +360,12 @@ def _reader_of_lists() -> Server:
 def url_of(
     console: Console, request: Request, name: str, query: Mapping[str, object] | None = None, **path: object
 ) -> str:
-    """Return the address of a page, with the path under which the console is mounted and nothing before it."""
+    """Return the address of a page, with the path under which the console is mounted and nothing before it.
+
+    It is `ABSENT` for a page that this console does not have.
+    """
+    if name in console.known - console.names:
+        return ABSENT
     inner = str(console.router.url_path_for(name, **path))
     asked = {key: value for key, value in (query or {}).items() if value not in {None, ""}}
     root: str = request.scope.get("root_path", "")

@@ -17,6 +17,7 @@ from outreach.server_support import log_error
 from outreach_server.console import words
 from outreach_server.console.context import Console, template_helpers, url_of, visit_of
 from outreach_server.console.frame import Frame
+from outreach_server.console.look import look_of
 from outreach_server.context import request_id_of
 from outreach_server.errors import status_of
 from outreach_server.request_id import REQUEST_ID, choose_request_id
@@ -90,7 +91,8 @@ def error_page(console: Console, request: Request, status: int, message: str = "
     visit = visit_of(request)
     if visit is not None:
         return visit.page("error", title=wrong, status=status, **values)
-    frame = Frame(title=wrong, product=console.title, home_url=url_of(console, request, "home"))
+    home = url_of(console, request, "home")
+    frame = Frame(title=wrong, product=console.title, home_url=home, look=look_of(request))
     helpers = template_helpers(console, request, lambda name, **path: url_of(console, request, name, **path))
     return HTMLResponse(
         console.templates.render("pages/error.html", {**helpers, "frame": frame, "said": "", **values}), status

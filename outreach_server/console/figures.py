@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Final
 
 import attrs
@@ -15,10 +17,15 @@ from outreach.models import (
     CampaignNow,
     CampaignProgress,
     CampaignReport,
+    Channel,
     Forecast,
+    ForecastAssumptions,
+    ForecastPhase,
     KeptForecast,
+    StartApproval,
 )
 from outreach.protocols import Clock
+from outreach.server_support import JoinedReads
 from outreach_server.console.people import names_of
 
 MAX_KEPT: Final = 100
@@ -33,6 +40,7 @@ _SHARE: Final = 20.0
 _AUDIT_ENTRIES: Final = 100
 """The workspace's newest entries, of which those of the campaign are taken."""
 
+_HOUR: Final = timedelta(hours=1)
 COURSE_SECONDS: Final = 0.8
 FORECAST_SECONDS: Final = 10.0
 
@@ -49,6 +57,7 @@ class Figures:
         waits: When the first contact that waits is due, by state and reason.
         forecast: When it will be done; None after its end.
         missing: What prevents its start, if it has not started.
+        awaits_approval: Whether people wait for a second person before they can start it.
         changes: What people and the engine did with it lately, newest first.
         people: Who did it, by the actor of the change.
     """
@@ -61,6 +70,7 @@ class Figures:
     waits: Mapping[tuple[str, str | None], datetime]
     forecast: Forecast | None
     missing: Sequence[Problem]
+    awaits_approval: bool
     changes: Sequence[AuditEntry]
     people: Mapping[str, str]
 
@@ -72,6 +82,8 @@ class _Kept:
     forecast: Forecast | None = None
     forecast_again: float = 0.0
     forecast_state: object = None
+    approval: StartApproval | None = None
+    approval_again: float = 0.0
 
 
 class FigureReader:
@@ -85,57 +97,128 @@ class FigureReader:
         self._clock = clock
         self._kept: dict[tuple[str, str], _Kept] = {}
 
-    async def read(self, engine: Outreach, workspace_id: str, campaign_id: str) -> Figures:
-        """Return the figures of a campaign.
+    async def read(self, engine: Outreach, known: Campaign, *, is_first: bool = False) -> Figures:
+        """Return the figures of a campaign, of one snapshot but for those that are kept for a moment.
 
-        Raises:
-            NotFound: The workspace has no such campaign.
+        Args:
+            engine: The engine.
+            known: The campaign as it was a moment ago, which decides what is read.
+            is_first: Whether it is for the first paint of a page: of a campaign that has started, the forecast is then
+                the one that is kept with it, until a newer one has been worked out for those who watch.
         """
-        place = (workspace_id, campaign_id)
-        campaign = await engine.campaigns.get(*place)
+        place = (known.workspace_id, known.id)
+        campaigns, may_start = engine.campaigns, not (known.started_at or known.is_terminal)
         kept = self._kept.pop(place, None) or _Kept()
         self._kept[place] = kept
         if len(self._kept) > MAX_KEPT:
             del self._kept[next(iter(self._kept))]
-        doing = await engine.campaigns.now(*place)
-        report, progress = await self._course(engine, campaign, kept)
-        audit = await engine.audit.list(workspace_id, limit=_AUDIT_ENTRIES)
-        changes = [one for one in audit.items if one.subject == campaign_id][:MAX_CHANGES]
+        async with JoinedReads() as reads:
+            campaign = reads.start(campaigns.get(*place))
+            doing = reads.start(campaigns.now(*place))
+            course = reads.start(self._course(engine, known, kept))
+            changed = reads.start(_changes(engine, *place))
+            planned = reads.start(campaigns.forecasts(*place))
+            waits = None if known.is_terminal else reads.start(campaigns.next_due_times(*place))
+            missing = reads.start(campaigns.start_problems(*place)) if may_start else None
+            approval = reads.start(self._awaits_approval(engine, known, kept))
+            forecast = reads.start(self._forecast(engine, known, kept)) if may_start or not is_first else None
+        report, progress = course.result()
+        changes, people = changed.result()
+        newest = kept.forecast if forecast is None else forecast.result()
+        if newest is None and planned.result() and not known.is_terminal:
+            newest = what_is_left(planned.result()[-1], known.channel, report.at)
         return Figures(
-            campaign=campaign,
+            campaign=campaign.result(),
             report=report,
-            now=doing,
+            now=doing.result(),
             progress=progress,
-            planned=await engine.campaigns.forecasts(*place),
-            waits={} if campaign.is_terminal else await engine.campaigns.next_due_times(*place),
-            forecast=await self._forecast(engine, campaign, doing.rule, kept),
-            missing=()
-            if campaign.started_at or campaign.is_terminal
-            else await engine.campaigns.start_problems(*place),
+            planned=planned.result(),
+            waits={} if waits is None else waits.result(),
+            forecast=None if known.is_terminal else newest,
+            missing=() if missing is None else missing.result(),
+            awaits_approval=approval.result(),
             changes=changes,
-            people=await names_of(engine, (one.actor for one in changes)),
+            people=people,
         )
 
-    async def _course(
-        self, engine: Outreach, campaign: Campaign, kept: _Kept
-    ) -> tuple[CampaignReport, CampaignProgress]:
+    async def _course(self, engine: Outreach, known: Campaign, kept: _Kept) -> tuple[CampaignReport, CampaignProgress]:
         began = self._clock.monotonic()
         old = kept.course
-        if old is None or began >= kept.course_again or old[0].status != campaign.status:
-            place = (campaign.workspace_id, campaign.id)
-            old = kept.course = await engine.campaigns.report(*place), await engine.campaigns.progress(*place)
+        if old is None or began >= kept.course_again or old[0].status != known.status:
+            place = (known.workspace_id, known.id)
+            old = kept.course = await asyncio.gather(engine.campaigns.report(*place), engine.campaigns.progress(*place))
             took = self._clock.monotonic() - began
             kept.course_again = began + max(COURSE_SECONDS, took * _SHARE)
         return old
 
-    async def _forecast(self, engine: Outreach, campaign: Campaign, rule: str, kept: _Kept) -> Forecast | None:
-        if campaign.is_terminal:
+    async def _awaits_approval(self, engine: Outreach, known: Campaign, kept: _Kept) -> bool:
+        if known.started_at is not None or known.is_terminal:
+            return False
+        began = self._clock.monotonic()
+        old = kept.approval
+        if old is None or old.revision != known.revision or began >= kept.approval_again:
+            old = kept.approval = await engine.campaigns.approval(known.workspace_id, known.id)
+            took = self._clock.monotonic() - began
+            kept.approval_again = began + max(COURSE_SECONDS, took * _SHARE)
+        return old.is_missing
+
+    async def _forecast(self, engine: Outreach, known: Campaign, kept: _Kept) -> Forecast | None:
+        if known.is_terminal:
             return None
         began = self._clock.monotonic()
-        state = (campaign.status, campaign.revision, rule)
+        state = (known.status, known.revision)
         if state != kept.forecast_state or began >= kept.forecast_again:
-            kept.forecast = await engine.campaigns.forecast(campaign.workspace_id, campaign.id)
+            kept.forecast = await engine.campaigns.forecast(known.workspace_id, known.id)
             took = self._clock.monotonic() - began
             kept.forecast_again = began + max(FORECAST_SECONDS, took * _SHARE)
             kept.forecast_state = state
         return kept.forecast
+
+
+async def _changes(
+    engine: Outreach, workspace_id: str, campaign_id: str
+) -> tuple[Sequence[AuditEntry], Mapping[str, str]]:
+    """Return what was done with a campaign lately, newest first, and who did it."""
+    audit = await engine.audit.list(workspace_id, limit=_AUDIT_ENTRIES)
+    changes = [one for one in audit.items if one.subject == campaign_id][:MAX_CHANGES]
+    return changes, await names_of(engine, (one.actor for one in changes))
+
+
+def what_is_left(kept: KeptForecast, channel: Channel, now: datetime) -> Forecast | None:
+    """Return what is left of a forecast that was made before; None if its steps are longer than an hour."""
+    if kept.step_hours != 1:
+        return None
+    hours = []
+    for one in kept.hours:
+        share = min((one.at + _HOUR - now) / _HOUR, 1.0)
+        if share > 0:
+            hours.append(attrs.evolve(one, requests=round(one.requests * share)))
+    phases: list[ForecastPhase] = []
+    for rule, some in groupby(hours, key=lambda one: one.bound_by):
+        part = list(some)
+        phases.append(
+            ForecastPhase(
+                begins_at=part[0].at,
+                ends_at=part[-1].at + _HOUR,
+                bound_by=rule,
+                requests=sum(one.requests for one in part),
+            )
+        )
+    return Forecast(
+        campaign_id=kept.campaign_id,
+        channel=channel,
+        at=now,
+        starts_at=kept.starts_at,
+        ends_at=kept.ends_at,
+        contacts=kept.contacts,
+        requests=sum(one.requests for one in hours),
+        unreached=kept.unreached,
+        held=kept.held,
+        expires=kept.expires,
+        hours=hours,
+        phases=phases,
+        shared_with=0,
+        assumptions=ForecastAssumptions(),
+        measured=(),
+        sampled=False,
+    )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from outreach_server.console.look import Look
 from outreach_server.console.words import Tone
 
 
@@ -38,6 +39,21 @@ class Notice:
 
 
 @attrs.frozen(kw_only=True)
+class KeyView:
+    """A key in the list of keys.
+
+    Attributes:
+        keys: The keys to press one after the other, with spaces between them.
+        text: What they do.
+        url: Where they lead; empty for those that the script obeys by itself.
+    """
+
+    keys: str
+    text: str
+    url: str = ""
+
+
+@attrs.frozen(kw_only=True)
 class Frame:
     """The surroundings of a page.
 
@@ -47,7 +63,7 @@ class Frame:
         home_url: The first page.
         person: The name of the person; empty if nobody is signed in.
         sign_out_url: Where the person signs out; empty if the host has no such address.
-        account_url: The page of the person's own account; empty where the host has the accounts.
+        account_url: The page of the person's own account; where the host has the accounts, that of the look.
         workspace: The name of the workspace; empty outside of one.
         all_workspaces_url: The list of the person's workspaces; empty if there is only one.
         sandbox: Whether nothing reaches a phone.
@@ -55,6 +71,10 @@ class Frame:
         notices: What stands above the content.
         token: The token of the forms.
         live: Whether the page changes by itself, so that it is loaded again where no script runs.
+        look: What the person has chosen.
+        search_url: Where the search is; empty outside of a workspace.
+        searched: What was searched.
+        keys: The single keys; empty where the person has switched them off.
     """
 
     title: str
@@ -70,3 +90,7 @@ class Frame:
     notices: Sequence[Notice] = ()
     token: str = attrs.field(default="", repr=False)
     live: bool = False
+    look: Look = attrs.field(factory=Look)
+    search_url: str = ""
+    searched: str = ""
+    keys: Sequence[KeyView] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -22,7 +23,10 @@ async def names_of(engine: Outreach, actors: Iterable[str]) -> Mapping[str, str]
         engine: The engine.
         actors: The actors of a page, which are few.
     """
-    return {actor: words.visible(await _name(engine, actor)) for actor in dict.fromkeys(actors)}
+    each = list(dict.fromkeys(actors))
+    # At once, so that they are read in one snapshot where others are read too.
+    names = await asyncio.gather(*(_name(engine, actor) for actor in each))
+    return {actor: words.visible(name) for actor, name in zip(each, names, strict=True)}
 
 
 async def _name(engine: Outreach, actor: str) -> str:

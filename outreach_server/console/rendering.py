@@ -5,21 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import DictLoader, Environment, StrictUndefined
+from jinja2 import DictLoader, Environment, StrictUndefined, TemplateError
+from jinja2.meta import find_referenced_templates
 
+from outreach import ConfigError
 from outreach_server.console import words
+from outreach_server.console.absent import without_absent
 
 _FOLDER: Final = "templates"
+_BASE: Final = "base.html"
+_CONSOLE: Final = "console.html"
 
 
 class Templates:
-    """All templates of the console."""
+    """All templates of the console.
 
-    def __init__(self) -> None:
+    Args:
+        base: The template that every page extends, in the place of the console's own, which is `console.html` then.
+
+    Raises:
+        ConfigError: The base is no template, or has no place for the content of a page.
+    """
+
+    def __init__(self, base: Path | None = None) -> None:
+        texts = dict(_texts(resources.files("outreach_server.console") / _FOLDER))
+        if base is not None:
+            texts |= {_CONSOLE: texts[_BASE], _BASE: _text_of(base)}
         self._environment = Environment(
-            loader=DictLoader(dict(_texts(resources.files("outreach_server.console") / _FOLDER))),
+            loader=DictLoader(texts),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -32,12 +48,34 @@ class Templates:
             "plural": words.plural,
             "visible": words.visible,
         }
+        if base is not None:
+            _check(self._environment, base)
         # A mistake in any of them shows at the start.
         self._known = {name: self._environment.get_template(name) for name in self._environment.list_templates()}
 
     def render(self, name: str, values: Mapping[str, Any]) -> str:
         """Return the text of a template with values."""
-        return self._known[name].render(values)
+        return without_absent(self._known[name].render(values))
+
+
+def _text_of(base: Path) -> str:
+    try:
+        return base.read_text("utf-8")
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(f"base_template {base} cannot be read: {error}") from error
+
+
+def _check(environment: Environment, base: Path) -> None:
+    try:
+        template = environment.get_template(_BASE)
+        source = environment.parse(_text_of(base))
+    except TemplateError as error:
+        raise ConfigError(f"base_template {base} is no Jinja template: {error}") from error
+    if "content" not in template.blocks and _CONSOLE not in find_referenced_templates(source):
+        raise ConfigError(
+            f"base_template {base} has no place for the page: write {{% block content %}}{{% endblock %}} into it, or "
+            f'begin it with {{% extends "{_CONSOLE}" %}}.'
+        )
 
 
 def _texts(folder: Traversable, before: str = "") -> list[tuple[str, str]]:

@@ -41,8 +41,42 @@ CONTACT_STATES: Final[Mapping[str, tuple[str, str, Tone]]] = MappingProxyType(
 )
 """Of each status of a contact: its word, icon and tone."""
 
+OUTCOMES: Final[Mapping[str, tuple[str, str, Tone]]] = MappingProxyType(
+    {
+        "positive": ("Positive", "circle-check", "good"),
+        "negative": ("Not positive", "circle-x", "plain"),
+        "callback": ("Asks for a call back", "phone", "warn"),
+        "voicemail": ("Voicemail", "message-square", "plain"),
+        "busy": ("Busy", "ban", "plain"),
+        "no_answer": ("No answer", "clock", "plain"),
+        "declined": ("Declined", "x", "plain"),
+        "failed": ("Failed", "circle-x", "bad"),
+        "unknown": ("Not known", "circle-help", "plain"),
+    }
+)
+"""Of each outcome of a call: its word, icon and tone."""
+
+CALL_STATES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "queued": "Queued",
+        "dispatching": "On its way",
+        "unknown": "Unknown",
+        "initiated": "Begun",
+        "ringing": "Ringing",
+        "in-progress": "In progress",
+        "completed": "Ended",
+        "busy": "Busy",
+        "no-answer": "No answer",
+        "failed": "Failed",
+        "canceled": "Cancelled",
+        "unconfirmed": "Unconfirmed",
+    }
+)
+"""Of each status of a call: its word."""
+
 DONE: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "approve": "Approved",
         "archive": "Archived",
         "cancel": "Cancelled",
         "create": "Created",
@@ -69,6 +103,7 @@ ERRORS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
             "It never existed, was erased, or belongs to another workspace. Check the address.",
         ),
         405: ("This page does not take such a request", "Go back and use the buttons of the page."),
+        408: ("This took too long to arrive", "Check your connection, go back and send it again."),
         409: ("This is not possible now", "Look at the present state, and decide again."),
         413: ("This is too large", "Send less at a time."),
         422: ("Something has to be corrected", "Go back and correct it."),
@@ -87,7 +122,18 @@ STALE_FORM: Final = (
     "This form is no longer valid, because it is older than a day or was made in another session. Nothing was changed. "
     "Open the page again and send it anew."
 )
+SECOND_FACTOR_FIRST: Final = "Set up a second factor first: this server asks it of your role. Nothing was changed."
+WAITS_FOR_APPROVAL: Final = "It waits for approval by another manager or owner."
 NO_SUCH_ACTION: Final = "This page has no such action."
+
+
+_CAPITALS: Final = {word.lower(): word for word in ("API", "ID", "SID", "SMS", "URL")}
+
+
+def sentence_of(name: str) -> str:
+    """Return the words of a name in code, such as a field or a state, with a capital letter."""
+    text = " ".join(_CAPITALS.get(word, word) for word in name.replace("_", " ").split())
+    return text[:1].upper() + text[1:]
 
 
 def number(value: int) -> str:

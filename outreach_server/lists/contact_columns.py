@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Final, get_args
@@ -14,10 +14,12 @@ from outreach.server_support import (
     LAST_NAMES_BESIDE,
     NAMES,
     NUMBERS,
+    VARIABLES_TOO,
     Field,
     bare_phone_name,
     composed,
     fields_of_headers,
+    is_zone,
     name_spellings,
     plain,
     read_number_cell,
@@ -30,7 +32,6 @@ from outreach_server.lists.read_numbers import CellNumber, ReadNumbers
 FIELDS: Final = get_args(Field)
 """The fields of a contact that columns can have."""
 
-_VARIABLES_TOO: Final = frozenset({"external_id", "country"})
 _ANY_DIGIT: Final = re.compile(r"\d")
 _LOOKS_LIKE_A_PHONE: Final = re.compile(r"\+?[\d\s().-]{7,}")
 _NOT_MAPPED: Final[Mapping[Field, str]] = MappingProxyType({})
@@ -45,7 +46,7 @@ class Columns:
         phone: Index of the phone number.
         other_phones: Indices of the columns that have it where that one has none, in their order.
         fields: (index, field) of the other fields of a contact.
-        variables: (index, name) of custom variables; the columns of the external id and of the country are too.
+        variables: (index, name) of custom variables; the columns of the external id and of the place are too.
         country: Index of the country that local numbers are read in; None if no column has it.
         notes: Hints for people on how the columns were read.
     """
@@ -74,6 +75,15 @@ class Columns:
             return self.phone
         columns = (self.phone, *self.other_phones)
         return next((at for at in columns if _ANY_DIGIT.search(_cell(record.cells, at))), self.phone)
+
+    def with_number(self, record: Record, number: str) -> Record:
+        """Return a row with another number, which is the only one that it has."""
+        cells = [*record.cells, *[""] * (self.phone + 1 - len(record.cells))]
+        for at in self.other_phones:
+            if at < len(cells):
+                cells[at] = ""
+        cells[self.phone] = number
+        return record._replace(cells=cells, numbers={})
 
     def number(self, record: Record, numbers: ReadNumbers) -> CellNumber:
         """Return the number of a row, which may have fewer cells than the header.
@@ -138,7 +148,7 @@ def read_columns(
         index = next((at for at, header in enumerate(headers) if plain(header) == beside), None)
         if index is not None and index not in chosen.values():
             chosen["last_name"] = index
-    variables, notes = _variables(headers, {index for field, index in chosen.items() if field not in _VARIABLES_TOO})
+    variables, notes = _variables(headers, {index for field, index in chosen.items() if field not in VARIABLES_TOO})
     return Columns(
         headers=headers,
         phone=chosen["phone_number"],
@@ -175,14 +185,38 @@ def without_foreign_country(
     """
     if columns.country is None or "country" in mapped:
         return columns
-    found = [text for cells in first_rows if (text := _cell(cells, columns.country))]
-    if not found or any(region_of_country(text) is not None for text in found):
+    found = _first_unknown(first_rows, columns.country, lambda text: region_of_country(text) is not None)
+    if found is None:
         return columns
     note = (
-        f"{columns.headers[columns.country]!r} is not read as the country of the numbers, because {found[0][:40]!r} "
+        f"{columns.headers[columns.country]!r} is not read as the country of the numbers, because {found[:40]!r} "
         "is not a known country; --map country=COLUMN names another column."
     )
     return attrs.evolve(columns, country=None, notes=(*columns.notes, note))
+
+
+def without_foreign_zone(
+    columns: Columns, first_rows: Iterable[Sequence[str]], *, mapped: Mapping[Field, str] = _NOT_MAPPED
+) -> Columns:
+    """Return the columns without a time zone whose first values are none, such as `Eastern`."""
+    zone = next((index for index, field in columns.fields if field == "time_zone"), None)
+    if zone is None or "time_zone" in mapped:
+        return columns
+    found = _first_unknown(first_rows, zone, is_zone)
+    if found is None:
+        return columns
+    note = (
+        f"{columns.headers[zone]!r} is not read as the time zone, because {found[:40]!r} is not a name such as "
+        "America/New_York; --map time_zone=COLUMN names another column."
+    )
+    fields = tuple(one for one in columns.fields if one[0] != zone)
+    return attrs.evolve(columns, fields=fields, notes=(*columns.notes, note))
+
+
+def _first_unknown(rows: Iterable[Sequence[str]], column: int, is_known: Callable[[str], bool]) -> str | None:
+    """Return the first value of a column if none of its values is known; None without a value."""
+    found = [text for cells in rows if (text := _cell(cells, column))]
+    return found[0] if found and not any(map(is_known, found)) else None
 
 
 def with_named(columns: Columns, names: AbstractSet[str]) -> Columns:

@@ -24,7 +24,13 @@ from outreach.server_support import (
     with_field_names,
 )
 from outreach.server_support import is_blank as is_blank_text
-from outreach_server.lists.contact_columns import Columns, read_columns, with_named, without_foreign_country
+from outreach_server.lists.contact_columns import (
+    Columns,
+    read_columns,
+    with_named,
+    without_foreign_country,
+    without_foreign_zone,
+)
 from outreach_server.lists.csv_records import Record
 from outreach_server.lists.damaged_cells import DamagedCells
 from outreach_server.lists.errors import UnreadableList
@@ -59,6 +65,7 @@ class ContactFile:
         numbers: The numbers that were taken so far; its region has to be set before.
         from_other_columns: How many of them are not from the phone column, by column, each with the first row.
         damaged: What is damaged in the rows that were taken so far.
+        corrections: Phone numbers in the place of those of the list, by the number of the row.
     """
 
     table: Table
@@ -75,6 +82,7 @@ class ContactFile:
     numbers: ReadNumbers = attrs.field(factory=ReadNumbers)
     from_other_columns: dict[int, tuple[int, int]] = attrs.field(factory=dict)
     damaged: DamagedCells = attrs.field(factory=DamagedCells)
+    corrections: Mapping[int, str] = attrs.field(factory=dict)
 
     @classmethod
     def open(cls, table: Table, *, mapped: Mapping[Field, str] = _NOT_MAPPED) -> ContactFile:
@@ -88,7 +96,8 @@ class ContactFile:
         first = tuple(islice((record for record in header.rest if not is_blank(record)), SHOWN_ROWS))
         if not first:
             raise UnreadableList(f"{table.name} has a header and no rows.")
-        columns = without_foreign_country(columns, [record.cells for record in first], mapped=mapped)
+        cells = [record.cells for record in first]
+        columns = without_foreign_zone(without_foreign_country(columns, cells, mapped=mapped), cells, mapped=mapped)
         width = len(columns.headers)
         merged = merged_header(table.merged, header.record.row, width)
         damaged = DamagedCells()
@@ -185,7 +194,8 @@ class ContactFile:
             self.rows += 1
             problem = self._problem(record)
             if problem is None:
-                yield record
+                correction = self.corrections.get(record.row)
+                yield record if correction is None else self.columns.with_number(record, correction)
             else:
                 _reject(rejects, record, *problem)
 

@@ -41,6 +41,7 @@ class ListOptions:
         templates: The texts that the contacts are to get.
         expected: The names that a voice agent expects.
         sms: Whether they are to get texts.
+        corrections: Phone numbers in the place of those of the file, by the number of the row.
         rejects: The path of a CSV file for the rejected rows with their cells; None for no file.
     """
 
@@ -53,6 +54,7 @@ class ListOptions:
     templates: Sequence[str] = ()
     expected: Sequence[str] = ()
     sms: bool = True
+    corrections: Mapping[str, str] = attrs.field(factory=dict)
     rejects: str | None = None
 
 
@@ -90,6 +92,7 @@ def read_list(file: Path, options: ListOptions) -> Iterator[Frame]:
         repeats = Repeats()
         contacts = ContactFile.open(table, mapped=options.mapped)
         contacts.numbers.region = options.region
+        contacts.corrections = {int(row): number for row, number in options.corrections.items()}
         contacts.use_texts(options.templates, options.expected)
         yield Frame("columns", list(contacts.columns.headers))
         for chunk in contacts.chunks(rejects):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ from outreach_server.lists.csv_records import DELIMITERS, delimiter_of
 from outreach_server.lists.reading import ListOptions
 
 _MAX_TEXT: Final = 4_000
+MAX_CORRECTIONS: Final = 100
+_ROW: Final = re.compile(r"[1-9][0-9]{0,8}")
 
 
 @attrs.frozen(kw_only=True)
@@ -70,6 +73,11 @@ def read_list_request(data: Any, *, this_year: int, carriers: Sequence[str], nee
     if details:
         raise InvalidRequest(details=details)
     return ListRequest(options=options, campaign=campaign, leave_out=leave_out)
+
+
+def is_row(text: str) -> bool:
+    """Return whether a text is the number of a row, from 1."""
+    return _ROW.fullmatch(text) is not None
 
 
 def in_campaign(error: InvalidRequest) -> InvalidRequest:
@@ -132,6 +140,17 @@ def _delimiter(value: Any) -> str:
     return character
 
 
+def _corrections(value: Any) -> Mapping[str, str]:
+    if type(value) is not dict or len(value) > MAX_CORRECTIONS:
+        raise InvalidRequest.at(
+            "corrections", f"must be an object with at most {MAX_CORRECTIONS} numbers by the number of their row"
+        )
+    for row in value:
+        if not is_row(row):
+            raise InvalidRequest.at("corrections", f"has {row[:40]!r}, which is not the number of a row")
+    return {row: _text(f"corrections.{row}", number) for row, number in value.items()}
+
+
 def _sheet(value: Any) -> str:
     return _text("sheet", value)
 
@@ -142,6 +161,7 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "sheet": ("sheet", _sheet),
     "encoding": ("encoding", _encoding),
     "delimiter": ("delimiter", _delimiter),
+    "corrections": ("corrections", _corrections),
 }
 """The option and the reader of each field."""
 

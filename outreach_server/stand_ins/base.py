@@ -124,6 +124,9 @@ SUMMARY: Final = "Played: a person answered and was interested."
 TRANSCRIPT: Final = "agent: Hello, do you have a moment?\nuser: Yes, that sounds good."
 TALK_SECONDS: Final = 1
 
+POOL_NUMBER: Final = "+14155550198"
+"""What a Messaging Service sends from."""
+
 NOT_FOUND: Final = Answer(status=404, document={})
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from outreach_server.stand_ins.base import (
     ENDED_AFTER,
     NOT_FOUND,
+    POOL_NUMBER,
     SENT_AFTER,
     WRITTEN_AFTER,
     Answer,
@@ -92,7 +93,8 @@ class TelnyxStandIn:
             return self.refuse("refuses_for_good")
         row = detail_record(
             uuid=new_uuid(),
-            cli=asked.get("from"),
+            cli=asked.get("from") or POOL_NUMBER,
+            profile_id=asked.get("messaging_profile_id"),
             cld=asked["to"],
             created_at=timestamp(datetime.now(UTC)),
             delivery_status_webhook_url=asked.get("webhook_url"),

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 from outreach_server.stand_ins.base import (
     ENDED_AFTER,
     NOT_FOUND,
+    POOL_NUMBER,
     SENT_AFTER,
     WRITTEN_AFTER,
     Answer,
@@ -48,7 +49,7 @@ class TwilioStandIn:
             listed = [
                 message
                 for message in self.messages
-                if message["to"] == request.query.get("To") and message["from"] == request.query.get("From")
+                if message["to"] == request.query.get("To") and request.query.get("From") in {None, message["from"]}
             ]
             return Answer(document={"messages": listed, "next_page_uri": None})
         if name == self.credentials["account_sid"]:
@@ -74,9 +75,13 @@ class TwilioStandIn:
         course = course_of(form["To"])
         if course is Course.REFUSED:
             return self.refuse("refuses_for_good")
-        taken = message_resource(new_number(32), body=form["Body"], to=form["To"], **{"from": form.get("From")})
+        service = form.get("MessagingServiceSid")
+        sender = {"from": form.get("From") or POOL_NUMBER, "messaging_service_sid": service}
+        taken = message_resource(new_number(32), body=form["Body"], to=form["To"], **sender)
         self.messages.append(taken)
-        return Answer(status=201, document=taken, callbacks=_callbacks(taken, form.get("StatusCallback"), course))
+        # The answer does not name the number that a service chooses.
+        answer = taken if service is None else {**taken, "from": form.get("From")}
+        return Answer(status=201, document=answer, callbacks=_callbacks(taken, form.get("StatusCallback"), course))
 
 
 def message_resource(number: str, **changes: Any) -> dict[str, Any]:

@@ -61,6 +61,19 @@ def test_a_draft_names_each_field_and_the_command_that_sets_it(cli: Cli, workspa
     assert "start" in cli.refuse("campaigns", "pause", made["id"])
 
 
+def test_a_pool_is_named_number_by_number(cli: Cli, workspace_id: str, file: str) -> None:
+    """By the import and by a change, which takes the carrier of the first; one number alone ends it."""
+    other = "+14155550198"
+    made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER, "--from", other, "--carrier", "twilio")
+    assert (made["status"], made["sms_from_number"], made["sms_from_numbers"]) == ("ready", SENDER, [SENDER, other])
+    cli.ask("numbers", "create", workspace_id, other, "--carrier", "telnyx")
+    changed = cli.ask("campaigns", "update", made["id"], "--from", other, "--from", SENDER)
+    assert (changed["sms_carrier"], changed["sms_from_numbers"]) == ("telnyx", [other, SENDER])
+    assert "from_numbers[1]" in cli.refuse("campaigns", "update", made["id"], "--from", other, "--from", "ACME")
+    changed = cli.ask("campaigns", "update", made["id"], "--from", "ACME")
+    assert (changed["sms_from_number"], changed["sms_from_numbers"]) == ("ACME", [])
+
+
 def test_a_change_of_the_flow_makes_it_drive_the_campaign(cli: Cli, workspace_id: str, file: str, flow_id: str) -> None:
     """And a change of the text takes the flow away again; both at once say nothing."""
     made = load(cli, workspace_id, file, "--message", "Hi", "--from", SENDER)
@@ -314,3 +327,19 @@ def test_contacts_of_a_file_are_added_to_a_campaign(cli: Cli, workspace_id: str,
     assert cli.ask("campaigns", "close", made["id"])["stay_open"] is False
     cli.ask("campaigns", "cancel", made["id"], "--yes")
     assert "takes no contacts" in cli.refuse("campaigns", "add", made["id"], file)
+
+
+def test_a_campaign_keeps_what_an_application_attaches(cli: Cli, workspace_id: str, file: str) -> None:
+    """It is shown, and lists find it by its id; what is no JSON object is refused."""
+    own = ("--external-id", "order-42", "--metadata", '{"team": 7}')
+    made = load(cli, workspace_id, file, "--message", "Hi", *own)
+    load(cli, workspace_id, file, "--message", "Hi")
+    assert (made["external_id"], made["metadata"]) == ("order-42", {"team": 7})
+    assert "order-42" in cli.tell("campaigns", "show", made["id"])
+    [found] = cli.ask("campaigns", "list", workspace_id, "--external-id", "order-42")
+    assert found["id"] == made["id"]
+    for listed in ("messages", "calls"):
+        assert cli.ask(listed, "list", workspace_id, "--external-id", "order-42") == []
+    for wrong, words in (("[]", "object"), ("{", "JSON"), ('{"a": 1e999}', "64 bits")):
+        refused = cli.refuse("campaigns", "import", workspace_id, file, "--name", "C", "--metadata", wrong, code=2)
+        assert words in refused

@@ -27,6 +27,7 @@ ELSEWHERE = {
     "calls list",
     "calls set-outcome",
     "calls show",
+    "dispatches look-up",
     "dispatches resolve",
     "dispatches undo",
     "simulate busy",
@@ -118,6 +119,9 @@ def things(cli: Cli, workspace_id: str, csv_file: Write) -> dict[str, str]:
     with_duplicate = cli.ask("campaigns", "import", workspace_id, twice, "--name", "S", "--message", "Hi")["id"]
     cli.ask("campaigns", "cancel", with_duplicate)
     anyio.run(_close, cli.database, workspace_id, with_duplicate)
+    with pytest.MonkeyPatch.context() as somebody_else:
+        somebody_else.setenv("LOGNAME", "ben")
+        others = campaign()
     return {
         "W": workspace_id,
         "KEY": cli.ask("keys", "create", workspace_id)["id"],
@@ -126,6 +130,7 @@ def things(cli: Cli, workspace_id: str, csv_file: Write) -> dict[str, str]:
         "FLOW_ID": cli.ask("flows", "create", workspace_id, "F", "--file", "-", stdin=FLOW)["id"],
         "AGENT": cli.ask("agents", "create", workspace_id, "Ada")["id"],
         "READY": campaign(),
+        "OTHERS": others,
         "ACTIVE": active,
         "PAUSED": paused,
         "SCHEDULED": scheduled,
@@ -149,6 +154,7 @@ async def _close(database: str, workspace_id: str, campaign_id: str) -> None:
 CALLS = {
     "workspaces create": "Acme --live --same-name",
     "workspaces update": "W --status suspended",
+    "workspaces set-hours": "W US-FL --hours HOURS --source Law",
     "workspaces list": "",
     "workspaces show": "W",
     "keys create": "W --name ci",
@@ -177,6 +183,7 @@ CALLS = {
     "numbers remove": "W +14155550188",
     "flows create": "W Welcome --file FLOW",
     "flows list": "W",
+    "flows contacts": "W FLOW_ID",
     "flows update": "W FLOW_ID --name Hello",
     "flows remove": "W FLOW_ID",
     "unreachable list": "W",
@@ -200,10 +207,13 @@ CALLS = {
     "campaigns resume": "PAUSED",
     "campaigns cancel": "ACTIVE --yes",
     "campaigns unschedule": "SCHEDULED",
+    "campaigns approval": "READY",
+    "campaigns approve": "OTHERS",
     "campaigns close": "READY",
     "campaigns show": "ACTIVE",
     "campaigns watch": "CANCELLED",
     "campaigns recipients": "ACTIVE",
+    "campaigns clock": "ACTIVE",
     "campaigns forecasts": "ACTIVE",
     "campaigns now": "ACTIVE",
     "campaigns progress": "ACTIVE",
@@ -266,7 +276,7 @@ def test_a_command_answers_with_one_document_or_with_text(
     """With --json there is exactly one JSON document on stdout; without it text that is none."""
     flow = tmp_path_factory.mktemp("flow") / "flow.json"
     flow.write_text('{"steps": [{"kind": "send", "body": "Hi"}, {"kind": "wait", "wait_minutes": 5}]}')
-    given = {**things, "FLOW": str(flow)}
+    given = {**things, "FLOW": str(flow), "HOURS": "daily 08:00-20:00"}
     args = [given.get(word, word) for word in (name + " " + CALLS[name]).split()]
     # Nobody dispatches what is active here, which these tell by their exit status too.
     expected = 4 if name in {"status", "doctor"} else 0

@@ -9,7 +9,7 @@ import pytest
 
 from outreach.server_support import NAMES, plain
 from outreach_server.cli.lists.options import ColumnMapping
-from outreach_server.lists.contact_columns import read_columns
+from outreach_server.lists.contact_columns import read_columns, without_foreign_zone
 from outreach_server.lists.errors import UnreadableList
 
 
@@ -193,3 +193,22 @@ def test_a_mapping_that_is_none_is_wrong_usage(value: str) -> None:
     with pytest.raises(click.BadParameter):
         ColumnMapping().convert(value, None, None)
     assert ColumnMapping().convert("Phone= Mobile=1 ", None, None) == ("phone_number", "Mobile=1")
+
+
+def test_the_place_of_a_contact_has_columns_that_are_variables_too() -> None:
+    """So that texts go on naming them."""
+    columns = read_columns(["Phone", "Time Zone", "ZIP", "State", "City"])
+    assert dict(columns.fields) == {1: "time_zone", 2: "zip_code", 3: "state"}
+    assert columns.variables == ((1, "Time Zone"), (2, "ZIP"), (3, "State"), (4, "City"))
+
+
+@pytest.mark.parametrize(("cell", "read"), [("Eastern", False), ("America/Denver", True), ("", True)])
+def test_a_column_of_other_names_is_no_time_zone(cell: str, read: bool) -> None:
+    """People are told; a column that they map is read all the same."""
+    columns = read_columns(["Phone", "Timezone"])
+    found = without_foreign_zone(columns, [["+14155550101", cell]])
+    assert (dict(found.fields) == {1: "time_zone"}) is read
+    assert [note for note in found.notes if "'Eastern' is not a name such as America/New_York" in note] == (
+        [] if read else list(found.notes)
+    )
+    assert without_foreign_zone(columns, [["", cell]], mapped={"time_zone": "Timezone"}) == columns

@@ -6,8 +6,10 @@ import anyio
 import pytest
 
 from outreach import Dispatch, DispatchState, Outreach
+from outreach.dispatch.looking_up import LookUps
 from outreach.http import format_timestamp
 from outreach.ledger.leases import leases
+from outreach.models.dispatch import DispatchOutcome
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_dispatch, make_message, new_id
 from tests.cli.conftest import Cli
@@ -83,6 +85,21 @@ def test_an_operator_decides_once(cli: Cli, workspace_id: str, option: str, stat
     assert cli.ask("dispatches", "unknown", workspace_id) == []
     assert action in {entry["action"] for entry in cli.ask("audit", workspace_id)}
     assert f"The dispatch is {state}, not unknown" in cli.refuse("dispatches", "resolve", dispatch.id, option)
+
+
+def test_a_request_is_looked_up(cli: Cli, workspace_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sandbox's requests are known to the process that sends them alone; what a provider says settles the others."""
+    dispatch = given_unknown(cli, workspace_id)
+    assert "This is a sandbox" in cli.refuse("dispatches", "look-up", dispatch.id)
+
+    async def ask(*_: object) -> DispatchOutcome:
+        return DispatchOutcome(state=DispatchState.REFUSED, reason="invalid_number")
+
+    monkeypatch.setattr(LookUps, "ask", ask)
+    monkeypatch.setattr(Outreach, "_pool_of", lambda *_: None)
+    found = cli.ask("dispatches", "look-up", dispatch.id)
+    assert (found["id"], found["state"], found["answer"]) == (dispatch.id, "refused", "refused")
+    assert cli.ask("dispatches", "unknown", workspace_id) == []
 
 
 def test_many_are_decided_at_once_and_taken_back(cli: Cli, workspace_id: str) -> None:

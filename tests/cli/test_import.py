@@ -401,3 +401,22 @@ def test_a_dry_run_reads_the_whole_file_and_creates_nothing(
     assert "Of 7 rows 3 would be loaded. Nothing was created." in told
     assert "row 6, column Téléphone: '1.4E+10' has lost digits" in told
     assert cli.ask("campaigns", "list", workspace_id) == []
+
+
+def test_the_place_of_a_contact_comes_from_its_list(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """Its time zone, ZIP code and state. A row with an unknown zone is rejected, and its column named."""
+    file = csv_file(
+        "Phone,Time zone,Postal code,US state\n"
+        "+12125550101,America/Denver,,\n+12125550102,,33101,\n+12125550103,,,Idaho\n+12125550104,Eastern,,\n"
+    )
+    made = load(cli, workspace_id, file)
+    assert [(bad["row"], bad["column"]) for bad in made["rejected"]] == [(5, "Time zone")]
+    found = cli.ask("campaigns", "recipients", made["id"])
+    assert [(one["time_zone"], one["us_place"]) for one in found] == [
+        *[("America/Denver", None), (None, "331"), (None, "ID")]
+    ]
+    assert found[1]["custom_variables"] == {"Postal code": "33101"}
+    [history] = cli.ask("campaigns", "why", made["id"], "+12125550102")
+    assert (history["time_zones"], history["zone_source"]) == (["America/New_York"], "zip")
+    told = cli.tell("campaigns", "why", made["id"], "+12125550102")
+    assert "Contact hours go by America/New_York, by its ZIP code." in told

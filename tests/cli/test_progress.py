@@ -409,7 +409,7 @@ def test_a_group_that_waits_says_until_when() -> None:
     """When the first of them goes on, beside the sentence."""
     groups = (RecipientCount(status=RecipientStatus.WAITING, reason="contact_hours", count=3),)
     picture = attrs.evolve(snapshot(), groups=groups, waits={("waiting", "contact_hours"): NOW})
-    assert "outside of the hours" in drawn(picture)
+    assert "outside of the contact hours" in drawn(picture)
     assert "2026-11-20 00:00:00 UTC, now" in " ".join(drawn(picture).split())
     assert "until" not in drawn(snapshot())
 

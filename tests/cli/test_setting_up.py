@@ -78,6 +78,7 @@ def test_a_stop_is_listed_with_what_was_written_and_by_whom(cli: Cli, workspace_
     thanks, stop = cli.ask("messages", "inbound", workspace_id)
     assert (stop["keyword"], stop["provider"], stop["provider_id"]) == ("stop", "twilio", "SM1")
     assert (thanks["keyword"], stop["written_at"]) == (None, "2026-03-02T09:30:00.000000Z")
+    assert cli.ask("messages", "inbound", workspace_id, "--unanswered") == [thanks]
     (sent,) = cli.ask("messages", "list", workspace_id)
     assert (sent["to"], sent["purpose"], sent["status"]) == ("+14155550102", "message", "queued")
     assert "+14155550102" in cli.tell("messages", "list", workspace_id)
@@ -307,3 +308,38 @@ def test_what_was_set_can_be_cleared(cli: Cli) -> None:
     assert "--request-limit and --no-request-limit exclude" in cli.refuse(
         "workspaces", "create", "Other", "--request-limit", "5", "--no-request-limit", code=2
     )
+
+
+def test_a_workspace_has_narrower_hours_for_a_state_until_they_are_removed(cli: Cli, workspace_id: str) -> None:
+    """Each with its legal source; those of other places stay."""
+    hours = ("--hours", "mon-fri 08:00-20:00", "--hours", "sat 10:00-12:00", "--source", "Fla. Stat. 501.616")
+    cli.ask("workspaces", "set-hours", workspace_id, "fr", "--hours", "mon 10:00-13:00", "--source", "A decree")
+    made = cli.ask("workspaces", "set-hours", workspace_id, "us-fl", *hours)
+    france, florida = made["narrower_hours"]
+    assert (france["place"], florida["place"], florida["source"]) == ("FR", "US-FL", "Fla. Stat. 501.616")
+    assert florida["schedule"]["saturday"] == [{"start": "10:00", "end": "12:00"}]
+    told = cli.tell("workspaces", "show", workspace_id)
+    assert "US-FL: mon-fri 08:00-20:00; sat 10:00-12:00 (Fla. Stat. 501.616)" in told
+    removed = cli.ask("workspaces", "set-hours", workspace_id, "FR", "--remove")
+    assert removed["narrower_hours"] == [florida]
+    assert "has no hours of FR" in cli.refuse("workspaces", "set-hours", workspace_id, "FR", "--remove")
+
+
+@pytest.mark.parametrize(
+    ("place", "options", "told"),
+    [
+        ("FR", [], "Give --hours and --source, or --remove alone"),
+        ("FR", ["--source", "A decree"], "Give --hours and --source, or --remove alone"),
+        ("FR", ["--source", "A decree", "--remove"], "Give --hours and --source, or --remove alone"),
+        ("FR", ["--hours", "mon 07:00-13:00", "--source", "A decree"], "must lie within 08:00 to 21:00"),
+        ("France", ["--hours", "mon 08:00-13:00", "--source", "A decree"], "must be a country such as FR"),
+        ("US-QQ", ["--hours", "mon 08:00-13:00", "--source", "A decree"], "is no known state of the United States"),
+    ],
+)
+def test_narrower_hours_that_cannot_be_are_refused(
+    cli: Cli, workspace_id: str, place: str, options: list[str], told: str
+) -> None:
+    """Nothing is changed."""
+    code = 2 if "--remove" in told else 1
+    assert told in cli.refuse("workspaces", "set-hours", workspace_id, place, *options, code=code)
+    assert cli.ask("workspaces", "show", workspace_id)["narrower_hours"] == []

@@ -7,6 +7,8 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -17,9 +19,19 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Mount
 
-from outreach import NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach, SimulatorConfig
+from outreach import (
+    CampaignUpdate,
+    NewNumber,
+    NewRecipient,
+    NewSmsCampaign,
+    NewWorkspace,
+    Outreach,
+    SimulatorConfig,
+    WorkspaceUpdate,
+)
 from outreach_server.console import ConsoleUser, Role, create_console
 from tests.console.conftest import MOUNT, SENDER
+from tests.console.story import tell
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -37,12 +49,19 @@ class Site:
     Attributes:
         home: The address of the overview.
         campaign: The address of the campaign's page.
+        waiting: The address of the check of another campaign, whose start waits for approval.
+        call: The address of a call's page.
+        write: Lets somebody at a number write something.
     """
 
     home: str
     campaign: str
+    waiting: str
+    call: str
     pause: Callable[[], None]
+    change: Callable[[], None]
     stop: Callable[[], None]
+    write: Callable[[str, str], None]
 
 
 @contextmanager
@@ -87,7 +106,17 @@ def site(contacts: int = 200) -> Iterator[Site]:
             ]
             campaign = (await engine.campaigns.create_sms(workspace.id, new, people)).campaign
             await engine.campaigns.start(workspace.id, campaign.id)
-            found.update(workspace=workspace.id, campaign=campaign.id)
+            # More than people start alone; no other campaign here has so many.
+            await engine.workspaces.update(workspace.id, WorkspaceUpdate(approve_over_contacts=250))
+            check_ups = NewSmsCampaign(name="Check-ups", body="Hi {{first_name}}", carrier="twilio", from_number=SENDER)
+            more = [NewRecipient(phone_number=f"+1408555{number:04d}", first_name="Ben") for number in range(300)]
+            waiting = (await engine.campaigns.create_sms(workspace.id, check_ups, more)).campaign
+            story = await tell(engine, workspace.id, asked_ago=timedelta(seconds=20))
+            found.update(workspace=workspace.id, campaign=campaign.id, waiting=waiting.id, call=story.call.id)
+            ended = attrs.evolve(new, name="Autumn", rate_per_minute=1)
+            autumn = (await engine.campaigns.create_sms(workspace.id, ended, people[:3])).campaign
+            await engine.campaigns.start(workspace.id, autumn.id)
+            await engine.campaigns.cancel(workspace.id, autumn.id)
             async with anyio.from_thread.BlockingPortal() as portal:
                 app.state.portal = portal
                 yield
@@ -108,10 +137,19 @@ def site(contacts: int = 200) -> Iterator[Site]:
         def pause() -> None:
             app.state.portal.call(engine.campaigns.pause, *place)
 
+        def change() -> None:
+            text = CampaignUpdate(body="Hi {{first_name}}")
+            app.state.portal.call(engine.campaigns.update, place[0], found["waiting"], text)
+
         def stop() -> None:
             app.state.portal.call(console.state.streams.end)
 
-        yield Site(home, f"{home}campaigns/{place[1]}", pause, stop)
+        def write(phone: str, body: str) -> None:
+            app.state.portal.call(partial(engine.messages.receive, place[0], from_number=phone, to=SENDER, body=body))
+
+        check = f"{home}campaigns/new/check?campaign={found['waiting']}"
+        call = f"{home}calls/{found['call']}"
+        yield Site(home, f"{home}campaigns/{place[1]}", check, call, pause, change, stop, write)
     finally:
         app.state.portal.call(console.state.streams.end)
         server.should_exit = True

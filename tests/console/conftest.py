@@ -14,6 +14,7 @@ from starlette.routing import Mount
 
 from outreach import Campaign, NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach, SimulatorConfig
 from outreach_server.console import ConsoleUser, Role, create_console
+from outreach_server.console.access import Right
 from tests.console.page import Page, parse
 
 ORIGIN = "http://host.example"
@@ -118,5 +119,20 @@ async def house() -> AsyncIterator[House]:
             yield House(engine, console, workspace.id, foreign.id, client, people)
 
 
-PAGES = ("", "campaigns", "campaigns/{id}", "campaigns/{id}/contacts", "campaigns/{id}/contacts/0", "/", "nothing")
+GUARDED = {
+    "campaigns/{id}/edit": Right.DRAFT,
+    "campaigns/{id}/follow-up": Right.DRAFT,
+    "inbox": Right.REPLY,
+    "inbox?folder=held": Right.REPLY,
+    "inbox/13035550000": Right.REPLY,
+    "register": Right.DECIDE,
+    "unknown": Right.DECIDE,
+}
+"""Pages that take more than to see, with the right that they take."""
+
+PAGES = (
+    *("", "campaigns", "campaigns/{id}", "campaigns/{id}/contacts", "campaigns/{id}/contacts/0"),
+    *("campaigns/{id}/report", "contacts/13035550000", "calls", *GUARDED, "/", "nothing"),
+    *("search", "search?q=Reminders", "search?q=%2B13035550000", "search?q=A1", "/account/look"),
+)
 """The pages of a workspace, by its campaign; one is not there."""

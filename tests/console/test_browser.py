@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from outreach_server.console.pages.set_up.every import NOUNS
 from tests.console.chromium import Site, browser, site
+from tests.console.story import ANN
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -38,7 +40,14 @@ def pages_of(served: Site) -> tuple[str, ...]:
     """Return the addresses of the pages, and of one that is not there."""
     campaign = served.campaign
     paths = (f"{campaign}/contacts", f"{campaign}/contacts/0", f"{campaign}/contacts?status=failed", f"{campaign}x")
-    return (served.home, f"{served.home}campaigns", f"{served.home}campaigns/new", campaign, *paths)
+    steps = [served.waiting.replace("/check", f"/{step}") for step in ("text", "when", "check")]
+    more = ("inbox", "inbox?folder=held", "inbox?folder=all", f"inbox/{ANN[1:]}", f"contacts/{ANN[1:]}", "register")
+    set_up = [one.name for one in NOUNS if one.place == "workspace" and not one.own_login]
+    others = [f"{served.home}{path}" for path in (*more, "unknown", "unknown?decide=retry", "calls", *set_up)]
+    frame = (f"{served.home}search?q=%2B13035550000", f"{served.home.partition('/w/')[0]}/account/look")
+    of_it = (f"{campaign}/report", f"{campaign}/follow-up", f"{campaign}/edit", served.call)
+    campaigns = (f"{served.home}campaigns", f"{served.home}campaigns/new", *steps, campaign)
+    return (served.home, *campaigns, *others, *frame, *of_it, *paths)
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +68,10 @@ def opened(chromium: Browser, said: list[str], **options: Any) -> Page:
     """Return a page of a new session, and collect what it complains of."""
     page = chromium.new_context(**options).new_page()
     page.set_default_timeout(WITHIN)
-    page.on("console", lambda line: said.append(line.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    # Chromium also has advice about forms with several passwords, which credentials are to it.
+    page.on("console", lambda line: None if line.text.startswith("[DOM]") else said.append(line.text))
+    # The browser says so of a fade between two pages that a third one ends, on a busy machine.
+    page.on("pageerror", lambda error: said.append(str(error)) if "Transition was skipped" not in str(error) else None)
     page.on(
         "request", lambda request: said.append(request.url) if not request.url.startswith("http://127.0.0.1") else None
     )

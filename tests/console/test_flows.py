@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 MOST_CLICKS = 5
 """To send a text to a spreadsheet from the overview: new, next, next, next, send; choosing a file is none."""
 
+WAYS = (
+    (1280, "light", "mouse", True),
+    (390, "dark", "touch", True),
+    (1280, "dark", "keyboard", True),
+    (390, "light", "mouse", False),
+)
+"""Width, theme, what presses the buttons, and whether scripts run."""
+
 TEXT = "Hi {{first_name}}, your visit in {{city}} is on Monday."
 
 
@@ -49,15 +57,7 @@ def _press(page: Page, found: Locator, by: str) -> None:
 
 
 @pytest.mark.soak("a browser goes through a flow")
-@pytest.mark.parametrize(
-    ("width", "theme", "by", "script"),
-    [
-        (1280, "light", "mouse", True),
-        (390, "dark", "touch", True),
-        (1280, "dark", "keyboard", True),
-        (390, "light", "mouse", False),
-    ],
-)
+@pytest.mark.parametrize(("width", "theme", "by", "script"), WAYS)
 def test_a_text_is_sent_to_a_spreadsheet(
     chromium: Browser, served: Site, tmp_path: Path, width: int, theme: str, by: str, script: bool
 ) -> None:
@@ -101,6 +101,157 @@ def test_a_text_is_sent_to_a_spreadsheet(
     assert "It has started." in page.locator("main").inner_text()
     assert said == []
     page.context.close()
+
+
+@pytest.mark.nightly("a browser goes through more flows")
+@pytest.mark.parametrize(("width", "theme", "by", "script"), WAYS)
+def test_a_text_is_sent_to_oneself(
+    chromium: Browser, served: Site, width: int, theme: str, by: str, script: bool
+) -> None:
+    """In one click, from the step with the text."""
+    said: list[str] = []
+    options = {"viewport": {"width": width, "height": 800}, "color_scheme": theme, "java_script_enabled": script}
+    page = opened(chromium, said, has_touch=by == "touch", **options)
+    page.goto(served.waiting.replace("/check", "/text"))
+    page.get_by_label("Your number").fill("+14155550199")
+    _press(page, page.get_by_role("button", name="Send it to me"), by)
+    page.wait_for_selector("text=It is on its way to")
+    assert said == []
+    page.context.close()
+
+
+@pytest.mark.nightly("a browser goes through more flows")
+@pytest.mark.parametrize(("width", "theme", "by", "script"), WAYS)
+def test_a_start_is_approved_and_a_change_takes_it_away(
+    chromium: Browser, served: Site, width: int, theme: str, by: str, script: bool
+) -> None:
+    """In one click each; the person who changed it last has no button, and sees what it waits for."""
+    said: list[str] = []
+    options = {"viewport": {"width": width, "height": 800}, "color_scheme": theme, "java_script_enabled": script}
+    page = opened(chromium, said, has_touch=by == "touch", **options)
+    served.change()
+    page.goto(served.waiting)
+    assert "It waits for approval by another manager or owner." in page.locator("main").inner_text()
+    _press(page, page.get_by_role("button", name=re.compile("^Approve: Send 300 messages, done ")), by)
+    page.wait_for_selector("text=Approved by ann")
+    assert page.get_by_role("button", name=re.compile("^Send 300 messages, done ")).count() == 1
+    page.goto(served.waiting.replace("/check", "/when"))
+    _press(page, page.get_by_role("button", name="Next"), by)
+    page.wait_for_url("**/new/check?*")
+    assert "Give the address of this page to one of them" in page.locator("main").inner_text()
+    assert page.locator("main button").count() == 0
+    assert said == []
+    page.context.close()
+
+
+class Way:
+    """A person who goes one way through the pages, with their clicks counted.
+
+    Attributes:
+        number: The place of the way in `WAYS`: other ways contact other people.
+    """
+
+    def __init__(self, chromium: Browser, number: int) -> None:
+        width, theme, self.by, self.script = WAYS[number]
+        self.number, self.clicks = number, 0
+        self.said: list[str] = []
+        options = {"viewport": {"width": width, "height": 800}, "color_scheme": theme}
+        self.page = opened(
+            chromium, self.said, has_touch=self.by == "touch", java_script_enabled=self.script, **options
+        )
+
+    def click(self, found: Locator) -> None:
+        """Press something, and wait for the page that follows."""
+        with self.page.expect_navigation():
+            self.press(found)
+
+    def press(self, found: Locator) -> None:
+        """Press something that leads to no other page."""
+        if self.script:
+            assert self.page.evaluate(HURDLES) == [], self.page.url
+        _press(self.page, found, self.by)
+        self.clicks += 1
+
+    def leave(self) -> None:
+        """Close the page, which has complained of nothing."""
+        assert self.said == []
+        self.page.context.close()
+
+
+@pytest.fixture(params=range(len(WAYS)), ids=lambda number: "-".join(str(part) for part in WAYS[number]))
+def way(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Way]:
+    """A person, for each way."""
+    made = Way(chromium, request.param)
+    yield made
+    made.leave()
+
+
+@pytest.mark.nightly("a browser goes through more flows")
+def test_replies_are_answered_one_after_another(served: Site, way: Way) -> None:
+    """Each takes one click, or Ctrl and Enter: sending an answer opens the next reply that nobody has answered."""
+    area = 200 + way.number
+    writers = [f"+1{area}555012{number}" for number in range(3)]
+    for phone in writers:
+        served.write(phone, f"This is {phone}")
+    page = way.page
+    page.goto(f"{served.home}inbox/{writers[-1][1:]}")
+    for phone in reversed(writers):
+        assert f"This is {phone}" in page.locator("main").inner_text()
+        page.get_by_label("Answer").fill("Thank you")
+        if way.by == "keyboard":
+            page.keyboard.press("Control+Enter")
+            page.wait_for_url(re.compile("done=answer"))
+        else:
+            way.click(page.get_by_role("button", name="Send, and open the next"))
+        page.wait_for_url(lambda url, phone=phone: phone[1:] not in url)  # type: ignore[misc]
+        assert "The answer is on its way." in page.locator("main").inner_text()
+    assert way.clicks == (0 if way.by == "keyboard" else 3)
+
+
+@pytest.mark.nightly("a browser goes through more flows")
+def test_a_doubtful_message_is_decided(served: Site, way: Way) -> None:
+    """In two clicks from the overview."""
+    area = 210 + way.number
+    phone = f"+1{area}5550130"
+    served.write(phone, "please don't stop by")
+    way.page.wait_for_timeout(6_000)  # what needs a person is read every five seconds
+    way.page.goto(served.home)
+    way.click(way.page.locator("#needs li", has_text=phone).get_by_role("link"))
+    way.click(way.page.locator("section", has_text=phone).get_by_role("button", name="It is not"))
+    assert "campaigns continue with this number" in way.page.locator("main").inner_text()
+    assert way.clicks == 2
+
+
+@pytest.mark.nightly("a browser goes through more flows")
+def test_who_was_not_reached_is_written_to_again(served: Site, way: Way) -> None:
+    """In three clicks from the overview, with the results chosen."""
+    way.page.goto(served.home)
+    way.click(way.page.get_by_role("link", name="Autumn", exact=True).first)
+    way.click(way.page.get_by_role("link", name="Follow up"))
+    way.click(way.page.get_by_role("button", name="Create the follow-up"))
+    way.page.wait_for_url("**/new/text?*")
+    assert way.clicks == 3
+
+
+@pytest.mark.nightly("a browser goes through more flows")
+def test_somebody_who_phones_is_opted_out(served: Site, way: Way) -> None:
+    """With one click on the page of the number."""
+    area = 220 + way.number
+    way.page.goto(f"{served.home}contacts/1{area}5550140")
+    way.click(way.page.get_by_role("button", name="Opt out"))
+    assert "no campaign contacts it any more" in way.page.locator("main").inner_text()
+    assert way.clicks == 1
+
+
+@pytest.mark.nightly("a browser goes through more flows")
+def test_the_report_is_taken_along(served: Site, way: Way) -> None:
+    """In two clicks from the overview: report, and the file."""
+    way.page.goto(served.home)
+    way.click(way.page.get_by_role("link", name="Report of Autumn").first)
+    with way.page.expect_download() as found:
+        way.press(way.page.get_by_role("link", name="XLSX"))
+    assert found.value.suggested_filename.endswith(".xlsx")
+    assert way.clicks == 2
 
 
 @pytest.mark.nightly("hundreds of rules are tried on every step")

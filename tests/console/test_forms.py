@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
+import anyio
 import attrs
 import pytest
 
 from outreach import CampaignStatus, Outreach
 from outreach.core.vault import Vault
+from outreach_server.console.security import forms, uploads
 from outreach_server.console.security.forms import FormTokens
 from tests.console.conftest import ORIGIN, House
 
@@ -155,3 +158,25 @@ async def test_without_a_key_of_credentials_pages_say_that_something_is_wrong(ho
     house.engine._vault = Vault(required=True)
     assert isinstance(house.engine, Outreach)
     assert (await house.get("")).status_code == 500
+
+
+@pytest.mark.parametrize(
+    ("kind", "begin"),
+    [("application/x-www-form-urlencoded", b"action=pau"), ("multipart/form-data; boundary=b", b"--b\r\n")],
+)
+async def test_a_form_that_stops_arriving_is_given_up(
+    house: House, active: str, monkeypatch: pytest.MonkeyPatch, kind: str, begin: bytes
+) -> None:
+    """It changes nothing, and holds no connection for ever."""
+    monkeypatch.setattr(forms, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(uploads, "IDLE_SECONDS", 0.01)
+
+    async def stops() -> AsyncIterator[bytes]:
+        yield begin
+        await anyio.sleep_forever()
+
+    headers = {"x-test-person": "owner", "sec-fetch-site": "same-origin", "content-type": kind}
+    answer = await house.client.post(house.url(active), content=stops(), headers=headers)
+    assert answer.status_code == 408
+    assert "took too long" in answer.text
+    assert await _status(house, active) == "active"

@@ -161,7 +161,7 @@ async def test_the_overview_changes_by_itself(house: House, active: Campaign) ->
 async def test_figures_are_those_of_the_ledger(house: House, active: Campaign) -> None:
     """The reasons add up to the contacts, and the tiles say the same."""
     console = house.app.state.console
-    figures = await console.figures.read(house.engine, house.workspace, active.id)
+    figures = await console.figures.read(house.engine, active)
     page = await house.page(f"campaigns/{active.id}")
     counted = [int(one.text.split()[0].replace(",", "")) for one in page.by_id("reasons").all("td", **{"class": "num"})]
     recount = await house.engine.campaigns.recount(house.workspace, active.id)

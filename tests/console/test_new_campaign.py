@@ -142,6 +142,39 @@ async def test_what_has_to_be_decided_is_shown_before_it_is_loaded(house: House)
     ]
 
 
+async def test_a_rejected_row_is_corrected_in_the_page(house: House) -> None:
+    """By a field for its number; the correction stands in the address, can be changed, and is loaded."""
+    _, query = where(await send_file(house, LIST + b"12,Dora,Vail\n,Emil,Vail\n"))
+    path = f"campaigns/new/audience?upload={query['upload']}&name=two"
+    shown = await house.page(path)
+    fields = {name for name in values(shown) if name.startswith("fix_")}
+    assert fields == {"fix_5", "fix_6"}
+    typed = {**values(shown), "fix_5": "+13035550155", "action": "read", "key": "k-r"}
+    _, query = where(await house.post(path, typed))
+    assert query["fix_5"] == "+13035550155"
+    path = f"campaigns/new/audience?upload={query['upload']}&name=two&fix_5=%2B13035550155"
+    again = await house.page(path)
+    assert again.problems == []
+    assert values(again)["fix_5"] == "+13035550155"
+    assert "1 row cannot be loaded" in again.by_id("rejects").text
+    page, query = where(await house.post(path, {**values(again), "action": "load", "key": "k-l"}))
+    assert page == "new/text"
+    found = (await house.engine.campaigns.list_recipients(house.workspace, query["campaign"])).items
+    assert [(one.phone, one.first_name) for one in found][-1] == ("+13035550155", "Dora")
+
+
+async def test_days_that_are_left_out_are_a_number(house: House) -> None:
+    """They are counted with the list; what was typed stays."""
+    await draft(house)
+    _, query = where(await send_file(house, LIST, key="k-2"))
+    path = f"campaigns/new/audience?upload={query['upload']}&name=two&days="
+    for days, wrong in (("3", False), ("many", True)):
+        shown = await house.page(path + days)
+        assert shown.problems == []
+        assert values(shown)["days"] == days
+        assert bool([one for one in shown.all("p") if one.attributes.get("id") == "days-problem"]) is wrong
+
+
 async def test_another_file_takes_the_place_of_the_first(house: House) -> None:
     """A workspace may have few at a time."""
     _, query = where(await send_file(house, ODD))

@@ -17,7 +17,7 @@ from outreach import NewWorkspace, Outreach
 from outreach.core import passwords
 from outreach.core.passwords import Cost
 from outreach.core.totp import code_at, step_of
-from outreach.models import CreatedInvitation, NewUser, User, Visit
+from outreach.models import CreatedInvitation, NewUser, Role, User, Visit
 from outreach.testing.clock import ShiftedClock
 from outreach_server.console.app import create_own_console
 from outreach_server.console.identities.cookies import PLAIN_NAME, SECURE_NAME
@@ -132,7 +132,7 @@ async def house(empty: House) -> House:
     engine = empty.engine
     workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
     user = await engine.users.create(NewUser(email=EMAIL, name="Ann"))
-    await engine.users.set_role(workspace.id, user.id, "owner")
+    await engine.users.set_role(workspace.id, user.id, Role.OWNER)
     user = await engine.users.accept((await engine.users.reset(user.id)).token, password=PASSWORD)
     return attrs.evolve(empty, workspace=workspace.id, ann=user)
 
@@ -261,7 +261,7 @@ async def test_a_session_ends_with_the_role_and_after_twelve_hours(house: House)
     browser = house.browser()
     await browser.sign_in()
     await house.engine.users.set_role(
-        (await house.engine.workspaces.create(NewWorkspace(name="B"))).id, house.ann.id, "viewer"
+        (await house.engine.workspaces.create(NewWorkspace(name="B"))).id, house.ann.id, Role.VIEWER
     )
     assert not await browser.is_in()
     await browser.sign_in()
@@ -407,7 +407,7 @@ async def test_a_password_is_changed_and_sessions_are_ended(house: House) -> Non
 
 async def test_an_invitation_is_accepted_and_signs_in(house: House) -> None:
     """Once; a bad password keeps the link and the name."""
-    made = await house.engine.users.invite(house.workspace, "ben@acme.example", "agent")
+    made = await house.engine.users.invite(house.workspace, "ben@acme.example", Role.AGENT)
     browser, path = house.browser(), f"/invitation/{made.token}"
     page = await browser.page(path)
     assert "ben@acme.example" in page.root.text
@@ -424,7 +424,7 @@ async def test_an_invitation_is_accepted_and_signs_in(house: House) -> None:
 async def test_an_invitation_of_a_user_is_used_after_a_login(house: House) -> None:
     """The link alone does not give the account."""
     other = await house.engine.workspaces.create(NewWorkspace(name="Other"))
-    made = await house.engine.users.invite(other.id, EMAIL, "viewer")
+    made = await house.engine.users.invite(other.id, EMAIL, Role.VIEWER)
     browser, path = house.browser(), f"/invitation/{made.token}"
     assert (await browser.post(path, {"password": OTHER})).status_code == 409
     assert (await browser.post(path, {"action": "join", "password": OTHER})).status_code == 409
@@ -500,3 +500,21 @@ async def test_no_page_of_guests_names_anything_but_this_origin(house: House) ->
         answer = await house.browser().get(path)
         assert answer.headers["cache-control"] == "no-store"
         assert not re.findall(r'(?:href|src|action|content)="(?:https?:)?//', answer.text)
+
+
+async def test_a_person_is_erased_only_after_the_password_was_given_lately(house: House) -> None:
+    """Later the page asks for it beside the number, and a wrong one erases nothing."""
+    browser, phone, path = house.browser(), "+14155550102", f"/w/{house.workspace}/contacts/14155550102"
+    await browser.sign_in()
+    await house.engine.messages.receive(house.workspace, from_number=phone, to="+12025550100", body="Hi")
+    form = {"action": "erase", "number": phone, "key": "k"}
+    assert "Your password" not in (await browser.page(path)).root.text
+    house.clock.advance(15 * 60)
+    assert "Your password" in (await browser.page(path)).root.text
+    for given in ({}, {"current": OTHER}):
+        answer = await browser.post(path, {**form, **given})
+        assert answer.status_code == 422
+        assert parse(answer.text).by_id("current-problem").text
+    assert len((await house.engine.messages.list_inbound(house.workspace)).items) == 1
+    assert (await browser.post(path, {**form, "current": PASSWORD})).status_code == 303
+    assert "Hi" not in [one.body for one in await house.engine.messages.list_inbound(house.workspace)]

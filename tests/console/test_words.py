@@ -75,7 +75,7 @@ async def test_the_sentence_of_the_curve_adds_up_beside_an_older_forecast(house:
     campaign = await house.campaign(contacts=300)
     await house.engine.campaigns.start(house.workspace, campaign.id)
     read = house.app.state.console.figures.read
-    figures = await read(house.engine, house.workspace, campaign.id)
+    figures = await read(house.engine, await house.engine.campaigns.get(house.workspace, campaign.id))
     later = attrs.evolve(figures, report=attrs.evolve(figures.report, still_open=285))
     says = course_of(later, "UTC").curve.label
     ended, contacts, to_come = (int(one) for one in re.findall(r"(\d+) (?:of|contacts had|are)", says))

@@ -36,7 +36,7 @@ from outreach.models import (
     bounds_of,
 )
 from outreach.models.fields import FieldRule, Integer, ListOf, OneOf, Text, fields_of
-from outreach.serialization.campaigns import CALL_NAMES, SMS_NAMES
+from outreach.serialization.campaigns import CALL_NAMES, SMS_NAMES, UPDATE_NAMES
 from outreach_server.cli.root import main
 from tests.contract.document import SCHEMAS as DESCRIBED
 from tests.contract.document import resolve
@@ -59,7 +59,7 @@ SCHEMAS: dict[str, tuple[type[Any], Mapping[str, str]]] = {
     "CallSettingsUpdate": (CallSettingsUpdate, {}),
     "ReplySettingsUpdate": (ReplySettingsUpdate, {}),
     "UnsubscribesCreate": (NewUnsubscribes, {}),
-    "CampaignUpdate": (CampaignUpdate, SMS_NAMES),
+    "CampaignUpdate": (CampaignUpdate, UPDATE_NAMES),
     "CampaignFollowUp": (NewFollowUp, {"body": "message_body"}),
     "TestMessage": (NewTestMessage, {}),
 }

@@ -242,6 +242,7 @@ MAY_CONFLICT = {
     *("deleteCampaign", "sendTestMessage", "cloneCampaign", "followUpCampaign", "archiveCampaign"),
     *("createUpload", "addUploadChunk", "checkUpload", "listUploadRejects", "loadUpload"),
     *("setCallOutcome", "erasePerson", "skipRecipient", "simulateEvent", "addRecipients", "closeCampaign"),
+    "lookUpDispatch",
 }
 CREATING = {
     *("addUnsubscribes", "createAgent", "addNumber", "createFlow"),
@@ -249,6 +250,7 @@ CREATING = {
 }
 REPEATABLE = {
     *("checkCallback", "checkUpload", "countAudience", "listUploadRejects", "simulateEvent", "skipRecipient"),
+    "lookUpDispatch",
 }
 """POSTs that may be repeated without a key: nobody is contacted by a simulated event."""
 
@@ -503,9 +505,15 @@ FIELDS: dict[str, dict[str, tuple[str, bool, bool]]] = {
 }
 
 BESIDE_THE_INTERFACE = {
+    ("CallCreate", "external_id"),
+    ("CallCreate", "metadata"),
     ("Recipient", "external_id"),
+    ("Recipient", "time_zone"),
+    ("SmsCampaignCreate", "external_id"),
+    ("SmsCampaignCreate", "metadata"),
     ("SmsCampaignCreate", "leave_out"),
     ("SmsCampaignCreate", "replace_characters"),
+    ("SmsCampaignCreate", "sms_from_numbers"),
     ("SmsCampaignCreate", "stay_open"),
 }
 """Optional fields of requests that the interface document does not have."""
@@ -655,7 +663,7 @@ def test_only_the_settings_and_our_own_operations_refuse_unknown_fields() -> Non
     ours = {key: one for key, (_, _, one) in OPERATIONS.items() if is_ours(key) and "requestBody" in one}
     bodies = {f"{key} body" for key in ours if key not in BYTES}
     within = {f"{key} body/steps/items" for key in ("createFlow", "updateFlow")} | {
-        *("setPrices body/prices/items", "decideDispatches body/which"),
+        *("setPrices body/prices/items", "decideDispatches body/which", "setContactHours body/narrower_hours/items"),
     }
     assert {where for where in closed if not where.endswith(("/schedule", "/leave_out"))} == {
         "updateSmsSettings body"

@@ -375,7 +375,9 @@ async def _(system: System, _: Patch) -> None:
 
 @fault("time_zones_missing")
 async def _(system: System, patch: Patch) -> None:
-    patch.setitem(sys.modules, "tzdata", None)
+    # Its parts too: one that another test has loaded would still be found.
+    for name in {"tzdata", *(name for name in sys.modules if name.startswith("tzdata."))}:
+        patch.setitem(sys.modules, name, None)
     known = zoneinfo.TZPATH
     zoneinfo.reset_tzpath(to=())
     system.closing.append(lambda: zoneinfo.reset_tzpath(to=known))

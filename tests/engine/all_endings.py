@@ -87,6 +87,8 @@ async def given_endings(
                 first_name=rng.choice(("=1+1", "Ann", "Zoë")),
                 custom_variables='{"city":"@SUM(A1)"}',
                 external_id=f"=crm-{position}",
+                time_zone="UTC",
+                us_place="331",
             )
             for position in range(count)
         ]

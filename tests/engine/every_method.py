@@ -77,6 +77,7 @@ _BY_NAME: dict[str, Any] = {
     "password": "seven blue herons",
     "current": "seven blue herons",
     "code": "000000",
+    "revision": 1,
 }
 """What a required argument is by its name."""
 

@@ -13,8 +13,12 @@ from outreach import (
     BusinessHours,
     CallSettingsUpdate,
     CampaignUpdate,
+    Conflict,
     InvalidRequest,
     NewAgent,
+    NewCallCampaign,
+    NewNumber,
+    NewRecipient,
     NewWorkspace,
     Outreach,
     ReplySettingsUpdate,
@@ -23,7 +27,7 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.core.clock import SystemClock
-from outreach.models import Holiday, HolidayCalendar
+from outreach.models import CallerIdAllocation, Holiday, HolidayCalendar
 from tests.engine.rig import given_campaign, given_workspace
 
 pytestmark = pytest.mark.virtual_time
@@ -32,8 +36,12 @@ Update = Callable[[Any], Awaitable[Any]]
 
 STORED_AS = {"body": "body"}
 
+APPROVALS = ("approve_over_contacts", "approve_over_amount")
+
 CLEARABLE: dict[type[Any], dict[str, Any]] = {
-    WorkspaceUpdate: dict.fromkeys(("request_limit", "default_region", "frequency_cap", "retention_days"), None),
+    WorkspaceUpdate: dict.fromkeys(
+        ("request_limit", "default_region", "frequency_cap", "retention_days", *APPROVALS), None
+    ),
     AgentUpdate: dict.fromkeys(
         ("from_number", "provider_agent_id", "placeholders", "voicemail", "max_call_seconds"), None
     ),
@@ -65,7 +73,7 @@ WHEN = CampaignUpdate(
     holidays=HolidayCalendar(country="NO", holidays=(Holiday(date=date(2026, 12, 24), name="", enabled=True),)),
 )
 
-TOGETHER = {"voicemail_message", "agent_id"}
+TOGETHER = {"voicemail_message", "agent_id", "cli_group"}
 """Cleared only under a condition of its own, which other tests look at."""
 
 
@@ -184,3 +192,30 @@ async def test_unset_says_its_name_and_is_nothing() -> None:
     """As it stands in the representation of a change."""
     assert repr(CallSettingsUpdate()) == "CallSettingsUpdate(retry_max_attempts=UNSET, retry_delay_minutes=UNSET)"
     assert not UNSET
+
+
+async def test_the_caller_ids_of_a_calling_campaign_are_changed_before_its_start(engine: Outreach) -> None:
+    """The mode follows them; an empty list is as none, and a campaign that has begun keeps them."""
+    workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
+    agent = await engine.agents.create(
+        workspace.id, NewAgent(name="Ada", provider="simulator", direction="outbound", from_number="+14155550100")
+    )
+    number = await engine.numbers.create(workspace.id, NewNumber(phone="+14155550101"))
+    new = NewCallCampaign(name="Calls", agent_id=agent.id)
+    people = [NewRecipient(phone_number="+14155550102")]
+    campaign = (await engine.campaigns.create_call(workspace.id, new, people)).campaign
+    turns = [CallerIdAllocation(number_id=number.id, phone=number.phone, count=20)]
+    place = (workspace.id, campaign.id)
+    changed = await engine.campaigns.update(*place, CampaignUpdate(cli_group=turns, retry_voicemail=True))
+    assert (changed.cli_group, changed.cli_mode, changed.retry_voicemail) == (tuple(turns), "group", True)
+    changed = await engine.campaigns.update(*place, CampaignUpdate(cli_group=None, retry_voicemail=False))
+    assert (changed.cli_group, changed.cli_mode, changed.retry_voicemail) == (None, "default", False)
+    changed = await engine.campaigns.update(*place, CampaignUpdate(cli_group=[]))
+    assert (changed.cli_group, changed.cli_mode) == (None, "default")
+    await engine.campaigns.start(*place)
+    with pytest.raises(Conflict, match="its caller IDs"):
+        await engine.campaigns.update(*place, CampaignUpdate(cli_group=turns))
+    sms = await given_campaign(engine, workspace)
+    for change in (CampaignUpdate(cli_group=turns), CampaignUpdate(retry_voicemail=True)):
+        with pytest.raises(InvalidRequest, match="channel sms"):
+            await engine.campaigns.update(workspace.id, sms.id, change)

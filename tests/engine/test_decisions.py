@@ -10,7 +10,8 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach import InvalidRequest, NotFound, Outreach
+from outreach import Conflict, InvalidRequest, NotFound, Outreach
+from outreach.dispatch.looking_up import LookUps
 from outreach.ledger.campaigns.recipients import put_recipient
 from outreach.ledger.settling import ledger
 from outreach.models import DecisionResult, DispatchFilter
@@ -239,3 +240,46 @@ async def test_a_wrong_decision_is_refused(outage: Outage) -> None:
         await outage.engine.dispatches.undo_many(new_id())
     assert await outage.engine.dispatches.resolve_many(OTHER_WORKSPACE, "retry") == DecisionResult()
     assert await outage.states() == {"unknown": 120}
+
+
+async def test_a_look_up_settles_by_evidence_alone(
+    outage: Outage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing, or that it did not arrive while it may be on its way, leaves it unknown; each is in the audit."""
+    dispatches, first, last = outage.engine.dispatches, outage.requests[0], outage.requests[-1]
+    with pytest.raises(Conflict, match="sandbox"):
+        await dispatches.look_up(THIS_WORKSPACE, first.id)
+    answers: list[DispatchOutcome | Exception | None] = []
+
+    async def ask(*_: object) -> DispatchOutcome | None:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(LookUps, "ask", ask)
+    monkeypatch.setattr(dispatches, "_provider_pool", lambda _: None)
+    not_sent = DispatchOutcome(state=DispatchState.NOT_SENT)
+    for request, answer, state in (
+        (first, None, DispatchState.UNKNOWN),
+        (last, not_sent, DispatchState.UNKNOWN),
+        (first, not_sent, DispatchState.NOT_SENT),
+    ):
+        answers.append(answer)
+        found = await dispatches.look_up(THIS_WORKSPACE, request.id, actor="cli:ann")
+        assert (found.dispatch.state, found.answer) == (state, answer and answer.state)
+    answers.append(OSError("secret"))
+    with pytest.raises(Conflict, match="twilio could not be asked") as refused:
+        await dispatches.look_up(THIS_WORKSPACE, last.id)
+    assert "secret" not in str(refused.value)
+    with pytest.raises(Conflict, match="nothing to look up"):
+        await dispatches.look_up(THIS_WORKSPACE, first.id)
+    with pytest.raises(NotFound):
+        await dispatches.look_up(OTHER_WORKSPACE, last.id)
+    entries = [one for one in await outage.engine.audit.list(THIS_WORKSPACE) if one.action == "dispatch.look_up"]
+    assert [(one.actor, one.detail) for one in reversed(entries)] == [
+        ("cli:ann", "no evidence"),
+        ("cli:ann", "not_sent"),
+        ("cli:ann", "not_sent"),
+    ]
+    assert await outage.states() == {"unknown": 119, "waiting": 1}

@@ -171,6 +171,7 @@ async def test_an_ended_campaign_is_erased_and_keeps_its_figures(
         recipient = row.recipient
         assert (recipient.phone_number, recipient.phone, recipient.first_name) == ("", None, None)
         assert (recipient.external_id, dict(recipient.custom_variables)) == (None, {})
+        assert (recipient.time_zone, recipient.us_place) == (None, None)
         assert [(one.to, one.body) for one in row.dispatches] == [("", None)] * len(row.dispatches)
         assert [(one.to, one.summary, dict(one.variables)) for one in row.calls] == [("", None, {})] * len(row.calls)
         assert row.replies == []

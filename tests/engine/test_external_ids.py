@@ -9,7 +9,7 @@ from outreach import InvalidRequest, NewRecipient, NewSmsCampaign, NotFound, Out
 from outreach.events import CallEnded, MessageStatusChanged, RecipientEnded
 from outreach.http import parse_json, read_sms_campaign
 from outreach.models.trail import TrailStepKind
-from outreach.serialization.events import event_from_entry
+from outreach.serialization.events import OwnData, event_from_entry
 from outreach.server_support import prepare_recipient, read_simple_body
 from outreach.testing.builders import make_trail_entry, new_id
 from outreach.testing.virtual_time import clock_of_loop
@@ -128,6 +128,6 @@ def test_a_body_of_the_interface_keeps_it() -> None:
 def test_the_end_of_a_call_names_its_contact() -> None:
     """As the end of a recipient and a report do."""
     entry = make_trail_entry(what=TrailStepKind.CALL_ENDED, state="completed", call_id=new_id(), position=0)
-    event = event_from_entry(entry, "crm-7")
+    event = event_from_entry(entry, OwnData("crm-7"))
     assert isinstance(event, CallEnded)
     assert event.external_id == "crm-7"

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from outreach import CampaignUpdate, Conflict, FlowStep, InvalidRequest, NewFlow, Outreach
+from outreach import CampaignUpdate, Conflict, FlowStep, InvalidRequest, NewFlow, NotFound, Outreach
 from outreach.models import FlowUpdate
 from outreach.models.campaign import Campaign
-from tests.engine.rig import given_campaign, given_workspace
+from outreach.testing.virtual_time import clock_of_loop
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import dispatching, given_campaign, given_workspace, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -69,3 +71,32 @@ async def test_a_flow_is_not_in_use_by_a_campaign_that_got_a_text_instead(engine
     await engine.flows.remove(workspace_id, flow_id)
     copy = (await engine.campaigns.clone(workspace_id, campaign.id)).campaign
     assert (copy.status, copy.body, copy.message_source) == ("ready", "Hello", "custom")
+
+
+async def test_contacts_are_counted_at_each_step(open_storage: OpenStorage) -> None:
+    """Those in a wait stand at the wait, those to come at the first step, and those who have ended nowhere."""
+    minute = FlowStep(kind="wait", wait_minutes=1)
+    async with dispatching(open_storage(clock_of_loop())) as rig:
+        engine = rig.engine
+        campaign = await given_flow_campaign(engine, HELLO, minute, AGAIN, minute, count=3)
+        workspace_id, flow_id = campaign.workspace_id, campaign.flow_id
+        assert flow_id is not None
+
+        async def counts() -> list[int]:
+            found = await engine.flows.count_contacts(workspace_id, flow_id)
+            assert [one.step for one in found] == [0, 1, 2, 3]
+            return [one.contacts for one in found]
+
+        async def are(*wanted: int) -> bool:
+            return await counts() == list(wanted)
+
+        assert await counts() == [3, 0, 0, 0]
+        await engine.campaigns.skip_recipient(workspace_id, campaign.id, 0)
+        await engine.campaigns.start(workspace_id, campaign.id)
+        await until(lambda: are(0, 2, 0, 0))
+        await until(lambda: are(0, 0, 0, 2), timeout_seconds=90)
+        await engine.campaigns.cancel(workspace_id, campaign.id)
+        await until(lambda: are(0, 0, 0, 0))
+        other = await given_workspace(engine)
+        with pytest.raises(NotFound):
+            await engine.flows.count_contacts(other.id, flow_id)

@@ -277,6 +277,24 @@ async def test_no_more_than_two_are_hashed_at_a_time(monkeypatch: pytest.MonkeyP
     assert most == 2
 
 
+async def test_more_than_the_queue_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are told when to come again, and nothing was checked; those that wait are."""
+    monkeypatch.setattr("outreach.core.passwords.MAX_WAITING", 1)
+    hasher, found = PasswordHasher(), list[bool | int]()
+    hashed = await hasher.hash(PASSWORD)
+
+    async def verify() -> None:
+        try:
+            found.append(await hasher.verify(PASSWORD, hashed))
+        except LoginThrottled as error:
+            found.append(error.retry_after_seconds)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(verify)
+    assert found == [2, 2, True, True, True]  # the first two that find the queue full answer at once
+
+
 def test_the_cost_is_the_documented_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """19 MiB, two passes, one lane."""
     monkeypatch.undo()

@@ -17,6 +17,7 @@ from outreach import (
     NewAgent,
     NewCall,
     NewFlow,
+    NewMessage,
     NewNumber,
     NotFound,
     Outreach,
@@ -211,6 +212,37 @@ async def test_calls_and_inbound_messages_are_listed_newest_first(engine: Outrea
         await engine.messages.get_inbound(workspace.id, new_id())
     with pytest.raises(InvalidRequest):
         await engine.messages.list_inbound(workspace.id, after=new_id())
+
+
+async def test_replies_wait_until_they_are_answered(engine: Outreach) -> None:
+    """A keyword is answered by the engine; a single message to the sender answers all before it, a test does not."""
+    workspace = await given_workspace(engine)
+    await engine.numbers.create(workspace.id, NewNumber(phone="+14155550100", carrier="twilio"))
+
+    async def waiting() -> list[str]:
+        found = await engine.messages.list_inbound(workspace.id, unanswered=True)
+        return [one.body for one in found]
+
+    async def write(sender: str, body: str) -> None:
+        await anyio.sleep(1)
+        await engine.messages.receive(workspace.id, from_number=sender, to="+14155550100", body=body)
+
+    for sender, body in (("+14155550177", "one"), ("+14155550178", "HELP"), ("+14155550179", "two")):
+        await write(sender, body)
+    assert await waiting() == ["two", "one"]
+    assert [one.body async for one in engine.messages.iter_inbound(workspace.id, unanswered=True)] == ["two", "one"]
+    page = await engine.messages.list_inbound(workspace.id, unanswered=True, limit=1)
+    more = await engine.messages.list_inbound(workspace.id, unanswered=True, after=page.next)
+    assert [one.body for one in (*page, *more)] == ["two", "one"]
+    await engine.messages.send(workspace.id, NewMessage(to="+14155550179", body="Hi"))
+    assert await waiting() == ["one"]
+    await write("+14155550179", "three")
+    assert await waiting() == ["three", "one"]
+    await write("+14155550180", "please don't stop")
+    both = await engine.messages.list_inbound(workspace.id, unclear=True, unanswered=True)
+    assert [one.body for one in both] == ["please don't stop"]
+    await anyio.sleep(timedelta(days=31).total_seconds())
+    assert await waiting() == []
 
 
 async def test_events_are_read_by_the_page(engine: Outreach) -> None:

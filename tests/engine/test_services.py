@@ -35,18 +35,20 @@ from outreach import (
 )
 from outreach.errors import (
     SmsCampaignsDisabled,
+    StorageBusy,
     StorageError,
     Unauthorized,
     WorkspaceUnavailable,
 )
-from outreach.models import NewFollowUp
+from outreach.models import ApiKey, NewFollowUp
 from outreach.models.recipient import PreparedRecipient
 from outreach.server_support import prepare_recipient
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.builders import NOW, make_dispatch, new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.virtual_time import clock_of_loop
-from tests.engine.rig import contacts, given_campaign, given_workspace
+from tests.engine.conftest import OpenStorage
+from tests.engine.rig import WatchedStorage, contacts, given_campaign, given_workspace
 
 pytestmark = pytest.mark.virtual_time
 
@@ -64,6 +66,77 @@ async def test_a_key_has_the_scopes_that_it_was_created_with(engine: Outreach) -
         with pytest.raises(InvalidRequest) as refused:
             await engine.api_keys.create(workspace.id, scopes=wrong)
         assert refused.value.details[0].path == path
+
+
+async def test_a_key_says_who_made_it_and_when_it_was_last_used(engine: Outreach) -> None:
+    """The last use to the hour; that of a revoked key stays."""
+    workspace = await given_workspace(engine)
+    made = await engine.api_keys.create(workspace.id, actor="user:ann")
+
+    async def key() -> ApiKey:
+        return await engine.api_keys.get(workspace.id, made.id)
+
+    assert ((await key()).made_by, (await key()).last_used_at) == ("user:ann", None)
+    await engine.api_keys.authenticate(made.api_key)
+    first = (await key()).last_used_at
+    assert first is not None
+    await anyio.sleep(1800)
+    await engine.api_keys.authenticate(made.api_key)
+    assert (await key()).last_used_at == first
+    await anyio.sleep(1800)
+    await engine.api_keys.authenticate(made.api_key)
+    used = (await key()).last_used_at
+    assert used is not None
+    assert used - first >= timedelta(hours=1)
+    await engine.api_keys.revoke(workspace.id, made.id)
+    await anyio.sleep(7200)
+    with pytest.raises(Unauthorized):
+        await engine.api_keys.authenticate(made.api_key)
+    assert (await key()).last_used_at == used
+
+
+async def test_a_request_does_not_fail_because_the_use_of_its_key_cannot_be_noted(open_storage: OpenStorage) -> None:
+    """Another process may hold the database for a moment."""
+    storage = WatchedStorage(open_storage(clock_of_loop()))
+    async with Outreach(storage, clock=clock_of_loop()) as engine:
+        workspace = await given_workspace(engine)
+        made = await engine.api_keys.create(workspace.id)
+
+        def busy() -> None:
+            raise StorageBusy("Another process writes.")
+
+        storage.before_write = busy
+        assert (await engine.api_keys.authenticate(made.api_key)).workspace == workspace
+        storage.before_write = lambda: None
+
+
+async def test_the_audit_trail_is_filtered(engine: Outreach) -> None:
+    """By actor, action and subject, in one workspace; a cursor is of its filter."""
+    mine, other = await given_workspace(engine), await given_workspace(engine)
+    await engine.api_keys.create(mine.id, actor="user:ann")
+    await engine.api_keys.create(mine.id, actor="user:ben")
+    await engine.api_keys.create(other.id, actor="user:ann")
+    made = await engine.api_keys.create(mine.id, actor="user:ben")
+    await engine.api_keys.revoke(mine.id, made.id, actor="user:ann")
+
+    async def found(**filters: str) -> list[tuple[str, str]]:
+        return [(one.actor, one.action) async for one in engine.audit.iter_all(mine.id, **filters)]
+
+    ann, ben = "user:ann", "user:ben"
+    assert await found(actor=ann) == [(ann, "key.revoke"), (ann, "key.create")]
+    assert await found(action="key.create") == [(ben, "key.create"), (ben, "key.create"), (ann, "key.create")]
+    assert await found(subject=made.id) == [(ann, "key.revoke"), (ben, "key.create")]
+    assert await found(actor=ann, action="key.revoke", subject=made.id) == [(ann, "key.revoke")]
+    assert await found(actor="user:eve") == []
+    page = await engine.audit.list(mine.id, action="key.create", limit=2)
+    rest = await engine.audit.list(mine.id, action="key.create", after=page.next)
+    assert [one.actor for one in rest] == [ann]
+    with pytest.raises(InvalidRequest, match="after"):
+        await engine.audit.list(mine.id, actor=ben, after=page.next)
+    with pytest.raises(InvalidRequest, match="workspace_id"):
+        await engine.audit.list(actor=ann)
+    with pytest.raises(InvalidRequest, match="action"):
+        await engine.audit.list(mine.id, action="")
 
 
 async def test_a_key_authenticates_its_workspace_until_it_is_revoked(engine: Outreach) -> None:

@@ -14,7 +14,7 @@ from outreach import (
     WorkspaceMode,
 )
 from outreach.errors import CannotStart, Conflict
-from outreach.ledger.sending.pace import sender_pace
+from outreach.ledger.sending.pace import sender_paces
 from outreach.models import CallerIdAllocation, PreparedRecipient, RecipientStatus
 from outreach.rules.misread_numbers import other_reading
 from outreach.rules.readiness import wording_warnings
@@ -97,7 +97,7 @@ async def test_a_live_campaign_sends_from_its_number_in_any_spelling(engine: Out
     number = await engine.numbers.create(workspace.id, NewNumber(phone=own, carrier="twilio", rate_per_minute=6))
     assert list((await engine.campaigns.preflight(workspace.id, campaign.id)).problems) == []
     assert (await engine.campaigns.start(workspace.id, campaign.id)).status == "active"
-    pace = await engine._storage.read(lambda tx: sender_pace(tx, campaign, NOW))
+    [pace] = (await engine._storage.read(lambda tx: sender_paces(tx, campaign, NOW))).values()
     assert pace is not None
     assert pace.phone == own
     with pytest.raises(Conflict, match="in use by campaign"):

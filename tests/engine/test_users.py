@@ -85,13 +85,13 @@ async def test_a_user_changes_name_zone_and_number(engine: Outreach) -> None:
 async def test_a_role_is_of_one_workspace_and_a_change_ends_the_sessions(engine: Outreach, acme: Workspace) -> None:
     """What somebody may do is what the next login finds."""
     other = await engine.workspaces.create(NewWorkspace(name="Other"))
-    ann = await user_of(engine, acme.id, "agent")
+    ann = await user_of(engine, acme.id, Role.AGENT)
     session = await engine.sessions.sign_in(ann.email, PASSWORD)
     assert (found := await engine.sessions.find(session.token)) is not None
     assert found.roles == {acme.id: "agent"}
-    await engine.users.set_role(acme.id, ann.id, "agent")
+    await engine.users.set_role(acme.id, ann.id, Role.AGENT)
     assert await engine.sessions.find(session.token) is not None
-    await engine.users.set_role(other.id, ann.id, "viewer", actor="user:x")
+    await engine.users.set_role(other.id, ann.id, Role.VIEWER, actor="user:x")
     assert await engine.sessions.find(session.token) is None
     assert await engine.users.get_roles(ann.id) == {acme.id: "agent", other.id: "viewer"}
     assert [(one.user.id, one.role) async for one in engine.users.iter_members(other.id)] == [(ann.id, "viewer")]
@@ -104,10 +104,10 @@ async def test_a_role_is_of_one_workspace_and_a_change_ends_the_sessions(engine:
 
 async def test_the_last_owner_stays(engine: Outreach, acme: Workspace) -> None:
     """Neither as another role, nor removed, nor disabled; a disabled owner is none."""
-    ann = await user_of(engine, acme.id, "owner")
-    ben = await user_of(engine, acme.id, "owner", "ben@acme.example")
+    ann = await user_of(engine, acme.id, Role.OWNER)
+    ben = await user_of(engine, acme.id, Role.OWNER, "ben@acme.example")
     await engine.users.disable(ben.id)
-    demotions: tuple[Role | None, ...] = ("manager", None)
+    demotions: tuple[Role | None, ...] = (Role.MANAGER, None)
     for role in demotions:
         with pytest.raises(Conflict, match="last owner"):
             await engine.users.set_role(acme.id, ann.id, role)
@@ -119,7 +119,7 @@ async def test_the_last_owner_stays(engine: Outreach, acme: Workspace) -> None:
 
 async def test_a_disabled_user_is_out_at_once_and_stays_out(engine: Outreach, acme: Workspace) -> None:
     """Sessions, passwords and links: none of them opens anything, until the user is enabled."""
-    ann = await user_of(engine, acme.id, "agent")
+    ann = await user_of(engine, acme.id, Role.AGENT)
     session = await engine.sessions.sign_in(ann.email, PASSWORD)
     link = await engine.users.reset(ann.id)
     await engine.users.disable(ann.id)
@@ -139,7 +139,7 @@ async def test_a_disabled_user_is_out_at_once_and_stays_out(engine: Outreach, ac
 
 async def test_an_operator_is_one_for_the_whole_server(engine: Outreach, acme: Workspace) -> None:
     """A change ends the sessions, as that of a role."""
-    ann = await user_of(engine, acme.id, "agent")
+    ann = await user_of(engine, acme.id, Role.AGENT)
     session = await engine.sessions.sign_in(ann.email, PASSWORD)
     assert (await engine.users.set_operator(ann.id, True)).operator
     assert await engine.sessions.find(session.token) is None
@@ -151,7 +151,7 @@ async def test_an_operator_is_one_for_the_whole_server(engine: Outreach, acme: W
 
 async def test_an_invitation_is_used_once_and_makes_the_user(engine: Outreach, acme: Workspace) -> None:
     """Its token is nowhere in the database; who has the link chooses the password."""
-    made = await engine.users.invite(acme.id, "Ben@acme.example", "manager", actor="user:x")
+    made = await engine.users.invite(acme.id, "Ben@acme.example", Role.MANAGER, actor="user:x")
     assert len(made.token) >= 43
     assert made.token not in repr(made)
     assert (await engine.users.get_invitation(made.token)).role == "manager"
@@ -168,12 +168,12 @@ async def test_an_invitation_is_used_once_and_makes_the_user(engine: Outreach, a
 async def test_a_link_expires_and_is_withdrawn(engine: Outreach, acme: Workspace, clock: ManualClock) -> None:
     """An invitation after a week, a new password after a day; another workspace withdraws nothing."""
     other = await engine.workspaces.create(NewWorkspace(name="Other"))
-    ann = await user_of(engine, acme.id, "agent")
-    first = await engine.users.invite(acme.id, "ben@acme.example", "viewer")
+    ann = await user_of(engine, acme.id, Role.AGENT)
+    first = await engine.users.invite(acme.id, "ben@acme.example", Role.VIEWER)
     with pytest.raises(NotFound):
         await engine.users.withdraw_invitation(other.id, first.invitation.id)
     await engine.users.withdraw_invitation(acme.id, first.invitation.id)
-    second = await engine.users.invite(acme.id, "ben@acme.example", "viewer")
+    second = await engine.users.invite(acme.id, "ben@acme.example", Role.VIEWER)
     reset = await engine.users.reset(ann.id)
     clock.advance(timedelta(days=1).total_seconds())
     await engine.users.get_invitation(second.token)
@@ -188,10 +188,10 @@ async def test_a_link_expires_and_is_withdrawn(engine: Outreach, acme: Workspace
 async def test_an_invitation_takes_nobodys_account(engine: Outreach, acme: Workspace) -> None:
     """Who is a user already signs in as this user, with or without a password; others cannot use the link."""
     other = await engine.workspaces.create(NewWorkspace(name="Other"))
-    ann = await user_of(engine, acme.id, "owner")
+    ann = await user_of(engine, acme.id, Role.OWNER)
     new = await engine.users.create(NewUser(email="new@acme.example", name="New"))
     for user in (ann, new):
-        made = await engine.users.invite(other.id, user.email, "viewer")
+        made = await engine.users.invite(other.id, user.email, Role.VIEWER)
         with pytest.raises(Conflict, match="sign in"):
             await engine.users.accept(made.token, password=OTHER)
         with pytest.raises(Conflict, match="another"):
@@ -204,11 +204,11 @@ async def test_an_invitation_takes_nobodys_account(engine: Outreach, acme: Works
 async def test_an_owner_makes_no_link_to_an_account_with_more_rights(engine: Outreach, acme: Workspace) -> None:
     """The link gives the account, also that of an operator or of a person in another workspace."""
     other = await engine.workspaces.create(NewWorkspace(name="Other"))
-    ann = await user_of(engine, acme.id, "agent")
+    ann = await user_of(engine, acme.id, Role.AGENT)
     assert (await engine.users.reset(ann.id, workspace_id=acme.id)).invitation.user_id == ann.id
     with pytest.raises(NotFound):
         await engine.users.reset(ann.id, workspace_id=other.id)
-    await engine.users.set_role(other.id, ann.id, "viewer")
+    await engine.users.set_role(other.id, ann.id, Role.VIEWER)
     with pytest.raises(Conflict, match="only an operator"):
         await engine.users.reset(ann.id, workspace_id=acme.id)
     await engine.users.set_role(other.id, ann.id, None)
@@ -217,12 +217,26 @@ async def test_an_owner_makes_no_link_to_an_account_with_more_rights(engine: Out
         await engine.users.reset(ann.id, workspace_id=acme.id)
 
 
+async def test_an_owner_disables_nobody_with_more_rights(engine: Outreach, acme: Workspace) -> None:
+    """The same holds for enabling again."""
+    other = await engine.workspaces.create(NewWorkspace(name="Other"))
+    ann = await user_of(engine, acme.id, Role.AGENT)
+    with pytest.raises(NotFound):
+        await engine.users.disable(ann.id, workspace_id=other.id)
+    assert (await engine.users.disable(ann.id, workspace_id=acme.id)).disabled_at is not None
+    await engine.users.set_role(other.id, ann.id, Role.VIEWER)
+    for change in (engine.users.enable, engine.users.disable):
+        with pytest.raises(Conflict, match="only an operator"):
+            await change(ann.id, workspace_id=acme.id)
+    assert (await engine.users.get(ann.id)).disabled_at is not None
+
+
 async def test_who_is_no_owner_any_more_has_no_link_in_reserve(engine: Outreach, acme: Workspace) -> None:
     """An invitation that was made in advance would be the way back."""
-    await user_of(engine, acme.id, "owner", "ben@acme.example")
-    ann = await user_of(engine, acme.id, "owner")
-    made = [await engine.users.invite(acme.id, f"{n}@evil.example", "owner", actor=f"user:{ann.id}") for n in "ab"]
-    await engine.users.set_role(acme.id, ann.id, "viewer")
+    await user_of(engine, acme.id, Role.OWNER, "ben@acme.example")
+    ann = await user_of(engine, acme.id, Role.OWNER)
+    made = [await engine.users.invite(acme.id, f"{n}@evil.example", Role.OWNER, actor=f"user:{ann.id}") for n in "ab"]
+    await engine.users.set_role(acme.id, ann.id, Role.VIEWER)
     for one in made:
         with pytest.raises(Unauthorized):
             await engine.users.accept(one.token, password=PASSWORD)
@@ -232,12 +246,12 @@ async def test_who_is_no_owner_any_more_has_no_link_in_reserve(engine: Outreach,
 async def test_who_operates_no_more_has_no_link_in_reserve(engine: Outreach, acme: Workspace, end: str) -> None:
     """Neither an invitation nor a new password of somebody; a link of somebody else stays valid."""
     eve = await engine.users.create(NewUser(email="eve@acme.example", name="Eve", operator=True))
-    ben = await user_of(engine, acme.id, "owner", "ben@acme.example")
+    ben = await user_of(engine, acme.id, Role.OWNER, "ben@acme.example")
     made = [
-        await engine.users.invite(acme.id, "eve2@evil.example", "owner", actor=f"user:{eve.id}"),
+        await engine.users.invite(acme.id, "eve2@evil.example", Role.OWNER, actor=f"user:{eve.id}"),
         await engine.users.reset(ben.id, actor=f"user:{eve.id}"),
     ]
-    kept = await engine.users.invite(acme.id, "cem@acme.example", "agent", actor=f"user:{ben.id}")
+    kept = await engine.users.invite(acme.id, "cem@acme.example", Role.AGENT, actor=f"user:{ben.id}")
     if end == "disabled":
         await engine.users.disable(eve.id)
     else:
@@ -251,21 +265,21 @@ async def test_who_operates_no_more_has_no_link_in_reserve(engine: Outreach, acm
 @pytest.mark.parametrize("more", ["another workspace", "operator"])
 async def test_an_owners_link_does_not_grow_with_the_account(engine: Outreach, acme: Workspace, more: str) -> None:
     """An owner who made a link to an account in advance does not get the rights that the account has got since."""
-    ben = await user_of(engine, acme.id, "owner", "ben@acme.example")
-    ann = await user_of(engine, acme.id, "agent")
+    ben = await user_of(engine, acme.id, Role.OWNER, "ben@acme.example")
+    ann = await user_of(engine, acme.id, Role.AGENT)
     made = await engine.users.reset(ann.id, workspace_id=acme.id, actor=f"user:{ben.id}")
     assert (await engine.users.get_invitation(made.token)).user_id == ann.id
     if more == "operator":
         await engine.users.set_operator(ann.id, True)
     else:
-        await engine.users.set_role((await engine.workspaces.create(NewWorkspace(name="B"))).id, ann.id, "viewer")
+        await engine.users.set_role((await engine.workspaces.create(NewWorkspace(name="B"))).id, ann.id, Role.VIEWER)
     with pytest.raises(Unauthorized):
         await engine.users.accept(made.token, password=OTHER)
 
 
 async def test_a_new_password_ends_everything_of_the_old_one(engine: Outreach, acme: Workspace) -> None:
     """Sessions, and other links; the old password is wrong."""
-    ann = await user_of(engine, acme.id, "agent")
+    ann = await user_of(engine, acme.id, Role.AGENT)
     session = await engine.sessions.sign_in(ann.email, PASSWORD)
     first = await engine.users.reset(ann.id)
     second = await engine.users.reset(ann.id)
@@ -293,7 +307,7 @@ async def test_a_new_password_ends_everything_of_the_old_one(engine: Outreach, a
 )
 async def test_a_bad_password_is_refused_and_the_link_stays(engine: Outreach, acme: Workspace, password: str) -> None:
     """Too short, too long, the address, or one that everybody tries; the error does not quote it."""
-    made = await engine.users.invite(acme.id, "ann@acme.example", "viewer")
+    made = await engine.users.invite(acme.id, "ann@acme.example", Role.VIEWER)
     with pytest.raises(InvalidRequest) as caught:
         await engine.users.accept(made.token, password=password)
     assert [one.path for one in caught.value.details] == ["password"]
@@ -349,7 +363,7 @@ async def test_links_are_used_for_what_they_were_made_for(engine: Outreach, acme
     assert setup is not None
     with pytest.raises(NotFound):
         await engine.users.accept(setup.token, password=PASSWORD)
-    invitation = await engine.users.invite(acme.id, "ann@acme.example", "viewer")
+    invitation = await engine.users.invite(acme.id, "ann@acme.example", Role.VIEWER)
     with pytest.raises(NotFound):
         await engine.users.set_up(
             invitation.token,

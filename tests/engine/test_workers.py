@@ -37,6 +37,7 @@ from outreach.testing.builders import (
     NOW,
     make_campaign,
     make_dispatch,
+    make_number,
     make_run,
     make_worker,
     make_workspace,
@@ -237,7 +238,7 @@ async def test_the_worker_that_leads_next_wakes_what_a_wrong_clock_has_put_off(
 async def _claim(
     storage: Storage, epoch: int, campaign: Campaign | None, sender: SenderPace | None = None
 ) -> Granted | None:
-    wanted = Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, sender=sender)
+    wanted = Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, senders=[sender])
     [granted] = await storage.write(lambda tx: claims.claim_all(tx, [wanted], epoch=epoch, now=NOW))
     return granted
 
@@ -269,12 +270,16 @@ async def test_one_worker_at_a_time_drives_a_campaign(storage: Storage) -> None:
     assert await _claim(storage, first, campaign) is None
 
 
-async def test_what_sends_from_one_rated_number_is_driven_by_one_worker(storage: Storage) -> None:
-    """Late starts of two would exceed its rate; who has the number takes its campaigns, whatever its portion."""
+async def test_what_sends_from_rated_numbers_is_driven_by_one_worker(storage: Storage) -> None:
+    """Late starts of two would exceed a rate; who has the numbers takes their campaigns, whatever its portion.
+
+    Those of one workspace go together: a pool may send from any of them.
+    """
     first, second = await _join(storage, place=1), await _join(storage, place=2)
     campaigns = await _given(storage, 3)
-    for campaign in campaigns:
-        assert await _claim(storage, second, campaign, _sender()) == Granted(spacings={})
+    for number, campaign in enumerate(campaigns):
+        other = attrs.evolve(_sender(), phone=f"+1415555012{number}")
+        assert await _claim(storage, second, campaign, other) == Granted(spacings={})
         assert await _claim(storage, first, campaign, _sender()) is None
     assert await _claim(storage, first, None, _sender()) is None
     assert await _claim(storage, first, None) == Granted(spacings={})
@@ -283,6 +288,7 @@ async def test_what_sends_from_one_rated_number_is_driven_by_one_worker(storage:
 async def test_a_number_keeps_its_pace_over_the_workers_that_drive_it(storage: Storage) -> None:
     """The next one starts a spacing after the claim, because every start of the one before lies before that."""
     first, second = await _join(storage, place=1), await _join(storage, place=2)
+    await storage.write(lambda tx: tx.numbers.insert(make_number(phone=PHONE, rate_per_minute=60)))
     await storage.write(lambda tx: tx.runs.put_sender_slot(THIS_WORKSPACE, PHONE, NOW - timedelta(seconds=9)))
     free = Granted(spacings={_sender().key: timedelta()})
     assert await _claim(storage, first, None, _sender()) == free
@@ -301,6 +307,7 @@ async def test_a_number_of_which_no_claim_is_left_keeps_its_pace(storage: Storag
         lambda tx: tx.runs.put_sender_slot(THIS_WORKSPACE, PHONE, NOW + timedelta(seconds=noted)),
     )
     sender, epoch = _sender(), await _join(storage, place=1)
+    await storage.write(lambda tx: tx.numbers.insert(make_number(phone=PHONE, rate_per_minute=60)))
     assert await _claim(storage, epoch, None, sender) == Granted(spacings={sender.key: timedelta(seconds=free)})
     slot = await storage.read(lambda tx: tx.runs.sender_slot(THIS_WORKSPACE, PHONE))
     assert slot == NOW + timedelta(seconds=min(noted, free))
@@ -580,7 +587,7 @@ async def test_nothing_is_handed_over_that_is_in_work(storage: Storage) -> None:
     campaigns = await _given(storage, 2)
     held = _claims_of(storage, {})
     held.begin(first, alone=True)
-    wanted = [Wanted(workspace_id=THIS_WORKSPACE, campaign=one, sender=None) for one in campaigns]
+    wanted = [Wanted(workspace_id=THIS_WORKSPACE, campaign=one) for one in campaigns]
     for campaign in campaigns:
         await storage.write(lambda tx, one=campaign: claims.may_commit(tx, THIS_WORKSPACE, [one.id], first))  # type: ignore[misc]
     await _tick(storage, held)
@@ -604,7 +611,7 @@ async def test_what_is_not_driven_for_long_is_freed(storage: Storage) -> None:
     held = _claims_of(storage, {})
     held.begin(first, alone=False)
     with held.slice(_unit(campaign)) as slice_:
-        assert await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, sender=None))
+        assert await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign))
     await _tick(storage, held)
     assert await storage.read(lambda tx: len(tx.claims.held())) == 1
     await anyio.sleep(16)
@@ -619,7 +626,7 @@ async def test_a_worker_that_is_alone_asks_for_no_claim(storage: Storage) -> Non
     held = _claims_of(storage, {})
     held.begin(first, alone=True)
     with held.slice(_unit(campaign)) as slice_:
-        assert await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, sender=None))
+        assert await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign))
     await _tick(storage, held)
     assert await storage.read(lambda tx: tx.claims.get(THIS_WORKSPACE, campaign.id)) is None
 
@@ -793,10 +800,10 @@ async def test_a_refused_slice_tells_who_drives_what_it_needed(storage: Storage)
     held = _claims_of(storage, {})
     held.begin(first, alone=False)
     with held.slice(_unit(campaign)) as slice_:
-        assert not await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, sender=None))
+        assert not await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign))
     assert [await held.refused_by(_unit(campaign)) for _ in range(2)] == [second, None]
     with held.slice(_unit(other)) as slice_:
-        assert await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=other, sender=None))
+        assert await slice_.take(Wanted(workspace_id=THIS_WORKSPACE, campaign=other))
     assert await held.refused_by(_unit(other)) is None
 
 

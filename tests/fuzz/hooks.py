@@ -25,6 +25,8 @@ from schemathesis.generation.meta import TestPhase
 from schemathesis.openapi.checks import UseAfterFree
 
 from outreach.core.clock import zone_names
+from outreach.models.fields import Refused
+from outreach.models.metadata import METADATA
 from tests.fuzz import managing
 
 Body = dict[str, Any]
@@ -130,15 +132,41 @@ def use_a_subdivision_of_the_country(body: Body) -> None:
 
 
 def leave_no_nul_in_variables(body: Body) -> None:
-    """Take NUL out of the texts and keys within variables.
+    """Take NUL out of the texts and keys within variables and metadata.
 
     Reason: a schema that refuses it at every depth is recursive, and generators of clients drop it.
     """
     people = body.get("recipients")
-    owners = [(body, "variables"), *((one, "custom_variables") for one in (people if isinstance(people, list) else []))]
+    owners = [
+        (body, "variables"),
+        (body, "metadata"),
+        *((one, "custom_variables") for one in (people if isinstance(people, list) else [])),
+    ]
     for owner, field in owners:
         if isinstance(owner, dict) and isinstance(owner.get(field), dict):
             owner[field] = _without_nul(owner[field])
+
+
+def let_metadata_be_small(body: Body) -> None:
+    """Take metadata out that is too long, or holds a number of more than 64 bits.
+
+    Reason: no schema bounds the bytes of an object, or, without recursion, the numbers at every depth.
+    """
+    if isinstance(body.get("metadata"), dict):
+        try:
+            METADATA(body["metadata"])
+        except Refused:
+            del body["metadata"]
+
+
+def let_the_number_be_the_first_of_its_pool(body: Body) -> None:
+    """Name the first number of a pool where one number is named beside it.
+
+    Reason: JSON Schema cannot compare two values.
+    """
+    pool = body.get("sms_from_numbers")
+    if isinstance(pool, list) and pool and isinstance(body.get("sms_from_number"), str):
+        body["sms_from_number"] = pool[0]
 
 
 def use_an_agent_of_the_workspace(body: Body) -> None:
@@ -176,6 +204,8 @@ TRAIL_RULES: Final[tuple[Callable[[Body], None], ...]] = (
     let_windows_end_at_another_time,
     use_a_subdivision_of_the_country,
     leave_no_nul_in_variables,
+    let_metadata_be_small,
+    let_the_number_be_the_first_of_its_pool,
     use_an_agent_of_the_workspace,
     use_a_trunk_of_the_workspace,
 )

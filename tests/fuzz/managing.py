@@ -86,7 +86,8 @@ def keep_to_the_channel_and_the_stored_times(body: Body) -> None:
     Reason: both depend on the campaign.
     """
     body.pop("agent_id", None)
-    body.pop("batch_concurrency", None)
+    for name in ("batch_concurrency", "cli_group_config", "retry_voicemail"):
+        body.pop(name, None)
     if body.get("scheduled_expires_at") is not None:
         del body["scheduled_expires_at"]
 
@@ -206,13 +207,24 @@ def price_each_thing_once(body: Body) -> None:
     body["prices"] = [{**body["prices"][0], "provider": None, "country": None}]
 
 
+def narrow_the_hours_of_one_place(body: Body) -> None:
+    """Keep the hours of one place that there is, with windows that end after their start.
+
+    Reason: which countries and states there are, and which of two times is the later one, no schema can say.
+    """
+    if body["narrower_hours"]:
+        hours = body["narrower_hours"][0]
+        window = {"start": "09:00", "end": "20:00"}
+        body["narrower_hours"] = [{**hours, "place": "US-FL", "schedule": {day: [window] for day in hours["schedule"]}}]
+
+
 def read_the_list_as_it_is(body: Body) -> None:
     """Map nothing, read the file as it is, and load it into a campaign that could be.
 
     Reason: which columns and sheets a file has, and which campaigns there are, no schema can say; the campaign is that
     of POST /campaigns, whose own body is tried there.
     """
-    for name in ("map", "region", "sheet", "encoding", "delimiter"):
+    for name in ("map", "region", "sheet", "encoding", "delimiter", "corrections"):
         body.pop(name, None)
     if isinstance(body.get("leave_out"), dict):
         body["leave_out"].pop("campaigns", None)
@@ -244,6 +256,7 @@ RULES: Final[Mapping[str, Callable[[Body], None]]] = {
     "followUpCampaign": take_any_failure,
     "simulateEvent": simulate_what_could_be,
     "sendTestMessage": try_the_first_contact,
+    "setContactHours": narrow_the_hours_of_one_place,
     "setPrices": price_each_thing_once,
     "updateReplySettings": leave_no_text_blank,
     "checkUpload": read_the_list_as_it_is,

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 import schemathesis
+from schemathesis.generation.meta import TestPhase
 
 from tests.fuzz import hooks
 
@@ -43,6 +44,21 @@ DAY = {"start": "00:00", "end": "24:00"}
         (ALL, {"sms_flow_id": "no uuid"}, {"sms_flow_id": "no uuid"}),
         (ALL, {"agent_id": EVEN, "sip_trunk_id": EVEN}, {"agent_id": "A", "sip_trunk_id": "T"}),
         (ALL, {"agent_id": ODD, "sip_trunk_id": None}, {"agent_id": ODD, "sip_trunk_id": None}),
+        (
+            NOTHING,
+            {"sms_from_number": "x", "sms_from_numbers": ["000", "001"]},
+            {"sms_from_number": "000", "sms_from_numbers": ["000", "001"]},
+        ),
+        (
+            NOTHING,
+            {"sms_from_number": "x", "sms_from_numbers": []},
+            {"sms_from_number": "x", "sms_from_numbers": []},
+        ),
+        (
+            NOTHING,
+            {"sms_from_number": None, "sms_from_numbers": ["000"]},
+            {"sms_from_number": None, "sms_from_numbers": ["000"]},
+        ),
         (NOTHING, SCHEDULED | {"scheduled_expires_at": "2026-12-01T09:00:00Z"}, SCHEDULED),
         (
             NOTHING,
@@ -91,18 +107,40 @@ def test_every_rule_has_its_reason() -> None:
     assert all("Reason: " in (rule.__doc__ or "") for rule in rules)
 
 
+def case_of(phase: TestPhase = TestPhase.FUZZING, *, method: str = "GET", negative: bool = False, **parts: Any) -> Any:
+    """Return a case of a list of flows, as far as the rules look at it."""
+    return SimpleNamespace(
+        meta=SimpleNamespace(is_negative_at=lambda location: negative, phase=SimpleNamespace(name=phase)),
+        operation=SimpleNamespace(
+            path="/manage/flows/{id}", definition=SimpleNamespace(raw={"operationId": "listFlows"})
+        ),
+        method=method,
+        **{"query": {}, "path_parameters": {}, "body": None, **parts},
+    )
+
+
 @pytest.mark.parametrize(("negative", "left"), [(False, {"limit": 5}), (True, {"after": "x", "limit": 5})])
 def test_a_valid_query_begins_with_the_first_page(negative: bool, left: dict[str, Any]) -> None:
     """A place in a list is taken out of a query, unless the query is broken on purpose."""
-    query = {"after": "x", "limit": 5}
-    case: Any = SimpleNamespace(
-        meta=SimpleNamespace(is_negative_at=lambda location: negative),
-        operation=SimpleNamespace(definition=SimpleNamespace(raw={"operationId": "listEvents"})),
-        query=query,
-        body=None,
-    )
+    case = case_of(negative=negative, query={"after": "x", "limit": 5})
     hooks.before_call(None, case, {})
-    assert query == left
+    assert case.query == left
+
+
+@pytest.mark.parametrize(
+    ("phase", "method", "named"),
+    [
+        (TestPhase.EXAMPLES, "PATCH", "F"),
+        (TestPhase.EXAMPLES, "DELETE", EVEN),
+        (TestPhase.STATEFUL, "PATCH", EVEN),
+    ],
+)
+def test_an_example_names_what_exists(phase: TestPhase, method: str, named: str) -> None:
+    """It does not remove it; and what a link names stays."""
+    hooks.use(ALL)
+    case = case_of(phase, method=method, path_parameters={"id": EVEN})
+    hooks.before_call(None, case, {})
+    assert case.path_parameters == {"id": named}
 
 
 def test_the_idempotency_key_is_left_out() -> None:

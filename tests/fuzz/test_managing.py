@@ -34,6 +34,12 @@ KNOWN = Known(campaign_id="C", phone="P")
         ("updateFlow", {"steps": [{"kind": "send", "body": " "}]}, {"steps": [{"kind": "send", "body": "Hi"}]}),
         ("updateFlow", {"name": "x"}, {"name": "x"}),
         ("addUnsubscribes", {"phone_numbers": ["x", "x"]}, {"phone_numbers": ["+14155550366", "+14155550366"]}),
+        ("setContactHours", {"narrower_hours": []}, {"narrower_hours": []}),
+        (
+            "setContactHours",
+            {"narrower_hours": [{"place": "QQ", "schedule": {"monday": [{"start": "10:00", "end": "09:00"}]}}, {}]},
+            {"narrower_hours": [{"place": "US-FL", "schedule": {"monday": [{"start": "09:00", "end": "20:00"}]}}]},
+        ),
         ("updateReplySettings", {"stop_text": " ", "help_text": "x"}, {"stop_text": "", "help_text": "x"}),
         (
             "followUpCampaign",

@@ -14,7 +14,7 @@ from outreach.protocols.adapter import InboundMessageEvent
 from outreach.testing.builders import NOW
 from outreach_server.cli.serving.stand_in import STAND_INS, stand_in_of
 from outreach_server.stand_ins.app import ReceivedRequest, is_loopback
-from outreach_server.stand_ins.base import Answer, Course, StandIn
+from outreach_server.stand_ins.base import POOL_NUMBER, Answer, Course, StandIn
 from tests.carriers.kit import CALLBACK_URL, callback, connection, message
 from tests.provider_documents import as_mock, check, spec
 from tests.voice.adapters import call_request
@@ -46,11 +46,11 @@ class Played:
         self.exchanges.append((request, found))
         return httpx.Response(found.status, content=found.body, headers={"content-type": "application/json"})
 
-    async def ask(self, to: str) -> Any:
+    async def ask(self, to: str, **options: Any) -> Any:
         """Send a message, or place a call, and return the outcome."""
         provider = self.adapter.connect(self.connection)
         if self.adapter.kind == "carrier":
-            return await provider.send(message(to=to))
+            return await provider.send(message(to=to, **options))
         return await provider.place_call(call_request(to=to))
 
     def told(self) -> list[Any]:
@@ -88,6 +88,22 @@ async def test_requests_and_answers_are_those_of_the_published_document(provider
         response = MockResponse(answer.body, status_code=answer.status, content_type="application/json")
         if answer.status < 300:
             spec(DOCUMENTS[provider]).validate_response(as_mock(request), response)
+
+
+@pytest.mark.parametrize(
+    ("provider", "service"), [("twilio", "MG" + "0aF1" * 8), ("telnyx", "4000eba1-a0c0-4563-9925-b25e842a7cb6")]
+)
+async def test_a_messaging_service_chooses_a_number(provider: str, service: str) -> None:
+    """Receipts and the reply name it; request and answer are those of the published document."""
+    played = Played(provider)
+    assert (await played.ask(number(Course.ANSWERED), from_number=service)).state is DispatchState.ACCEPTED
+    request, answer = played.exchanges[-1]
+    check(DOCUMENTS[provider], request)
+    response = MockResponse(answer.body, status_code=answer.status, content_type="application/json")
+    spec(DOCUMENTS[provider]).validate_response(as_mock(request), response)
+    told = played.told()
+    assert {one.from_number for one in told if isinstance(one, MessageReport)} == {POOL_NUMBER}
+    assert [one.to for one in told if isinstance(one, InboundMessageEvent)] == [POOL_NUMBER]
 
 
 @pytest.mark.parametrize("provider", STAND_INS)

@@ -9,7 +9,7 @@ import pytest
 from outreach import InvalidRequest
 from outreach.http import parse_json, read_call_campaign, read_sms_campaign
 from outreach.models.fields import MAX_DETAILS
-from outreach.serialization.field_rules import MAX_DEPTH
+from outreach.models.metadata import MAX_DEPTH
 
 UUID = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 NUL = "a\x00b"

@@ -12,7 +12,7 @@ import pytest
 from outreach import InvalidRequest
 from outreach.http import parse_json, read_sms_campaign
 from outreach.models import PreparedRecipient
-from outreach.serialization.field_rules import MAX_DEPTH
+from outreach.models.metadata import MAX_DEPTH
 from outreach.server_support import prepare_recipient, read_simple_body
 
 REGIONS = [None, "US", "DE"]

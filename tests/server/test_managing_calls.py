@@ -38,7 +38,13 @@ def test_a_call_is_shown_with_what_was_said_and_judged(service: Service) -> None
     [listed] = tenant.get("/manage/calls").json()["data"]
     plain = tenant.get(f"/calls/{call_id}").json()
     assert shown == listed | {"transcript": "agent: Hello"}
-    assert listed == plain | {"cost": "0.14", "cost_currency": "USD", "judged_at": None}
+    assert listed == plain | {
+        "cost": "0.14",
+        "cost_currency": "USD",
+        "judged_at": None,
+        "external_id": None,
+        "metadata": None,
+    }
     path = f"/manage/calls/{call_id}/outcome"
     check_envelope(other.request("PUT", path, json={"outcome": "positive"}), 404, "not_found")
     judged = tenant.request("PUT", path, json={"outcome": "callback", "summary": "On Monday."}).json()

@@ -109,10 +109,28 @@ def test_a_campaign_is_created_with_plain_characters(tenant: Tenant) -> None:
     assert (told["enabled"], told["examples"][0]["after"].splitlines()[0]) == (True, "It's open")
 
 
+def test_a_campaign_is_created_with_a_sender_pool(tenant: Tenant) -> None:
+    """Its answer keeps the documented fields, with the first number; a change names another pool, or one number."""
+    pool = ["+14155550197", "+14155550198"]
+    made = tenant.create(sms_carrier="twilio", sms_from_numbers=pool)
+    assert (made["status"], made["sms_from_number"], "sms_from_numbers" in made) == ("ready", pool[0], False)
+    path = f"/manage/campaigns/{made['id']}"
+    assert tenant.get(path).json()["sms_from_numbers"] == pool
+    changed = tenant.patch(path, {"sms_from_numbers": pool[::-1]}).json()
+    assert (changed["sms_from_number"], changed["sms_from_numbers"]) == (pool[1], pool[::-1])
+    changed = tenant.patch(path, {"sms_from_number": pool[0]}).json()
+    assert (changed["sms_from_number"], changed["sms_from_numbers"]) == (pool[0], [])
+
+
 @pytest.mark.parametrize(
     ("body", "where"),
     [
         ({"body": "Hi"}, "body"),
+        ({"sms_from_numbers": "+14155550197"}, "sms_from_numbers"),
+        ({"sms_from_numbers": None}, "sms_from_numbers"),
+        ({"sms_from_numbers": ["ACME"]}, "sms_from_numbers[0]"),
+        ({"sms_from_numbers": ["+14155550197"] * 2}, "sms_from_numbers[1]"),
+        ({"sms_from_numbers": ["+14155550197"], "sms_from_number": "+14155550198"}, "sms_from_number"),
         ({"name": ""}, "name"),
         ({"name": None}, "name"),
         ({"sms_rate_per_minute": 0}, "sms_rate_per_minute"),
@@ -165,6 +183,21 @@ def test_the_external_id_of_a_recipient_is_kept(tenant: Tenant, count: int) -> N
         body = sms_body(recipients=[people[0], {"phone_number": "1", "external_id": wrong}])
         refused = check_envelope(tenant.post("/sms-campaigns", body), 400, "invalid_request")
         assert [one["path"] for one in refused["details"]] == ["recipients[1].external_id"]
+
+
+@pytest.mark.parametrize("count", [1, 3_000])
+def test_the_time_zone_of_a_recipient_is_kept(tenant: Tenant, count: int) -> None:
+    """From a small or large body of the creation. An unknown zone is refused, and its place named."""
+    people = [{"phone_number": "+14155550102", "time_zone": "America/Denver"}] * count
+    created = tenant.create(recipients=[*people, {"phone_number": "+14155550103", "time_zone": None, "state": 7}])
+    path = f"/manage/campaigns/{created['id']}/recipients"
+    assert [tenant.get(f"{path}/{place}").json()["time_zone"] for place in (0, count)] == ["America/Denver", None]
+    trail = tenant.get(f"{path}/0/trail").json()
+    assert (trail["time_zones"], trail["zone_source"], trail["narrower_hours"]) == (["America/Denver"], "own", [])
+    for wrong in ("", "Eastern", 7):
+        body = sms_body(recipients=[people[0], {"phone_number": "1", "time_zone": wrong}])
+        refused = check_envelope(tenant.post("/sms-campaigns", body), 400, "invalid_request")
+        assert [one["path"] for one in refused["details"]] == ["recipients[1].time_zone"]
 
 
 def test_recipients_are_listed_by_state_and_reason(tenant: Tenant) -> None:
@@ -268,3 +301,56 @@ def test_a_campaign_that_stays_open_is_closed(tenant: Tenant) -> None:
     assert tenant.patch(path, {"stay_open": True}).json()["stay_open"] is True
     tenant.post(f"{path}/cancel")
     check_envelope(tenant.post(f"{path}/close"), 409, "conflict")
+
+
+def test_what_an_application_attaches_is_shown_to_it_alone(tenant: Tenant) -> None:
+    """Under /manage, where lists find it by its id; the answers of the interface are as without it."""
+    own: Any = {"external_id": "order-42", "metadata": {"team": 7, "price": 1.5}}
+    made, plain = tenant.create(**own, **READY), tenant.create(**READY)
+    assert made.keys() == plain.keys()
+    calling = {"channel": "call", "agent_id": tenant.agent.id, "name": "C", "recipients": PEOPLE}
+    call_campaign = tenant.post("/campaigns", {**calling, **own}).json()
+    sent = [
+        tenant.post("/sms", {"to": PEOPLE[0]["phone_number"], "body": "Hi", **more}).json()
+        for more in (own, dict[str, Any]())
+    ]
+    assert sent[0].keys() == sent[1].keys()
+    call = {"agent_id": tenant.agent.id, "to": PEOPLE[0]["phone_number"], **own}
+    answer = tenant.post("/calls", call)
+    placed = answer.headers["Location"].removeprefix("/calls/")
+    assert "metadata" not in tenant.get(f"/calls/{placed}").json()
+    for path in (f"/manage/campaigns/{made['id']}", f"/manage/sms/{sent[0]['id']}", f"/manage/calls/{placed}"):
+        shown = tenant.get(path).json()
+        assert {name: shown[name] for name in own} == own
+    query = "?external_id=order-42"
+    found = tenant.get(f"/manage/campaigns{query}").json()
+    assert [one["id"] for one in found["data"]] == [call_campaign["id"], made["id"]]
+    assert found["data"][1] == tenant.get(f"/manage/campaigns/{made['id']}").json()
+    wanted = f"{query}&channel=sms&status=ready&search=aut&limit=1"
+    assert [one["id"] for one in tenant.get(f"/manage/campaigns{wanted}").json()["data"]] == [made["id"]]
+    assert tenant.get(f"/manage/campaigns{query}&archived=true").json() == {"data": [], "next": None}
+    assert [one["id"] for one in tenant.get(f"/manage/sms{query}").json()["data"]] == [sent[0]["id"]]
+    assert [one["id"] for one in tenant.get(f"/manage/calls{query}").json()["data"]] == [placed]
+    assert len(tenant.get("/manage/sms").json()["data"]) == 2
+    event = next(one for one in tenant.get("/manage/events").json()["data"] if one["campaign_id"] == made["id"])
+    assert {name: event[name] for name in own} == own
+
+
+@pytest.mark.parametrize("path", ["/manage/campaigns", "/manage/sms", "/manage/calls"])
+def test_a_list_by_no_id_is_refused(memory_tenant: Tenant, path: str) -> None:
+    """An id that an application forgot to fill in does not return everything."""
+    for wrong in ("", "x" * 256):
+        error = check_envelope(memory_tenant.get(f"{path}?external_id={wrong}"), 400, "invalid_request")
+        assert [one["path"] for one in error["details"]] == ["external_id"]
+
+
+@pytest.mark.parametrize("metadata", [[], {"a": "x" * 4096}, "{}"])
+def test_wrong_metadata_is_refused(memory_tenant: Tenant, metadata: Any) -> None:
+    """Whatever is made with it."""
+    for path, body in (
+        ("/sms-campaigns", sms_body(metadata=metadata)),
+        ("/sms", {"to": PEOPLE[0]["phone_number"], "body": "Hi", "metadata": metadata}),
+        ("/calls", {"to": PEOPLE[0]["phone_number"], "agent_id": memory_tenant.agent.id, "metadata": metadata}),
+    ):
+        error = check_envelope(memory_tenant.post(path, body), 400, "invalid_request")
+        assert [one["path"] for one in error["details"]] == ["metadata"]

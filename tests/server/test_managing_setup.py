@@ -59,6 +59,14 @@ def test_flows_are_made_changed_and_removed(tenant: Tenant) -> None:
     assert tenant.get("/manage/flows").json() == {"data": []}
 
 
+def test_contacts_are_counted_at_each_step_of_a_flow(tenant: Tenant) -> None:
+    """Those of campaigns that have not ended; a flow of nobody is not there."""
+    flow = tenant.post("/manage/flows", FLOW).json()
+    path = f"/manage/flows/{flow['id']}/contacts"
+    assert tenant.get(path).json() == {"data": [{"step": 0, "contacts": 0}, {"step": 1, "contacts": 0}]}
+    check_envelope(tenant.get("/manage/flows/01932f73-0a51-7b3c-8d2e-6f4a1c9b7e52/contacts"), 404, "not_found")
+
+
 @pytest.mark.parametrize(
     ("path", "body", "where"),
     [
@@ -124,6 +132,30 @@ def test_settings_are_shown_and_changed(tenant: Tenant) -> None:
         assert [one["path"] for one in error["details"]] == list(body)
 
 
+def test_narrower_contact_hours_are_replaced(tenant: Tenant) -> None:
+    """All at once; they are among the settings."""
+    monday = {"monday": [{"start": "10:00", "end": "13:00"}, {"start": "14:00", "end": "20:00"}]}
+    hours = {"place": "FR", "schedule": monday, "source": "A decree"}
+    path = "/manage/settings/contact-hours"
+    set_to = tenant.request("PUT", path, json={"narrower_hours": [hours]}).json()
+    assert set_to == {"contact_hours": tenant.workspace.contact_hours, "narrower_hours": [hours]}
+    assert tenant.get("/manage/settings").json()["workspace"]["narrower_hours"] == [hours]
+    for wrong, where in (
+        ({"place": "QQ"}, "place"),
+        ({"place": 7}, "place"),
+        ({"schedule": {"monday": [{"start": "07:00", "end": "13:00"}]}}, "schedule.monday"),
+        ({"schedule": {"monday": [{"start": "10:00"}]}}, "schedule.monday[0].end"),
+        ({"schedule": {}}, "schedule"),
+        ({"source": ""}, "source"),
+        ({"law": "x"}, "law"),
+    ):
+        error = check_envelope(
+            tenant.request("PUT", path, json={"narrower_hours": [hours | wrong]}), 400, "invalid_request"
+        )
+        assert [one["path"] for one in error["details"]] == [f"narrower_hours[0].{where}"]
+    assert tenant.request("PUT", path, json={"narrower_hours": []}).json()["narrower_hours"] == []
+
+
 def test_accounts_have_no_secrets(service: Service) -> None:
     """What is secret is only said to be set; another workspace's account is not there."""
     tenant, other = service.tenant(), service.tenant()
@@ -166,7 +198,13 @@ def test_calls_are_listed_newest_first(service: Service) -> None:
     first = tenant.get("/manage/calls?limit=2").json()
     assert [one["to"][-1] for one in first["data"]] == ["3", "2"]
     record = tenant.get(f"/calls/{first['data'][0]['id']}").json()
-    assert first["data"][0] == record | {"cost": None, "cost_currency": None, "judged_at": None}
+    assert first["data"][0] == record | {
+        "cost": None,
+        "cost_currency": None,
+        "judged_at": None,
+        "external_id": None,
+        "metadata": None,
+    }
     rest = tenant.get("/manage/calls", params={"after": first["next"]}).json()
     assert ([one["to"][-1] for one in rest["data"]], rest["next"]) == (["1"], None)
     check_envelope(tenant.get("/manage/calls?campaign_id=1"), 404, "not_found")

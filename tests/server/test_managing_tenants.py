@@ -10,7 +10,8 @@ import pytest
 
 from outreach import FlowStep, NewCall, NewFlow, NewMessage, NewNumber
 from outreach.models import NewUpload, UnreachableNumber
-from outreach.testing.builders import new_id
+from outreach.models.states import DispatchState
+from outreach.testing.builders import make_dispatch, new_id
 from tests.contract.document import DOCUMENT, operations, resolve
 from tests.server.conftest import Service, Tenant
 from tests.server.test_errors import check_envelope
@@ -70,6 +71,8 @@ class Property:
             reported_at=engine.now(),
         )
         run(engine._storage.write, lambda tx: tx.unreachable_numbers.put(landline))
+        dispatch = make_dispatch(workspace_id=workspace_id, message_id=message.id, state=DispatchState.UNKNOWN)
+        run(engine._storage.write, lambda tx: tx.dispatches.insert(dispatch))
         self.ids = {
             "campaigns": self.campaign["id"],
             "agents": tenant.agent.id,
@@ -77,6 +80,7 @@ class Property:
             "flows": flow.id,
             "calls": call.id,
             "sms": message.id,
+            "dispatches": dispatch.id,
             "inbound": inbound.id,
             "unsubscribes": "+14155550177",
             "unreachable-numbers": landline.phone,
@@ -176,7 +180,11 @@ def test_every_identifier_in_a_query_or_body_is_tried() -> None:
             found |= {(one["operationId"], name) for name in schema["properties"] if name.endswith("_id")}
     assert found == {
         *((operation, parameter) for operation, parameter, _ in IN_QUERIES),
-        # The application's own, within the campaign that the path names.
+        # The application's own: a list has what is the workspace's with it, and may be empty.
+        ("listCalls", "external_id"),
+        ("listManagedCampaigns", "external_id"),
+        ("listSms", "external_id"),
+        # The same within the campaign that the path names.
         ("listRecipients", "external_id"),
         ("updateCampaign", "sms_flow_id"),
         ("updateCampaign", "agent_id"),

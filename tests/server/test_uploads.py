@@ -118,6 +118,9 @@ def test_a_load_happens_once_for_each_key(tenant: Tenant) -> None:
         ({"campaign": SMS, "encoding": "zip"}, "encoding"),
         ({"campaign": SMS, "delimiter": "ab"}, "delimiter"),
         ({"campaign": SMS, "sheet": "\0"}, "sheet"),
+        ({"campaign": SMS, "corrections": {"0": "1"}}, "corrections"),
+        ({"campaign": SMS, "corrections": {"2": 1}}, "corrections.2"),
+        ({"campaign": SMS, "corrections": {str(row): "1" for row in range(1, 102)}}, "corrections"),
         ({}, "campaign"),
         ({"campaign": []}, "campaign"),
         ({"campaign": SMS | {"channel": "fax"}}, "campaign"),
@@ -132,6 +135,23 @@ def test_a_wrong_field_is_named(tenant: Tenant, body: dict[str, Any], path: str)
     check_envelope(answer, 400, "invalid_request")
     assert [one["path"] for one in answer.json()["error"]["details"]] == [path]
     assert tenant.get("/campaigns").json()["data"] == []
+
+
+def test_numbers_of_rows_are_corrected(tenant: Tenant) -> None:
+    """They are read in the place of those of the file, by check, rejects and load; another wrong one is named."""
+    content = b"name,phone,mobile\nAnn,12,\nBen\nCleo,x,4155550103\nDora,+14155550104,\n"
+    body = {
+        "map": {"phone": "phone"},
+        "region": "US",
+        "corrections": {"2": "(415) 555-0102", "3": "13", "4": "+14155550109", "9": "1"},
+    }
+    path = upload(tenant, content)
+    checked = tenant.post(f"{path}/check", body).json()
+    assert [(one["row"], "'13'" in one["message"]) for one in checked["rejected"]] == [(3, True)]
+    assert "13" in tenant.post(f"{path}/rejects", body).text
+    made = tenant.post(f"{path}/load", body | {"campaign": SMS}).json()
+    loaded = tenant.get(f"/manage/campaigns/{made['id']}/recipients").json()["data"]
+    assert [one["phone"] for one in loaded] == ["+14155550102", "+14155550109", "+14155550104"]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from tests.simulation.loop import START, ShiftedClock, SimulationLoop
 from tests.simulation.operators import Operators
 from tests.simulation.processes import Processes
 from tests.simulation.providers import WorldCarrier, WorldVoice
-from tests.simulation.scenario import CALM_CONFIG, CONFIG, SENDER, Scenario, make_campaigns, set_up, shared
+from tests.simulation.scenario import CALM_CONFIG, CONFIG, Scenario, make_campaigns, set_up, shared
 from tests.simulation.set_order import scopes_in_order
 from tests.simulation.storage import (
     Database,
@@ -221,9 +221,8 @@ class _Simulation:
             now=self._clock.now,
             really=self._clock.true_time,
         )
-        invariants.requests.number_rate = scenario.number_rate
-        invariants.intents.slots.number_rate = scenario.number_rate
-        invariants.claims.number = SENDER if scenario.number_rate is not None else None
+        for checks in (invariants.requests, invariants.intents.slots, invariants.claims):
+            checks.numbers = scenario.numbers
         return invariants
 
     def _storage(self, faults: Faults | None, die: Callable[[], None]) -> ProcessStorage:

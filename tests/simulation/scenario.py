@@ -25,6 +25,7 @@ from outreach.models.recipient import NewRecipient
 from outreach.models.resources import FlowStep, NewAgent, NewFlow, NewNumber, NewTrunk
 from outreach.models.settings import CallSettingsUpdate, SmsSettingsUpdate
 from outreach.models.workspace import NewWorkspace
+from tests.simulation.invariants.numbers import NumberRates
 from tests.simulation.loop import START
 
 CONFIG: Final = EngineConfig(
@@ -73,6 +74,10 @@ def shared(config: EngineConfig, workers: int) -> EngineConfig:
 SENDER: Final = "+14155550199"
 
 _CALLERS: Final = ("+14155550191", "+14155550192", "+14155550193")
+_POOL: Final = ("+14155550181", "+14155550182")
+_POOLED: Final = 0.2
+"""How many SMS campaigns have a pool of numbers."""
+
 _ZONES: Final = ("UTC", "Asia/Kathmandu", "America/St_Johns", "Pacific/Kiritimati")
 _MIDNIGHT_ZONE: Final = "Pacific/Fiji"
 _NEAR: Final = tuple(f"+1415555{number:04d}" for number in range(100, 108))
@@ -101,7 +106,7 @@ class Scenario:
         campaign_ids: The campaigns, in the order of their creation.
         with_hours: Whether the workspace has contact hours, now and then.
         with_cap: Whether it has a frequency cap.
-        number_rate: What the sending number may send a minute; None for no rate of its own.
+        numbers: What the sending numbers may send a minute.
         sms_attempts: Attempts that a message may take.
         call_attempts: Attempts that a recipient of a calling campaign may take.
     """
@@ -112,7 +117,7 @@ class Scenario:
     campaign_ids: list[str] = attrs.field(factory=list)
     with_hours: bool
     with_cap: bool
-    number_rate: int | None
+    numbers: NumberRates = attrs.field(factory=NumberRates)
     sms_attempts: int
     call_attempts: int
 
@@ -125,19 +130,18 @@ async def set_up(engine: Outreach, rng: random.Random) -> Scenario:
         NewWorkspace(name="Simulated", default_region="US", contact_hours=with_hours, frequency_cap=cap)
     )
     agent = await engine.agents.create(workspace.id, NewAgent(name="Agent"))
+    people = rng.sample(_FAR + _NEAR[:2] if with_hours else _NEAR + _FAR, rng.randint(5, 8))
+    rate = rng.choice((10, 20, 60)) if rng.random() < 0.6 else None
     scenario = Scenario(
         workspace_id=workspace.id,
         agent_id=agent.id,
-        people=rng.sample(_FAR + _NEAR[:2] if with_hours else _NEAR + _FAR, rng.randint(5, 8)),
+        people=people,
         with_hours=with_hours,
         with_cap=cap is not None,
-        number_rate=rng.choice((10, 20, 60)) if rng.random() < 0.6 else None,
         sms_attempts=rng.choice((2, 3)),
         call_attempts=rng.choice((1, 2, 3)),
     )
-    await engine.numbers.create(
-        workspace.id, NewNumber(phone=SENDER, carrier="twilio", rate_per_minute=scenario.number_rate)
-    )
+    await _number(engine, scenario, SENDER, rate)
     await engine.sms_settings.update(
         workspace.id,
         SmsSettingsUpdate(
@@ -173,7 +177,7 @@ async def make_campaigns(engine: Outreach, scenario: Scenario, rng: random.Rando
                 name=f"SMS {number}",
                 body="Hello",
                 carrier="twilio",
-                from_number=rng.choice((SENDER, "(415) 555-0199")),
+                **await _senders(engine, scenario, rng),
                 rate_per_minute=rng.choice((7, 15, 30, 120)),
                 message_source="flow" if kind == "flow" else "custom",
                 flow_id=await _flow(engine, scenario, rng) if kind == "flow" else None,
@@ -183,6 +187,26 @@ async def make_campaigns(engine: Outreach, scenario: Scenario, rng: random.Rando
         scenario.campaign_ids.append(created.campaign.id)
         if rng.random() < 0.75:
             await engine.campaigns.start(workspace.id, created.campaign.id)
+
+
+async def _senders(engine: Outreach, scenario: Scenario, rng: random.Random) -> dict[str, Any]:
+    """Draw what a campaign sends from: a number in one of two notations, or a pool with it."""
+    sender = rng.choice((SENDER, "(415) 555-0199"))
+    # Drawn apart, so that a seed goes on as it did without pools.
+    apart = random.Random(f"pool {scenario.workspace_id} {len(scenario.campaign_ids)}")
+    if apart.random() >= _POOLED:
+        return {"from_number": sender}
+    pool = _POOL[: apart.randint(1, 2)]
+    known = {number.phone async for number in engine.numbers.iter_all(scenario.workspace_id)}
+    for phone in pool:
+        if phone not in known:
+            await _number(engine, scenario, phone, apart.choice((3, 12, None)))
+    return {"from_numbers": apart.sample([sender, *pool], len(pool) + 1)}
+
+
+async def _number(engine: Outreach, scenario: Scenario, phone: str, rate: int | None) -> None:
+    scenario.numbers.put(phone, rate)
+    await engine.numbers.create(scenario.workspace_id, NewNumber(phone=phone, carrier="twilio", rate_per_minute=rate))
 
 
 async def _callers(engine: Outreach, scenario: Scenario, rng: random.Random) -> dict[str, Any]:

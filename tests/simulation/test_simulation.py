@@ -34,7 +34,7 @@ FAULTS: tuple[Fault, ...] = (
     "receipt_twice",
 )
 
-FEW_CLUSTERS = (500, 501, 502, 503, 504, 2219, 30003083, 50000804, 50004309, 104005650, 343204112503)
+FEW_CLUSTERS = (500, 501, 502, 503, 504, 516, 2219, 30003083, 50000804, 50004309, 104005650, 343204112503)
 
 CLUSTER_FAULTS: tuple[Fault, ...] = ("taken_over", "handed_over", "waited_at_fence")
 

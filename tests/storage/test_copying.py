@@ -108,6 +108,7 @@ def fill(tx: Transaction) -> None:
     tx.work.schedule(WorkUnit("campaign", WORKSPACE_ID, campaign.id), NOW)
     tx.runs.put(builders.make_run(campaign_id=campaign.id))
     assert tx.forecasts.keep(WORKSPACE_ID, "1", builders.make_kept_forecast(campaign_id=campaign.id), most=9)
+    tx.approvals.put(WORKSPACE_ID, campaign.id, builders.make_approval(approved_by=AWKWARD))
     tx.runs.put_sender_slot(WORKSPACE_ID, "+15550000001", NOW)
     tx.leases.put(builders.make_lease(home=DatabaseHome(host="test", path="/x")))
     tx.leases.set_home(DatabaseHome(host="test", path="/x"))
@@ -236,6 +237,7 @@ async def looked_at(url: str) -> list[object]:
             list(tx.inbound.list(WORKSPACE_ID)),
             tx.price_tables.get(WORKSPACE_ID),
             [tx.forecasts.of_campaign(WORKSPACE_ID, one) for one in sorted(one.id for one in found)],
+            [tx.approvals.get(WORKSPACE_ID, one.id, 1) for one in found],
             tx.register.get(WORKSPACE_ID, "+15550000002"),
             tx.leases.database_id(),
         ]

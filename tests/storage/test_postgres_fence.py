@@ -42,7 +42,7 @@ def begin_without_fence(self: FencedTransactions) -> None:
 
 def claiming(epoch: int, has_read: threading.Event, go_on: threading.Event) -> Callable[[Transaction], bool]:
     """Return an operation that claims for a worker, and waits before its commit."""
-    wanted = Wanted(workspace_id=THIS_WORKSPACE, campaign=None, sender=None)
+    wanted = Wanted(workspace_id=THIS_WORKSPACE, campaign=None)
 
     def operation(tx: Transaction) -> bool:
         [granted] = claims.claim_all(tx, [wanted], epoch=epoch, now=NOW)

@@ -31,7 +31,13 @@ BY_ROWS = {name for name in NAMED if "?" in re.sub(r"--.*", "", sqlite_queries.s
 
 LARGE = "recipients|dispatches|calls|messages|inbound_messages|work|unsubscribes|idempotency_keys|audit|trail|callbacks"
 
-WHOLE_CAMPAIGN = {"recipients.recount", "recipients.groups", "dispatches.groups", "campaigns.delete_empty"}
+WHOLE_CAMPAIGN = {
+    "recipients.at_steps",
+    "recipients.recount",
+    "recipients.groups",
+    "dispatches.groups",
+    "campaigns.delete_empty",
+}
 
 OPERATORS = {"audit.list_all", "erasure.messages_of_person"}
 """Asked rarely, by an operator: all rows are read."""

@@ -67,7 +67,9 @@ def test_every_query_is_valid_and_reads_no_large_table_through(connection: sqlit
 
 WHOLE_CAMPAIGNS = {
     *("campaigns.delete_empty", "recipients.in_flight", "recipients.groups", "recipients.recount"),
-    *("reports.results", "reports.accepted", "reports.accepted_by_place", "reports.others"),
+    "recipients.at_steps",
+    *("reports.results", "reports.accepted", "reports.accepted_by_place", "reports.by_sender"),
+    "reports.others",
     "reports.calls",
     "erasure.last_position",
 }

@@ -18,6 +18,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.work import Claim, DatabaseHome, HighWaterMark
 from outreach.protocols.ledger_archives import LedgerArchives
+from outreach.rules.readiness import is_sender_name
 from outreach.storage.unit_of_work import Transaction
 
 MAX_ACCOUNTS: Final = 100
@@ -130,4 +131,4 @@ def _is_overdue(tx: Transaction, campaign: Campaign, now: datetime) -> bool:
 
 def _has_named_sender(campaign: Campaign) -> bool:
     sender = campaign.from_number
-    return campaign.channel == "sms" and sender is not None and any(letter.isalpha() for letter in sender)
+    return campaign.channel == "sms" and sender is not None and is_sender_name(sender)

@@ -78,7 +78,7 @@ def set_role(
     known = tx.memberships.get(workspace_id, user_id)
     if (known.role if known is not None else None) == role:
         return known
-    if known is not None and known.role == "owner":
+    if known is not None and known.role is Role.OWNER:
         _require_other_owner(tx, workspace_id, user)
         _withdraw_made_by(tx, user_id, workspace_id, now)
     after = None
@@ -117,7 +117,7 @@ def disable(tx: Transaction, user_id: str, *, disabled: bool, now: datetime, act
         return user
     if disabled:
         for membership in tx.memberships.of_user(user_id):
-            if membership.role == "owner":
+            if membership.role is Role.OWNER:
                 _require_other_owner(tx, membership.workspace_id, user)
                 _withdraw_made_by(tx, user_id, membership.workspace_id, now)
         tx.sessions.end_of_user(user_id, now)
@@ -129,7 +129,7 @@ def disable(tx: Transaction, user_id: str, *, disabled: bool, now: datetime, act
 
 def _require_other_owner(tx: Transaction, workspace_id: str, user: StoredUser) -> None:
     for one in tx.memberships.of_workspace(workspace_id):
-        if one.role == "owner" and one.user_id != user.id and user_of(tx, one.user_id).disabled_at is None:
+        if one.role is Role.OWNER and one.user_id != user.id and user_of(tx, one.user_id).disabled_at is None:
             return
     if user.disabled_at is None:
         raise Conflict(f"This user is the last owner of workspace {workspace_id}. Make another user an owner first.")
@@ -154,8 +154,7 @@ def require_member(tx: Transaction, workspace_id: str, user_id: str) -> None:
         raise NotFound("user", user_id)
     if user_of(tx, user_id).operator or len(tx.memberships.of_user(user_id)) > 1:
         raise Conflict(
-            "This user has rights outside this workspace: only an operator makes this link, with "
-            "`outreach-server users reset`."
+            "This user has rights outside this workspace: only an operator does this, with `outreach-server users`."
         )
 
 
@@ -186,7 +185,7 @@ def _maker_still_may(tx: Transaction, invitation: Invitation, user: StoredUser |
     opened = {invitation.workspace_id}
     if user is not None:
         opened = {one.workspace_id for one in tx.memberships.of_user(user.id)}
-    owned = {one.workspace_id for one in tx.memberships.of_user(maker.id) if one.role == "owner"}
+    owned = {one.workspace_id for one in tx.memberships.of_user(maker.id) if one.role is Role.OWNER}
     return maker.operator or (bool(opened) and opened <= owned)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 import attrs
 
@@ -10,9 +11,12 @@ from outreach.errors import NotFound, Unauthorized
 from outreach.ledger.campaigns import trail
 from outreach.ledger.common import record_audit, wake_running_campaigns, workspace_of
 from outreach.models.base import set_fields
+from outreach.models.hours import PlaceHours
 from outreach.models.workspace import ApiAccess, ApiKey, Workspace, WorkspaceUpdate
 from outreach.rules.holding import contact_rules_key
 from outreach.storage.unit_of_work import Transaction
+
+_NOTED_EVERY: Final = timedelta(hours=1)
 
 
 def create(tx: Transaction, workspace: Workspace, *, actor: str) -> Workspace:
@@ -40,7 +44,7 @@ def update(tx: Transaction, workspace_id: str, change: WorkspaceUpdate, *, now: 
     if after.status is not before.status or rules is not None:
         trail.record_workspace_status(tx, workspace_id, after.status, reason=rules, actor=actor, now=now)
     changed = [
-        f"{field.name}={getattr(after, field.name)}"
+        f"{field.name}={_in_words(getattr(after, field.name))}"
         for field in attrs.fields(Workspace)
         if field.name not in {"revision", "updated_at"} and getattr(after, field.name) != getattr(before, field.name)
     ]
@@ -54,6 +58,13 @@ def update(tx: Transaction, workspace_id: str, change: WorkspaceUpdate, *, now: 
         detail=", ".join(changed),
     )
     return after
+
+
+def _in_words(value: object) -> object:
+    """Return the value of a field, as the audit trail tells it: of hours of places, which places."""
+    if isinstance(value, tuple) and all(isinstance(one, PlaceHours) for one in value):
+        return " ".join(f"{one.place} ({one.source})" for one in value)
+    return value
 
 
 def create_key(tx: Transaction, key: ApiKey, *, actor: str) -> ApiKey:
@@ -85,11 +96,26 @@ def revoke_key(tx: Transaction, workspace_id: str, key_id: str, *, now: datetime
     return revoked
 
 
-def authenticate(tx: Transaction, digest: str) -> ApiAccess:
-    """Return what a key may do, in a workspace of any status; raise `Unauthorized` if it is unknown or revoked."""
+def authenticate(tx: Transaction, digest: str, now: datetime) -> tuple[ApiAccess, bool]:
+    """Return what a key may do, in a workspace of any status, and whether its use is to be noted.
+
+    Raises:
+        Unauthorized: It is unknown or revoked.
+    """
     key = tx.keys.by_digest(digest)
     if key is not None and key.revoked_at is None:
         workspace = tx.workspaces.get(key.workspace_id)
         if workspace is not None:
-            return ApiAccess(workspace=workspace, scopes=key.scopes)
+            return ApiAccess(workspace=workspace, scopes=key.scopes), _needs_note(key, now)
     raise Unauthorized("The API key is not valid: it is unknown, or was revoked.")
+
+
+def note_use_of_key(tx: Transaction, digest: str, now: datetime) -> None:
+    """Note that a key is used, unless that was noted lately or it was revoked."""
+    key = tx.keys.by_digest(digest)
+    if key is not None and key.revoked_at is None and _needs_note(key, now):
+        tx.keys.update(attrs.evolve(key, last_used_at=now))
+
+
+def _needs_note(key: ApiKey, now: datetime) -> bool:
+    return key.last_used_at is None or now >= key.last_used_at + _NOTED_EVERY

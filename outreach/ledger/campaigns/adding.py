@@ -13,6 +13,7 @@ from typing import Final
 import attrs
 
 from outreach.errors import Conflict
+from outreach.ledger.campaigns.approvals import require_unapproved
 from outreach.ledger.campaigns.loading import ChunkResult, extend_lease, stalled, write_chunk
 from outreach.ledger.campaigns.transitions import complete_if_done, due_time, has_expired
 from outreach.ledger.common import campaign_of, campaign_unit, record_audit
@@ -73,11 +74,16 @@ def add_chunk(tx: Transaction, campaign: Campaign, chunk: Sequence[PreparedRecip
 def note_added(
     tx: Transaction, campaign: Campaign, variable_names: Sequence[str] | None, *, added: int, now: datetime, actor: str
 ) -> None:
-    """Record an addition, and the names of its contacts' variables."""
+    """Record an addition, and the names of its contacts' variables.
+
+    Raises:
+        AwaitsApproval: A person adds contacts to a campaign that is under way and was approved.
+    """
+    require_unapproved(tx, campaign, None, actor=actor)
     names = _all_names(campaign.variable_names, variable_names)
-    if names != campaign.variable_names:
-        # Decisions do not depend on the names, so the revision stays, and with it what is planned.
-        tx.campaigns.update(attrs.evolve(campaign, variable_names=names))
+    if (names, actor) != (campaign.variable_names, campaign.changed_by):
+        # Decisions depend on neither, so the revision stays, and with it what is planned.
+        tx.campaigns.update(attrs.evolve(campaign, variable_names=names, changed_by=actor))
     record_audit(
         tx,
         now=now,

@@ -14,6 +14,8 @@ from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus
 from outreach.models.trail import ContactHistory, TrailEntry, TrailRule, TrailStep, TrailStepKind
 from outreach.models.unsubscribe import Unsubscribe
+from outreach.rules.contact_hours import narrower_hours
+from outreach.rules.contact_places import place_of
 from outreach.rules.phones import normalise_single
 from outreach.rules.trail_rules import rule_of_outcome, rule_of_recipient
 from outreach.storage.unit_of_work import Transaction
@@ -143,6 +145,7 @@ def _history(
         if step.what is not TrailStepKind.REPLIED
         or (campaign.created_at <= step.at and (last is None or step.at <= last))
     ]
+    place, workspace = place_of(recipient), workspace_of(tx, campaign.workspace_id)
     return ContactHistory(
         campaign_id=campaign.id,
         position=recipient.position,
@@ -154,6 +157,9 @@ def _history(
         # A campaign's status change comes before what it does to recipients at that time.
         steps=tuple(sorted([*around, *steps], key=lambda step: (step.at, step.what is not TrailStepKind.LOADED))),
         external_id=recipient.external_id,
+        time_zones=place.zones,
+        zone_source=place.source if place.zones else None,
+        narrower_hours=tuple(narrower_hours(workspace.narrower_hours, place.regions)),
     )
 
 

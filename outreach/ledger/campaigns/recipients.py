@@ -35,12 +35,17 @@ def put_recipient(
 ) -> Counters:
     """Write a recipient and its trail entry; return the change of the counters.
 
-    Every change of a loaded recipient goes through here. `rule` is the trail rule unless the new reason implies another
-    (`policy.trail_rules`).
+    Every change of a loaded recipient that its trail shows goes through here. `rule` is the trail rule unless the new
+    reason implies another (`policy.trail_rules`).
     """
     tx.recipients.put(workspace_id, after)
     trail.record_recipient(tx, workspace_id, before, after, rule=rule, now=now, dispatch=dispatch, actor=actor)
     return _difference(counted(after), counted(before))
+
+
+def keep_sender(tx: Transaction, workspace_id: str, recipient: Recipient, number: str) -> None:
+    """Write the number that sends to a recipient; neither its trail nor the counters change by it."""
+    tx.recipients.put(workspace_id, attrs.evolve(recipient, caller_id=number))
 
 
 @cache

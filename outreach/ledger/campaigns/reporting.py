@@ -106,6 +106,7 @@ def make_report(tx: Transaction, campaign: Campaign, now: datetime) -> CampaignR
         results=tuple(results),
         messages=messages,
         calls=calls,
+        senders=tx.reports.by_sender(workspace_id, campaign_id) if campaign.from_numbers else (),
         failures=failures,
         replies=len(replies),
         repliers=len({phone for _, phone in replies}),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from outreach.errors import AccountMissing, Problem
 from outreach.ledger.campaigns.recipients import steps_of
 from outreach.ledger.common import settings_of, workspace_of
+from outreach.models.base import CARRIERS
 from outreach.models.campaign import Campaign
 from outreach.models.preflight import TextWarning
 from outreach.models.resources import Agent
@@ -17,6 +18,7 @@ from outreach.rules.phones import normalise_single
 from outreach.rules.placeholders import expected_names, field_columns, template_of, text_warnings
 from outreach.rules.readiness import wording_warnings
 from outreach.rules.rendering import CONTACT_FIELDS, unfilled
+from outreach.rules.senders import is_service
 from outreach.rules.spellings import person_key
 from outreach.rules.texts import name_spellings
 from outreach.storage.unit_of_work import Transaction
@@ -78,18 +80,40 @@ def start_warnings(tx: Transaction, campaign: Campaign) -> tuple[Problem, ...]:
 
 
 def sender_problems(tx: Transaction, campaign: Campaign) -> Sequence[Problem]:
-    """Return which numbers a campaign sends or calls from that are not those of its workspace.
+    """Return which numbers a campaign cannot send or call from, such as those that are not its workspace's.
 
-    Names, short codes and identifiers of a provider are not looked up.
+    Names and short codes are not looked up.
     """
     if campaign.channel == "call":
         return _caller_id_problems(tx, campaign)
-    workspace = workspace_of(tx, campaign.workspace_id)
-    phone = normalise_single(campaign.from_number, workspace.default_region) if campaign.from_number else None
-    if phone is None or tx.numbers.of_line(workspace.id, phone) is not None:
-        return ()
-    words = f"Its sending number {phone} is not a number of the workspace: add it, or send from one that is."
-    return (Problem(path="from_number", message=words),)
+    region = workspace_of(tx, campaign.workspace_id).default_region
+    found = []
+    for index, sender in enumerate(campaign.senders):
+        words = _sender_problem(tx, campaign, sender, normalise_single(sender, region))
+        if words is not None:
+            path = f"from_numbers[{index}]" if campaign.from_numbers else "from_number"
+            found.append(Problem(path=path, message=words))
+    return found
+
+
+def _sender_problem(tx: Transaction, campaign: Campaign, sender: str, phone: str | None) -> str | None:
+    """Return why messages cannot come from a sender as a campaign says; None if they can."""
+    if is_service(sender):
+        # An adapter of one's own may name its senders alike.
+        known = campaign.carrier if campaign.carrier in CARRIERS else None
+        if known is None or is_service(sender, known):
+            return None
+        words = "name a number, or several, of the workspace."
+        return f"Its sender {sender} is no Messaging Service of {known.capitalize()}: {words}"
+    if phone is None:
+        return f"{sender} of its sender pool is no phone number." if campaign.from_numbers else None
+    number = tx.numbers.of_line(campaign.workspace_id, phone)
+    if number is None:
+        return f"Its sending number {phone} is not a number of the workspace: add it, or send from one that is."
+    if campaign.from_numbers and number.carrier is not None and number.carrier != campaign.carrier:
+        carrier = number.carrier.capitalize()
+        return f"{phone} of its sender pool is a number at {carrier}, not at the campaign's carrier: leave it out."
+    return None
 
 
 def _caller_id_problems(tx: Transaction, campaign: Campaign) -> Sequence[Problem]:

@@ -11,6 +11,7 @@ import attrs
 from outreach.core.clock import is_zone
 from outreach.errors import CannotStart, IllegalTransition, Problem
 from outreach.ledger.campaigns import trail
+from outreach.ledger.campaigns.approvals import require_approval
 from outreach.ledger.campaigns.setup import missing_account, sender_problems, unknown_placeholders
 from outreach.ledger.common import (
     campaign_of,
@@ -20,6 +21,7 @@ from outreach.ledger.common import (
     require_available,
     workspace_of,
 )
+from outreach.models.approval import PricedRevision
 from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.hours import BusinessHours, HolidayCalendar
 from outreach.models.resources import Agent
@@ -113,16 +115,19 @@ def start(
     allow_unknown_placeholders: bool = False,
     unsendable_text: Problem | None = None,
     caller_id_problems: Sequence[Problem] = (),
+    priced: PricedRevision | None = None,
 ) -> Campaign:
     """Start a ready campaign: it becomes active, or scheduled if its start lies ahead.
 
-    `unsendable_text` and `caller_id_problems` are obstacles that were found before this transaction.
+    `unsendable_text` and `caller_id_problems` are obstacles, and `priced` the cost, that were found before this
+    transaction.
 
     Raises:
         NotFound: The workspace has no such campaign.
         WorkspaceUnavailable: The workspace is not active.
         IllegalTransition: The campaign was started before, or has ended.
         CannotStart: It is a draft or has other obstacles; all are listed.
+        AwaitsApproval: It needs the approval of a second person.
     """
     campaign = campaign_of(tx, workspace_id, campaign_id)
     require_available(workspace_of(tx, workspace_id))
@@ -140,6 +145,7 @@ def start(
     )
     if found:
         raise CannotStart(found)
+    require_approval(tx, campaign, actor=actor, priced=priced)
     step = CampaignAction.SCHEDULE if _start_is_ahead(campaign, now) else CampaignAction.START
     if campaign.holidays is not None:
         campaign = attrs.evolve(campaign, holidays=extend_calendar(campaign.holidays, now.year))

@@ -11,7 +11,8 @@ from outreach.ledger.common import settings_of
 from outreach.models.campaign import Campaign
 from outreach.models.plans import Ending
 from outreach.models.workspace import Workspace
-from outreach.rules.contact_hours import next_contact, time_zones_of_phone
+from outreach.rules.contact_hours import next_contact
+from outreach.rules.contact_places import place_of_phone
 from outreach.rules.deciding import RenderedText, render_message, send_steps
 from outreach.rules.holding import LocalRules
 from outreach.rules.opening import local_text, opening_state
@@ -47,12 +48,15 @@ def require_open(workspace: Workspace, campaign: Campaign, phone: str, now: date
     if not hours.open:
         raise Conflict(f"The campaign is closed until {local_text(hours.reopens_at, campaign.timezone)}.")
     local = LocalRules(workspace)
-    if not local.hours:
+    if not local.apply:
         return
-    zones = time_zones_of_phone(phone)
-    opening = next_contact(campaign, zones, local.hours, now)
+    place = place_of_phone(phone)
+    rules = local.of(place.regions)
+    opening = next_contact(campaign, place.zones, rules.hours, now)
     if opening is None:
         raise Conflict("The number has no contact hours in common with the campaign, or its time zone is unknown.")
     if opening > now:
         begins = local_text(opening, campaign.timezone)
-        raise Conflict(f"The number may be contacted from {begins} on: now it is {local.holding(zones, now).meaning}.")
+        raise Conflict(
+            f"The number may be contacted from {begins} on: now it is {rules.holding(place.zones, now).meaning}."
+        )

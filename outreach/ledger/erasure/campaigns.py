@@ -78,6 +78,7 @@ def begin_erasure(tx: Transaction, report: CampaignReport, *, now: datetime, act
             body=None,
             csv_column_headers=(),
             variable_names=None,
+            metadata=None,
             erased_at=now,
             archived_at=campaign.archived_at or now,
             revision=campaign.revision + 1,

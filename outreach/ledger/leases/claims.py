@@ -1,12 +1,12 @@
 """Claims: which worker drives what only one may drive at a time (docs/delivery-contract.md#rule-11).
 
-A claim is about a campaign, about a sending number that has a rate, with all that it sends, or about the single calls
-and messages of a workspace. What is committed without it is refused.
+A claim is about a campaign, about all that the sending numbers with a rate of a workspace send, or about its other
+single calls and messages. What is committed without it is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Self
 
@@ -14,13 +14,17 @@ import attrs
 
 from outreach.errors import OutreachError
 from outreach.models.campaign import Campaign
-from outreach.models.plans import SenderPace
+from outreach.models.plans import SenderPace, sender_key
+from outreach.models.resources import Number
 from outreach.models.work import Claim
 from outreach.rules.deciding import first_slot, next_slot, spacing
 from outreach.storage.unit_of_work import Transaction
 
 SINGLES: Final = "singles"
 """The subject of single calls and messages."""
+
+NUMBERS: Final = "numbers"
+"""The subject of the numbers that have a rate. One for all of a workspace: a pool sends from several at a time."""
 
 
 @attrs.frozen(kw_only=True)
@@ -29,17 +33,17 @@ class Wanted:
 
     Attributes:
         campaign: The campaign; None for single calls and messages.
-        sender: The pace of the number that it sends from; None if that has no rate.
+        senders: The paces of the numbers that it sends from; None for one without a rate.
     """
 
     workspace_id: str
     campaign: Campaign | None
-    sender: SenderPace | None
+    senders: Collection[SenderPace | None] = ()
 
     @property
     def subjects(self) -> Sequence[str]:
         """What has to be claimed; the first one takes the others along."""
-        return subjects_of(None if self.campaign is None else self.campaign.id, self.sender)
+        return subjects_of(None if self.campaign is None else self.campaign.id, self.senders)
 
 
 @attrs.frozen(kw_only=True)
@@ -53,12 +57,12 @@ class Granted:
     spacings: Mapping[str, timedelta]
 
 
-def subjects_of(campaign_id: str | None, sender: SenderPace | None) -> Sequence[str]:
-    """Return what has to be claimed to send for a campaign (None: a single message or call) from a number."""
-    of_number = () if sender is None else (sender.phone,)
+def subjects_of(campaign_id: str | None, senders: Collection[SenderPace | None] = ()) -> Sequence[str]:
+    """Return what has to be claimed to send for a campaign (None: a single message or call) from numbers."""
+    of_numbers = () if all(pace is None for pace in senders) else (NUMBERS,)
     if campaign_id is None:
-        return of_number or (SINGLES,)
-    return (*of_number, campaign_id)
+        return of_numbers or (SINGLES,)
+    return (*of_numbers, campaign_id)
 
 
 class NotClaimed(OutreachError):
@@ -112,9 +116,9 @@ def _claim(tx: Transaction, wanted: Wanted, capacity: _WorkerCapacity, *, epoch:
             tx.claims.put(Claim(workspace_id=of, subject=subject, epoch=epoch, held=True))
             capacity.mine += 1
             capacity.all += 1
-        sender = wanted.sender
-        if sender is not None and subject == sender.phone and (one is None or one.epoch != epoch):
-            spacings.update(_shift_number(tx, sender, now, given_back=one is not None))
+        if subject == NUMBERS and (one is None or one.epoch != epoch):
+            for number in tx.numbers.list(of):
+                spacings.update(_shift_number(tx, number, now, given_back=one is not None))
     campaign = wanted.campaign
     run = None if campaign is None else tx.runs.get(of, campaign.id)
     if campaign is not None and run is not None and run.owner_epoch != epoch:
@@ -170,15 +174,17 @@ def shift_campaign(tx: Transaction, campaign: Campaign, epoch: int, now: datetim
     return spacings
 
 
-def _shift_number(tx: Transaction, sender: SenderPace, now: datetime, *, given_back: bool) -> Mapping[str, timedelta]:
+def _shift_number(tx: Transaction, number: Number, now: datetime, *, given_back: bool) -> Mapping[str, timedelta]:
     """Return when a number that another worker may have used is free, by its key; move its slot where that is needed.
 
     A lost worker has no claims: the number's slot shows when it is free, unless the clock was set back.
     """
-    taken = tx.runs.sender_slot(sender.workspace_id, sender.phone)
-    if taken is None:
+    workspace_id, phone = number.workspace_id, number.phone
+    taken = tx.runs.sender_slot(workspace_id, phone)
+    if number.rate_per_minute is None or taken is None:
         return {}
-    if not given_back and (slot := next_slot(taken, now, sender.spacing)) is not None:
-        return {sender.key: max(slot - now, timedelta())}
-    tx.runs.put_sender_slot(sender.workspace_id, sender.phone, first_slot(taken, now, sender.spacing))
-    return {sender.key: sender.spacing}
+    key, apart = sender_key(workspace_id, phone), spacing(number.rate_per_minute)
+    if not given_back and (slot := next_slot(taken, now, apart)) is not None:
+        return {key: max(slot - now, timedelta())}
+    tx.runs.put_sender_slot(workspace_id, phone, first_slot(taken, now, apart))
+    return {key: apart}

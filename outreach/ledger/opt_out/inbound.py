@@ -20,6 +20,7 @@ from outreach.ledger.opt_out.entries import (
     skip_waiting_recipients,
     take_off_register,
 )
+from outreach.ledger.sending.senders import keep_chosen_number
 from outreach.ledger.sending.singles import create_message
 from outreach.models.base import CarrierName
 from outreach.models.message import InboundMessage, Message, ReplyPurpose
@@ -118,6 +119,9 @@ def receive(
     except AlreadyExists:
         return None
     trail.record_reply(tx, message)
+    for dispatch in tx.dispatches.to_person(workspace.id, sender, limit=1) if parsed.phone is not None else ():
+        # The number that somebody answers to is the one that wrote.
+        keep_chosen_number(tx, dispatch, message.to)
     if message.unclear and parsed.phone is not None and not _is_before_start(tx, message, now):
         hold_number(tx, workspace.id, sender, _evidence(message, None), now)
     if parsed.phone is not None and reading is not None:

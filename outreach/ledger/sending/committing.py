@@ -22,8 +22,9 @@ from outreach.ledger.campaigns.transitions import complete_if_done
 from outreach.ledger.common import require_worker, settings_of
 from outreach.ledger.leases import claims
 from outreach.ledger.sending.intents import IntentDraft, commit_intents, draft_intent
-from outreach.ledger.sending.pace import frequency_capped_until, sender_pace
+from outreach.ledger.sending.pace import frequency_capped_until, sender_paces
 from outreach.ledger.sending.planning import prefetch_campaigns
+from outreach.ledger.sending.senders import WaveSenders
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.plans import Advance, DecisionBasis, Ending, Postponement, Wave, WaveResult
 from outreach.models.recipient import Recipient
@@ -111,12 +112,12 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
         workspace_id=wave.workspace_id, campaign_id=wave.campaign_id, owner_epoch=wave.epoch, next_slot_at=None
     )
     known = run
-    pace = sender_pace(tx, campaign, now)
-    if not claims.may_commit(tx, wave.workspace_id, claims.subjects_of(campaign.id, pace), wave.epoch):
+    paces = sender_paces(tx, campaign, now)
+    if not claims.may_commit(tx, wave.workspace_id, claims.subjects_of(campaign.id, paces.values()), wave.epoch):
         return _STALE
-    moments = (next_slot(run.next_slot_at, now, wave.spacing), pace.next_slot_at if pace else None)
-    slot = max(now, wave.not_before, *(moment for moment in moments if moment is not None))
-    apart = max(wave.spacing, pace.spacing) if pace else wave.spacing
+    slot = max(now, wave.not_before, next_slot(run.next_slot_at, now, wave.spacing) or now)
+    senders = WaveSenders(campaign, paces, wave, turn=run.assigned)
+    latest_slot = min(now + wave.look_ahead, now + wave.intent_lifetime)
     places = _free_places(tx, campaign)
     steps = steps_of(tx, campaign)
     change = Counters()
@@ -133,7 +134,8 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
     for advance in wave.advances:
         change += advance_without_sending(tx, campaign, advance, now)
     drafts: list[IntentDraft] = []
-    for intent in wave.intents:
+    ordered = senders.in_order(wave.intents, slot)
+    for number, intent in enumerate(ordered):
         registered = apply_register(intent.recipient, standing.get(intent.to), now)
         if isinstance(registered, Postponement):
             postponed.append(registered)
@@ -158,20 +160,23 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
         if capped is not None:
             postponed.append(FREQUENCY_CAP.hold(intent.recipient, capped))
             continue
-        far = slot > min(now + wave.look_ahead, now + wave.intent_lifetime)
-        if far or slot >= wave.latest or len(drafts) >= places:
+        sender = senders.sender_of(intent.recipient, slot)
+        at = senders.start(sender, slot)
+        if at > latest_slot or at >= wave.latest or len(drafts) >= places:
+            postponed.extend(senders.waiting_for(ordered[number:], latest_slot, latest_slot - now))
             break
-        if intent.closing is not None and slot >= intent.closing.at:
+        if intent.closing is not None and at >= intent.closing.at:
             # Its local hours end before its slot: left due, it would block those behind it.
             postponed.append(intent.closing.hold(intent.recipient))
             continue
-        drafted = draft_intent(tx, wave, campaign, run, intent, slot, now)
+        drafted = draft_intent(tx, wave, campaign, run, intent, sender, at, now)
         if drafted is None:
             continue
         one, run = drafted
         drafts.append(one)
         contacted.add((workspace.id, intent.to))
-        slot += apart
+        senders.take(sender, intent.recipient, at)
+        slot = at + wave.spacing
     for held in postponed:
         change += _postpone_or_drop(tx, campaign, held, now)
     if postponed and not are_contact_rules_outdated(run, workspace):
@@ -179,9 +184,9 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
         run = attrs.evolve(run, postponed_under=contact_rules_key(workspace))
     if drafts:
         last = drafts[-1].dispatch.slot_at
-        run = copy_with(run, owner_epoch=wave.epoch, next_slot_at=last + wave.spacing)
-        if pace is not None:
-            tx.runs.put_sender_slot(wave.workspace_id, pace.phone, last + pace.spacing)
+        assigned = senders.turn if campaign.from_numbers else run.assigned
+        run = copy_with(run, owner_epoch=wave.epoch, next_slot_at=last + wave.spacing, assigned=assigned)
+        senders.put(tx, wave.workspace_id)
     if run != known:
         tx.runs.put(run)
     return _Begun(wave=wave, campaign=campaign, change=change, changed=changed or bool(postponed), drafts=drafts)

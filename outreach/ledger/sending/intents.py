@@ -50,16 +50,20 @@ def draft_intent(
     campaign: Campaign,
     run: CampaignRunState,
     intent: Intent,
+    sender: str | None,
     slot: datetime,
     now: datetime,
 ) -> tuple[IntentDraft, CampaignRunState] | None:
-    """Return an unwritten intent and the new state of the run; None if the recipient has changed or is not due."""
+    """Return an unwritten intent and the new state of the run; None if the recipient has changed or is not due.
+
+    `sender` is what a message is sent from.
+    """
     current = unchanged_recipient(tx, wave.workspace_id, intent.recipient, now)
     if current is None:
         return None
     # The second call of a double dial belongs to the first one's attempt.
     attempt = current.attempts + 1 if current.leg == 1 else current.attempts
-    caller, run = _caller(campaign, run, current, intent)
+    caller, run = (sender, run) if campaign.channel == "sms" else _caller(campaign, run, current, intent)
     bounds = (wave.latest, now + wave.intent_lifetime, intent.latest, second_leg_deadline(current))
     dispatch = Dispatch(
         id=intent.dispatch_id,
@@ -89,7 +93,7 @@ def draft_intent(
         due_at=None,
         attempts=attempt,
         tries=current.tries + 1,
-        caller_id=caller if campaign.cli_mode == "group" else None,
+        caller_id=caller if campaign.cli_mode == "group" or campaign.from_numbers else current.caller_id,
     )
     call = None if intent.call_id is None or campaign.agent_id is None else _call(dispatch, campaign.agent_id, intent)
     return IntentDraft(dispatch=dispatch, before=current, after=after, call=call), run

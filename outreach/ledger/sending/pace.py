@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -10,7 +10,7 @@ from outreach.ledger.common import campaign_unit, workspace_of
 from outreach.ledger.leases.clock_steps import latest_time
 from outreach.ledger.provider_throttles import throttle_of_campaign
 from outreach.models.campaign import Campaign
-from outreach.models.plans import SenderPace
+from outreach.models.plans import SenderPace, SenderPaces
 from outreach.models.resources import Number
 from outreach.models.states import WorkspaceStatus
 from outreach.models.work import WorkUnit
@@ -28,19 +28,21 @@ CAP_RECHECK_AFTER: Final = timedelta(minutes=1)
 NO_LAG: Final = 0.0
 
 
-def sender_pace(tx: Transaction, campaign: Campaign, now: datetime) -> SenderPace | None:
-    """Return the pace of a campaign's sending number; None if it has none."""
-    if campaign.channel != "sms":
-        return None
-    return pace_of_number(tx, campaign.workspace_id, campaign.from_number, now)
+def sender_paces(tx: Transaction, campaign: Campaign, now: datetime) -> SenderPaces:
+    """Return the paces of the numbers that a campaign sends from, by the numbers as the campaign has them."""
+    return {one: pace_of_number(tx, campaign.workspace_id, one, now) for one in _senders(campaign)}
+
+
+def _senders(campaign: Campaign) -> Sequence[str]:
+    return campaign.senders if campaign.channel == "sms" else ()
 
 
 def prefetch_sender_paces(tx: Transaction, campaigns: Iterable[Campaign]) -> None:
     """Read the numbers that campaigns send from, in one go."""
     phones = (
-        (campaign.workspace_id, _phone(tx, campaign.workspace_id, campaign.from_number))
+        (campaign.workspace_id, _phone(tx, campaign.workspace_id, one))
         for campaign in campaigns
-        if campaign.channel == "sms" and campaign.from_number is not None
+        for one in _senders(campaign)
     )
     wanted = [(workspace_id, phone) for workspace_id, phone in phones if phone is not None]
     tx.numbers.prefetch_by_phone((workspace_id, form) for workspace_id, phone in wanted for form in spellings(phone))
@@ -109,14 +111,16 @@ def lag_of_campaign(tx: Transaction, campaign: Campaign, now: datetime) -> float
     run = tx.runs.get(workspace_id, campaign.id)
     work = tx.work.get(WorkUnit(*campaign_unit(campaign)))
     latest = tx.dispatches.recent(workspace_id, campaign.id, since=campaign.created_at, limit=1)
-    sender = _number(tx, workspace_id, campaign.from_number) if campaign.from_number is not None else None
+    paces = sender_paces(tx, campaign, now).values()
+    slots = [None if pace is None else tx.runs.sender_slot(workspace_id, pace.phone) for pace in paces]
+    taken = [slot for slot in slots if slot is not None]
     moments = [
         since,
         run.next_slot_at if run is not None else None,
         work.due_at if work is not None else None,
         latest[0].created_at if latest else None,
-        # Campaigns with one sending number take turns.
-        tx.runs.sender_slot(workspace_id, sender.phone) if sender is not None else None,
+        # Campaigns with one sending number take turns; of a pool the first number that is free counts.
+        min(taken, default=None) if len(taken) == len(slots) else None,
     ]
     return max((now - max(moment for moment in moments if moment is not None)).total_seconds(), NO_LAG)
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from outreach.ledger import provider_throttles
 from outreach.ledger.campaigns.recipients import steps_of
 from outreach.ledger.common import provider_of, settings_of
-from outreach.ledger.sending.pace import frequency_capped_until, prefetch_sender_paces, sender_pace
+from outreach.ledger.sending.pace import frequency_capped_until, prefetch_sender_paces, sender_paces
 from outreach.ledger.unreachable import left_out
 from outreach.models.campaign import Campaign
 from outreach.models.plans import DecisionBasis, WavePlan
@@ -56,7 +56,7 @@ def _plan(
     settings = settings_of(tx, workspace_id)
     active = campaign.status is CampaignStatus.ACTIVE
     run = tx.runs.get(workspace_id, campaign_id) if active else None
-    pace = sender_pace(tx, campaign, now) if active else None
+    senders = sender_paces(tx, campaign, now) if active else {}
     agent = tx.agents.get(workspace_id, campaign.agent_id) if campaign.agent_id else None
     return WavePlan(
         campaign=campaign,
@@ -71,7 +71,7 @@ def _plan(
         due=due,
         next_due=next_due,
         next_slot_at=next_slot(run.next_slot_at, now, _spacing(campaign)) if run else None,
-        sender=pace,
+        senders=senders,
         capped_until=_capped(tx, workspace, due, now),
         unreachable=left_out(tx, workspace, campaign.channel, {one.phone for one in due if one.phone is not None}),
         agent=agent,

@@ -129,7 +129,7 @@ def commit_single(
         tx.work.schedule(unit, min(stale_at, retry_at))
         return None
     pace = pace_of_number(tx, unit.workspace_id, single.from_number, now) if isinstance(single, Message) else None
-    claims.require(tx, unit.workspace_id, claims.subjects_of(None, pace), terms.epoch)
+    claims.require(tx, unit.workspace_id, claims.subjects_of(None, [pace]), terms.epoch)
     slot = now if pace is None else max(now, pace.next_slot_at or now, terms.not_before or now)
     ahead = min(SLOT_LEAD_TIME, terms.lifetime / 2)
     if slot > now + ahead:

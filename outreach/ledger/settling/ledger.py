@@ -12,6 +12,7 @@ from outreach.ledger import provider_throttles, unreachable
 from outreach.ledger.campaigns import closing, trail
 from outreach.ledger.leases.clock_steps import corrected_created_at
 from outreach.ledger.opt_out import entries
+from outreach.ledger.sending import senders
 from outreach.ledger.settling import call_outcomes, message_outcomes, recipient_outcomes
 from outreach.models.account import PROVIDERS
 from outreach.models.dispatch import OPTED_OUT, Dispatch, DispatchOutcome
@@ -314,6 +315,7 @@ def _analyse_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analys
 
 
 def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, backoff: Backoff, now: datetime) -> bool:
+    senders.keep_chosen_number(tx, dispatch, event.from_number)
     if not _rises(dispatch, event):
         return False
     known = dispatch.report or MessageStatus.ACCEPTED

@@ -29,7 +29,7 @@ from outreach.models.reports import ProviderFailure
 from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus
 from outreach.models.trail import ContactHistory, TrailStep, TrailStepKind
 from outreach.rules.explanations import PAUSE_REASONS, describe_reason
-from outreach.serialization.campaigns import SMS_NAMES, sending_number, times_rules
+from outreach.serialization.campaigns import UPDATE_NAMES, caller_ids, sending_number, times_rules
 from outreach.serialization.documents import Document, document_of, to_json, write_blocker
 from outreach.serialization.field_rules import uuid
 from outreach.serialization.json_responses import write_campaign
@@ -78,7 +78,7 @@ def read_campaign_start(data: Any) -> bool:
 
 def in_update_names(details: Iterable[Problem]) -> list[Problem]:
     """Return details of errors about a campaign with the JSON names of its fields."""
-    return with_json_paths(details, SMS_NAMES)
+    return with_json_paths(details, UPDATE_NAMES)
 
 
 def write_managed_campaign(
@@ -93,7 +93,10 @@ def write_managed_campaign(
         **write_campaign(campaign, now=now),
         "retry_voicemail": campaign.retry_voicemail,
         "replace_characters": campaign.replace_characters,
+        "sms_from_numbers": list(campaign.from_numbers),
         "stay_open": campaign.stay_open,
+        "external_id": campaign.external_id,
+        "metadata": campaign.metadata,
         "pause_reason": campaign.pause_reason,
         "pause_why": PAUSE_REASONS.get(campaign.pause_reason or ""),
         "archived_at": to_json(campaign.archived_at),
@@ -114,8 +117,9 @@ def _update_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any],
             "from_number": sending_number,
             "flow_id": uuid,
             "agent_id": uuid,
+            "cli_group": caller_ids,
         },
-        renamed=SMS_NAMES,
+        renamed=UPDATE_NAMES,
         closed="a campaign's update",
     )
 

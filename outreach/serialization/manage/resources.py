@@ -15,6 +15,7 @@ from outreach.models.call import NewCallOutcome
 from outreach.models.dispatch import DispatchFilter
 from outreach.models.fields import FieldRule, OneOf
 from outreach.models.history import HistoryItem
+from outreach.models.hours import PlaceHours
 from outreach.models.message import InboundMessage, Message, ReplyPurpose
 from outreach.models.recipient import RecipientSkip
 from outreach.models.reports import ProviderFailure
@@ -36,8 +37,9 @@ from outreach.models.settings import (
     SmsSettings,
 )
 from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe
-from outreach.models.workspace import Workspace
-from outreach.serialization.documents import document_of
+from outreach.models.workspace import MAX_PLACES, Workspace
+from outreach.serialization.business_hours import read_schedule
+from outreach.serialization.documents import chosen_fields, document_of
 from outreach.serialization.field_rules import Array, uuid
 from outreach.serialization.json_responses import write_sms_settings
 from outreach.serialization.manage.campaigns import write_failure
@@ -100,6 +102,17 @@ def number_bodies(carriers: tuple[str, ...] = ()) -> ResourceBodies[NewNumber, N
     return resource_bodies(NewNumber, NumberUpdate, "a number", rules)
 
 
+@attrs.frozen(kw_only=True)
+class NarrowerHours:
+    """The narrower contact hours of a workspace.
+
+    Attributes:
+        narrower_hours: All of them.
+    """
+
+    narrower_hours: Sequence[PlaceHours]
+
+
 _REPLIES: Final[dict[ReplyPurpose, str]] = {
     "opt_out_confirmation": "stop",
     "opt_in_confirmation": "start",
@@ -107,6 +120,12 @@ _REPLIES: Final[dict[ReplyPurpose, str]] = {
 }
 _read_calls: Final = make_request_converter(CallSettingsUpdate, closed="the settings of calls")
 _read_replies: Final = make_request_converter(ReplySettingsUpdate, closed="the settings of replies")
+_read_place_hours: Final = make_request_converter(PlaceHours, {"schedule": read_schedule}, closed="hours of a place")
+_read_hours: Final = make_request_converter(
+    NarrowerHours,
+    {"narrower_hours": Array(nested(_read_place_hours), maximum=MAX_PLACES)},
+    closed="narrower contact hours",
+)
 
 
 def write_account(account: Account) -> dict[str, Any]:
@@ -119,9 +138,14 @@ def write_callback_check(check: CallbackCheck) -> dict[str, Any]:
     return document_of(check)
 
 
+def write_managed_sms(message: Message) -> dict[str, Any]:
+    """Return a single message as it is under /manage."""
+    return document_of(message, "workspace_id", "send_until", "tries")
+
+
 def write_sms(message: Message, failure: ProviderFailure | None) -> dict[str, Any]:
     """Return a single message, with what its carrier said where it failed."""
-    return {**document_of(message, "workspace_id", "send_until", "tries"), **write_failure(failure)}
+    return {**write_managed_sms(message), **write_failure(failure)}
 
 
 def write_inbound_message(message: InboundMessage) -> dict[str, Any]:
@@ -150,6 +174,20 @@ def read_reply_settings_update(data: Any) -> ReplySettingsUpdate:
         InvalidRequest: A field is unknown or out of its bounds; the details name each place.
     """
     return read_object(_read_replies, data)
+
+
+def read_narrower_hours(data: Any) -> Sequence[PlaceHours]:
+    """Return the hours of a body of PUT /manage/settings/contact-hours.
+
+    Raises:
+        InvalidRequest: A field is unknown or breaks a rule; the details name each place.
+    """
+    return read_object(_read_hours, data).narrower_hours
+
+
+def write_contact_hours(workspace: Workspace) -> dict[str, Any]:
+    """Return the contact hours of a workspace."""
+    return chosen_fields(workspace, ("contact_hours", "narrower_hours"))
 
 
 def write_settings(

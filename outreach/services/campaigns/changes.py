@@ -9,6 +9,7 @@ import attrs
 
 from outreach.errors import Conflict, InvalidRequest, Problem
 from outreach.ledger.campaigns import transitions as moves
+from outreach.ledger.campaigns.approvals import require_unapproved
 from outreach.ledger.common import campaign_of, campaign_unit, record_audit
 from outreach.ledger.leases.clock_steps import note_new_hours
 from outreach.models.campaign import Campaign, CampaignUpdate, schedule_problems
@@ -16,6 +17,7 @@ from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey
 from outreach.rules.holidays import extend_calendar
 from outreach.rules.texts import composed
+from outreach.services.campaigns.loading import pool_fields
 from outreach.services.campaigns.start_checks import MAX_LOOKED_AT, check_contacts, texts_of
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
@@ -25,18 +27,23 @@ from outreach.storage.unit_of_work import Transaction
 _WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")
 _HOURS: Final = frozenset({"business_hours", "holidays"})
 _SMS_FIELDS: Final = frozenset(
-    {"body", "message_source", "flow_id", "carrier", "from_number", "rate_per_minute", "replace_characters"}
+    {
+        *("body", "message_source", "flow_id", "carrier", "from_number", "from_numbers", "rate_per_minute"),
+        "replace_characters",
+    }
 )
 _TEXT_FIELDS: Final = frozenset({"body", "flow_id", "replace_characters"})
 """What decides how many segments a text takes."""
-_CALL_FIELDS: Final = frozenset({"agent_id", "batch_concurrency"})
+_CALL_FIELDS: Final = frozenset({"agent_id", "batch_concurrency", "cli_group", "retry_voicemail"})
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 _SETTLED_BY_THE_START: Final = {
     "carrier": "its carrier",
     "from_number": "its sending number",
+    "from_numbers": "its sender pool",
     "flow_id": "its flow",
     "agent_id": "its agent",
+    "cli_group": "its caller IDs",
     "scheduled_start_at": "its start",
 }
 """What a campaign that has begun to send keeps."""
@@ -60,6 +67,7 @@ class CampaignChanges:
             NotFound: The workspace has no such campaign, flow or agent.
             InvalidRequest: The carrier is unknown, or a campaign under way would lack what it needs.
             Conflict: The campaign has ended, or has begun to send and keeps this field.
+            AwaitsApproval: A person changes what was approved of a campaign that is under way.
         """
         changes = changed_fields(change, CampaignUpdate)
         if change.carrier:
@@ -71,7 +79,10 @@ class CampaignChanges:
         def operation(tx: Transaction) -> Campaign:
             before = campaign_of(tx, workspace_id, campaign_id)
             _require_changeable(before, changes)
-            after = attrs.evolve(_changed(tx, before, changes), revision=before.revision + 1, updated_at=now)
+            require_unapproved(tx, before, changes, actor=actor)
+            after = attrs.evolve(
+                _changed(tx, before, changes), revision=before.revision + 1, updated_at=now, changed_by=actor
+            )
             if before.status not in _NOT_STARTED:
                 if after.holidays is not None:
                     after = attrs.evolve(after, holidays=extend_calendar(after.holidays, now.year))
@@ -294,8 +305,9 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
         given["message_source"] = "flow"
     if "scheduled_start_at" in given:
         given["schedule_type"] = "immediate" if given["scheduled_start_at"] is None else "scheduled"
-    if "from_number" in given:
-        given["from_number"] = given["from_number"] or None
+    if "cli_group" in given:
+        numbers = tuple(given["cli_group"] or ()) or None
+        given |= {"cli_group": numbers, "cli_mode": "group" if numbers else "default"}
     foreign = _CALL_FIELDS if before.channel == "sms" else _SMS_FIELDS
     wrong = sorted(foreign & given.keys())
     if wrong:
@@ -305,6 +317,9 @@ def _changed(tx: Transaction, before: Campaign, changes: Mapping[str, Any]) -> C
                 for name in wrong
             ]
         )
+    if "from_number" in given or "from_numbers" in given:
+        first = given.get("from_number", before.from_number) or None
+        given |= pool_fields(first, given.get("from_numbers", ()))
     after = attrs.evolve(before, **given)
     if not given.keys().isdisjoint(_WHEN):
         problems = schedule_problems(after)

@@ -21,12 +21,17 @@ import orjson
 
 from outreach.errors import InvalidRequest, Problem
 from outreach.ledger.campaigns.adding import MAX_NAMES
-from outreach.models.recipient import MAX_EXTERNAL_ID, NewRecipient, PreparedRecipient
+from outreach.models.fields import check_value
+from outreach.models.recipient import MAX_EXTERNAL_ID, NewRecipient, PreparedRecipient, own_zone
+from outreach.rules.contact_places import us_place_of
 from outreach.rules.phones import normalise
 from outreach.rules.texts import composed_json, composed_or_none, text_problem
 from outreach.services.idempotency import json_of
 
-_TEXTS: Final = ("phone_number", "first_name", "last_name", "email", "company", "external_id")
+_TEXTS: Final = (
+    *("phone_number", "first_name", "last_name", "email", "company", "external_id"),
+    *("time_zone", "zip_code", "state"),
+)
 _FIELDS: Final = (*_TEXTS, "custom_variables")
 
 A = TypeVar("A")
@@ -52,15 +57,20 @@ def prepare_recipient(
     if external_id is not None and not 0 < len(external_id) <= MAX_EXTERNAL_ID:
         message = f"must have 1 to {MAX_EXTERNAL_ID} characters, not {len(external_id)}"
         raise InvalidRequest.at(f"{path}.external_id", message)
+    if recipient.time_zone is not None:
+        check_value(f"{path}.time_zone", recipient.time_zone, own_zone)
+    phone = normalise(recipient.phone_number, default_region)
     return PreparedRecipient(
         recipient.phone_number,
-        normalise(recipient.phone_number, default_region),
+        phone,
         composed_or_none(recipient.first_name),
         composed_or_none(recipient.last_name),
         composed_or_none(recipient.email),
         composed_or_none(recipient.company),
         _variables(recipient, path),
         external_id,
+        recipient.time_zone,
+        us_place_of(phone, recipient.zip_code, recipient.state),
     )
 
 
@@ -284,6 +294,11 @@ def _line(recipient: NewRecipient | PreparedRecipient) -> bytes:
         recipient.phone_number, recipient.first_name, recipient.last_name, recipient.email, recipient.company,
         _given_variables(recipient), recipient.external_id,
     ]  # fmt: skip
+    # Contacts without these have the digest that earlier versions computed.
+    if isinstance(recipient, PreparedRecipient):
+        fields += [recipient.time_zone, recipient.us_place] if recipient.time_zone or recipient.us_place else []
+    elif recipient.time_zone or recipient.zip_code or recipient.state:
+        fields += [recipient.time_zone, recipient.zip_code, recipient.state]
     try:
         return json_of(fields) + b"\n"
     except (TypeError, ValueError):

@@ -21,11 +21,13 @@ from outreach.models.campaign import (
     NewSmsCampaign,
 )
 from outreach.models.fields import check_field
-from outreach.models.recipient import NewRecipient, Recipient
+from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import IdempotencyKey
 from outreach.rules.explanations import ended_reasons
 from outreach.rules.phones import is_pseudonym
+from outreach.rules.us_places import as_address
+from outreach.services.campaigns.contacts import prepare_recipient
 from outreach.services.campaigns.loading import CampaignCreation, stored_campaign
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
@@ -35,7 +37,7 @@ from outreach.storage.unit_of_work import Transaction
 _BATCH: Final = 500
 _MAX_NAME: Final = 100
 _SPOKEN_TO: Final = frozenset({"positive", "negative"})
-_NOT_COPIED: Final = frozenset({"schedule_type", "scheduled_start_at", "scheduled_expires_at"})
+_NOT_COPIED: Final = frozenset({"schedule_type", "scheduled_start_at", "scheduled_expires_at", "external_id"})
 _ENDED: Final = tuple(status.value for status in RecipientStatus if status not in OPEN_RECIPIENT_STATUSES)
 
 
@@ -203,7 +205,7 @@ class CampaignCopies:
         name: str,
         body: str | None,
         leave_out: LeaveOut | None,
-        contacts: AsyncIterator[NewRecipient],
+        contacts: AsyncIterator[NewRecipient | PreparedRecipient],
         actor: str,
         once: IdempotencyGuard[CampaignCreated],
     ) -> CampaignCreated:
@@ -222,7 +224,7 @@ class CampaignCopies:
 
     async def _contacts(
         self, campaign: Campaign, selection: _Selection | None = None, taken: Counter[str] | None = None
-    ) -> AsyncIterator[NewRecipient]:
+    ) -> AsyncIterator[NewRecipient | PreparedRecipient]:
         """Iterate over a campaign's contacts, or over those of a selection."""
         after = -1
         while True:
@@ -239,7 +241,7 @@ class CampaignCopies:
                     continue
                 if taken is not None:
                     taken["contacts"] += 1
-                yield _contact(recipient)
+                yield _contact(recipient, campaign)
             if last is None:
                 return
             after = last
@@ -340,10 +342,17 @@ def _was_reached(tx: Transaction, campaign: Campaign, position: int) -> bool:
     return False
 
 
-def _contact(recipient: Recipient) -> NewRecipient:
-    given: dict[str, Any] = {field.name: getattr(recipient, field.name) for field in attrs.fields(NewRecipient)}
+def _contact(recipient: Recipient, campaign: Campaign) -> NewRecipient | PreparedRecipient:
+    names = (field.name for field in attrs.fields(NewRecipient) if field.name not in {"zip_code", "state"})
+    given: dict[str, Any] = {name: getattr(recipient, name) for name in names}
+    if recipient.us_place is not None:
+        given |= as_address(recipient.us_place)
     # What was read in the workspace's region then is the same number now.
-    return NewRecipient(**given | {"phone_number": recipient.phone or recipient.phone_number})
+    contact = NewRecipient(**given | {"phone_number": recipient.phone or recipient.phone_number})
+    if campaign.channel == "call" or recipient.caller_id is None:
+        return contact
+    # It goes on hearing from the number that it knows.
+    return prepare_recipient(contact, None)._replace(caller_id=recipient.caller_id)
 
 
 def _fields(campaign: Campaign, kind: type) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from copy import deepcopy
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -329,7 +330,7 @@ class CampaignCreation:
         published, left_out = loading.publish(
             tx,
             # The agent may have changed since loading began.
-            attrs.evolve(campaign, status=setup_status(tx, campaign)),
+            attrs.evolve(campaign, status=setup_status(tx, campaign), changed_by=actor),
             loaded=loaded,
             variable_names=variables.names(),
             excluded=excluded,
@@ -441,7 +442,7 @@ class CampaignCreation:
             now,
             channel="sms",
             batch_concurrency=concurrency,
-            from_number=new.from_number or None,
+            **pool_fields(new.from_number or None, new.from_numbers),
             body=composed_or_none(new.body),
         )
 
@@ -467,6 +468,7 @@ class CampaignCreation:
             "scheduled_start_at": new.scheduled_start_at if new.schedule_type == "scheduled" else None,
             "scheduled_expires_at": new.scheduled_expires_at,
             "holidays": _filled(new.holidays, now),
+            "metadata": deepcopy(new.metadata),
             "csv_column_headers": tuple(map(composed, new.csv_column_headers)),
         }
         return Campaign(
@@ -510,6 +512,12 @@ def _require_flow(tx: Transaction, workspace_id: str, flow_id: str) -> None:
         tx.flows.existing(workspace_id, flow_id)
     except NotFound:
         raise InvalidRequest.at("flow_id", "the workspace has no such flow") from None
+
+
+def pool_fields(from_number: str | None, from_numbers: Sequence[str]) -> Mapping[str, Any]:
+    """Return the stored fields of a campaign's senders: a pool of one number is that number."""
+    pool = tuple(from_numbers)
+    return {"from_number": pool[0] if pool else from_number, "from_numbers": pool if len(pool) > 1 else ()}
 
 
 def require_sms(workspace: Workspace) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, Unpack
@@ -14,12 +14,15 @@ from outreach.errors import NotFound, Problem
 from outreach.ledger.campaigns import transitions as moves
 from outreach.ledger.common import campaign_of, campaign_unit, workspace_of
 from outreach.ledger.provider_throttles import throttle_of_campaign
+from outreach.models.approval import PricedRevision
 from outreach.models.base import Page
 from outreach.models.campaign import Campaign, CampaignFilters, Counters
 from outreach.models.states import CampaignAction, CampaignStatus
 from outreach.models.status import StartCheck
 from outreach.models.work import IdempotencyKey
+from outreach.rules.approvals import is_person
 from outreach.services.campaigns.caller_checks import find_caller_id_problems
+from outreach.services.campaigns.contacts import run_concurrently
 from outreach.services.campaigns.pages import check_filters
 from outreach.services.campaigns.start_checks import (
     check_contacts,
@@ -44,11 +47,20 @@ _MOVES: Final[Mapping[CampaignAction, Callable[..., Campaign]]] = {
 
 
 class CampaignMoves:
-    """Reads campaigns, and moves them from state to state."""
+    """Reads campaigns, and moves them from state to state.
 
-    def __init__(self, context: ServiceContext, vault: Vault) -> None:
+    Args:
+        context: What services share.
+        vault: Reads the credentials of accounts.
+        price: Returns what a campaign costs, by workspace and campaign, if its start needs approval by that.
+    """
+
+    def __init__(
+        self, context: ServiceContext, vault: Vault, *, price: Callable[[str, str], Awaitable[PricedRevision | None]]
+    ) -> None:
         self._context = context
         self._vault = vault
+        self._price = price
         self._keys = Idempotency(context)
 
     async def get(self, workspace_id: str, campaign_id: str) -> Campaign:
@@ -79,8 +91,10 @@ class CampaignMoves:
             NotFound: The workspace has no such campaign.
         """
         now = self._context.now()
-        text_problem = await self._unsendable_text(workspace_id, campaign_id)
-        caller_id_problems = await self._caller_id_problems(workspace_id, campaign_id)
+        text_problem, caller_id_problems = await run_concurrently(
+            partial(self._unsendable_text, workspace_id, campaign_id),
+            partial(self._caller_id_problems, workspace_id, campaign_id),
+        )
         return await self._context.storage.read(
             lambda tx: moves.start_obstacles(
                 tx,
@@ -178,6 +192,7 @@ class CampaignMoves:
             IllegalTransition: The campaign was started before, or has ended.
             CannotStart: The details name every reason, such as a text that is empty or too long for every contact;
                 `start_warnings` names what does not prevent it.
+            AwaitsApproval: `actor` is a person, and the start needs the approval of another one (`approval`).
             InvalidRequest: The key was used with other content.
             RequestInProgress: The first call with this key is still running.
         """
@@ -308,10 +323,14 @@ class CampaignMoves:
 
     async def _unsendable_text(self, workspace_id: str, campaign_id: str) -> Problem | None:
         """Return why the text can be sent to none of the contacts; None if it can, or if the setup is incomplete."""
-        lacks = await self._context.storage.read(
-            lambda tx: moves.missing_setup(tx, campaign_of(tx, workspace_id, campaign_id))
+        lacks, found = await run_concurrently(
+            partial(
+                self._context.storage.read,
+                lambda tx: moves.missing_setup(tx, campaign_of(tx, workspace_id, campaign_id)),
+            ),
+            partial(find_unsendable_text, self._context, workspace_id, campaign_id),
         )
-        return None if lacks else _reason(await find_unsendable_text(self._context, workspace_id, campaign_id))
+        return None if lacks else _reason(found)
 
     async def _caller_id_problems(self, workspace_id: str, campaign_id: str) -> Sequence[Problem]:
         return await find_caller_id_problems(
@@ -331,6 +350,7 @@ class CampaignMoves:
             found: dict[str, Any] = dict(options)
             if action is CampaignAction.START:
                 found["unsendable_text"] = await self._unsendable_text(workspace_id, campaign_id)
+                found["priced"] = await self._price(workspace_id, campaign_id) if is_person(actor) else None
             if action in {CampaignAction.START, CampaignAction.RESUME}:
                 found["caller_id_problems"] = await self._caller_id_problems(workspace_id, campaign_id)
 

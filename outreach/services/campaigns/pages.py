@@ -17,8 +17,8 @@ import orjson
 
 from outreach.errors import InvalidRequest, NotFound
 from outreach.models.base import JsonPage
-from outreach.models.campaign import CampaignFilters
-from outreach.models.fields import check_value, fields_of
+from outreach.models.campaign import CampaignFilters, NewSmsCampaign
+from outreach.models.fields import check_field, check_value, fields_of
 from outreach.protocols.storage import OneQuery
 from outreach.serialization.json_responses import write_campaign
 from outreach.services.context import ServiceContext
@@ -225,6 +225,8 @@ def check_filters(filters: CampaignFilters) -> CampaignFilters:
             raise TypeError(f"There is no filter {name!r} of campaigns.")
         if value is not None:
             given[name] = check_value(name, value, fields[name].rule)
+    if "external_id" in given:
+        check_field(NewSmsCampaign, "external_id", given["external_id"])
     if given.get("search") == "":
         del given["search"]
     return cast("CampaignFilters", given)

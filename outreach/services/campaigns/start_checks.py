@@ -54,8 +54,11 @@ async def check_contacts(
     Raises:
         NotFound: The workspace has no such campaign.
     """
+    # Before a start nobody waits.
+    statuses = (RecipientStatus.PENDING,) if changed is None else _LEFT
+    first_size = _FIRST_SLICE if until_one_fits else _SLICE
 
-    def read(tx: Transaction) -> tuple[Campaign, CampaignTexts, Agent | None, StartCheck]:
+    def read(tx: Transaction) -> tuple[Campaign, CampaignTexts, Agent | None, StartCheck, Sequence[Recipient]]:
         campaign = changed or campaign_of(tx, workspace_id, campaign_id)
         unchecked = StartCheck(
             contacts=campaign.counters.open,
@@ -64,18 +67,20 @@ async def check_contacts(
             text_warnings=find_text_warnings(tx, campaign),
             warnings=start_warnings(tx, campaign),
         )
-        return campaign, texts_of(tx, campaign), caller_of(tx, campaign), unchecked
+        # Of the same snapshot, so that most checks take one.
+        first = tx.recipients.page(workspace_id, campaign_id, status=statuses[0], after=-1, limit=first_size)
+        return campaign, texts_of(tx, campaign), caller_of(tx, campaign), unchecked, first
 
-    campaign, texts, agent, unchecked = await context.storage.read(read)
+    campaign, texts, agent, unchecked, first = await context.storage.read(read)
     failing: Counter[str] = Counter()
     expected = expected_names(agent)
     tally = PlaceholderTally(texts.templates, expected)
     checked = 0
-    # Before a start nobody waits.
-    for status in (RecipientStatus.PENDING,) if changed is None else _LEFT:
-        after, size = -1, _FIRST_SLICE if until_one_fits else _SLICE
+    for status in statuses:
+        after, size = -1, first_size
         while (texts.templates or expected) and checked < MAX_LOOKED_AT:
-            rows = await _rows(context, workspace_id, campaign_id, status, after, size)
+            is_read = after < 0 and status is statuses[0]
+            rows = first if is_read else await _rows(context, workspace_id, campaign_id, status, after, size)
             for row in rows:
                 checked += 1
                 values = values_for(campaign, agent, row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from functools import partial
 from typing import Any, Final, get_args
 
@@ -17,7 +18,7 @@ from outreach.ledger.sending import singles
 from outreach.ledger.settling import verdicts
 from outreach.models.base import Page
 from outreach.models.call import Call, CallOutcomeFilter, CallVerdict, NewCall, NewCallOutcome
-from outreach.models.fields import OneOf, check_value
+from outreach.models.fields import OneOf, check_field, check_value
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CallStatus
 from outreach.models.work import IdempotencyKey, WorkUnit
@@ -105,6 +106,8 @@ class Calls:
                 to=canonical_phone(new.to, workspace.default_region) or new.to,
                 from_number=agent.from_number,
                 variables=variables,
+                external_id=new.external_id,
+                metadata=deepcopy(new.metadata),
                 created_at=now,
             )
             singles.create_call(tx, call, now=now)
@@ -141,6 +144,7 @@ class Calls:
         agent_id: str | None = None,
         status: CallStatus | None = None,
         outcome: CallOutcomeFilter | None = None,
+        external_id: str | None = None,
         after: str | None = None,
         limit: int = 100,
     ) -> Page[Call]:
@@ -152,6 +156,7 @@ class Calls:
             agent_id: Only those of this agent; None for all.
             status: Only those with this status; None for all.
             outcome: Only those with this outcome, or with `unknown` those without one; None for all.
+            external_id: Only the single calls that the application knows by this id; None for all.
             after: The `next` of the page before; None for the first page.
             limit: The most items, up to 1,000.
 
@@ -163,6 +168,7 @@ class Calls:
             check_value("status", status, OneOf(tuple(CallStatus)))
         if outcome is not None:
             check_value("outcome", outcome, OneOf(get_args(CallOutcomeFilter)))
+        check_field(NewCall, "external_id", external_id)
         page_request = PageRequest("calls", workspace_id, after=after, limit=limit)
 
         def operation(tx: Transaction) -> Sequence[Call]:
@@ -177,6 +183,7 @@ class Calls:
                 agent_id=agent_id,
                 status=status,
                 outcome=outcome,
+                external_id=external_id,
                 after=page_request.cursor,
                 limit=limit + 1,
             )
@@ -191,10 +198,17 @@ class Calls:
         agent_id: str | None = None,
         status: CallStatus | None = None,
         outcome: CallOutcomeFilter | None = None,
+        external_id: str | None = None,
     ) -> AsyncIterator[Call]:
         """Iterate over calls, newest first; see `list`."""
         listed = partial(
-            self.list, workspace_id, campaign_id=campaign_id, agent_id=agent_id, status=status, outcome=outcome
+            self.list,
+            workspace_id,
+            campaign_id=campaign_id,
+            agent_id=agent_id,
+            status=status,
+            outcome=outcome,
+            external_id=external_id,
         )
         return iterate(listed)
 

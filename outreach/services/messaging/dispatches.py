@@ -7,13 +7,20 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from outreach.dispatch.looking_up import LookUps
 from outreach.dispatch.reconciler import reconcile_deadlines
 from outreach.dispatch.worker import backoff_of
-from outreach.errors import InvalidRequest, NotFound
-from outreach.ledger.common import campaign_of, workspace_of
+from outreach.errors import Conflict, InvalidRequest, NotFound
+from outreach.ledger.common import campaign_of, record_audit, workspace_of
 from outreach.ledger.settling import deciding, reconciling
+from outreach.ledger.settling.callbacks import merge_early_events
+from outreach.ledger.settling.reconciling import Deadlines
 from outreach.models.base import Page
-from outreach.models.dispatch import DecisionResult, Dispatch, DispatchFilter, OperatorDecision
+from outreach.models.dispatch import DecisionResult, Dispatch, DispatchFilter, DispatchLookUp, OperatorDecision
+from outreach.models.states import DispatchState
+from outreach.models.workspace import Workspace
+from outreach.protocols.voice import Analyser
+from outreach.providers.pool import ProviderPool
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.storage.unit_of_work import Transaction
@@ -33,9 +40,18 @@ class _Tried(Exception):
 class Dispatches:
     """The dispatch ledger, for operators."""
 
-    def __init__(self, context: ServiceContext) -> None:
+    def __init__(
+        self, context: ServiceContext, provider_pool: Callable[[Workspace], ProviderPool], analyser: Analyser
+    ) -> None:
         self._context = context
+        self._provider_pool = provider_pool
+        self._analyser = analyser
         self._backoff = backoff_of(context.config)
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """The time limits of unknown dispatches: until when none is tried again, and when one ends as unconfirmed."""
+        return reconcile_deadlines(self._context.config)
 
     async def list_unknown(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Dispatch]:
         """Return a page of a workspace's unknown dispatches, oldest first.
@@ -77,6 +93,67 @@ class Dispatches:
             raise NotFound("dispatch", dispatch_id)
         return dispatch
 
+    async def look_up(self, workspace_id: str, dispatch_id: str, *, actor: str = "library") -> DispatchLookUp:
+        """Ask the provider now what became of an unknown dispatch, and settle it by the evidence.
+
+        A process that dispatches does so by itself until the deadline; nothing is sent, and asking again changes
+        nothing more.
+
+        Args:
+            workspace_id: The workspace.
+            dispatch_id: The dispatch.
+            actor: Recorded in the audit trail, with what was found.
+
+        Raises:
+            NotFound: The workspace has no such dispatch.
+            Conflict: It is not unknown; the provider could not be asked, or did not answer; or the workspace is a
+                sandbox, whose requests only the process that dispatches knows of.
+        """
+        context = self._context
+        dispatch = await self.get(workspace_id, dispatch_id)
+        if dispatch.state is not DispatchState.UNKNOWN:
+            raise Conflict(f"The dispatch is {dispatch.state}, not unknown: there is nothing to look up.")
+        workspace = await context.storage.read(lambda tx: workspace_of(tx, workspace_id))
+        look_ups = LookUps(config=context.config, provider_pool=self._provider_pool(workspace))
+        asked_at = context.now()
+        try:
+            evidence = await look_ups.ask(workspace, dispatch)
+        except Exception as error:
+            context.log_throttle.failure(
+                "look_up_failed", error, "A look-up at %s failed.", dispatch.provider, dispatch_id=dispatch.id
+            )
+            raise Conflict(
+                f"{dispatch.provider} could not be asked, or gave no usable answer. Nothing was changed; the server's "
+                "log says why."
+            ) from None
+        answer = None if evidence is None else evidence.state
+
+        def operation(tx: Transaction) -> Dispatch:
+            now = context.now()
+            settled = reconciling.reconcile(
+                tx,
+                dispatch,
+                evidence,
+                asked_at=asked_at,
+                overdue=False,
+                deadlines=self.deadlines,
+                backoff=self._backoff,
+                now=now,
+            )
+            merge_early_events(tx, settled, backoff=self._backoff, analyser=self._analyser, now=now)
+            record_audit(
+                tx,
+                now=now,
+                workspace_id=workspace_id,
+                actor=actor,
+                action="dispatch.look_up",
+                subject=dispatch_id,
+                detail=answer or "no evidence",
+            )
+            return tx.dispatches.get(workspace_id, dispatch_id) or dispatch
+
+        return DispatchLookUp(dispatch=await context.storage.write(operation), answer=answer)
+
     async def resolve(
         self, workspace_id: str, dispatch_id: str, decision: OperatorDecision, *, actor: str = "library"
     ) -> Dispatch:
@@ -94,7 +171,7 @@ class Dispatches:
                 workspace_id,
                 dispatch_id,
                 decision,
-                deadlines=reconcile_deadlines(self._context.config),
+                deadlines=self.deadlines,
                 backoff=self._backoff,
                 now=self._context.now(),
                 actor=actor,
@@ -133,7 +210,7 @@ class Dispatches:
                 tx,
                 found,
                 decision,
-                deadlines=reconcile_deadlines(self._context.config),
+                deadlines=self.deadlines,
                 backoff=self._backoff,
                 now=self._context.now(),
                 actor=actor,

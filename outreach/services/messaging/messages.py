@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from datetime import datetime
+from collections.abc import AsyncIterator, Sequence
+from copy import deepcopy
+from datetime import datetime, timedelta
 from functools import partial
+from typing import Final
 
 from outreach.core.clock import in_utc
 from outreach.errors import Conflict, InvalidRequest, NotFound
@@ -14,7 +16,7 @@ from outreach.ledger.common import campaign_of, record_audit, require_available,
 from outreach.ledger.opt_out import inbound
 from outreach.ledger.sending import singles
 from outreach.models.base import CarrierName, Page
-from outreach.models.fields import Text, check_value
+from outreach.models.fields import Text, check_field, check_value
 from outreach.models.message import InboundMessage, Message, NewMessage, NewTestMessage
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import MessageStatus, WorkspaceMode
@@ -24,6 +26,7 @@ from outreach.protocols.adapter import InboundMessageEvent
 from outreach.rules.phones import canonical_phone, normalise_single
 from outreach.rules.segments import count_segments
 from outreach.rules.senders import parse_inbound_sender
+from outreach.rules.spellings import person_key
 from outreach.rules.texts import composed
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
@@ -35,6 +38,9 @@ from outreach.services.validation import (
     require_text,
 )
 from outreach.storage.unit_of_work import Transaction
+
+UNANSWERED_FOR: Final = timedelta(days=30)
+"""How long a reply is listed as unanswered."""
 
 
 class Messages:
@@ -91,7 +97,7 @@ class Messages:
             to = canonical_phone(new.to, workspace.default_region)
             if to is None:
                 raise InvalidRequest.at("to", "is not a phone number; write it like +14155550102")
-            from_number, carrier = _route(tx, workspace, new.from_number, new.carrier)
+            from_number, carrier = _route(tx, workspace, new.from_number, new.carrier, to=to)
             require_account(tx, workspace, carrier, context.adapters)
             message = Message(
                 id=message_id,
@@ -103,6 +109,8 @@ class Messages:
                 created_at=now,
                 from_number=from_number,
                 carrier=carrier,
+                external_id=new.external_id,
+                metadata=deepcopy(new.metadata),
             )
             singles.create_message(tx, message, now=now)
             once.finish(tx, message)
@@ -266,31 +274,49 @@ class Messages:
 
         return await context.storage.write(operation)
 
-    async def list(self, workspace_id: str, *, after: str | None = None, limit: int = 100) -> Page[Message]:
+    async def list(
+        self, workspace_id: str, *, external_id: str | None = None, after: str | None = None, limit: int = 100
+    ) -> Page[Message]:
         """Return a page of single messages, newest first; those of campaigns are `campaigns.list_dispatches`.
+
+        Args:
+            workspace_id: The workspace.
+            external_id: Only those that the application knows by this id; None for all.
+            after: The `next` of the page before; None for the first page.
+            limit: The most items, up to 1,000.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: `after` or `limit` is invalid.
+            InvalidRequest: An argument is invalid.
         """
+        check_field(NewMessage, "external_id", external_id)
         page_request = PageRequest("messages", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(
-            lambda tx: tx.messages.list(workspace_of(tx, workspace_id).id, after=page_request.cursor, limit=limit + 1)
+            lambda tx: tx.messages.list(
+                workspace_of(tx, workspace_id).id, external_id=external_id, after=page_request.cursor, limit=limit + 1
+            )
         )
         return page_request.page(found, lambda one: one.id)
 
-    def iter_all(self, workspace_id: str) -> AsyncIterator[Message]:
+    def iter_all(self, workspace_id: str, *, external_id: str | None = None) -> AsyncIterator[Message]:
         """Iterate over single messages, newest first; see `list`."""
-        return iterate(partial(self.list, workspace_id))
+        return iterate(partial(self.list, workspace_id, external_id=external_id))
 
     async def list_inbound(
-        self, workspace_id: str, *, unclear: bool = False, after: str | None = None, limit: int = 100
+        self,
+        workspace_id: str,
+        *,
+        unclear: bool = False,
+        unanswered: bool = False,
+        after: str | None = None,
+        limit: int = 100,
     ) -> Page[InboundMessage]:
         """Return a page of inbound messages, newest first.
 
         Args:
             workspace_id: The workspace.
             unclear: Only those that a person has to read (`InboundMessage.unclear`).
+            unanswered: Only those of the last 30 days that are no keyword and whose sender got no single message since.
             after: The `next` of the page before; None for the first page.
             limit: The most items, up to 1,000.
 
@@ -300,15 +326,22 @@ class Messages:
         """
         page_request = PageRequest("inbound messages", workspace_id, after=after, limit=limit)
         # Not by the message there, which the retention may have deleted since.
-        begin = page_request.moment()
-        found = await self._context.storage.read(
-            lambda tx: tx.inbound.list(workspace_of(tx, workspace_id).id, unclear=unclear, after=begin, limit=limit + 1)
-        )
+        begin, since = page_request.moment(), self._context.now() - UNANSWERED_FOR
+
+        def operation(tx: Transaction) -> Sequence[InboundMessage]:
+            place = workspace_of(tx, workspace_id).id
+            if unanswered:
+                return tx.inbound.list_unanswered(place, since=since, unclear=unclear, after=begin, limit=limit + 1)
+            return tx.inbound.list(place, unclear=unclear, after=begin, limit=limit + 1)
+
+        found = await self._context.storage.read(operation)
         return page_request.page(found, lambda one: moment_cursor(one.received_at, one.id))
 
-    def iter_inbound(self, workspace_id: str, *, unclear: bool = False) -> AsyncIterator[InboundMessage]:
+    def iter_inbound(
+        self, workspace_id: str, *, unclear: bool = False, unanswered: bool = False
+    ) -> AsyncIterator[InboundMessage]:
         """Iterate over inbound messages, newest first; see `list_inbound`."""
-        return iterate(partial(self.list_inbound, workspace_id, unclear=unclear))
+        return iterate(partial(self.list_inbound, workspace_id, unclear=unclear, unanswered=unanswered))
 
     async def get_inbound(self, workspace_id: str, message_id: str) -> InboundMessage:
         """Return an inbound message.
@@ -338,9 +371,17 @@ class Messages:
 
 
 def _route(
-    tx: Transaction, workspace: Workspace, from_number: str | None, carrier: CarrierName | None
+    tx: Transaction,
+    workspace: Workspace,
+    from_number: str | None,
+    carrier: CarrierName | None,
+    *,
+    to: str | None = None,
 ) -> tuple[str | None, CarrierName]:
     """Return the sending number and carrier: as requested, else from the workspace's numbers.
+
+    Of these the one that the contact wrote to last, so that an answer comes from where the question went; else the
+    first one.
 
     A sandbox needs neither: the simulator sends there, under the name `twilio`.
     """
@@ -351,7 +392,10 @@ def _route(
         known = tx.numbers.of_line(workspace.id, sender)
         carrier = carrier or (known.carrier if known else None)
     else:
-        chosen = next((n for n in numbers if carrier in {None, n.carrier}), None)
+        fit = [number for number in numbers if carrier in {None, number.carrier}]
+        written_to = tx.inbound.from_person(workspace.id, to, limit=1) if to is not None and len(fit) > 1 else ()
+        known_to = {person_key(normalise_single(one.to, workspace.default_region) or one.to) for one in written_to}
+        chosen = next((number for number in fit if person_key(number.phone) in known_to), next(iter(fit), None))
         sender = chosen.phone if chosen else None
         carrier = carrier or (chosen.carrier if chosen else None)
     if workspace.mode is WorkspaceMode.SANDBOX:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
 import attrs
 
 from outreach.core.clock import Clock
-from outreach.errors import InvalidRequest, NotFound, Unauthorized
+from outreach.errors import InvalidRequest, NotFound, StorageError, Unauthorized
 from outreach.ledger.access import workspaces as operations
 from outreach.ledger.common import workspace_of
 from outreach.models.base import Page
@@ -78,6 +79,7 @@ class ApiKeys:
             created_at=self._context.now(),
             revoked_at=None,
             scopes=allowed,
+            made_by=actor,
         )
         await self._context.storage.write(lambda tx: operations.create_key(tx, key, actor=actor))
         return CreatedApiKey(id=key.id, api_key=secret)
@@ -149,8 +151,17 @@ class ApiKeys:
         known = self._known.get(digest)
         if known is None:
             lookup = self._known.start_lookup()
-            known = await self._context.storage.read(lambda tx: operations.authenticate(tx, digest))
-            self._known.keep(digest, known, lookup)
+            found, is_due = await self._context.storage.read(
+                lambda tx: operations.authenticate(tx, digest, self._context.now())
+            )
+            self._known.keep(digest, found, lookup)
+            known = found
+            if is_due:
+                # No request fails because another process writes just now.
+                with suppress(StorageError):
+                    await self._context.storage.write(
+                        lambda tx: operations.note_use_of_key(tx, digest, self._context.now())
+                    )
         return known
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
+from outreach.errors import InvalidRequest
 from outreach.ledger.common import record_audit, workspace_of
 from outreach.models.base import Page
+from outreach.models.fields import Text, check_value
 from outreach.models.work import AuditEntry
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate
@@ -20,26 +22,55 @@ class Audit:
         self._context = context
 
     async def list(
-        self, workspace_id: str | None = None, *, after: str | None = None, limit: int = 100
+        self,
+        workspace_id: str | None = None,
+        *,
+        actor: str | None = None,
+        action: str | None = None,
+        subject: str | None = None,
+        after: str | None = None,
+        limit: int = 100,
     ) -> Page[AuditEntry]:
         """Return a page of the audit entries, newest first: of a workspace, or with None of all and of none.
 
+        Args:
+            workspace_id: The workspace; needed for the filters.
+            actor: Only what this actor did, such as `user:ID`.
+            action: Only this action, such as `key.revoke`.
+            subject: Only what was done to the object with this id.
+            after: The `next` of the page before.
+            limit: The most entries.
+
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: `after` or `limit` is invalid.
+            InvalidRequest: A filter, `after` or `limit` is invalid.
         """
-        page_request = PageRequest("audit", workspace_id, after=after, limit=limit)
+        filters = {"actor": actor, "action": action, "subject": subject}
+        for name, value in filters.items():
+            if value is not None:
+                check_value(name, value, Text(1, 255))
+                if workspace_id is None:
+                    raise InvalidRequest.at(name, "needs a workspace_id")
+        place = [workspace_id, *(f"{name}={value}" for name, value in filters.items() if value is not None)]
+        page_request = PageRequest("audit", *place, after=after, limit=limit)
 
         def operation(tx: Transaction) -> Sequence[tuple[int, AuditEntry]]:
             _require(tx, workspace_id)
-            return tx.audit.numbered(workspace_id, after=page_request.number(), limit=limit + 1)
+            return tx.audit.numbered(workspace_id, **filters, after=page_request.number(), limit=limit + 1)
 
         page = page_request.page(await self._context.storage.read(operation), lambda one: str(one[0]))
         return Page(items=[entry for _, entry in page], next=page.next)
 
-    def iter_all(self, workspace_id: str | None = None) -> AsyncIterator[AuditEntry]:
+    def iter_all(
+        self,
+        workspace_id: str | None = None,
+        *,
+        actor: str | None = None,
+        action: str | None = None,
+        subject: str | None = None,
+    ) -> AsyncIterator[AuditEntry]:
         """Iterate over the audit entries of a workspace or of all, newest first; see `list`."""
-        return iterate(partial(self.list, workspace_id))
+        return iterate(partial(self.list, workspace_id, actor=actor, action=action, subject=subject))
 
     async def record(self, workspace_id: str | None, *, actor: str, action: str, subject: str) -> None:
         """Append an embedding application's action to the audit trail.

@@ -29,6 +29,7 @@ from outreach.models.resources import (
     NewTrunk,
     Number,
     NumberUpdate,
+    StepCount,
     Trunk,
     TrunkUpdate,
     voicemail_problems,
@@ -147,8 +148,7 @@ class Numbers(Resource[Number, NewNumber, NumberUpdate]):
             return phone is not None and person_key(phone) == line
 
         def uses(campaign: Campaign) -> bool:
-            own = campaign.from_number
-            if own is not None and is_it(normalise_single(own, region)):
+            if any(is_it(normalise_single(own, region)) for own in campaign.senders):
                 return True
             return any(is_it(entry.phone) or one.id == entry.number_id for entry in campaign.cli_group or ())
 
@@ -197,6 +197,26 @@ class Flows(Resource[Flow, NewFlow, FlowUpdate]):
 
     remove_advice = "Cancel that campaign, or give it a text or another flow, first."
     managed = EVERY_OPERATION
+
+    async def count_contacts(self, workspace_id: str, flow_id: str) -> Sequence[StepCount]:
+        """Return how many contacts of campaigns that have not ended are at each step of a flow, in its order.
+
+        Raises:
+            NotFound: The workspace has no such flow.
+        """
+
+        def operation(tx: Transaction) -> Sequence[StepCount]:
+            flow = tx.flows.existing(workspace_id, flow_id)
+            counts = [0] * len(flow.steps)
+            for campaign in tx.campaigns.in_status(OPEN, workspace_id=workspace_id):
+                if campaign.flow_id == flow.id and campaign.message_source == "flow":
+                    found = [one for one in tx.recipients.at_steps(workspace_id, campaign.id) if one.step < len(counts)]
+                    for one in found:
+                        counts[one.step] += one.contacts
+                    counts[0] += campaign.counters.open - sum(one.contacts for one in found)
+            return [StepCount(step=step, contacts=count) for step, count in enumerate(counts)]
+
+        return await self._context.storage.read(operation)
 
     def _users(self, tx: Transaction, one: Flow, statuses: Collection[CampaignStatus] = OPEN) -> Sequence[str]:
         def uses(campaign: Campaign) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
 import attrs
 
@@ -11,9 +11,11 @@ from outreach.errors import InvalidRequest
 from outreach.ledger.access import workspaces as operations
 from outreach.ledger.common import workspace_of
 from outreach.models.base import Page, Unset
+from outreach.models.hours import PlaceHours
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.workspace import NewWorkspace, Workspace, WorkspaceUpdate
 from outreach.rules.numbering import is_region
+from outreach.rules.us_places import is_state
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.tenants.api_keys import ApiKeyCache
@@ -35,7 +37,7 @@ class Workspaces:
             actor: Recorded in the audit trail.
 
         Raises:
-            InvalidRequest: The region is unknown.
+            InvalidRequest: The region, or a place of narrower hours, is unknown.
         """
         workspace = new_workspace(self._context, new)
         return await self._context.storage.write(lambda tx: operations.create(tx, workspace, actor=actor))
@@ -45,10 +47,11 @@ class Workspaces:
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: The region is unknown.
+            InvalidRequest: The region, or a place of narrower hours, is unknown.
         """
         check_kind("change", change, WorkspaceUpdate)
         _check_region(change.default_region)
+        _check_places(() if isinstance(change.narrower_hours, Unset) else change.narrower_hours)
         clock = self._context.clock
         try:
             return await self._context.storage.write(
@@ -83,10 +86,11 @@ def new_workspace(context: ServiceContext, new: NewWorkspace) -> Workspace:
     """Return a workspace that is to be written.
 
     Raises:
-        InvalidRequest: The region is unknown.
+        InvalidRequest: The region, or a place of narrower hours, is unknown.
     """
     check_kind("new", new, NewWorkspace)
     _check_region(new.default_region)
+    _check_places(new.narrower_hours)
     now = context.now()
     if new.contact_hours is None:
         new = attrs.evolve(new, contact_hours=new.mode is WorkspaceMode.LIVE)
@@ -104,3 +108,11 @@ def _check_region(region: str | Unset | None) -> None:
     if isinstance(region, str) and not is_region(region):
         meant = did_you_mean(regions_like(region)) or "; use two capital letters such as US"
         raise InvalidRequest.at("default_region", f"{region!r} is not a region{meant}")
+
+
+def _check_places(hours: Iterable[PlaceHours]) -> None:
+    for index, one in enumerate(hours):
+        country, _, state = one.place.partition("-")
+        if not (is_state(state) if state else is_region(country)):
+            kind = "state of the United States" if state else "country"
+            raise InvalidRequest.at(f"narrower_hours[{index}].place", f"{one.place!r} is no known {kind}")

@@ -60,7 +60,7 @@ class Links:
             InvalidRequest: This is no e-mail address, or no role.
         """
         folded = check_email("email", email)
-        check_value("role", role, OneOf(ROLES))
+        role = check_value("role", role, OneOf(ROLES, Role))
         made = self._make("invitation", _INVITED_FOR, actor, email=folded, workspace_id=workspace_id, role=role)
 
         def operation(tx: Transaction) -> None:
@@ -245,7 +245,7 @@ class Links:
             actor = f"user:{user_id}"
             user = operations.create(tx, stored, actor=actor)
             made = workspaces.create(tx, first, actor=actor)
-            operations.set_role(tx, made.id, user_id, "owner", now=now, actor=actor)
+            operations.set_role(tx, made.id, user_id, Role.OWNER, now=now, actor=actor)
             return SetUp(user=operations.shown(user), workspace=made)
 
         return await context.storage.write(operation)

@@ -144,7 +144,7 @@ class Users(Links, SecondFactors):
             Conflict: The user is the last owner of the workspace.
         """
         if role is not None:
-            check_value("role", role, OneOf(ROLES))
+            role = check_value("role", role, OneOf(ROLES, Role))
         context = self._users.services
 
         def operation(tx: Transaction) -> User:
@@ -167,27 +167,37 @@ class Users(Links, SecondFactors):
             )
         )
 
-    async def disable(self, user_id: str, *, actor: str = "library") -> User:
+    async def disable(self, user_id: str, *, workspace_id: str | None = None, actor: str = "library") -> User:
         """Disable a user, whose sessions end: in every process within a second.
 
-        Raises:
-            NotFound: There is no such user.
-            Conflict: The user is the last owner of a workspace.
-        """
-        return await self._disable(user_id, True, actor)
-
-    async def enable(self, user_id: str, *, actor: str = "library") -> User:
-        """Enable a disabled user, with the same roles.
+        Args:
+            user_id: The user.
+            workspace_id: The workspace whose owner does it: then the user must have no rights outside it. None for an
+                operator.
+            actor: Recorded in the audit trail.
 
         Raises:
-            NotFound: There is no such user.
+            NotFound: There is no such user, in this workspace.
+            Conflict: The user is the last owner of a workspace, or has rights outside this one.
         """
-        return await self._disable(user_id, False, actor)
+        return await self._disable(user_id, True, workspace_id, actor)
 
-    async def _disable(self, user_id: str, disabled: bool, actor: str) -> User:
+    async def enable(self, user_id: str, *, workspace_id: str | None = None, actor: str = "library") -> User:
+        """Enable a disabled user, with the same roles; `workspace_id` is that of `disable`.
+
+        Raises:
+            NotFound: There is no such user, in this workspace.
+            Conflict: The user has rights outside this workspace.
+        """
+        return await self._disable(user_id, False, workspace_id, actor)
+
+    async def _disable(self, user_id: str, disabled: bool, workspace_id: str | None, actor: str) -> User:
         context = self._users.services
-        return operations.shown(
-            await context.storage.write(
-                lambda tx: operations.disable(tx, user_id, disabled=disabled, now=context.now(), actor=actor)
-            )
-        )
+
+        def operation(tx: Transaction) -> User:
+            if workspace_id is not None:
+                operations.require_member(tx, workspace_id, user_id)
+            after = operations.disable(tx, user_id, disabled=disabled, now=context.now(), actor=actor)
+            return operations.shown(after)
+
+        return await context.storage.write(operation)

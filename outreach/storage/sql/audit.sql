@@ -1,9 +1,13 @@
 -- The audit log; append only.
 
 -- list --
--- The newest of one workspace, in the order of the index `audit_of_workspace`.
+-- The newest of one workspace, in the order of the index `audit_of_workspace`; filters are rare, and have none.
 SELECT number, {audit} FROM audit
-WHERE workspace_id = :workspace_id AND number < :after
+WHERE workspace_id = :workspace_id
+    AND actor = :actor  -- if given
+    AND action = :action  -- if given
+    AND subject = :subject  -- if given
+    AND number < :after
 ORDER BY number DESC
 LIMIT :limit
 

@@ -12,6 +12,7 @@ WHERE workspace_id = :workspace_id
     AND agent_id = :agent_id  -- if given
     AND status = :status  -- if given
     AND COALESCE(outcome, 'unknown') = :outcome  -- if given
+    AND external_id = :external_id  -- if given
     AND id < :after
 ORDER BY id DESC
 LIMIT :limit

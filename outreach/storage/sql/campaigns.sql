@@ -118,6 +118,17 @@ WHERE workspace_id = :workspace_id
 {filters}
 ORDER BY created_at DESC, id DESC
 
+-- of_external_id --
+-- Few, and by an index of their own.
+SELECT number, (created_at, id) < (:after_at, :after_id) AS is_behind FROM campaigns INDEXED BY campaigns_by_external_id
+WHERE workspace_id = :workspace_id
+    AND external_id = :external_id
+    AND loading_until IS NULL
+    AND channel = :channel  -- if given
+    AND CASE WHEN archived_at IS NULL THEN 0 ELSE 1 END = :archived  -- if given
+{filters}
+ORDER BY created_at DESC, id DESC
+
 -- any_archived --
 -- Nearly always none: then the lists without them are those of all.
 SELECT 1 FROM campaigns INDEXED BY campaigns_archived

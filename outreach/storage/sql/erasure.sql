@@ -14,6 +14,10 @@ DELETE FROM runs WHERE campaign_number = :number
 -- It was active once.
 DELETE FROM forecasts WHERE campaign_number = :number
 
+-- delete_approvals --
+-- Its start was approved once.
+DELETE FROM campaign_approvals WHERE campaign_number = :number
+
 -- begin --
 -- From then on any worker finishes the erasure.
 INSERT INTO erasures (campaign_number, figures, next_position) VALUES (:number, :figures, 0)
@@ -50,7 +54,9 @@ UPDATE recipients SET
     email = NULL,
     company = NULL,
     custom_variables = NULL,
-    external_id = NULL
+    external_id = NULL,
+    time_zone = NULL,
+    us_place = NULL
 WHERE campaign_number = :number AND position BETWEEN :first AND :last
 
 -- dispatches --
@@ -112,8 +118,8 @@ ORDER BY ended_at
 LIMIT :limit
 
 -- messages --
--- Texts and numbers of single messages.
-UPDATE messages SET to_number = :name, body = ''
+-- Texts and numbers of single messages, and what applications attached to them.
+UPDATE messages SET to_number = :name, body = '', external_id = NULL, metadata = NULL
 WHERE workspace_id = :workspace_id AND id {in} {values:ids} {end}
 
 -- dispatches_of_messages --
@@ -131,6 +137,8 @@ UPDATE calls SET
     country = :country,
     variables = '{}',
     summary = NULL,
+    external_id = NULL,
+    metadata = NULL,
     error = CASE WHEN {private:error} THEN NULL ELSE error END
 WHERE workspace_id = :workspace_id AND id {in} {values:ids} {end}
 
@@ -245,7 +253,9 @@ UPDATE recipients SET
     email = NULL,
     company = NULL,
     custom_variables = NULL,
-    external_id = NULL
+    external_id = NULL,
+    time_zone = NULL,
+    us_place = NULL
 WHERE campaign_number = :number AND position = :position
 
 -- person_in_dispatches --

@@ -14,6 +14,19 @@ WHERE workspace_id = :workspace_id AND unclear = 1 AND (received_at, id) < (:aft
 ORDER BY received_at DESC, id DESC
 LIMIT :limit
 
+-- list_unanswered --
+-- Newest first: without a keyword, which the engine answers, and without a single message to the sender since.
+SELECT {inbound_messages} FROM inbound_messages
+WHERE workspace_id = :workspace_id AND keyword IS NULL AND unclear >= :unclear AND received_at >= :since
+AND (received_at, id) < (:after_at, :after_id)
+AND NOT EXISTS (
+    SELECT 1 FROM messages
+    WHERE messages.to_number = inbound_messages.from_number AND messages.created_at >= inbound_messages.received_at
+    AND messages.workspace_id = :workspace_id AND messages.purpose = 'message'
+)
+ORDER BY received_at DESC, id DESC
+LIMIT :limit
+
 -- replied_since --
 -- Whether a number has written: the last entry of the index is enough.
 SELECT 1 FROM (

@@ -1,9 +1,11 @@
 -- Single messages; campaigns' messages are in the ledger only.
 
 -- list --
--- Newest first: identifiers sort in the order of their creation.
+-- Newest first: identifiers sort in the order of their creation. The filter has an index in that order.
 SELECT {messages} FROM messages
-WHERE workspace_id = :workspace_id AND id < :after
+WHERE workspace_id = :workspace_id
+    AND external_id = :external_id  -- if given
+    AND id < :after
 ORDER BY id DESC
 LIMIT :limit
 

@@ -201,7 +201,7 @@ LIMIT :limit
 -- For a look at all contacts: no more columns than it needs, in their order in `StoredContact`.
 SELECT
     position, phone_number, phone, first_name, last_name, email, company, custom_variables, status, reason, due_at, step,
-    attempts, dispatched
+    attempts, dispatched, time_zone, us_place
 FROM recipients
 WHERE campaign_number = :number AND position > :after
 ORDER BY position
@@ -237,6 +237,14 @@ FROM {each_row:wanted}
 {join} recipients ON recipients.campaign_number = {part:0}::bigint
     AND recipients.position = {part:1}::bigint
 WHERE recipients.external_id IS NOT NULL
+
+-- at_steps --
+-- Those past the first step, of the whole campaign; a contact in a wait is at the step after it.
+SELECT step, reason {is} 'flow_wait', COUNT(*) FROM recipients
+WHERE campaign_number = :number
+    AND step > 0
+    AND status IN ('waiting', 'dispatching', 'in_progress', 'unknown')
+GROUP BY 1, 2
 
 -- groups --
 -- The states of all recipients; no reason sorts before every reason.

@@ -62,6 +62,20 @@ GROUP BY
     ) END
 ORDER BY 1, 2
 
+-- by_sender --
+-- Messages of a campaign with a sender pool, by number: the rows are looked at, as few campaigns have one.
+SELECT
+    from_number,
+    COUNT(*),
+    COUNT(*) FILTER (WHERE state = 'accepted'),
+    COUNT(*) FILTER (WHERE state = 'accepted' AND report = 'delivered'),
+    COUNT(*) FILTER (WHERE state = 'accepted' AND report IN ('failed', 'canceled')),
+    COUNT(*) FILTER (WHERE state = 'refused')
+FROM dispatches INDEXED BY dispatches_of_campaign
+WHERE campaign_number = :number AND from_number IS NOT NULL
+GROUP BY from_number
+ORDER BY 1
+
 -- others --
 -- All other messages, by provider and outcome, and by the same digits. The condition of each part is that of its index.
 SELECT

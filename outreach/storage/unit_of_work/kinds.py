@@ -218,7 +218,10 @@ LOGIN_FAILURES: Final = _kind("login_failures", LoginFailures, "number of failed
 INBOUND: Final = _kind("inbound_messages", InboundMessage, "inbound message")
 MESSAGES: Final = _kind("messages", Message, "message")
 CALLS: Final = _kind(
-    "calls", Call, "call", fixed=("agent_id", "campaign_number", "position", "to_number", "created_at")
+    "calls",
+    Call,
+    "call",
+    fixed=("agent_id", "campaign_number", "position", "to_number", "created_at", "external_id", "metadata"),
 )
 DISPATCHES: Final = _kind(
     "dispatches",
@@ -307,7 +310,7 @@ def _make_recipients() -> Kind[Recipient]:
         key=("campaign_id", "position"),
         fixed=(
             *("phone_number", "phone", "first_name", "last_name", "email", "company", "custom_variables"),
-            *("external_id", "added_at"),
+            *("external_id", "added_at", "time_zone", "us_place"),
         ),
     )
     variables = kind.columns.index("custom_variables")

@@ -11,6 +11,7 @@ from outreach.storage.unit_of_work.backend import Backend
 from outreach.storage.unit_of_work.journal import RollbackRequired
 from outreach.storage.unit_of_work.kinds import kind_of
 from outreach.storage.unit_of_work.tables.accounts import Accounts, Callbacks, ProviderThrottles
+from outreach.storage.unit_of_work.tables.approvals import Approvals
 from outreach.storage.unit_of_work.tables.base import WorkspaceTable
 from outreach.storage.unit_of_work.tables.campaign_lists import CampaignLists
 from outreach.storage.unit_of_work.tables.campaigns import Campaigns
@@ -94,6 +95,7 @@ class Transaction:
         self.login_failures = Failures(rows)
         self.reports = Reports(rows)
         self.forecasts = Forecasts(rows)
+        self.approvals = Approvals(rows)
         self.erasures = Erasures(rows)
         self.archives = Archives(rows)
 

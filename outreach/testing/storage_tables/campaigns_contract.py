@@ -15,6 +15,7 @@ from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
+    make_approval,
     make_business_hours,
     make_call_campaign,
     make_campaign,
@@ -62,6 +63,24 @@ class CampaignsContract(ContractBase):
         kept = await storage.write(keep)
         assert kept == [True, False, True, True, True, True, False, True, [True, False, True, False], False, []]
 
+    async def test_an_approval_is_kept_by_revision(self, storage: Storage) -> None:
+        """A later one of the same revision takes its place; nothing of another workspace's campaign is read."""
+        campaign = await given_campaign(storage, campaign=make_campaign())
+        first, other = make_approval(), make_approval(revision=MAX_INTEGER)
+        figures = attrs.evolve(first.figures, amount=None, currency=None, ends_at=None)
+        later = make_approval(approved_by="host:é", approved_at=NOW + TICK, figures=figures)
+
+        def keep(tx: Transaction) -> list[object]:
+            table = tx.approvals
+            for one in (first, other, later):
+                table.put(THIS_WORKSPACE, campaign.id, one)
+            with pytest.raises(LookupError):
+                table.put(OTHER_WORKSPACE, campaign.id, first)
+            found = [table.get(THIS_WORKSPACE, campaign.id, revision) for revision in (1, MAX_INTEGER, 2)]
+            return [*found, table.get(OTHER_WORKSPACE, campaign.id, 1)]
+
+        assert await storage.write(keep) == [later, other, None, None]
+
     async def test_a_campaign_is_got_within_its_workspace_and_found_without(self, storage: Storage) -> None:
         """`get` names the workspace; `find` answers for whatever workspace."""
         campaign = await given_campaign(storage)
@@ -84,9 +103,11 @@ class CampaignsContract(ContractBase):
             message_source="flow",
             flow_id=flow.id,
             carrier=None,
-            from_number=None,
+            from_number=text,
+            from_numbers=(text, "+14155550101"),
             replace_characters=True,
             stay_open=True,
+            changed_by=text,
             holidays=HolidayCalendar(
                 country=None, holidays=(make_holidays().holidays[0], Holiday(date=NOW.date(), name=text, enabled=False))
             ),

@@ -284,7 +284,7 @@ class ErasuresContract(ContractBase):
 
     async def test_a_person_is_erased_everywhere(self, storage: Storage) -> None:
         """A name takes the place of the number, in this workspace only; the texts go."""
-        contact = make_prepared(external_id="crm-1")
+        contact = make_prepared(external_id="crm-1", time_zone="America/Denver", us_place="331")
         phone = contact.phone or ""
         campaign = await given_campaign(storage, contact, make_prepared())
         theirs = await given_campaign(storage, contact, campaign=make_campaign(workspace_id=OTHER_WORKSPACE))
@@ -326,7 +326,7 @@ class ErasuresContract(ContractBase):
             recipient = tx.recipients.get(THIS_WORKSPACE, campaign.id, 0)
             assert recipient is not None
             assert (recipient.phone_number, recipient.phone, recipient.first_name) == (name, name, None)
-            assert recipient.external_id is None
+            assert (recipient.external_id, recipient.time_zone, recipient.us_place) == (None, None, None)
             [dispatch] = tx.dispatches.of_recipient(THIS_WORKSPACE, campaign.id, 0)
             assert (dispatch.to, dispatch.body) == (name, None)
             assert tx.messages.get(THIS_WORKSPACE, message.id) == attrs.evolve(message, to=name, body="")

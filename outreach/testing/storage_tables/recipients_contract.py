@@ -62,6 +62,8 @@ class RecipientsContract(ContractBase):
             email=text,
             company=text,
             external_id=text,
+            time_zone=text,
+            us_place=text,
             custom_variables=json.dumps(NESTED | {"x": text, text: 1}, ensure_ascii=False, separators=(",", ":")),
         )
         bare = make_prepared(phone=None, first_name=None)
@@ -202,6 +204,8 @@ class RecipientsContract(ContractBase):
             email="",
             custom_variables={"b": 2},
             external_id="other",
+            time_zone="UTC",
+            us_place="FL",
             **state,
         )
         await storage.write(lambda tx: tx.recipients.put(THIS_WORKSPACE, other))

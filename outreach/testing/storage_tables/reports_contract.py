@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from outreach.models.campaign import Campaign
+from outreach.models.campaign_report import SenderFigures
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.protocols.storage import Storage
@@ -134,6 +135,28 @@ class ReportsContract(ContractBase):
                 segments = {row.place: row.segments for row in rows}
                 for phone in (_LONDON, _TORONTO, _NEW_YORK):
                     assert segments[phone] == sum(one.segments or 0 for one in plain if one.to == phone)
+
+    async def test_messages_are_counted_by_what_they_came_from(self, storage: Storage) -> None:
+        """In order; of the campaign alone."""
+        campaign = await given_recipients(storage, 5)
+        sent: list[dict[str, Any]] = [
+            {"from_number": "+14155550101", "state": DispatchState.ACCEPTED, "report": MessageStatus.DELIVERED},
+            {"from_number": "+14155550101", "state": DispatchState.ACCEPTED, "report": MessageStatus.FAILED},
+            {"from_number": "+14155550101", "state": DispatchState.ACCEPTED},
+            {"from_number": "+14155550102", "state": DispatchState.REFUSED},
+            {"from_number": None, "state": DispatchState.ACCEPTED},
+        ]
+
+        def insert(tx: Transaction) -> None:
+            for position, fields in enumerate(sent):
+                tx.dispatches.insert(make_dispatch(campaign_id=campaign.id, position=position, **fields))
+
+        await storage.write(insert)
+        assert await storage.read(lambda tx: tx.reports.by_sender(THIS_WORKSPACE, campaign.id)) == [
+            SenderFigures(from_number="+14155550101", requests=3, accepted=3, delivered=1, undelivered=1, refused=0),
+            SenderFigures(from_number="+14155550102", requests=1, accepted=0, delivered=0, undelivered=0, refused=1),
+        ]
+        assert await storage.read(lambda tx: tx.reports.by_sender(OTHER_WORKSPACE, campaign.id)) == []
 
     async def test_the_accepted_messages_of_one_provider_are_one_row(self, storage: Storage) -> None:
         """Nearly every campaign has one; without any there is no row."""

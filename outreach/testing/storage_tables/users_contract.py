@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.user import LoginFailures, RecoveryCode
+from outreach.models.user import LoginFailures, RecoveryCode, Role
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import NOW, make_invitation, make_membership, make_session, make_user
@@ -84,7 +84,7 @@ class UsersContract(ContractBase):
         await storage.write(write)
         assert await storage.read(lambda tx: list(tx.memberships.of_user(ann.id))) == [here, there]
         assert await storage.read(lambda tx: list(tx.memberships.of_workspace(THIS_WORKSPACE))) == [here, other]
-        owner = attrs.evolve(here, role="owner")
+        owner = attrs.evolve(here, role=Role.OWNER)
         await storage.write(lambda tx: tx.memberships.put(owner))
         assert await storage.read(lambda tx: tx.memberships.get(THIS_WORKSPACE, ann.id)) == owner
         assert await storage.write(lambda tx: tx.memberships.delete(THIS_WORKSPACE, ann.id))

@@ -19,6 +19,8 @@ _MODULES: Final = {
     "why": ("why",),
     "preflight": ("preflight",),
     "forecast": ("forecast", "forecasts"),
+    "clock": ("clock",),
+    "approvals": ("approval", "approve"),
     "live": ("now", "progress"),
     "show": ("show", "recipients"),
     "skip": ("skip",),

@@ -11,7 +11,7 @@ import click
 
 from outreach import Dispatch, Outreach
 from outreach.http import to_json
-from outreach.models import DecisionResult, DispatchFilter, OperatorDecision
+from outreach.models import DecisionResult, DispatchFilter, DispatchLookUp, OperatorDecision
 from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import Group, actor, state, with_engine
@@ -148,6 +148,19 @@ def unknown(workspace_id: str, limit: int) -> None:
     if len(found) > limit:
         # For programs too, which would take the list as complete.
         click.echo(f"There are more than these {limit}. See more of them with --limit.", err=True)
+
+
+@dispatches.command("look-up")
+@click.argument("dispatch_id", type=DISPATCH)
+def look_up(dispatch_id: str) -> None:
+    """Ask the provider now what became of an unknown request. Nothing is sent."""
+
+    async def work(engine: Outreach) -> DispatchLookUp:
+        workspace_id = (await engine.dispatches.get_anywhere(dispatch_id)).workspace_id
+        return await engine.dispatches.look_up(workspace_id, dispatch_id, actor=actor())
+
+    found = with_engine(work)
+    show({**documents.dispatch(found.dispatch), "answer": found.answer})
 
 
 @dispatches.command("resolve")

@@ -51,7 +51,8 @@ FILE_OPTIONS: Final = (
         "mapped",
         type=ColumnMapping(),
         multiple=True,
-        help="The column of phone, first_name, last_name, email, company, external_id or country: its name or number.",
+        help="The column of phone, first_name, last_name, email, company, external_id, country, time_zone, zip_code or "
+        "state: its name or number.",
     ),
     *LIST_OPTIONS,
     click.option(

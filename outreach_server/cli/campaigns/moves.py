@@ -17,6 +17,7 @@ from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import Command, actor, state, with_campaign, with_engine
 from outreach_server.cli.campaigns.picture import waiting_text
+from outreach_server.cli.campaigns.taking_over import take_over_contacts
 from outreach_server.cli.durations import time_text
 from outreach_server.cli.output import amount, echo_json, note
 from outreach_server.cli.problems import (
@@ -101,24 +102,42 @@ def _move(name: str, description: str, hint: Hint | None = None, *, sentence: st
 
     @click.argument("campaign_id", type=CAMPAIGN)
     def command(campaign_id: str) -> None:
-        async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, str | None, Sequence[Problem]]:
-            warnings: Sequence[Problem] = ()
-            if name == "resume":
-                warnings = await engine.campaigns.start_warnings(campaign.workspace_id, campaign_id)
-            try:
-                moved: Campaign = await getattr(engine.campaigns, name)(
-                    campaign.workspace_id, campaign_id, actor=actor()
-                )
-            except CannotStart as error:
-                raise click.ClickException(explain_start(error.details, campaign)) from None
-            return moved, await _hint(engine, moved, hint), warnings
+        async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, str | None]:
+            moved: Campaign = await getattr(engine.campaigns, name)(campaign.workspace_id, campaign_id, actor=actor())
+            return moved, await _hint(engine, moved, hint)
 
-        moved, told, warnings = with_campaign(campaign_id, work)
-        more = {"warnings": [one.message for one in warnings]} if name == "resume" else {}
-        _show_moved(moved, told, more, sentence=sentence)
-        _warn(warnings)
+        moved, told = with_campaign(campaign_id, work)
+        _show_moved(moved, told, sentence=sentence)
 
     return click.command(name, cls=Command, help=description)(command)
+
+
+@click.command("resume", cls=Command)
+@click.argument("campaign_id", type=CAMPAIGN)
+@click.option(
+    "--skip-contacted-in",
+    "replaced",
+    metavar="FILE|URL",
+    help="After a restore: do not repeat what was sent from the database that was replaced. Shows how much, and asks.",
+)
+@YES
+def resume_(campaign_id: str, replaced: str | None, yes: bool) -> None:
+    """Resume a paused campaign."""
+    if yes and replaced is None:
+        raise click.UsageError("--yes goes with --skip-contacted-in: nothing is asked without it.")
+    more = {} if replaced is None else {"taken_over": to_json(take_over_contacts(campaign_id, replaced, yes=yes))}
+
+    async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, str | None, Sequence[Problem]]:
+        warnings = await engine.campaigns.start_warnings(campaign.workspace_id, campaign_id)
+        try:
+            moved = await engine.campaigns.resume(campaign.workspace_id, campaign_id, actor=actor())
+        except CannotStart as error:
+            raise click.ClickException(explain_start(error.details, campaign)) from None
+        return moved, await _hint(engine, moved, _follow), warnings
+
+    moved, told, warnings = with_campaign(campaign_id, work)
+    _show_moved(moved, told, {"warnings": [one.message for one in warnings], **more})
+    _warn(warnings)
 
 
 async def _hint(engine: Outreach, moved: Campaign, hint: Hint | None) -> str | None:
@@ -186,7 +205,6 @@ def cancel_(campaign_id: str, yes: bool) -> None:
 
 
 pause_ = _move("pause", "Pause a campaign; no new message of it is sent.", _resumable)
-resume_ = _move("resume", "Resume a paused campaign.", _follow)
 unschedule_ = _move("unschedule", "Take a scheduled campaign back to ready.")
 close_ = _move(
     "close",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -15,16 +15,25 @@ from outreach.server_support import fields_of, prepare_recipient
 from outreach_server.cli.campaigns.times import TIMES, business_hours, check_zone, holiday_calendar, read_schedule
 from outreach_server.cli.durations import UTC_NAME
 from outreach_server.cli.setup.hours import Opening
-from outreach_server.cli.values import AGENT, CARRIER, FLOW, TRUNK, OneOf, integer_of, text_of
+from outreach_server.cli.values import AGENT, CARRIER, FLOW, METADATA, TRUNK, OneOf, integer_of, text_of
 
 CONCURRENCY: Final = 10
 
-_SMS_ONLY: Final = {"message", "flow_id", "from_number", "carrier", "rate", "replace_characters"}
+_SMS_ONLY: Final = {"message", "flow_id", "senders", "carrier", "rate", "replace_characters"}
 _CALLS_ONLY: Final = {
     *("agent_id", "trunk_id", "caller_ids", "double_dial", "ivr", "call_screen", "retry_voicemail"),
     "batch_concurrency",
 }
 
+SENDERS: Final = click.option(
+    "--from",
+    "senders",
+    metavar="NUMBER",
+    multiple=True,
+    help="The sending number; repeat for a pool, from which each contact gets one.",
+)
+
+CALLER_ID: Final = ("--caller-id", "caller_ids")
 OPTIONS: Final = (
     click.option("--name", type=text_of(NewSmsCampaign, "name"), required=True, help="The campaign's name."),
     click.option(
@@ -34,7 +43,7 @@ OPTIONS: Final = (
         "--message", type=text_of(NewSmsCampaign, "body"), help="The text; {{first_name}} or {{any column}} in it."
     ),
     click.option("--flow", "flow_id", type=FLOW, help="The automation flow to run, instead of one text."),
-    click.option("--from", "from_number", metavar="NUMBER", help="The sending number."),
+    SENDERS,
     click.option("--carrier", type=CARRIER, help="The carrier; by default that of the sending number."),
     click.option(
         "--rate",
@@ -49,8 +58,7 @@ OPTIONS: Final = (
     click.option("--agent", "agent_id", type=AGENT, help="Calls: the agent that places them."),
     click.option("--trunk", "trunk_id", type=TRUNK, help="Calls: the SIP trunk to use."),
     click.option(
-        "--caller-id",
-        "caller_ids",
+        *CALLER_ID,
         metavar="NUMBER[=COUNT]",
         multiple=True,
         help="Calls: a number to call from, for so many contacts in turn; repeat for a rotation.",
@@ -65,6 +73,18 @@ OPTIONS: Final = (
         help=f"Calls: so many at a time; by default {CONCURRENCY}.",
     ),
     click.option("--stay-open", is_flag=True, help="Complete only once it is closed: campaigns add, campaigns close."),
+    click.option(
+        "--external-id",
+        type=text_of(NewSmsCampaign, "external_id"),
+        metavar="ID",
+        help="The id by which your application knows the campaign.",
+    ),
+    click.option(
+        "--metadata",
+        type=METADATA,
+        metavar="JSON",
+        help="A JSON object to keep with the campaign, such as '{\"team\": 7}'.",
+    ),
     click.option("--description", type=text_of(NewSmsCampaign, "description"), help="For people."),
     *TIMES,
 )
@@ -79,7 +99,7 @@ class CampaignOptions:
     channel: Channel
     message: str | None
     flow_id: str | None
-    from_number: str | None
+    senders: Sequence[str]
     carrier: CarrierName | None
     rate: int
     replace_characters: bool
@@ -92,6 +112,8 @@ class CampaignOptions:
     call_screen: bool
     batch_concurrency: int | None
     stay_open: bool
+    external_id: str | None
+    metadata: Mapping[str, Any] | None
     description: str | None
     schedule_at: datetime | None
     expires_at: datetime | None
@@ -126,13 +148,14 @@ class CampaignOptions:
                 **self._named_alike(NewCallCampaign),
                 **self._times(),
                 cli_mode="group" if self.caller_ids else "default",
-                cli_group=await self._caller_ids(engine, workspace) or None,
+                cli_group=await caller_ids_of(engine, workspace, self.caller_ids) or None,
                 ivr_enabled=self.ivr,
                 call_screen_enabled=self.call_screen,
             )
         return NewSmsCampaign(
             **self._named_alike(NewSmsCampaign)
-            | {"carrier": self.carrier or await carrier_of(engine, workspace, self.from_number)},
+            | sender_fields(self.senders)
+            | {"carrier": self.carrier or await carrier_of(engine, workspace, next(iter(self.senders), None))},
             **self._times(),
             message_source="custom" if self.flow_id is None else "flow",
             body=self.message,
@@ -161,21 +184,12 @@ class CampaignOptions:
     def _hours(self) -> BusinessHours | None:
         return business_hours(self.hours, self.timezone, self.batch_concurrency or CONCURRENCY)
 
-    async def _caller_ids(self, engine: Outreach, workspace: Workspace) -> list[CallerIdAllocation]:
-        owned = {number.phone: number.id async for number in engine.numbers.iter_all(workspace.id)}
-        entries = []
-        for written in self.caller_ids:
-            phone, _, count = written.partition("=")
-            if count and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 1_000_000):
-                raise click.UsageError(f"--caller-id {written!r}: {count!r} is not a number of contacts, such as 20.")
-            number = prepare_recipient(NewRecipient(phone_number=phone.strip() or "-"), workspace.default_region).phone
-            if number is None or number not in owned:
-                raise click.ClickException(
-                    f"{phone!r} is not a number of the workspace. Create it: outreach-server numbers create "
-                    f"{workspace.id} PHONE"
-                )
-            entries.append(CallerIdAllocation(number_id=owned[number], phone=number, count=int(count or 1)))
-        return entries
+
+def sender_fields(senders: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of a campaign that `--from` sets: one number, name or service, or several numbers."""
+    if len(senders) > 1:
+        return {"from_numbers": senders}
+    return {"from_number": senders[0]} if senders else {}
 
 
 async def carrier_of(engine: Outreach, workspace: Workspace, written: str | None) -> CarrierName | None:
@@ -185,3 +199,25 @@ async def carrier_of(engine: Outreach, workspace: Workspace, written: str | None
     sender = prepare_recipient(NewRecipient(phone_number=written), workspace.default_region).phone
     owned = [number async for number in engine.numbers.iter_all(workspace.id) if number.phone == sender]
     return owned[0].carrier if owned else None
+
+
+async def caller_ids_of(engine: Outreach, workspace: Workspace, given: Sequence[str]) -> list[CallerIdAllocation]:
+    """Return the caller IDs of the options, such as `+14155550100=20`.
+
+    Raises:
+        click.ClickException: One is no number of the workspace, or has no count.
+    """
+    owned = {number.phone: number.id async for number in engine.numbers.iter_all(workspace.id)}
+    entries = []
+    for written in given:
+        phone, _, count = written.partition("=")
+        if count and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 1_000_000):
+            raise click.UsageError(f"--caller-id {written!r}: {count!r} is not a number of contacts, such as 20.")
+        number = prepare_recipient(NewRecipient(phone_number=phone.strip() or "-"), workspace.default_region).phone
+        if number is None or number not in owned:
+            raise click.ClickException(
+                f"{phone!r} is not a number of the workspace. Create it: outreach-server numbers create "
+                f"{workspace.id} PHONE"
+            )
+        entries.append(CallerIdAllocation(number_id=owned[number], phone=number, count=int(count or 1)))
+    return entries

@@ -114,6 +114,11 @@ def _show(made: CampaignReport, out: Console) -> None:
     if made.calls is not None and made.calls.provider_costs:
         shown["provider_costs"] = ", ".join(provider_cost_text(one) for one in made.calls.provider_costs)
     out.print(fields(shown))
+    if made.senders:
+        out.print("Messages by number of the sender pool:")
+        columns = ("from_number", "requests", "accepted", "delivered", "undelivered", "refused")
+        of_numbers = [tuple(getattr(one, name) for name in columns) for one in made.senders]
+        out.print(_table(columns, of_numbers, made.timezone))
     if made.failures:
         out.print("What went wrong at the provider, by how many requests:")
         rows = [

@@ -6,7 +6,7 @@ from typing import get_args
 
 import click
 
-from outreach import Call, CallStatus, Outreach
+from outreach import Call, CallStatus, NewMessage, Outreach
 from outreach.http import to_json, write_call_details, write_managed_call
 from outreach.models import CallOutcomeFilter, CallVerdict, ProviderFailure
 from outreach_server.cli import documents
@@ -14,10 +14,16 @@ from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.campaigns import explained
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import AGENT, CALL, CAMPAIGN, WORKSPACE, OneOf
+from outreach_server.cli.values import AGENT, CALL, CAMPAIGN, WORKSPACE, OneOf, text_of
 
 _LIMIT = click.option(
     "--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The most to list."
+)
+_EXTERNAL_ID = click.option(
+    "--external-id",
+    type=text_of(NewMessage, "external_id"),
+    metavar="ID",
+    help="Only those that your application knows by this id.",
 )
 
 
@@ -28,13 +34,14 @@ def messages() -> None:
 
 @messages.command("list")
 @click.argument("workspace_id", type=WORKSPACE)
+@_EXTERNAL_ID
 @_LIMIT
-def list_messages(workspace_id: str, limit: int) -> None:
+def list_messages(workspace_id: str, external_id: str | None, limit: int) -> None:
     """List a workspace's single messages, newest first; those of campaigns are not among them."""
-    found = with_engine(lambda engine: collect(engine.messages.iter_all(workspace_id), limit))
+    found = with_engine(lambda engine: collect(engine.messages.iter_all(workspace_id, external_id=external_id), limit))
     show_list(
         [documents.message(item) for item in found],
-        ("id", "to", "from_number", "carrier", "status", "reason", "purpose", "created_at"),
+        ("id", "to", "from_number", "carrier", "status", "reason", "purpose", "external_id", "created_at"),
         empty="There are no messages.",
     )
 
@@ -42,10 +49,12 @@ def list_messages(workspace_id: str, limit: int) -> None:
 @messages.command("inbound")
 @click.argument("workspace_id", type=WORKSPACE)
 @click.option("--unclear", is_flag=True, help="Only those that may be an unrecognised opt-out.")
+@click.option("--unanswered", is_flag=True, help="Only those of the last 30 days that nobody has answered.")
 @_LIMIT
-def list_inbound(workspace_id: str, unclear: bool, limit: int) -> None:
+def list_inbound(workspace_id: str, unclear: bool, unanswered: bool, limit: int) -> None:
     """List the messages to a workspace's numbers, newest first."""
-    found = with_engine(lambda engine: collect(engine.messages.iter_inbound(workspace_id, unclear=unclear), limit))
+    chosen = {"unclear": unclear, "unanswered": unanswered}
+    found = with_engine(lambda engine: collect(engine.messages.iter_inbound(workspace_id, **chosen), limit))
     show_list(
         [to_json(item) for item in found],
         ("id", "provider", "from_number", "to", "keyword", "unclear", "body", "media", "received_at"),
@@ -68,6 +77,7 @@ def calls() -> None:
     type=OneOf(get_args(CallOutcomeFilter)),
     help="Only those with this outcome; unknown: without one.",
 )
+@_EXTERNAL_ID
 @_LIMIT
 def list_calls(
     workspace_id: str,
@@ -75,6 +85,7 @@ def list_calls(
     agent_id: str | None,
     status: str | None,
     outcome: CallOutcomeFilter | None,
+    external_id: str | None,
     limit: int,
 ) -> None:
     """List a workspace's calls, newest first, those of campaigns too; several filters hold together."""
@@ -82,7 +93,12 @@ def list_calls(
     found = with_engine(
         lambda engine: collect(
             engine.calls.iter_all(
-                workspace_id, campaign_id=campaign_id, agent_id=agent_id, status=wanted, outcome=outcome
+                workspace_id,
+                campaign_id=campaign_id,
+                agent_id=agent_id,
+                status=wanted,
+                outcome=outcome,
+                external_id=external_id,
             ),
             limit,
         )

@@ -10,7 +10,7 @@ import click
 from outreach import Campaign, NotFound, Outreach, RecipientStatus
 from outreach.http import to_json
 from outreach.models import ContactHistory
-from outreach.reasons import describe_reason
+from outreach.reasons import describe_reason, describe_zones
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
 from outreach_server.cli.campaigns import explained
@@ -57,6 +57,8 @@ def why_(campaign_id: str, phone: str | None, external_id: str | None) -> None:
     out = console()
     for one, document in zip(found, shown, strict=True):
         out.print(_title(campaign, one))
+        if zones := describe_zones(one):
+            out.print(f"Contact hours go by {cell(zones)}.")
         rows = [_row(step) for step in document["steps"]]
         out.print(listing(rows, [name for name in _COLUMNS if any(row[name] for row in rows)], campaign.timezone))
         said = explained.steps_table(document, campaign.timezone)

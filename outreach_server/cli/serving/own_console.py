@@ -23,16 +23,19 @@ def is_installed() -> bool:
     return all(find_spec(name) is not None for name in CONSOLE_MODULES)
 
 
-def mount_console(app: Starlette) -> None:
+def mount_console(app: Starlette, *, require_second_factor: str | None = None) -> None:
     """Mount the console in an app that `create_app` has returned.
 
     Args:
         app: The app.
+        require_second_factor: That of `ServerConfig`.
     """
     from outreach_server.console.app import create_own_console
 
     server: Server = app.state.server
-    console = create_own_console(get_engine=lambda: server.engine, server=server)
+    console = create_own_console(
+        get_engine=lambda: server.engine, server=server, require_second_factor=require_second_factor
+    )
     app.router.routes += [Route(CONSOLE, _begin), Mount(CONSOLE, console)]
 
 

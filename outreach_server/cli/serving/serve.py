@@ -160,7 +160,7 @@ def serve(carriers: tuple[str, ...], dispatch_copied: bool, **flags: str | bool 
                 made = await open_setup(engine) if has_console else None
                 setups.extend([] if made is None else [made])
             if has_console:
-                mount_console(app)
+                mount_console(app, require_second_factor=config.require_second_factor)
             if not dispatch:
                 # An engine that dispatches names them itself.
                 for one in await to_thread.run_sync(unreadable_archives, url):

@@ -8,7 +8,9 @@ from typing import Any, BinaryIO, Final, cast
 import click
 
 from outreach import FlowStep
-from outreach_server.cli.base import Group
+from outreach.http import to_json
+from outreach_server.cli.base import Command, Group, with_engine
+from outreach_server.cli.output import show_list
 from outreach_server.cli.resources import ResourceCommands, name_argument
 from outreach_server.cli.values import NAME, name_of
 
@@ -39,6 +41,12 @@ at least one of them sends.
 {"kind": "stop_if_replied"}                     ends for contacts who have written since the start
 """
 
+
+def _contacts(workspace_id: str, flow_id: str) -> None:
+    found = with_engine(lambda engine: engine.flows.count_contacts(workspace_id, flow_id))
+    show_list([to_json(one) for one in found], ("step", "contacts"), empty="The flow has no steps.")
+
+
 flows = Group(
     "flows",
     help="Create, change, remove and list automation flows.",
@@ -53,6 +61,12 @@ flows = Group(
             "Change a flow; its steps only while no running campaign uses it.",
             click.Option(["--name"], type=NAME, help="A new name."),
             click.Option(["--file", "steps"], type=Steps("rb"), help="New steps, as JSON; - is stdin."),
+        ),
+        Command(
+            "contacts",
+            help="Count the contacts of campaigns that have not ended at each step of a flow, from 0.",
+            callback=_contacts,
+            params=[*_FLOWS.arguments()],
         ),
         _FLOWS.remove("Remove a flow, unless a campaign that has not ended uses it."),
     ],

@@ -69,18 +69,28 @@ def schedule_of(openings: Iterable[Opening]) -> Mapping[str, tuple[TimeWindow, .
 
 def hours_text(config: Mapping[str, Any]) -> str:
     """Return business hours, in the interface's stored form, in a line: `mon-fri 09:00-17:00, America/New_York`."""
+    shown = schedule_text(config["schedule"])
+    if not shown and not config["enabled"]:
+        return f"at any hour, {config['timezone'] or 'UTC'}"
+    observed = "" if config["enabled"] else " (not observed)"
+    return f"{shown or 'never'}, {config['timezone']}{observed}"
+
+
+def schedule_text(schedule: Mapping[str, Any]) -> str:
+    """Return the windows of each day, as JSON has them, in a line: `mon-fri 09:00-17:00; sat 10:00-12:00`."""
     runs: list[tuple[list[str], str]] = []
     for day in _DAYS:
-        windows = ", ".join(f"{window['start']}-{window['end']}" for window in config["schedule"].get(day) or ())
+        windows = ", ".join(f"{window['start']}-{window['end']}" for window in schedule.get(day) or ())
         if runs and runs[-1][1] == windows:
             runs[-1][0].append(day)
         else:
             runs.append(([day], windows))
-    shown = [f"{_span(days)} {windows}" for days, windows in runs if windows]
-    if not shown and not config["enabled"]:
-        return f"at any hour, {config['timezone'] or 'UTC'}"
-    observed = "" if config["enabled"] else " (not observed)"
-    return f"{'; '.join(shown) or 'never'}, {config['timezone']}{observed}"
+    return "; ".join(f"{_span(days)} {windows}" for days, windows in runs if windows)
+
+
+def place_text(hours: Mapping[str, Any]) -> str:
+    """Return the hours of a place, as JSON has them, in a line: `US-FL: mon-sun 08:00-20:00 (Fla. Stat. 501.616)`."""
+    return f"{hours['place']}: {schedule_text(hours['schedule'])} ({hours['source']})"
 
 
 def _span(days: Sequence[str]) -> str:

@@ -44,7 +44,7 @@ def list_(workspace_id: str) -> None:
     found = with_engine(lambda engine: collect(engine.api_keys.iter_all(workspace_id)))
     show_list(
         [documents.resource(item) for item in found],
-        ("id", "name", "scopes", "hint", "created_at", "revoked_at"),
+        ("id", "name", "scopes", "hint", "made_by", "created_at", "last_used_at", "revoked_at"),
         empty=f"The workspace has no keys. Make one with: outreach-server keys create {workspace_id}",
     )
 

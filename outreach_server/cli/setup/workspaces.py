@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
 from outreach import NewWorkspace, Outreach, Workspace, WorkspaceMode, WorkspaceUpdate
+from outreach.models import PlaceHours
 from outreach.server_support import Option
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.model_options import given_changes, given_fields, options_of, with_params
 from outreach_server.cli.output import note, show, show_list
+from outreach_server.cli.setup.hours import Opening, OpeningHours, place_text, schedule_of
 from outreach_server.cli.upkeep.database_place import place_of
 from outreach_server.cli.values import NAME, WORKSPACE
 
@@ -22,6 +25,8 @@ _SAME_NAME = click.option("--same-name", is_flag=True, help="Allow the name of a
 _REGION: Final = Option("The region of local phone numbers, such as US.", metavar="REGION", names="region")
 _CAP: Final = Option("At most N requests to one number in 24 hours, over all campaigns.", metavar="N")
 _HOURS: Final = "Contact people only from 8 to 21 in their own time zones"
+_OVER_CONTACTS: Final = Option("People need approval to start more than N contacts; 0: always.", metavar="N")
+_OVER_AMOUNT: Final = Option("People need approval to start what costs more than N; 0: always.", metavar="N")
 _LIMIT: Final = Option("Requests a minute over all keys.")
 _CREATED: Final = {
     "sms_campaigns_enabled": Option("Whether it may create SMS campaigns.", word="sms-campaigns"),
@@ -30,6 +35,8 @@ _CREATED: Final = {
     "contact_hours": Option(f"{_HOURS}; by default yes in a live workspace."),
     "frequency_cap": _CAP,
     "skip_unreachable": Option("Leave numbers out of campaigns that a provider has reported as unreachable."),
+    "approve_over_contacts": _OVER_CONTACTS,
+    "approve_over_amount": _OVER_AMOUNT,
 }
 _CHANGED: Final = {
     "name": Option("A new name."),
@@ -39,6 +46,8 @@ _CHANGED: Final = {
     "default_region": _REGION._replace(cleared="Accept international numbers only."),
     "contact_hours": Option(f"{_HOURS}."),
     "frequency_cap": _CAP._replace(cleared="Remove the frequency cap."),
+    "approve_over_contacts": _OVER_CONTACTS._replace(cleared="Remove this limit."),
+    "approve_over_amount": _OVER_AMOUNT._replace(cleared="Remove this limit."),
     "retention_days": Option(
         "Erase contacts and texts so many days after their end.", "Keep everything for good.", metavar="DAYS"
     ),
@@ -71,7 +80,7 @@ def create(name: str, sandbox: bool, same_name: bool, **values: Any) -> None:
         return await engine.workspaces.create(new, actor=actor())
 
     made = with_engine(work, create=True)
-    show(documents.resource(made))
+    _show(made)
     if place.new:
         note(f"Created a new database: {place.path}")
 
@@ -90,7 +99,7 @@ def update(workspace_id: str, same_name: bool, **values: Any) -> None:
             await _require_other_name(engine, name, than=workspace_id)
         return await engine.workspaces.update(workspace_id, change, actor=actor())
 
-    show(documents.resource(with_engine(work)))
+    _show(with_engine(work))
 
 
 async def _require_other_name(engine: Outreach, name: str, *, than: str | None = None) -> None:
@@ -101,6 +110,41 @@ async def _require_other_name(engine: Outreach, name: str, *, than: str | None =
                 f"There is already a workspace {workspace.name!r}: {workspace.id}. Choose another name, or give "
                 "--same-name; commands then need its id."
             )
+
+
+@workspaces.command("set-hours")
+@click.argument("workspace_id", type=WORKSPACE)
+@click.argument("place")
+@click.option(
+    "--hours",
+    "openings",
+    type=OpeningHours(),
+    multiple=True,
+    metavar="'DAYS FROM-TO'",
+    help="Contact hours by the contact's own time, within 08:00 to 21:00, such as 'mon-sat 08:00-20:00'; repeat for "
+    "more.",
+)
+@click.option("--source", metavar="TEXT", help="The law or rule that they come from.")
+@click.option("--remove", is_flag=True, help="Go by 8 to 21 there again.")
+def set_hours(workspace_id: str, place: str, openings: Sequence[Opening], source: str | None, remove: bool) -> None:
+    """Set narrower contact hours for PLACE: a country such as FR, or a US state such as US-FL."""
+    place = place.upper()
+    if (openings or source) if remove else not (openings and source):
+        raise click.UsageError("Give --hours and --source, or --remove alone.")
+    added = [] if remove else [PlaceHours(place=place, schedule=schedule_of(openings), source=source or "")]
+
+    async def work(engine: Outreach) -> Workspace:
+        known = (await engine.workspaces.get(workspace_id)).narrower_hours
+        kept = [one for one in known if one.place != place]
+        if remove and len(kept) == len(known):
+            raise click.ClickException(f"The workspace has no hours of {place}.")
+        hours = sorted([*kept, *added], key=lambda one: one.place)
+        return await engine.workspaces.update(workspace_id, WorkspaceUpdate(narrower_hours=hours), actor=actor())
+
+    changed = with_engine(work)
+    _show(changed)
+    if not changed.contact_hours:
+        note("The workspace has no contact hours, so that these do not hold: workspaces update ID --contact-hours")
 
 
 @workspaces.command("list")
@@ -118,4 +162,11 @@ def list_() -> None:
 @click.argument("workspace_id", type=WORKSPACE)
 def show_(workspace_id: str) -> None:
     """Show one workspace."""
-    show(documents.resource(with_engine(lambda engine: engine.workspaces.get(workspace_id))))
+    _show(with_engine(lambda engine: engine.workspaces.get(workspace_id)))
+
+
+def _show(workspace: Workspace) -> None:
+    document = documents.resource(workspace)
+    if not state().as_json:
+        document["narrower_hours"] = "\n".join(map(place_text, document["narrower_hours"]))
+    show(document)

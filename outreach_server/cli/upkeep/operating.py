@@ -37,14 +37,20 @@ def stop(workspace_id: str | None) -> None:
 
 @click.command(cls=Command)
 @click.argument("workspace_id", type=WORKSPACE, required=False)
+@click.option("--actor", "by", metavar="ACTOR", help="Only what this actor did, such as user:ID; in one workspace.")
+@click.option("--action", metavar="ACTION", help="Only this action, such as key.revoke; in one workspace.")
+@click.option("--subject", metavar="ID", help="Only what was done to the object with this id; in one workspace.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="How many entries.")
-def audit(workspace_id: str | None, limit: int) -> None:
+def audit(workspace_id: str | None, by: str | None, action: str | None, subject: str | None, limit: int) -> None:
     """Show who did what, newest first, in one workspace or in all."""
+    if workspace_id is None and (by, action, subject) != (None, None, None):
+        raise click.UsageError("--actor, --action and --subject need a WORKSPACE_ID.")
 
     async def work(engine: Outreach) -> Sequence[AuditEntry]:
         if workspace_id is not None:
             await engine.workspaces.get(workspace_id)
-        return await collect(engine.audit.iter_all(workspace_id), limit)
+        entries = engine.audit.iter_all(workspace_id, actor=by, action=action, subject=subject)
+        return await collect(entries, limit)
 
     show_list(
         [to_json(item) for item in with_engine(work)],

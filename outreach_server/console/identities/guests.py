@@ -18,6 +18,7 @@ from outreach_server.console import words
 from outreach_server.console.context import Console, template_helpers, url_of
 from outreach_server.console.frame import Frame
 from outreach_server.console.identities import cookies
+from outreach_server.console.look import look_of
 from outreach_server.console.security.forms import TOKEN_FIELD, is_same_origin, read_form
 
 GuestPage: TypeAlias = Callable[["Guest"], Awaitable[Response]]
@@ -76,6 +77,7 @@ class Guest:
             product=self.console.title,
             home_url=self.url("home"),
             token=self.console.tokens.token(_SUBJECT, self.now),
+            look=look_of(self.request),
         )
         shown = {**template_helpers(self.console, self.request, self.url), "frame": frame, "said": "", **values}
         return HTMLResponse(self.console.templates.render(f"pages/{template}.html", shown), status)

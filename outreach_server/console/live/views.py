@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from outreach import Campaign
 from outreach_server.console.context import Visit
 from outreach_server.console.live.fan_out import Regions, Render
 from outreach_server.console.pages.campaign_regions import CampaignView, view_of
@@ -14,16 +15,18 @@ CAMPAIGN_REGIONS: Final = ("state", "now", "tiles", "curve", "funnel", "reasons"
 """The live parts of a campaign's page; each has a template, and its name is the id of its element."""
 
 
-async def campaign_view(visit: Visit, campaign_id: str) -> CampaignView:
+async def campaign_view(visit: Visit, campaign: Campaign, *, is_first: bool = False) -> CampaignView:
     """Return what the page of a campaign shows now.
 
-    Raises:
-        NotFound: The workspace has no such campaign.
+    Args:
+        visit: The request.
+        campaign: The campaign as it was a moment ago.
+        is_first: Whether it is the first paint, which must come soon.
     """
-    figures = await visit.console.figures.read(visit.engine, visit.place.id, campaign_id)
+    figures = await visit.console.figures.read(visit.engine, campaign, is_first=is_first)
 
     def contacts_url(query: Mapping[str, object]) -> str:
-        return visit.url("contacts", query, campaign=campaign_id)
+        return visit.url("contacts", query, campaign=campaign.id)
 
     return view_of(figures, visit.zone(figures.campaign.timezone), contacts_url)
 
@@ -46,7 +49,8 @@ def campaign_renderer(visit: Visit, campaign_id: str) -> Render:
     """Return what renders the live parts of a campaign's page."""
 
     async def render() -> Regions:
-        view = await campaign_view(visit, campaign_id)
+        campaign = await visit.engine.campaigns.get(visit.place.id, campaign_id)
+        view = await campaign_view(visit, campaign)
         return {name: visit.part(f"campaign/{name}", view=view) for name in CAMPAIGN_REGIONS}
 
     return render

@@ -11,10 +11,13 @@ from starlette.responses import Response
 from outreach import Conflict, InvalidRequest
 from outreach.errors import LoginThrottled, Unauthorized
 from outreach.models import Session, User, UserUpdate
+from outreach.server_support import JoinedReads
 from outreach_server.console import words as console_words
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.qr import qr_code
 from outreach_server.console.identities import cookies, words
+from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, problem_of_proof
+from outreach_server.console.look import THEMES
 
 _MOST_SESSIONS = 50
 
@@ -78,8 +81,12 @@ async def _change_password(visit: Visit) -> Response:
 
 
 async def _account(visit: Visit, *, status: int = 200, problems: dict[str, str] | None = None) -> Response:
-    user = await visit.engine.users.get(visit.user.id)
-    page = await visit.engine.sessions.list(user.id, limit=_MOST_SESSIONS)
+    users, user_id = visit.engine.users, visit.user.id
+    async with JoinedReads() as reads:
+        kept = reads.start(users.get(user_id))
+        codes = reads.start(users.count_recovery_codes(user_id))
+        page = reads.start(visit.engine.sessions.list(user_id, limit=_MOST_SESSIONS))
+    user = kept.result()
     return visit.page(
         "account",
         title="Account",
@@ -87,9 +94,10 @@ async def _account(visit: Visit, *, status: int = 200, problems: dict[str, str] 
         problems=problems or {},
         person=user,
         kept=_kept(visit, user),
-        codes_left=await visit.engine.users.count_recovery_codes(user.id),
-        sessions=_views(visit, page.items),
+        codes_left=codes.result(),
+        sessions=_views(visit, page.result().items),
         zone=console_words.zone_name(visit.zone()),
+        themes=THEMES,
     )
 
 
@@ -127,10 +135,8 @@ async def act_second_factor(visit: Visit) -> Response:
     """Begin, confirm or remove a second factor, or make new codes: after the password was given lately."""
     form, users, user_id = visit.form, visit.engine.users, visit.user.id
     try:
-        if form.get("current"):
-            await visit.engine.sessions.verify(_token(visit), password=form["current"])
-        elif not await _is_verified(visit, _token(visit)):
-            return await _second_factor(visit, status=422, problems={"current": words.REQUIRED})
+        if wrong := await problem_of_proof(visit):
+            return await _second_factor(visit, status=422, problems={PROOF_FIELD: wrong})
         match form.get("action", ""):
             case "begin":
                 made = await users.begin_second_factor(user_id, issuer=visit.console.title)
@@ -149,9 +155,6 @@ async def act_second_factor(visit: Visit) -> Response:
                 return visit.go("account-two-factor")
     except InvalidRequest as error:
         return await _second_factor(visit, status=422, problems=words.problems_of(error))
-    except (Unauthorized, LoginThrottled) as error:
-        status = 422 if isinstance(error, Unauthorized) else 429
-        return await _second_factor(visit, status=status, problems={"current": error.message})
     except Conflict as error:
         return await _second_factor(visit, status=409, problems={"code": error.message})
     raise HTTPException(400, console_words.NO_SUCH_ACTION)
@@ -160,7 +163,7 @@ async def act_second_factor(visit: Visit) -> Response:
 async def _renewed(visit: Visit, codes: Sequence[str]) -> Response:
     """Show the codes, and give the session, which may do more now, another token."""
     made = await visit.engine.sessions.renew(_token(visit))
-    page = await _second_factor(visit, codes=codes, token=made.token)
+    page = await _second_factor(visit, codes=codes)
     return cookies.keep(page, made, visit.request, visit.console.public_url)
 
 
@@ -172,7 +175,6 @@ async def _second_factor(
     secret: str = "",
     qr: object = "",
     codes: Sequence[str] = (),
-    token: str = "",
 ) -> Response:
     user = await visit.engine.users.get(visit.user.id)
     return visit.page(
@@ -185,14 +187,10 @@ async def _second_factor(
         qr=qr,
         codes=codes,
         codes_left=await visit.engine.users.count_recovery_codes(user.id),
-        verified=await _is_verified(visit, token or _token(visit)),
+        # A form that has come so far was proved.
+        verified=not needs_proof(visit) or (visit.request.method == "POST" and PROOF_FIELD not in (problems or {})),
         confirms=bool(secret) or visit.form.get("action") == "confirm",
     )
-
-
-async def _is_verified(visit: Visit, token: str) -> bool:
-    found = await visit.engine.sessions.find(token)
-    return found is not None and found.session.is_verified(visit.now)
 
 
 def _token(visit: Visit) -> str:

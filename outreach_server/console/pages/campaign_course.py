@@ -92,20 +92,20 @@ def _real(figures: Figures) -> list[Point]:
 
 def _planned(kept: KeptForecast) -> list[Point]:
     step = timedelta(hours=kept.step_hours)
-    return _curve(kept.hours, step, kept.at, kept.ends_at, 0)
+    return points_of(kept.hours, step, kept.at, kept.ends_at, 0)
 
 
 def _ahead(forecast: Forecast, real: Sequence[Point], now: datetime) -> list[Point]:
     """Return the forecast from now on; it may have been worked out before, when there were fewer requests."""
     done = real[-1].value if real else 0
     before = min(done, _value_at(real, forecast.at))
-    points = _curve(forecast.hours, timedelta(hours=1), forecast.at, forecast.ends_at, before)
+    points = points_of(forecast.hours, timedelta(hours=1), forecast.at, forecast.ends_at, before)
     if real:
         points = [Point(now, done), *(Point(one.at, max(done, one.value)) for one in points if one.at > now)]
     return points
 
 
-def _curve(
+def points_of(
     hours: Sequence[ForecastHour], step: timedelta, at: datetime, ends_at: datetime | None, done: int
 ) -> list[Point]:
     """Return how many requests there are at the end of each hour; the last one ends with the forecast."""
@@ -142,9 +142,14 @@ def _bands(figures: Figures, first: KeptForecast | None) -> Iterator[Band]:
             if one.bound_by in _SHUT and not one.requests and one.at < now:
                 yield _band(one.at, min(one.at + step, now), one.bound_by)
     if figures.forecast is not None:
-        for phase in figures.forecast.phases:
-            if phase.bound_by in _SHUT:
-                yield _band(max(phase.begins_at, now), phase.ends_at, phase.bound_by)
+        yield from bands_of(figures.forecast, now)
+
+
+def bands_of(forecast: Forecast, now: datetime) -> Iterator[Band]:
+    """Return when nothing goes out from now on, by a forecast."""
+    for phase in forecast.phases:
+        if phase.bound_by in _SHUT:
+            yield _band(max(phase.begins_at, now), phase.ends_at, phase.bound_by)
 
 
 def _band(begins_at: datetime, ends_at: datetime, rule: BindingRule) -> Band:

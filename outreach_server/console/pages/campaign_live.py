@@ -15,6 +15,8 @@ from outreach_server.console.context import Visit, not_found
 from outreach_server.console.live.stream import LiveResponse
 from outreach_server.console.live.views import CAMPAIGN_REGIONS, campaign_renderer, campaign_view, overview_renderer
 from outreach_server.console.pages.campaign_actions import WrongName, buttons_of, do_action
+from outreach_server.console.pages.follow_up import clone
+from outreach_server.console.security.forms import ACTION_FIELD
 
 
 @attrs.frozen(kw_only=True)
@@ -51,6 +53,8 @@ async def act(visit: Visit) -> Response:
     """Do what a button says."""
     campaign_id = visit.request.path_params["campaign"]
     try:
+        if visit.form.get(ACTION_FIELD) == "clone":
+            return await clone(visit, campaign_id)
         action = await do_action(visit, campaign_id)
     except WrongName as wrong:
         return await _page(visit, campaign_id, status=422, typed=wrong.typed, wrong=True)
@@ -62,8 +66,12 @@ async def act(visit: Visit) -> Response:
 async def _page(
     visit: Visit, campaign_id: str, *, status: int = 200, problem: str = "", typed: str = "", wrong: bool = False
 ) -> Response:
-    view = await campaign_view(visit, campaign_id)
-    campaign = await visit.engine.campaigns.get(visit.place.id, campaign_id)
+    campaign = visit.subject
+    if visit.request.method == "POST":
+        # Somebody else may have changed it just before.
+        campaign = await visit.engine.campaigns.get(visit.place.id, campaign_id)
+    view = await campaign_view(visit, campaign, is_first=True)
+    erased = campaign.erased_at is not None
     return visit.page(
         "campaign",
         title=words.visible(campaign.name),
@@ -76,7 +84,7 @@ async def _page(
         name=campaign.name,
         description=campaign.description or "",
         archived=campaign.archived_at is not None,
-        buttons=buttons_of(visit, campaign),
+        buttons=[one for one in buttons_of(visit, campaign) if one.name != "start" or not view.awaits_approval],
         cancel=CancelView(
             name=campaign.name,
             typed=typed,
@@ -87,6 +95,15 @@ async def _page(
         set_up_url=visit.url("new-text", {"campaign": campaign_id})
         if visit.may(Right.DRAFT) and campaign.status in {CampaignStatus.DRAFT, CampaignStatus.READY}
         else "",
+        check_url=visit.url("new-check", {"campaign": campaign_id})
+        if visit.may(Right.DRAFT) and campaign.status is CampaignStatus.READY
+        else "",
+        report_url=visit.url("report", campaign=campaign_id),
+        edit_url=visit.url("edit", campaign=campaign_id) if visit.may(Right.DRAFT) and not campaign.is_terminal else "",
+        follow_up_url=visit.url("follow-up", campaign=campaign_id)
+        if visit.may(Right.DRAFT) and campaign.started_at is not None and not erased
+        else "",
+        clone_key=visit.new_key() if visit.may(Right.DRAFT) and not erased else "",
         text=campaign.body or "",
         facts=_facts(visit, campaign),
         stream_url=visit.url("live", {"of": f"campaign:{campaign_id}"}),
@@ -119,7 +136,8 @@ async def stream(visit: Visit) -> Response:
         streams=visit.console.streams,
         fan_out=visit.console.fan_out,
         subject=visit.user.subject,
-        key=(of, workspace, visit.user.time_zone, root),
+        # Roles differ in where the overview leads them.
+        key=(of, workspace, str(role) if of == "overview" else "", visit.user.time_zone, root),
         render=render,
         may_go_on=may_go_on,
     )
@@ -130,7 +148,7 @@ def _facts(visit: Visit, campaign: Campaign) -> list[Fact]:
     hours = campaign.business_hours
     found = {
         "Channel": words.CHANNELS[campaign.channel],
-        "From": campaign.from_number or "",
+        "From": ", ".join(campaign.senders),
         "Carrier": campaign.carrier or "",
         "Agent": campaign.agent.name if campaign.agent is not None else "",
         "Rate": f"{campaign.rate_per_minute:,} a minute" if campaign.rate_per_minute else "",

@@ -67,7 +67,8 @@ def _missing(figures: Figures) -> str:
     """Return what prevents the start of a campaign that has everything it needs; else its line says what it needs."""
     if figures.campaign.status is CampaignStatus.DRAFT:
         return ""
-    return " ".join(f"{one.message.rstrip('.')}." for one in figures.missing[:3])
+    missing = [f"{one.message.rstrip('.')}." for one in figures.missing[:3]]
+    return " ".join(missing or ([words.WAITS_FOR_APPROVAL] if figures.awaits_approval else []))
 
 
 def _behind(figures: Figures, behind: int) -> str:

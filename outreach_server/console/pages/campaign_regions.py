@@ -69,6 +69,7 @@ class CampaignView:
         as_of: When the figures were taken.
         curve: Empty where there is nothing to draw yet.
         contacts: The sum of all reasons.
+        awaits_approval: Whether another person has to approve its start.
     """
 
     state: StateView
@@ -86,6 +87,7 @@ class CampaignView:
     contacts: int
     events: Sequence[EventView]
     ended: bool
+    awaits_approval: bool
 
 
 def view_of(figures: Figures, zone: str, contacts_url: Callable[[Mapping[str, object]], str]) -> CampaignView:
@@ -115,6 +117,7 @@ def view_of(figures: Figures, zone: str, contacts_url: Callable[[Mapping[str, ob
         contacts=report.contacts,
         events=[_event(one, figures, zone) for one in figures.changes],
         ended=figures.campaign.is_terminal,
+        awaits_approval=figures.awaits_approval,
     )
 
 

@@ -43,6 +43,7 @@ class CampaignRow:
     """A campaign in a list.
 
     Attributes:
+        report_url: Its report; empty before it has ended.
         counts: How far it is, in words.
         bar: The same as a drawing.
         when: What its time is, such as `Starts`; empty without one.
@@ -58,6 +59,7 @@ class CampaignRow:
     bar: Markup
     when: str
     at: MomentView | None
+    report_url: str
 
 
 def state_of(campaign: Campaign, now: datetime) -> StateView:
@@ -98,6 +100,7 @@ def row_of(visit: Visit, campaign: Campaign) -> CampaignRow:
         ),
         when=when,
         at=None if at is None else moment_of(at, visit.now, zone),
+        report_url=visit.url("report", campaign=campaign.id) if campaign.completed_at is not None else "",
     )
 
 

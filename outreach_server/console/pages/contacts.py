@@ -10,9 +10,11 @@ from starlette.responses import Response
 
 from outreach import Campaign, MessageStatus, Recipient, RecipientStatus
 from outreach.reasons import describe_reason
+from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.pages.campaign_views import MomentView, StateView, moment_of
+from outreach_server.console.pages.phones import phone_url
 from outreach_server.console.pages.trail import steps_of
 
 PAGE_SIZE: Final = 50
@@ -56,19 +58,22 @@ async def show(visit: Visit) -> Response:
     status, reason, text = asked.get("status", ""), asked.get("reason", ""), asked.get("q", "").strip()
     if status not in {*words.CONTACT_STATES, ""}:
         raise not_found()
-    campaign = await visit.engine.campaigns.get(visit.place.id, campaign_id)
-    counts = await visit.engine.campaigns.count_recipients(visit.place.id, campaign_id)
-    number = _number(text)
-    page = await visit.engine.campaigns.list_recipients(
-        visit.place.id,
-        campaign_id,
-        status=RecipientStatus(status) if status else None,
-        reason=reason or None,
-        phone=number or None,
-        external_id=(text or None) if not number else None,
-        after=asked.get("after") or None,
-        limit=PAGE_SIZE,
-    )
+    campaign, number = visit.subject, number_in(text)
+    async with JoinedReads() as reads:
+        counted = reads.start(visit.engine.campaigns.count_recipients(visit.place.id, campaign_id))
+        listed = reads.start(
+            visit.engine.campaigns.list_recipients(
+                visit.place.id,
+                campaign_id,
+                status=RecipientStatus(status) if status else None,
+                reason=reason or None,
+                phone=number or None,
+                external_id=(text or None) if not number else None,
+                after=asked.get("after") or None,
+                limit=PAGE_SIZE,
+            )
+        )
+    counts, page = counted.result(), listed.result()
     kept = {"status": status, "reason": reason, "q": text}
 
     def url(query: Mapping[str, object]) -> str:
@@ -110,10 +115,19 @@ async def show(visit: Visit) -> Response:
 async def show_one(visit: Visit) -> Response:
     """Show the decision trail of one contact."""
     campaign_id, position = visit.request.path_params["campaign"], visit.request.path_params["position"]
-    place = (visit.place.id, campaign_id)
-    campaign = await visit.engine.campaigns.get(*place)
-    recipient = await visit.engine.campaigns.get_recipient(*place, position)
-    requests = (await visit.engine.campaigns.list_dispatches(*place, position, limit=_MOST_REQUESTS)).items
+    campaign, campaigns = visit.subject, visit.engine.campaigns
+    place = (visit.place.id, campaign_id, position)
+    async with JoinedReads() as reads:
+        found = reads.start(campaigns.get_recipient(*place))
+        sent = reads.start(campaigns.list_dispatches(*place, limit=_MOST_REQUESTS))
+        decided = reads.start(campaigns.recipient_history(*place))
+        failed = reads.start(campaigns.recipient_failures(*place))
+    recipient, requests, history = found.result(), sent.result().items, decided.result()
+    async with JoinedReads() as reads:
+        steps = reads.start(
+            steps_of(visit, campaign, recipient, requests=requests, history=history, failures=failed.result())
+        )
+        coming = reads.start(_to_come(visit, campaign, recipient))
     return visit.page(
         "contact",
         title=f"Contact {position + 1} · {words.visible(campaign.name)}",
@@ -122,10 +136,11 @@ async def show_one(visit: Visit) -> Response:
         campaign_url=visit.url("campaign", campaign=campaign_id),
         contacts_url=visit.url("contacts", campaign=campaign_id),
         erased=campaign.erased_at is not None,
+        person_url=phone_url(visit, "person", recipient.phone),
         contact=_row(visit, campaign, recipient, requests[-1].report if requests else None),
         facts=_facts(recipient),
-        days=await steps_of(visit, campaign, recipient, requests),
-        to_come=await _to_come(visit, campaign, recipient),
+        days=steps.result(),
+        to_come=coming.result(),
     )
 
 
@@ -137,7 +152,7 @@ async def _to_come(visit: Visit, campaign: Campaign, recipient: Recipient) -> Se
     return [one.text for one in found.messages if one.step >= recipient.step and one.problem is None][:_MOST_TEXTS]
 
 
-def _number(text: str) -> str:
+def number_in(text: str) -> str:
     """Return a text that is a number as it may stand in a URL, with its plus; empty for another text."""
     digits = "".join(one for one in text if one.isdigit())
     if len(digits) < 5 or any(one.isalpha() for one in text):

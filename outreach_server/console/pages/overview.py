@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -12,11 +13,13 @@ from starlette.responses import RedirectResponse, Response
 from outreach import CampaignStatus, Workspace, WorkspaceMode
 from outreach.errors import Problem
 from outreach.models import RunningCampaign
+from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.pages.campaign_views import MomentView, moment_of, row_of
+from outreach_server.console.pages.set_up.system import waiting_in
 
 MAX_SHOWN: Final = 8
 _MOST_WORKSPACES: Final = 100
@@ -71,6 +74,8 @@ class WorkspaceView:
     url: str
     role: str
     mode: str
+    running: str
+    waiting: str
 
 
 async def home(visit: Visit) -> Response:
@@ -78,7 +83,7 @@ async def home(visit: Visit) -> Response:
     user = visit.user
     if not user.operator and len(user.workspaces) == 1:
         [only] = user.workspaces
-        return RedirectResponse(visit.url("overview", workspace=only), 303)
+        return RedirectResponse(visit.first_url(only), 303)
     next_url = ""
     workspaces: Sequence[Workspace]
     if user.operator:
@@ -89,17 +94,25 @@ async def home(visit: Visit) -> Response:
         next_url = visit.url("home", {"after": page.next}) if page.next else ""
     else:
         ids = sorted(user.workspaces)[:_MOST_WORKSPACES]
-        workspaces = [await visit.engine.workspaces.get(one) for one in ids]
+        async with JoinedReads() as reads:
+            found = [reads.start(visit.engine.workspaces.get(one)) for one in ids]
+        workspaces = [one.result() for one in found]
+    # Others see what waits on the overview of each.
+    status = await visit.engine.status() if user.operator else None
+    running = Counter(one.workspace_id for one in status.running) if status is not None else Counter()
+    waiting = waiting_in(status) if status is not None else Counter()
     shown = [
         WorkspaceView(
             name=one.name,
-            url=visit.url("overview", workspace=one.id),
+            url=visit.first_url(one.id),
             role=str(user.role_in(one.id)),
             mode="Sandbox" if one.mode is WorkspaceMode.SANDBOX else "Live",
+            running=words.number(running[one.id]) if running[one.id] else "",
+            waiting=words.number(waiting[one.id]) if waiting[one.id] else "",
         )
         for one in workspaces
     ]
-    return visit.page("home", title="Workspaces", workspaces=shown, next_url=next_url)
+    return visit.page("home", title="Workspaces", workspaces=shown, next_url=next_url, operator=user.operator)
 
 
 @attrs.frozen(kw_only=True)
@@ -130,8 +143,13 @@ async def overview_view(visit: Visit) -> OverviewView:
 async def show(visit: Visit) -> Response:
     """Show the overview."""
     workspace = visit.place.id
-    scheduled = await visit.engine.campaigns.list(workspace, status=CampaignStatus.SCHEDULED, limit=MAX_SHOWN)
-    recent = await visit.engine.campaigns.list(workspace, limit=_LOOKED_AT)
+    async with JoinedReads() as reads:
+        next_ones = reads.start(
+            visit.engine.campaigns.list(workspace, status=CampaignStatus.SCHEDULED, limit=MAX_SHOWN)
+        )
+        newest = reads.start(visit.engine.campaigns.list(workspace, limit=_LOOKED_AT))
+        looked = reads.start(overview_view(visit))
+    scheduled, recent = next_ones.result(), newest.result()
     ended = [one for one in recent.items if one.status in _ENDED][:MAX_SHOWN]
     drafts = [one for one in recent.items if one.status in {CampaignStatus.DRAFT, CampaignStatus.READY}][:MAX_SHOWN]
     return visit.page(
@@ -139,7 +157,7 @@ async def show(visit: Visit) -> Response:
         title="Overview",
         current="overview",
         live=True,
-        view=await overview_view(visit),
+        view=looked.result(),
         stream_url=visit.url("live", {"of": "overview"}),
         upcoming=[row_of(visit, one) for one in (*scheduled.items, *drafts)],
         last=[row_of(visit, one) for one in ended],
@@ -150,7 +168,7 @@ async def show(visit: Visit) -> Response:
 
 def _need(visit: Visit, problem: Problem) -> NeedView:
     severity = problem.severity or "info"
-    url = visit.url("campaign", campaign=problem.path) if problem.code == "campaign_paused" else ""
+    url = _place_of(visit, problem)
     return NeedView(
         icon=_ICONS[severity],
         tone={"critical": "bad", "warning": "warn", "info": "plain"}[severity],
@@ -158,6 +176,19 @@ def _need(visit: Visit, problem: Problem) -> NeedView:
         commands=() if url else problem.commands,
         url=url,
     )
+
+
+def _place_of(visit: Visit, problem: Problem) -> str:
+    """Return the address of the page where something is decided; empty if the person has none."""
+    match problem.code:
+        case "campaign_paused":
+            return visit.url("campaign", campaign=problem.path)
+        case "requests_unknown" if visit.may(Right.DECIDE):
+            return visit.url("unknown")
+        case "number_held" if visit.may(Right.REPLY):
+            return visit.url("inbox", {"folder": "held"})
+        case _:
+            return ""
 
 
 def _running(visit: Visit, one: RunningCampaign) -> RunningView:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -9,8 +10,8 @@ from typing import Final
 import attrs
 
 from outreach import Campaign, Dispatch, Recipient
-from outreach.models import ProviderFailure, TrailStep, TrailStepKind
-from outreach.reasons import LIMITS, PAUSE_REASONS, describe_reason
+from outreach.models import ContactHistory, ProviderFailure, TrailRule, TrailStep, TrailStepKind
+from outreach.reasons import LIMITS, PAUSE_REASONS, describe_reason, describe_zones
 from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
@@ -111,36 +112,46 @@ class _Known:
     failures: Mapping[str, ProviderFailure]
     replies: Mapping[datetime, str]
     people: Mapping[str, str]
+    zones: str
 
 
 async def steps_of(
-    visit: Visit, campaign: Campaign, recipient: Recipient, requests: Sequence[Dispatch]
+    visit: Visit,
+    campaign: Campaign,
+    recipient: Recipient,
+    *,
+    requests: Sequence[Dispatch],
+    history: ContactHistory,
+    failures: Mapping[str, ProviderFailure],
 ) -> Sequence[DayView]:
-    """Return the steps of a contact by day, the first at the top.
-
-    Raises:
-        NotFound: The workspace has no such contact.
-    """
-    place = (campaign.workspace_id, campaign.id, recipient.position)
-    history = await visit.engine.campaigns.recipient_history(*place)
-    replies: dict[datetime, str] = {}
-    if recipient.phone is not None and any(step.what is TrailStepKind.REPLIED for step in history.steps):
-        items = await visit.engine.contacts.list_history(campaign.workspace_id, recipient.phone, limit=_MOST_MESSAGES)
-        replies = {one.at: one.text for one in items if one.direction == "inbound" and one.text is not None}
+    """Return the steps of a contact by day, the first at the top."""
+    replies, people = await asyncio.gather(
+        _replies(visit, recipient, history),
+        names_of(visit.engine, (step.actor for step in history.steps if step.actor)),
+    )
     known = _Known(
         campaign=campaign,
         zone=visit.zone(campaign.timezone),
         now=visit.now,
         requests={one.id: one for one in requests},
-        failures=await visit.engine.campaigns.recipient_failures(*place),
+        failures=failures,
         replies=replies,
-        people=await names_of(visit.engine, (step.actor for step in history.steps if step.actor)),
+        people=people,
+        zones=describe_zones(history) or "",
     )
     days: dict[str, list[StepView]] = {}
     for step in history.steps:
         local = step.at.astimezone(clocks_of(known.zone))
         days.setdefault(f"{local:%A} {local.day} {local:%B %Y}", []).append(_step(step, known))
     return [DayView(day=day, steps=steps) for day, steps in days.items()]
+
+
+async def _replies(visit: Visit, recipient: Recipient, history: ContactHistory) -> Mapping[datetime, str]:
+    """Return the texts that came from a contact, by the time of their arrival."""
+    if recipient.phone is None or not any(step.what is TrailStepKind.REPLIED for step in history.steps):
+        return {}
+    items = await visit.engine.contacts.list_history(visit.place.id, recipient.phone, limit=_MOST_MESSAGES)
+    return {one.at: one.text for one in items if one.direction == "inbound" and one.text is not None}
 
 
 def _step(step: TrailStep, known: _Known) -> StepView:
@@ -187,6 +198,8 @@ def _why(step: TrailStep, request: Dispatch | None, known: _Known) -> str:
     elif step.reason:
         said = describe_reason(step.state or "", step.reason, known.campaign.channel)
         parts.append(said or step.reason.replace("_", " "))
+    if step.rule is TrailRule.CONTACT_HOURS:
+        parts.append(known.zones)
     if step.what is TrailStepKind.INTENT and request is not None and request.segments:
         parts.append(words.plural(request.segments, "segment"))
     if step.what in {TrailStepKind.OUTCOME, TrailStepKind.REPORTED}:

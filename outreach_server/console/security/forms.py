@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
+import anyio
 import attrs
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -21,6 +22,9 @@ MAX_FORM_BYTES: Final = 64 * 1024
 """The largest form without files."""
 
 MAX_FIELDS: Final = 500
+
+IDLE_SECONDS: Final = 30.0
+"""A form that stops arriving for this long is given up, and one without a file after this time."""
 
 
 @attrs.frozen(kw_only=True)
@@ -54,13 +58,17 @@ async def read_form(request: Request) -> Mapping[str, str]:
     """Return the fields of a form, the first of each name.
 
     Raises:
-        HTTPException: It is too large, or no form.
+        HTTPException: It is too large, too slow, or no form.
     """
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_FORM_BYTES:
-            raise HTTPException(413)
+    try:
+        with anyio.fail_after(IDLE_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > MAX_FORM_BYTES:
+                    raise HTTPException(413)
+    except TimeoutError:
+        raise HTTPException(408) from None
     try:
         fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:

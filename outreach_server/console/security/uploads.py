@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 
+import anyio
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Message
 
 from outreach.models import MAX_UPLOAD_BYTES
-from outreach_server.console.security.forms import MAX_FIELDS, MAX_FORM_BYTES, read_form
+from outreach_server.console.security.forms import IDLE_SECONDS, MAX_FIELDS, MAX_FORM_BYTES, read_form
 
 MAX_FILE_FORM_BYTES: Final = MAX_UPLOAD_BYTES + MAX_FORM_BYTES
 
@@ -24,7 +25,7 @@ async def received_form(request: Request) -> AsyncIterator[tuple[Mapping[str, st
     """Provide the fields of a form, the first of each name, and its file; the file is deleted at the end.
 
     Raises:
-        HTTPException: It is too large, or no form.
+        HTTPException: It is too large, too slow, or no form.
     """
     if not request.headers.get("content-type", "").lower().startswith(_WITH_FILE):
         yield await read_form(request), None
@@ -33,7 +34,11 @@ async def received_form(request: Request) -> AsyncIterator[tuple[Mapping[str, st
 
     async def receive() -> Message:
         nonlocal received
-        message = await request.receive()
+        try:
+            with anyio.fail_after(IDLE_SECONDS):
+                message = await request.receive()
+        except TimeoutError:
+            raise HTTPException(408) from None
         received += len(message.get("body", b""))
         if received > MAX_FILE_FORM_BYTES:
             raise HTTPException(413)

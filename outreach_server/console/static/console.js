@@ -2,6 +2,7 @@
 "use strict";
 (() => {
   const FROZEN_MS = 20000;
+  const TWO_KEYS_MS = 1500;
   const menu = document.querySelector("details.menu");
   if (menu && matchMedia("(max-width: 800px)").matches) menu.open = false;
 
@@ -12,6 +13,44 @@
   if (setup && location.hash) {
     setup.value = location.hash.slice(1);
     history.replaceState(null, "", location.pathname);
+  }
+
+  // Ctrl and Enter send an answer; Enter alone never does.
+  document.addEventListener("keydown", (event) => {
+    const { target, key } = event;
+    if (key !== "Enter" || !(event.ctrlKey || event.metaKey) || !target.matches("[data-send]")) return;
+    event.preventDefault();
+    target.form.requestSubmit(target.form.querySelector("[name=action]"));
+  });
+  // Single keys: the page has the list of them where the person has not switched them off.
+  const keys = document.getElementById("keys");
+  if (keys) {
+    const show = document.getElementById("show-keys");
+    show.hidden = false;
+    show.addEventListener("click", () => keys.showModal());
+    const step = (by) => {
+      const rows = [...document.querySelectorAll("main tbody tr")].filter((row) => row.querySelector("a"));
+      const at = rows.findIndex((row) => row.contains(document.activeElement));
+      const next = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by];
+      if (next) next.querySelector("a").focus();
+    };
+    let before = "", pressed = 0;
+    document.addEventListener("keydown", (event) => {
+      const { key, target } = event;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
+      if (target.closest("input, select, textarea, dialog[open], [contenteditable]")) return;
+      const both = Date.now() - pressed < TWO_KEYS_MS ? `${before} ${key}` : key;
+      before = key;
+      pressed = Date.now();
+      const named = (name) => document.querySelector(`[data-key="${CSS.escape(name)}"]`);
+      const found = named(both) || named(key);
+      if (found) {
+        event.preventDefault();
+        if (found.matches("input")) found.focus();
+        else found.click();
+      } else if (key === "?") keys.showModal();
+      else if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
+    });
   }
 
   const live = document.querySelector("[data-live]");

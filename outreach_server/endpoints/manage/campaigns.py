@@ -4,17 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import get_args
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import Campaign, InvalidRequest
+from outreach import Campaign, CampaignStatus, InvalidRequest
 from outreach.errors import Problem
 from outreach.http import in_update_names, read_campaign_update, write_managed_campaign, write_recipient_count
+from outreach.models import Channel
+from outreach_server.auth import authenticate_request
+from outreach_server.bodies.strict_query import flag, one_of, words
 from outreach_server.context import Server, server_of
-from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_body, refuse_body
+from outreach_server.endpoints.manage.common import (
+    ACTOR,
+    admit,
+    page_response,
+    path_id,
+    read_body,
+    read_page,
+    refuse_body,
+)
 from outreach_server.replies import json_response
+
+
+class ManagedCampaigns(HTTPEndpoint):
+    """List campaigns."""
+
+    async def get(self, request: Request) -> Response:
+        """Return a page of campaigns, newest first."""
+        workspace = await authenticate_request(request, "listManagedCampaigns")
+        query = read_page(
+            request,
+            channel=one_of(*get_args(Channel)),
+            status=one_of(*CampaignStatus),
+            search=words,
+            external_id=words,
+            archived=flag,
+            after=words,
+        )
+        engine = server_of(request).engine
+        found = await engine.campaigns.list(workspace.id, **{"archived": False, **query})
+        return page_response(found, partial(write_managed_campaign, now=engine.now()))
 
 
 class ManagedCampaign(HTTPEndpoint):

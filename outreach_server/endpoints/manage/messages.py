@@ -16,6 +16,7 @@ from outreach.http import (
     write_call_details,
     write_inbound_message,
     write_managed_call,
+    write_managed_sms,
     write_sms,
 )
 from outreach.models import CallOutcomeFilter
@@ -24,6 +25,17 @@ from outreach_server.bodies.strict_query import flag, identifier, one_of, words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, page_response, path_id, read_body, read_page
 from outreach_server.replies import json_response
+
+
+class ManagedSms(HTTPEndpoint):
+    """List single messages."""
+
+    async def get(self, request: Request) -> Response:
+        """Return a page of single messages, newest first."""
+        workspace = await authenticate_request(request, "listSms")
+        query = read_page(request, external_id=words, after=words)
+        found = await server_of(request).engine.messages.list(workspace.id, **query)
+        return page_response(found, write_managed_sms)
 
 
 class OneSms(HTTPEndpoint):
@@ -49,6 +61,7 @@ class ManagedCalls(HTTPEndpoint):
             agent_id=identifier,
             status=one_of(*CallStatus),
             outcome=one_of(*get_args(CallOutcomeFilter)),
+            external_id=words,
             after=words,
         )
         found = await server_of(request).engine.calls.list(workspace.id, **query)
@@ -96,13 +109,25 @@ class DispatchDecision(HTTPEndpoint):
         return json_response({"dry_run": wanted.dry_run, **to_json(result)})
 
 
+class LookUpDispatch(HTTPEndpoint):
+    """Look a request up at its provider."""
+
+    async def post(self, request: Request) -> Response:
+        """Ask the provider now what became of a request whose outcome is unknown."""
+        workspace = await admit(request, "lookUpDispatch")
+        found = await server_of(request).engine.dispatches.look_up(
+            workspace.id, path_id(request, "dispatch"), actor=ACTOR
+        )
+        return json_response({"id": found.dispatch.id, "state": found.dispatch.state, "answer": found.answer})
+
+
 class InboundMessages(HTTPEndpoint):
     """List what people wrote back."""
 
     async def get(self, request: Request) -> Response:
         """Return a page of inbound messages, newest first."""
         workspace = await authenticate_request(request, "listInbound")
-        query = read_page(request, unclear=flag, after=words)
+        query = read_page(request, unclear=flag, unanswered=flag, after=words)
         found = await server_of(request).engine.messages.list_inbound(workspace.id, **query)
         return page_response(found, write_inbound_message)
 

@@ -9,7 +9,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach import NotFound
-from outreach.http import read_new_test_message, write_forecast, write_kept_forecast, write_preflight, write_sms
+from outreach.http import (
+    read_new_test_message,
+    write_audience_clock,
+    write_forecast,
+    write_kept_forecast,
+    write_preflight,
+    write_sms,
+    write_start_approval,
+)
 from outreach.models import ForecastAssumptions
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.strict_query import number, phone, read_query
@@ -65,6 +73,26 @@ class KeptForecasts(HTTPEndpoint):
         campaigns = server_of(request).engine.campaigns
         found = await campaigns.forecasts(workspace.id, path_id(request, "campaign"))
         return json_response({"data": [write_kept_forecast(one) for one in found]})
+
+
+class CampaignClock(HTTPEndpoint):
+    """Tell when a campaign's contacts can be reached."""
+
+    async def get(self, request: Request) -> Response:
+        """Return how many can be reached in each of 24 hours."""
+        workspace = await admit(request, "getCampaignClock")
+        campaigns = server_of(request).engine.campaigns
+        return json_response(write_audience_clock(await campaigns.clock(workspace.id, path_id(request, "campaign"))))
+
+
+class CampaignApproval(HTTPEndpoint):
+    """Tell whether people need approval to start a campaign."""
+
+    async def get(self, request: Request) -> Response:
+        """Return why it needs approval, who has changed it last, and the approval that it has."""
+        workspace = await admit(request, "getCampaignApproval")
+        campaigns = server_of(request).engine.campaigns
+        return json_response(write_start_approval(await campaigns.approval(workspace.id, path_id(request, "campaign"))))
 
 
 class TestMessages(HTTPEndpoint):

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from outreach.http import FLOW_BODIES, ResourceBodies, number_bodies, resource_bodies
+from outreach.http import FLOW_BODIES, ResourceBodies, number_bodies, resource_bodies, to_json
 from outreach.server_support import RESOURCE_SERVICES
 from outreach_server.context import Server, server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body, refuse_body
@@ -94,6 +94,16 @@ async def _remove(self: ResourceEndpoint, request: Request) -> Response:
     await refuse_body(request)
     gone = await self.service(request).remove(workspace.id, self.id(request), actor=ACTOR)
     return json_response(self.bodies(request).write(gone))
+
+
+class FlowContacts(HTTPEndpoint):
+    """Count the contacts at the steps of a flow."""
+
+    async def get(self, request: Request) -> Response:
+        """Return how many contacts of campaigns that have not ended are at each step."""
+        workspace = await admit(request, "countFlowContacts")
+        counts = await server_of(request).engine.flows.count_contacts(workspace.id, path_id(request, "flow"))
+        return json_response({"data": [to_json(one) for one in counts]})
 
 
 Handler = Callable[[ResourceEndpoint, Request], Awaitable[Response]]

@@ -7,7 +7,7 @@ from typing import Final
 from starlette.routing import Route
 
 from outreach_server.endpoints.manage.audience import Audience
-from outreach_server.endpoints.manage.campaigns import ManagedCampaign, RecipientCounts
+from outreach_server.endpoints.manage.campaigns import ManagedCampaign, ManagedCampaigns, RecipientCounts
 from outreach_server.endpoints.manage.contacts import ContactHistory
 from outreach_server.endpoints.manage.copies import CloneCampaign, FollowUpCampaign
 from outreach_server.endpoints.manage.events import Events
@@ -16,7 +16,9 @@ from outreach_server.endpoints.manage.messages import (
     CallOutcome,
     DispatchDecision,
     InboundMessages,
+    LookUpDispatch,
     ManagedCalls,
+    ManagedSms,
     OneInboundMessage,
     OneManagedCall,
     OneSms,
@@ -32,6 +34,8 @@ from outreach_server.endpoints.manage.moves import (
     UnscheduleCampaign,
 )
 from outreach_server.endpoints.manage.planning import (
+    CampaignApproval,
+    CampaignClock,
     ForecastCampaign,
     KeptForecasts,
     PreflightCampaign,
@@ -46,13 +50,14 @@ from outreach_server.endpoints.manage.register import (
     UnreachableNumbers,
     Unsubscribes,
 )
-from outreach_server.endpoints.manage.resources import resource_routes
+from outreach_server.endpoints.manage.resources import FlowContacts, resource_routes
 from outreach_server.endpoints.manage.results import CampaignExport, CampaignReport
 from outreach_server.endpoints.manage.settings import (
     Accounts,
     AllSettings,
     CallSettings,
     CheckCallback,
+    ContactHours,
     OneAccount,
     Prices,
     ReplySettings,
@@ -68,6 +73,7 @@ from outreach_server.endpoints.manage.uploads import (
 )
 
 MANAGE_ROUTES: Final = (
+    Route("/manage/campaigns", ManagedCampaigns),
     Route("/manage/campaigns/{id}", ManagedCampaign),
     Route("/manage/campaigns/{id}/start", StartCampaign),
     Route("/manage/campaigns/{id}/unschedule", UnscheduleCampaign),
@@ -78,6 +84,8 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/preflight", PreflightCampaign),
     Route("/manage/campaigns/{id}/forecast", ForecastCampaign),
     Route("/manage/campaigns/{id}/forecasts", KeptForecasts),
+    Route("/manage/campaigns/{id}/clock", CampaignClock),
+    Route("/manage/campaigns/{id}/approval", CampaignApproval),
     Route("/manage/campaigns/{id}/now", CampaignNow),
     Route("/manage/campaigns/{id}/progress", CampaignProgress),
     Route("/manage/campaigns/{id}/test-messages", TestMessages),
@@ -92,11 +100,13 @@ MANAGE_ROUTES: Final = (
     Route("/manage/campaigns/{id}/recipients/{position}", OneRecipient),
     Route("/manage/campaigns/{id}/recipients/{position}/trail", RecipientTrail),
     Route("/manage/campaigns/{id}/recipients/{position}/skip", SkipRecipient),
+    Route("/manage/sms", ManagedSms),
     Route("/manage/sms/{id}", OneSms),
     Route("/manage/calls", ManagedCalls),
     Route("/manage/calls/{id}", OneManagedCall),
     Route("/manage/calls/{id}/outcome", CallOutcome),
     Route("/manage/dispatches/decision", DispatchDecision),
+    Route("/manage/dispatches/{id}/look-up", LookUpDispatch),
     Route("/manage/inbound", InboundMessages),
     Route("/manage/inbound/{id}", OneInboundMessage),
     Route("/manage/audience", Audience),
@@ -107,6 +117,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/unreachable-numbers", UnreachableNumbers),
     Route("/manage/unreachable-numbers/{phone}", OneUnreachableNumber),
     Route("/manage/erasures", Erasures),
+    Route("/manage/flows/{id}/contacts", FlowContacts),
     *resource_routes(),
     Route("/manage/uploads", Uploads),
     Route("/manage/uploads/{id}", OneUpload),
@@ -117,6 +128,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/settings", AllSettings),
     Route("/manage/settings/calls", CallSettings),
     Route("/manage/settings/replies", ReplySettings),
+    Route("/manage/settings/contact-hours", ContactHours),
     Route("/manage/settings/prices", Prices),
     Route("/manage/accounts", Accounts),
     Route("/manage/accounts/{id}", OneAccount),

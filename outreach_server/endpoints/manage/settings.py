@@ -6,14 +6,16 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import NotFound
+from outreach import NotFound, WorkspaceUpdate
 from outreach.http import (
     read_call_settings_update,
+    read_narrower_hours,
     read_price_table,
     read_reply_settings_update,
     write_account,
     write_call_settings,
     write_callback_check,
+    write_contact_hours,
     write_price_table,
     write_reply_settings,
     write_settings,
@@ -62,6 +64,18 @@ class ReplySettings(HTTPEndpoint):
         replies = server_of(request).engine.reply_settings
         settings = await replies.update(workspace.id, change, actor=ACTOR)
         return json_response(write_reply_settings(settings, await replies.effective_texts(workspace.id)))
+
+
+class ContactHours(HTTPEndpoint):
+    """Replace the narrower contact hours."""
+
+    async def put(self, request: Request) -> Response:
+        """Replace all hours of countries and states, and return the contact hours."""
+        workspace = await admit(request, "setContactHours")
+        hours, _ = await read_body(request, read_narrower_hours)
+        change = WorkspaceUpdate(narrower_hours=hours)
+        changed = await server_of(request).engine.workspaces.update(workspace.id, change, actor=ACTOR)
+        return json_response(write_contact_hours(changed))
 
 
 class Prices(HTTPEndpoint):

@@ -96,6 +96,7 @@ def test_a_status_is_a_report_of_its_dispatch() -> None:
             provider_id=ID,
             status=MessageStatus.DELIVERED,
             at=datetime(2026, 3, 2, 9, 30, 11, tzinfo=UTC),
+            from_number="+14155550199",
             raw=event["data"],
         ),
     )

@@ -80,6 +80,21 @@ async def test_a_profile_is_named_where_the_number_does_not_say_it(sender: str, 
 
 
 @pytest.mark.parametrize("more", [{}, PROFILE])
+async def test_a_profile_with_a_number_pool_sends_from_one_of_its_numbers(more: dict[str, str]) -> None:
+    """The request names the profile alone, whatever profile the account has."""
+    body = await _body(credentials={**CREDENTIALS, **more}, from_number=ID)
+    assert (body.get("messaging_profile_id"), body.get("from")) == (ID, None)
+
+
+async def test_a_look_up_of_a_pool_goes_by_the_profile() -> None:
+    """From whatever number of it."""
+    mine = a_row(uuid=ID, profile_id=ID, cli="+14155550177")
+    found, caught = await _look_up(mine, a_row(), from_number=ID)
+    assert found == DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=ID)
+    assert "filter[cli]" not in caught.request.url.params
+
+
+@pytest.mark.parametrize("more", [{}, PROFILE])
 async def test_without_any_sender_nothing_is_asked(more: dict[str, str]) -> None:
     """Refused as `bad_sender`, without a request, whatever profile there is."""
     outcome, requests = await sent(

@@ -29,6 +29,7 @@ async def _requests() -> list[httpx.Request]:
         await _send(),
         await _send(callback_url=None),
         await _send(credentials={**CREDENTIALS, **PROFILE}, from_number="Acme"),
+        await _send(from_number=ID),
     ]
 
 

@@ -117,10 +117,17 @@ def test_a_status_is_a_report_of_its_dispatch() -> None:
             provider_id=SID,
             status=MessageStatus.DELIVERED,
             at=NOW,
+            from_number="+14155550199",
             raw=STATUS,
         ),
     )
     assert _report(signed(STATUS)).dispatch_id is None
+
+
+@pytest.mark.parametrize("sender", ["Acme", "12345", "whatsapp:+14155550199", "+1415555019900000"])
+def test_a_receipt_names_a_number_or_nothing(sender: str) -> None:
+    """Only a number is kept for a contact."""
+    assert _report(signed({**STATUS, "From": sender})).from_number is None
 
 
 @pytest.mark.parametrize(("status", "known"), STATUSES.items())

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 import httpx
 import pytest
 
+from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.providers.carriers.twilio import ADAPTER
 from outreach.testing.builders import NOW
@@ -18,6 +19,7 @@ from tests.carriers.twilio.given import ACCOUNT_SID, CREDENTIALS, SID, TwilioSta
 
 pytestmark = pytest.mark.anyio
 
+SERVICE = "MG" + "0aF1" * 8
 API_KEY = {"api_key_sid": "SK" + "0" * 32, "api_key_secret": "secret-of-the-key"}
 
 
@@ -51,13 +53,28 @@ async def test_without_a_public_address_twilio_is_told_of_none() -> None:
     assert "StatusCallback" not in await _form(callback_url=None)
 
 
-@pytest.mark.parametrize(("sender", "words"), [(None, "no number"), ("MG" + "0aF1" * 8, "one of its numbers")])
-async def test_without_a_sender_of_its_own_nothing_is_asked(sender: str | None, words: str) -> None:
-    """None, or a Messaging Service that would choose one: refused as `bad_sender`, without a request."""
-    outcome, requests = await sent(ADAPTER, CREDENTIALS, httpx.Response(201, json=a_message()), from_number=sender)
+async def test_without_a_sender_nothing_is_asked() -> None:
+    """Refused as `bad_sender`, without a request."""
+    outcome, requests = await sent(ADAPTER, CREDENTIALS, httpx.Response(201, json=a_message()), from_number=None)
     assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "bad_sender")
-    assert words in (outcome.error_message or "")
+    assert "no number" in (outcome.error_message or "")
     assert requests == []
+
+
+async def test_a_messaging_service_sends_from_one_of_its_numbers() -> None:
+    """The request names the service alone."""
+    form = await _form(from_number=SERVICE)
+    assert (form.get("MessagingServiceSid"), form.get("From")) == (SERVICE, None)
+    assert "MessagingServiceSid" not in await _form()
+
+
+async def test_a_look_up_of_a_service_takes_the_only_message_of_it() -> None:
+    """From whatever number; those of another service or of a number are others."""
+    mine = _listed(sid=SID, messaging_service_sid=SERVICE, **{"from": "+14155550177"})
+    found, caught = await _look_up([mine, _listed()], from_number=SERVICE)
+    assert found == DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=SID, circumstantial=True)
+    assert "From" not in caught.request.url.params
+    assert (await _look_up([mine, {**mine, "sid": SID[:-1] + "9"}], from_number=SERVICE))[0] is None
 
 
 @pytest.mark.parametrize(("left", "seconds"), [(6.0, "1"), (65.9, "60"), (36_005, "36000"), (1e6, "36000")])

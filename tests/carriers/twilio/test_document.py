@@ -34,6 +34,7 @@ async def _requests() -> list[httpx.Request]:
         await _send(not_after=NOW + timedelta(hours=3)),
         await _send(callback_url=None),
         await _send(from_number="Acme"),
+        await _send(from_number="MG" + "0aF1" * 8),
     ]
 
 

@@ -98,10 +98,12 @@ async def test_a_name_may_be_the_sender() -> None:
     assert (await _body(from_number="Acme"))["from"] == "Acme"
 
 
-async def test_without_any_sender_nothing_is_asked() -> None:
-    """Vonage requires one: refused as `bad_sender`, without a request."""
-    outcome, requests = await sent(ADAPTER, CREDENTIALS, httpx.Response(202, json=ACCEPTED), from_number=None)
+@pytest.mark.parametrize(("sender", "words"), [(None, "no number"), ("MG" + "0aF1" * 8, "no Messaging Services")])
+async def test_without_any_sender_nothing_is_asked(sender: str | None, words: str) -> None:
+    """Vonage requires one, and has no Messaging Services: refused as `bad_sender`, without a request."""
+    outcome, requests = await sent(ADAPTER, CREDENTIALS, httpx.Response(202, json=ACCEPTED), from_number=sender)
     assert (outcome.state, outcome.reason) == (DispatchState.REFUSED, "bad_sender")
+    assert words in (outcome.error_message or "")
     assert requests == []
 
 

@@ -44,6 +44,7 @@ def ask_before_the_commit(patch: pytest.MonkeyPatch) -> None:
         channel: CampaignChannel,
         epoch: int,
         hours: Any,
+        turns: Any,
         decisions: Any,
         decided_at: datetime,
     ) -> WaveResult:
@@ -53,7 +54,7 @@ def ask_before_the_commit(patch: pytest.MonkeyPatch) -> None:
             dispatch = _as_it_will_be(plan, intent, epoch, self._clock.now())
             ask = await channel.build_request(plan, intent, dispatch, not_after=None)()
             await ask()
-        return await commit(self, plan, channel, epoch, hours, decisions, decided_at)
+        return await commit(self, plan, channel, epoch, hours, turns, decisions, decided_at)
 
     patch.setattr(CampaignRunner, "_commit", asking)
 
@@ -150,8 +151,8 @@ def take_not_found_as_not_sent(patch: pytest.MonkeyPatch) -> None:
         workspace = await self._storage.read(lambda tx: tx.workspaces.get(dispatch.workspace_id))
         assert workspace is not None
         try:
-            provider = await self._provider(workspace, dispatch)
-            return await provider.look_up(self._lookup_request(dispatch))
+            provider = await self._look_ups._provider(workspace, dispatch)
+            return await provider.look_up(self._look_ups._lookup_request(dispatch))
         except ConnectionError:
             return None
 
@@ -228,6 +229,7 @@ BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "one trouble stops a campaign": (waits.stop_at_the_first_trouble, "not in trouble enough"),
     "a scheduled campaign starts too early": (waits.start_before_its_time, "scheduled for|is expired at"),
     "one number of a group makes all calls": (waits.call_from_one_number, "is called from"),
+    "a contact of a pool gets another number": (waits.forget_numbers_of_a_pool, "has heard from"),
     "too many calls are in flight": (waits.call_more_at_a_time, "in flight of"),
     "the epoch is not checked": (records.believe_in_a_lost_lease, "whose lease has ended"),
     "a request without an answer is made again": (records.ask_twice, "began at"),

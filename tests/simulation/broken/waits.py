@@ -12,6 +12,7 @@ from outreach.dispatch.channels import CallChannel
 from outreach.ledger.campaigns import closing, transitions
 from outreach.ledger.campaigns.recipients import put_recipient
 from outreach.ledger.sending import committing, intents
+from outreach.ledger.sending.senders import WaveSenders
 from outreach.ledger.settling import ledger, reconciling
 from outreach.ledger.settling import recipient_outcomes as outcomes
 from outreach.models.campaign import Campaign
@@ -108,6 +109,11 @@ def call_from_one_number(patch: pytest.MonkeyPatch) -> None:
     """Call everybody from the first number of a group."""
     first = next_caller_id
     patch.setattr(intents, "next_caller_id", lambda group, _: first(group, 0))
+
+
+def forget_numbers_of_a_pool(patch: pytest.MonkeyPatch) -> None:
+    """Give a contact of a pool the number that is free first, whatever it has heard from."""
+    patch.setattr(WaveSenders, "_keeps", lambda *_: False)
 
 
 def call_more_at_a_time(patch: pytest.MonkeyPatch) -> None:

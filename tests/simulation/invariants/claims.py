@@ -1,15 +1,16 @@
-"""Only one worker at a time drives a campaign, a sending number, or a workspace's single messages and calls."""
+"""Only one worker at a time drives a campaign, a workspace's rated numbers, or its single messages and calls."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from outreach.ledger.leases.claims import SINGLES
+from outreach.ledger.leases.claims import NUMBERS, SINGLES
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
 from outreach.storage.unit_of_work import Transaction
 from tests.simulation.faults import Faults
 from tests.simulation.invariants.ledger import Broken, Ledger
+from tests.simulation.invariants.numbers import NumberRates
 from tests.simulation.invariants.outside_records import OutsideRecords
 
 
@@ -22,14 +23,14 @@ class ClaimChecks:
         faults: Counts what workers have taken over from each other.
 
     Attributes:
-        number: The sending number that has a rate of its own; None if there is none.
+        numbers: The rates of sending numbers.
     """
 
     def __init__(self, ledger: Ledger, records: OutsideRecords, faults: Faults) -> None:
         self._ledger = ledger
         self._records = records
         self._faults = faults
-        self.number: str | None = None
+        self.numbers = NumberRates()
         self._last: dict[str, int] = {}
 
     def check(self, tx: Transaction, intent: Dispatch) -> None:
@@ -53,10 +54,11 @@ class ClaimChecks:
                 raise Broken(f"Intent {intent.id} was committed while {waits.id} of epoch {before} waits for its slot.")
 
     def _subjects(self, intent: Dispatch) -> Sequence[str]:
-        of_number = (self.number,) if self.number is not None and intent.channel == "sms" else ()
+        rated = intent.channel == "sms" and self.numbers.rate(intent.from_number) is not None
+        of_numbers = (NUMBERS,) if rated else ()
         if intent.campaign_id is not None:
-            return (*of_number, intent.campaign_id)
-        return of_number or (SINGLES,)
+            return (*of_numbers, intent.campaign_id)
+        return of_numbers or (SINGLES,)
 
     def _waiting(self, subject: str, epoch: int) -> Dispatch | None:
         """Return an intent of a worker and a subject whose request may still begin."""

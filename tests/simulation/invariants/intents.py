@@ -215,7 +215,11 @@ class IntentChecks:
             raise Broken(f"{named(subject)} has an intent; the database has moved since it was asked for, at {since}.")
 
     def _check_caller(self, intent: Dispatch, campaign: Campaign) -> None:
-        """Check that a contact is called from one number of the group, however often."""
+        """Check that a contact hears from one number of the group or pool, however often."""
+        if campaign.from_numbers:
+            known = self._callers.setdefault(subject_of(intent), intent.from_number)
+            if known != intent.from_number or known not in campaign.from_numbers:
+                raise Broken(f"Intent {intent.id} comes from {intent.from_number}; its contact has heard from {known}.")
         if campaign.cli_mode != "group":
             return
         subject = subject_of(intent)

@@ -12,6 +12,7 @@ from outreach.models.states import CampaignStatus, DispatchState
 from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.intents import is_forbidden
 from tests.simulation.invariants.ledger import Broken, Ledger, Subject, named, subject_of
+from tests.simulation.invariants.numbers import NumberRates
 from tests.simulation.invariants.outside_records import OutsideRecords, Reached
 from tests.simulation.invariants.reference_rules import campaign_is_open, most_in_a_minute, person_is_awake
 
@@ -25,16 +26,16 @@ class RequestChecks:
 
     Attributes:
         retries: How often an operator had which step of a subject tried again.
-        number_rate: What the one sending number with a rate of its own may send a minute; None when it has none.
+        numbers: The rates of sending numbers.
     """
 
     def __init__(self, ledger: Ledger, records: OutsideRecords) -> None:
         self._ledger = ledger
         self._records = records
         self._starts: dict[str, list[datetime]] = {}
-        self._last_start: datetime | None = None
+        self._last_starts: dict[str, datetime] = {}
         self.retries: Counter[tuple[Subject, int]] = Counter()
-        self.number_rate: int | None = None
+        self.numbers = NumberRates()
 
     def at_start(
         self, tx: Transaction, dispatch_id: str, not_after: datetime | None, now: datetime, really: datetime
@@ -64,8 +65,9 @@ class RequestChecks:
         if is_forbidden(tx, self._ledger, dispatch):
             raise Broken(f"The request of {dispatch_id} begins; its number is on the register.")
         if dispatch.channel == "sms":
-            self._check_pace("the sending number", self.number_rate, really)
-            self._check_spacing(really)
+            key, rate = self.numbers.key(dispatch.from_number), self.numbers.rate(dispatch.from_number)
+            self._check_pace(key, rate, really)
+            self._check_spacing(key, rate, really)
         if dispatch.campaign_id is None:
             return
         campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id)
@@ -133,11 +135,12 @@ class RequestChecks:
         if not reported_rightly:
             raise Broken(f"The request of {dispatch.id} says that its contact may be reached until {not_after}.")
 
-    def _check_spacing(self, now: datetime) -> None:
-        """Check that the sending number, whose rate nobody changes, has kept its spacing since the request before."""
-        before, self._last_start = self._last_start, now
-        if self.number_rate and before is not None and now - before < timedelta(seconds=60) / self.number_rate:
-            raise Broken(f"A request of the sending number began at {now}, and the one before at {before}.")
+    def _check_spacing(self, key: str, rate: int | None, now: datetime) -> None:
+        """Check that a sending number, whose rate nobody changes, has kept its spacing since the request before."""
+        before = self._last_starts.get(key)
+        self._last_starts[key] = now
+        if rate and before is not None and now - before < timedelta(seconds=60) / rate:
+            raise Broken(f"A request of {key} began at {now}, and the one before at {before}.")
 
     def _check_pace(self, key: str, rate: int | None, now: datetime) -> None:
         starts = self._starts.setdefault(key, [])

@@ -9,6 +9,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from tests.simulation.invariants.bounds import Bounds
 from tests.simulation.invariants.ledger import Broken
+from tests.simulation.invariants.numbers import NumberRates
 
 _MINUTE: Final = timedelta(seconds=60)
 
@@ -20,13 +21,13 @@ class SlotChecks:
         bounds: The bounds that hold.
 
     Attributes:
-        number_rate: What the one sending number with a rate of its own may send a minute; None when it has none.
+        numbers: The rates of sending numbers.
     """
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
         self._taken: dict[str, datetime] = {}
-        self.number_rate: int | None = None
+        self.numbers = NumberRates()
 
     def after_step(self, step: timedelta) -> None:
         """Take in that the wall clock was set: back, and slots begin anew; requests are spaced still (`requests`)."""
@@ -52,7 +53,7 @@ class SlotChecks:
         if intent.channel == "sms":
             if campaign is not None:
                 self._take(campaign.id, campaign.rate_per_minute, intent)
-            self._take("the sending number", self.number_rate, intent)
+            self._take(self.numbers.key(intent.from_number), self.numbers.rate(intent.from_number), intent)
 
     def _take(self, key: str, rate: int | None, intent: Dispatch) -> None:
         last = self._taken.get(key)

@@ -38,7 +38,7 @@ Asking = Callable[[Transaction, Sequence[Campaign]], Any]
 
 
 def _claim(tx: Transaction, campaigns: Sequence[Campaign]) -> None:
-    wanted = [Wanted(workspace_id=WORKSPACE_ID, campaign=one, sender=None) for one in campaigns]
+    wanted = [Wanted(workspace_id=WORKSPACE_ID, campaign=one) for one in campaigns]
     assert all(claims.claim_all(tx, wanted, epoch=1, now=NOW))
 
 

@@ -129,6 +129,7 @@ def _report(
         provider_id=provider_id,
         status=status,
         at=at,
+        from_number=text_in(first_in(payload, "from"), "phone_number"),
         reason=(failure_class(error) or "rejected") if failed else None,
         retry_after_seconds=seconds_to_reset(LIMIT_RESETS.get(code or ""), at) if failed else None,
         error_code=code[:40] if code else None,

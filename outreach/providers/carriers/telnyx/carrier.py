@@ -23,6 +23,7 @@ from outreach.providers.http.sending import (
     send_once,
     text_of,
 )
+from outreach.rules.senders import is_service
 from outreach.serialization.field_rules import read_timestamp
 
 if TYPE_CHECKING:
@@ -74,11 +75,16 @@ class TelnyxCarrier:
             return base.TOO_LATE
         if message.from_number is None:
             return base.NO_SENDER
-        body: dict[str, Any] = {"to": message.to, "from": message.from_number, "text": message.body}
+        body: dict[str, Any] = {"to": message.to, "text": message.body}
         profile = self._connection.credentials.get("messaging_profile_id")
-        if profile is not None and not message.from_number.startswith("+"):
-            # A number belongs to a profile, a name needs one.
-            body["messaging_profile_id"] = profile
+        if is_service(message.from_number, NAME):
+            # Telnyx chooses from the number pool of the profile; its events name the number.
+            body["messaging_profile_id"] = message.from_number
+        else:
+            body["from"] = message.from_number
+            if profile is not None and not message.from_number.startswith("+"):
+                # A number belongs to a profile, a name needs one.
+                body["messaging_profile_id"] = profile
         if self._connection.callback_url is not None:
             body["webhook_url"] = base.dispatch_callback_url(self._connection.callback_url, message.dispatch_id)
             body["use_profile_webhooks"] = False
@@ -168,7 +174,7 @@ class TelnyxCarrier:
             "filter[record_type]": "messaging",
             "filter[direction]": "outbound",
             "filter[cld]": lookup.to,
-            "filter[cli]": sender,
+            **({} if is_service(sender, NAME) else {"filter[cli]": sender}),
             "filter[created_at][gte]": (lookup.since - base.CLOCK_SKEW_BEFORE).date().isoformat(),
             "filter[created_at][lt]": (lookup.until + base.CLOCK_SKEW_AFTER + timedelta(days=1)).date().isoformat(),
             "page[size]": str(_PAGE_SIZE),
@@ -189,7 +195,7 @@ class TelnyxCarrier:
 def _fits(row: Mapping[str, Any], lookup: LookupRequest) -> bool:
     return (
         row.get("cld") == lookup.to
-        and row.get("cli") == lookup.from_number
+        and row.get("profile_id" if is_service(lookup.from_number, NAME) else "cli") == lookup.from_number
         and row.get("direction") == "outbound"
         and base.in_window(read_timestamp(text_in(row, "created_at") or ""), lookup)
     )

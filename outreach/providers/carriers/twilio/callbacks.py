@@ -77,6 +77,8 @@ _MEDIA: Final = re.compile(r"MediaUrl[0-9]{1,3}")
 _AFTER_LINK: Final = re.compile(r"MediaUrl[0-9]|MessageSid")
 """Fields that are signed after a link: a link that contains one comes from a different split."""
 
+_NUMBER: Final = re.compile(r"\+[1-9][0-9]{6,14}")
+
 _SENDER: Final = re.compile(rf"{_NAME}|{_ADDRESS.pattern}")
 
 
@@ -118,6 +120,7 @@ def _report(
     code = _code(fields)
     now = connection.clock.now()
     _formed(fields, "To", _ADDRESS)
+    sender = text_in(fields, "From")
     return MessageReport(
         workspace_id=connection.workspace_id,
         provider=NAME,
@@ -125,6 +128,7 @@ def _report(
         provider_id=sid,
         status=known,
         at=now,
+        from_number=sender if sender is not None and _NUMBER.fullmatch(sender) else None,
         reason=FAILURES.get(code or "", "rejected") if failed else None,
         retry_after_seconds=seconds_to_reset(LIMIT_RESETS.get(code or ""), now) if failed else None,
         error_code=code,

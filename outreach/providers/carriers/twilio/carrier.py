@@ -23,6 +23,7 @@ from outreach.providers.http.sending import (
     refusal,
     send_once,
 )
+from outreach.rules.senders import is_service
 
 if TYPE_CHECKING:
     import httpx
@@ -41,9 +42,6 @@ SID: Final = re.compile(r"(?:SM|MM)[0-9a-fA-F]{32}")
 
 _PAGE_SIZE: Final = 200
 _MAX_PAGES: Final = 5
-_SERVICE: Final = re.compile(r"MG[0-9a-fA-F]{32}")
-_NO_SERVICE: Final = base.no_sender("A Messaging Service cannot be the sender: name one of its numbers.")
-"""Twilio would choose a number that neither the ledger nor a look-up knows."""
 
 
 def account_url(connection: Connection) -> str:
@@ -86,9 +84,9 @@ class TwilioCarrier:
         """Send one message, once."""
         if message.from_number is None:
             return base.NO_SENDER
-        if _SERVICE.fullmatch(message.from_number):
-            return _NO_SERVICE
-        form = {"To": message.to, "From": message.from_number, "Body": message.body}
+        # Of a Messaging Service, Twilio chooses the number; its callbacks name it.
+        sender = "MessagingServiceSid" if is_service(message.from_number, NAME) else "From"
+        form = {"To": message.to, sender: message.from_number, "Body": message.body}
         if self._connection.callback_url is not None:
             form["StatusCallback"] = base.dispatch_callback_url(self._connection.callback_url, message.dispatch_id)
         if message.not_after is not None:
@@ -158,11 +156,13 @@ class TwilioCarrier:
         return await base.fetch_json(http, http.build_request("GET", url, params=params, headers=self._headers))
 
     async def _list(self, *, to: str, from_number: str) -> list[Mapping[str, Any]] | None:
-        """Return all messages from one number to another; None if incomplete.
+        """Return all messages from a number, or from any for a Messaging Service, to another; None if incomplete.
 
         Not filtered by date: Twilio filters by the day of sending, which a queued message does not have yet.
         """
-        params = {"To": to, "From": from_number, "PageSize": str(_PAGE_SIZE)}
+        params = {"To": to, "PageSize": str(_PAGE_SIZE)}
+        if not is_service(from_number, NAME):
+            params["From"] = from_number
         found: list[Mapping[str, Any]] = []
         url = f"{self._messages}.json"
         query: Mapping[str, str] | None = params
@@ -185,7 +185,8 @@ def _fits(message: Mapping[str, Any], lookup: LookupRequest) -> bool:
     return (
         message.get("to") == lookup.to
         and message.get("body") == lookup.body
-        and message.get("from") == lookup.from_number
+        and message.get("messaging_service_sid" if is_service(lookup.from_number, NAME) else "from")
+        == lookup.from_number
         and str(message.get("direction", "")).startswith("outbound")
         and base.in_window(_moment(message.get("date_created")), lookup)
     )

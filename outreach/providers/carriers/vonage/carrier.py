@@ -23,6 +23,7 @@ from outreach.providers.http.sending import (
     send_once,
     text_of,
 )
+from outreach.rules.senders import is_service
 
 if TYPE_CHECKING:
     import httpx
@@ -36,6 +37,8 @@ MAX_TTL_SECONDS: Final = 604_800
 
 _FAILED: Final = frozenset({"rejected", "undeliverable", "failed", "expired"})
 _MAX_PAGES: Final = 5
+
+_NO_SERVICE: Final = base.no_sender("Vonage has no Messaging Services: name a number, several numbers or a name.")
 
 
 def digits(number: str) -> str:
@@ -76,6 +79,8 @@ class VonageCarrier:
         """Send one message, once."""
         if message.from_number is None:
             return base.NO_SENDER
+        if is_service(message.from_number):
+            return _NO_SERVICE
         now = self._connection.clock.now()
         body: dict[str, Any] = {
             "message_type": "text",

@@ -2,7 +2,7 @@
 -- Thousands at once, with only the columns of a new recipient.
 COPY recipients (
     campaign_number, position, phone_number, phone, first_name, last_name, email, company, custom_variables,
-    external_id, status, reason, ended_at
+    external_id, time_zone, us_place, caller_id, status, reason, ended_at
 ) FROM STDIN
 
 -- due_waiting_for --

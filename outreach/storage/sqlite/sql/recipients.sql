@@ -2,8 +2,8 @@
 -- Run a thousand times at once: positional, with only the columns of a new recipient.
 INSERT INTO recipients (
     campaign_number, position, phone_number, phone, first_name, last_name, email, company, custom_variables,
-    external_id, status, reason, ended_at
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    external_id, time_zone, us_place, caller_id, status, reason, ended_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- due_waiting_for --
 -- For many campaigns, each in the order of the index `recipients_waiting_for`; few are sorted.

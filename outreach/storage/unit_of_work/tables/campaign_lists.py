@@ -89,7 +89,12 @@ class CampaignLists(Table):
             "after_at": LAST if after is None else format_timestamp(after[0]),
             "after_id": "" if after is None else after[1],
         }
-        if archived is not None and (archived or self._has_archived(workspace_id)):
+        if "external_id" in wanted:
+            if archived is not None:
+                wanted["archived"] = int(archived)
+            given = {**begin, "external_id": wanted.pop("external_id")}
+            found = self._filtered("campaigns.of_external_id", wanted, given)
+        elif archived is not None and (archived or self._has_archived(workspace_id)):
             name = "campaigns.archived" if archived else "campaigns.unarchived"
             found = self._filtered(name, wanted, begin)
         elif wanted.keys() <= _COUNTED:

@@ -391,6 +391,7 @@ class Calls(Table):
         agent_id: str | None = None,
         status: CallStatus | None = None,
         outcome: CallOutcomeFilter | None = None,
+        external_id: str | None = None,
         after: str | None = None,
         limit: int,
     ) -> Sequence[Call]:
@@ -403,6 +404,7 @@ class Calls(Table):
             "agent_id": agent_id,
             "status": None if status is None else status.value,
             "outcome": outcome,
+            "external_id": external_id,
         }
         given = {name: value for name, value in filters.items() if value is not None}
         below = LAST if after is None else after
@@ -437,6 +439,10 @@ class Messages(Table):
         """Return a message."""
         return self._rows.get(MESSAGES, (workspace_id, message_id))
 
+    def prefetch(self, workspace_and_message: Iterable[tuple[str, str]]) -> None:
+        """Read many messages in one go, for `get`."""
+        self._rows.prefetch(MESSAGES, workspace_and_message)
+
     def insert(self, message: Message) -> None:
         """Write a new message."""
         self._rows.insert(MESSAGES, MESSAGES.key_of(message), message)
@@ -445,10 +451,14 @@ class Messages(Table):
         """Replace a message."""
         self._rows.update(MESSAGES, MESSAGES.key_of(message), message)
 
-    def list(self, workspace_id: str, *, after: str | None = None, limit: int) -> Sequence[Message]:
-        """Return messages of a workspace by id, descending, below `after`."""
+    def list(
+        self, workspace_id: str, *, external_id: str | None = None, after: str | None = None, limit: int
+    ) -> Sequence[Message]:
+        """Return messages of a workspace, or those with an application's own id, by id, descending, below `after`."""
         below = LAST if after is None else after
-        return self._list(MESSAGES, "messages.list", workspace_id=workspace_id, after=below, limit=limit)
+        given: dict[str, Value] = {} if external_id is None else {"external_id": external_id}
+        name = filtered("messages.list", given)
+        return self._list(MESSAGES, name, workspace_id=workspace_id, **given, after=below, limit=limit)
 
     def to_person(self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int) -> Sequence[Message]:
         """Return the newest single messages to the person at a number, by (created_at, id), descending."""
@@ -501,6 +511,28 @@ class Inbound(Table):
         query = "inbound.list_unclear" if unclear else "inbound.list"
         after_at, after_id = (LAST, "") if after is None else (format_timestamp(after[0]), after[1])
         return self._list(INBOUND, query, workspace_id=workspace_id, after_at=after_at, after_id=after_id, limit=limit)
+
+    def list_unanswered(
+        self,
+        workspace_id: str,
+        *,
+        since: datetime,
+        unclear: bool = False,
+        after: tuple[datetime, str] | None = None,
+        limit: int,
+    ) -> Sequence[InboundMessage]:
+        """Return the newest messages since a moment that nobody has answered, or the unclear ones, as `list` does."""
+        after_at, after_id = (LAST, "") if after is None else (format_timestamp(after[0]), after[1])
+        return self._list(
+            INBOUND,
+            "inbound.list_unanswered",
+            workspace_id=workspace_id,
+            since=format_timestamp(since),
+            unclear=int(unclear),
+            after_at=after_at,
+            after_id=after_id,
+            limit=limit,
+        )
 
     def from_person(
         self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int

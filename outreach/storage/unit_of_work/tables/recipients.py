@@ -10,6 +10,7 @@ from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.base import Channel
 from outreach.models.campaign import Counters, contribution
 from outreach.models.recipient import PreparedRecipient, Recipient, RecipientCount
+from outreach.models.resources import StepCount
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.rules.call_settlement import DOUBLE_DIAL
 from outreach.rules.spellings import person_key, spellings
@@ -44,6 +45,8 @@ class StoredContact(NamedTuple):
     step: int
     attempts: int
     dispatched: int
+    time_zone: str | None
+    us_place: str | None
 
 
 class LoadedRow(NamedTuple):
@@ -419,6 +422,12 @@ class Recipients(Table):
         return [
             RecipientCount(status=RecipientStatus(status), reason=reason, count=count) for status, reason, count in rows
         ]
+
+    def at_steps(self, workspace_id: str, campaign_id: str) -> Sequence[StepCount]:
+        """Return how many open recipients are at each step of their flow after the first, in no order."""
+        number = self._rows.number(workspace_id, campaign_id)
+        rows = self._rows.query("recipients.at_steps", RECIPIENTS, number=number)
+        return [StepCount(step=step - 1 if in_wait else step, contacts=count) for step, in_wait, count in rows]
 
     def recount(self, workspace_id: str, campaign_id: str) -> Counters:
         """Return the counters, computed from every recipient (`models.campaign.contribution`)."""

@@ -8,7 +8,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final, NamedTuple
 
+import attrs
+
 from outreach.core.clock import format_timestamp, parse_timestamp
+from outreach.models.campaign_report import SenderFigures
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.serialization.columns import json_text, money_of
 from outreach.storage.unit_of_work.kinds import CALLS, DISPATCHES, INBOUND, RECIPIENTS, UNSUBSCRIBES
@@ -106,6 +109,12 @@ class Reports(Table):
                 return [AcceptedRow(provider, None, *figures)]
         rows = self._rows.query("reports.accepted_by_place", DISPATCHES, number=number, by_country=by_country)
         return [AcceptedRow(*row) for row in rows]
+
+    def by_sender(self, workspace_id: str, campaign_id: str) -> Sequence[SenderFigures]:
+        """Return the messages of a campaign by what they came from, in order."""
+        rows = self._rows.query("reports.by_sender", DISPATCHES, number=self._rows.number(workspace_id, campaign_id))
+        names = attrs.fields_dict(SenderFigures)
+        return [SenderFigures(**dict(zip(names, row, strict=True))) for row in rows]
 
     def other_messages(self, workspace_id: str, campaign_id: str, *, by_country: bool) -> Sequence[RequestRow]:
         """Return all other messages, by provider and outcome, and by country if `by_country`."""

@@ -11,6 +11,7 @@ from outreach.models.subscription import StoredSubscription
 from outreach.models.trail import TrailEntry
 from outreach.models.work import AuditEntry
 from outreach.serialization.columns import Value
+from outreach.storage.unit_of_work.backend import filtered
 from outreach.storage.unit_of_work.kinds import AUDIT, SUBSCRIPTIONS, TRAIL
 from outreach.storage.unit_of_work.tables.base import Place, Table
 
@@ -110,11 +111,23 @@ class Audit(Table):
         return [entry for _, entry in self.numbered(workspace_id, limit=limit)]
 
     def numbered(
-        self, workspace_id: str | None, *, after: int | None = None, limit: int
+        self,
+        workspace_id: str | None,
+        *,
+        actor: str | None = None,
+        action: str | None = None,
+        subject: str | None = None,
+        after: int | None = None,
+        limit: int,
     ) -> Sequence[tuple[int, AuditEntry]]:
-        """Return what `list` does, each entry with its number, from below the number `after` on."""
-        name = "audit.list_all" if workspace_id is None else "audit.list"
-        values: dict[str, Value] = {} if workspace_id is None else {"workspace_id": workspace_id}
+        """Return what `list` does, each entry with its number, from below the number `after` on.
+
+        The filters are for the entries of one workspace.
+        """
+        filters: dict[str, Value] = {"actor": actor, "action": action, "subject": subject}
+        given = {name: value for name, value in filters.items() if value is not None}
+        name = "audit.list_all" if workspace_id is None else filtered("audit.list", given)
+        values: dict[str, Value] = {} if workspace_id is None else {"workspace_id": workspace_id, **given}
         rows = self._rows.query(name, AUDIT, **values, after=_LAST_NUMBER if after is None else after, limit=limit)
         return list(zip((row[0] for row in rows), self._rows.models(AUDIT, [row[1:] for row in rows]), strict=True))
 

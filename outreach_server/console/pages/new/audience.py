@@ -169,13 +169,45 @@ async def _page(
         found=found,
         fields=[(name, word, _columns(name, asked, document)) for name, word in FIELDS.items()],
         mapping=document.get("mapping", ()),
-        rejected=document.get("rejected", ())[:_SHOWN_REJECTS],
+        rejected=_rejected(asked, document),
         notes=[*document.get("notes", ()), *document.get("number_warnings", ())],
         left_out=[] if found is None or not document["preflight"] else document["preflight"]["left_out"],
         overlaps=_overlaps(document),
         leave=asked.leave,
         key=visit.new_key(),
     )
+
+
+@attrs.frozen(kw_only=True)
+class RejectView:
+    """A row that cannot be loaded, or whose number was corrected.
+
+    Attributes:
+        number: What was typed for its number; None if that would not mend it.
+    """
+
+    row: int
+    column: str
+    message: str
+    number: str | None
+
+
+def _rejected(asked: AudienceRequest, document: Mapping[str, Any]) -> Sequence[RejectView]:
+    """Return the first rows that cannot be loaded, and all whose numbers were corrected."""
+    phones = {one["column"] for one in document.get("mapping", ()) if "phone_number" in (one["is"] or "").split(", ")}
+    rows = {
+        one["row"]: RejectView(
+            row=one["row"],
+            column=one["column"] or "",
+            message=_in_words(one["message"]),
+            number=asked.corrections.get(str(one["row"]), "") if one["column"] in phones else None,
+        )
+        for one in document.get("rejected", ())[:_SHOWN_REJECTS]
+    }
+    for text, number in asked.corrections.items():
+        row = int(text)
+        rows.setdefault(row, RejectView(row=row, column="", message="corrected here", number=number))
+    return [rows[row] for row in sorted(rows)]
 
 
 def _meaning(read_as: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final
 
 import attrs
@@ -10,7 +11,7 @@ import attrs
 from outreach import InvalidRequest, NewCallCampaign, NewSmsCampaign
 from outreach.models import LeaveOut
 from outreach_server.console.context import Visit
-from outreach_server.lists.requests import ListRequest, read_list_request
+from outreach_server.lists.requests import MAX_CORRECTIONS, ListRequest, is_row, read_list_request
 
 FIELDS: Final[Mapping[str, str]] = {
     "phone": "Phone number",
@@ -20,11 +21,15 @@ FIELDS: Final[Mapping[str, str]] = {
     "company": "Company",
     "external_id": "Your id",
     "country": "Country of the number",
+    "time_zone": "Time zone",
+    "zip_code": "US ZIP code",
+    "state": "US state",
 }
 """The fields of a contact that a column can have, with their words."""
 
 NO_COLUMN: Final = "-"
 MOST_LEFT_OUT: Final = 20
+_CORRECTION: Final = "fix_"
 
 
 @attrs.frozen(kw_only=True)
@@ -32,7 +37,9 @@ class AudienceRequest:
     """What a person has chosen.
 
     Attributes:
-        columns: The number of a column by field; `NO_COLUMN` for none. A field that is not there goes by its name.
+        columns: The number of a column by field; `NO_COLUMN` for none. Without an entry, a field has the column of its
+            name.
+        corrections: Phone numbers in the place of those of the file, by the number of the row.
         leave: The campaigns whose contacts are left out.
         days: Contacts of so many days are left out, as it was typed.
     """
@@ -43,6 +50,7 @@ class AudienceRequest:
     agent: str
     region: str
     columns: Mapping[str, str]
+    corrections: Mapping[str, str]
     leave: tuple[str, ...]
     days: str
 
@@ -55,6 +63,7 @@ class AudienceRequest:
             "agent": self.agent,
             "region": self.region,
             **{f"map_{name}": value for name, value in self.columns.items()},
+            **{f"{_CORRECTION}{row}": number for row, number in self.corrections.items()},
             "leave": ",".join(self.leave),
             "days": self.days,
         }
@@ -66,7 +75,9 @@ class AudienceRequest:
             InvalidRequest: The region or the number of days is none.
         """
         mapped = {name: "" if value == NO_COLUMN else value for name, value in self.columns.items()}
-        data: dict[str, Any] = {"map": mapped} | ({"region": self.region} if self.region else {})
+        data: dict[str, Any] = {"map": mapped, "corrections": self.corrections}
+        if self.region:
+            data["region"] = self.region
         wanted = read_list_request(data, this_year=visit.now.year, carriers=(), needs_campaign=False)
         return attrs.evolve(wanted, leave_out=self._leave_out())
 
@@ -98,6 +109,11 @@ def request_of(given: Mapping[str, str]) -> AudienceRequest:
     """Return what an address or a form says; checked boxes of campaigns are named `leave_` and the id."""
     leave = [one for one in given.get("leave", "").split(",") if one]
     leave += [name.removeprefix("leave_") for name in given if name.startswith("leave_") and given[name]]
+    corrections = {
+        row: number.strip()
+        for name, number in given.items()
+        if name.startswith(_CORRECTION) and is_row(row := name.removeprefix(_CORRECTION)) and number.strip()
+    }
     return AudienceRequest(
         upload=given.get("upload", ""),
         name=given.get("name", "").strip(),
@@ -105,6 +121,7 @@ def request_of(given: Mapping[str, str]) -> AudienceRequest:
         agent=given.get("agent", ""),
         region=given.get("region", "").strip(),
         columns={name: value for name in FIELDS if (value := given.get(f"map_{name}", "").strip())},
+        corrections=dict(islice(corrections.items(), MAX_CORRECTIONS)),
         leave=tuple(dict.fromkeys(leave))[:MOST_LEFT_OUT],
         days=given.get("days", ""),
     )

@@ -12,17 +12,21 @@ from starlette.responses import Response
 
 from outreach import Campaign
 from outreach.errors import Conflict, Problem
-from outreach.models import Forecast, Preflight
+from outreach.models import Forecast, Preflight, StartApproval
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.actions import ACTIONS
 from outreach_server.console.context import Visit
-from outreach_server.console.pages.new.steps import draft_of, key_of, stale_of, step_url, steps_of
+from outreach_server.console.pages.new.course import course_of
+from outreach_server.console.pages.new.last_run import last_run_of
+from outreach_server.console.pages.new.steps import go_to, key_of, of_draft, stale_of, step_url, steps_of
 from outreach_server.console.pages.new.text import cost_of
+from outreach_server.console.people import names_of
 from outreach_server.console.security.forms import ACTION_FIELD
 
 _TEXT: Final = frozenset({"body", "flow_id", "agent_id", "agent", "message_body"})
 _EXAMPLES: Final = 3
+_APPROVE: Final = "approve"
 
 
 @attrs.frozen(kw_only=True)
@@ -46,24 +50,27 @@ class RuleView:
     examples: str
 
 
-async def show(visit: Visit) -> Response:
+@of_draft
+async def show(visit: Visit, campaign: Campaign) -> Response:
     """Show the check."""
-    campaign = await draft_of(visit)
-    return campaign if isinstance(campaign, Response) else await _page(visit, campaign)
+    return await _page(visit, campaign)
 
 
-async def act(visit: Visit) -> Response:
-    """Start or schedule it, exactly as the page has shown it."""
-    campaign = await draft_of(visit)
-    if isinstance(campaign, Response):
-        return campaign
-    action = ACTIONS["start"]
-    if visit.form.get(ACTION_FIELD) != action.name:
+@of_draft
+async def act(visit: Visit, campaign: Campaign) -> Response:
+    """Start or schedule it, or approve that, exactly as the page has shown it."""
+    action, asked = ACTIONS["start"], visit.form.get(ACTION_FIELD)
+    if asked not in {action.name, _APPROVE}:
         raise HTTPException(400, words.NO_SUCH_ACTION)
     visit.require(action.right)
     if stale := stale_of(visit, campaign):
         return await _page(visit, campaign, status=409, problem=stale)
     try:
+        if asked == _APPROVE:
+            await visit.engine.campaigns.approve(
+                visit.place.id, campaign.id, revision=campaign.revision, actor=visit.actor
+            )
+            return go_to(visit, "check", campaign)
         started = await action.do(visit.engine, campaign, key=key_of(visit), actor=visit.actor)
     except Conflict as error:
         return await _page(visit, campaign, status=409, problem=error.message)
@@ -76,6 +83,8 @@ async def _page(visit: Visit, campaign: Campaign, *, status: int = 200, problem:
     forecast = await visit.engine.campaigns.forecast(*place)
     obstacles = _obstacles(visit, campaign, found)
     zone = visit.zone(campaign.timezone)
+    approval = await visit.engine.campaigns.approval(*place)
+    can_start = visit.may(Right.START) and not obstacles and found.contacted > 0
     return visit.page(
         "new/check",
         title="Check of a new campaign",
@@ -99,9 +108,23 @@ async def _page(visit: Visit, campaign: Campaign, *, status: int = 200, problem:
         ends=_end(visit, forecast, zone),
         zone=words.zone_name(zone),
         label=_label(visit, campaign, found, forecast, zone),
-        may_send=visit.may(Right.START) and not obstacles and found.contacted > 0,
+        course=course_of(visit, forecast, zone, _course_says(visit, campaign, forecast, zone)),
+        last=await last_run_of(visit, campaign, found),
+        may_send=can_start and not approval.is_missing,
+        may_approve=can_start and approval.is_missing and approval.changed_by != visit.actor,
+        waits="" if obstacles or not approval.is_missing else words.WAITS_FOR_APPROVAL,
+        approved=await _approved(visit, approval, zone),
         key=visit.new_key(),
     )
+
+
+async def _approved(visit: Visit, approval: StartApproval, zone: str) -> str:
+    """Return who has approved it, and when; empty if nobody has, or has to."""
+    found = approval.approval
+    if approval.reason is None or found is None:
+        return ""
+    names = await names_of(visit.engine, [found.approved_by])
+    return f"Approved by {names[found.approved_by]}, {_at(visit, found.approved_at, zone)} ({words.zone_name(zone)})."
 
 
 def _label(visit: Visit, campaign: Campaign, found: Preflight, forecast: Forecast, zone: str) -> str:
@@ -118,6 +141,13 @@ def _label(visit: Visit, campaign: Campaign, found: Preflight, forecast: Forecas
     if forecast.ends_at is not None:
         parts.append(f"done {_at(visit, forecast.ends_at, zone)}")
     return ", ".join(parts)
+
+
+def _course_says(visit: Visit, campaign: Campaign, forecast: Forecast, zone: str) -> str:
+    noun = "call" if campaign.channel == "call" else "message"
+    begins = "" if forecast.starts_at is None else f" from {_at(visit, forecast.starts_at, zone)}"
+    ends = "" if forecast.ends_at is None else f" until {_at(visit, forecast.ends_at, zone)}"
+    return f"By the forecast {words.plural(forecast.requests, noun)}{begins}{ends} ({words.zone_name(zone)})."
 
 
 def _end(visit: Visit, forecast: Forecast, zone: str) -> str:

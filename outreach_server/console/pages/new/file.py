@@ -72,7 +72,7 @@ async def _forget(visit: Visit, upload_id: str) -> None:
 
 
 def _file_name(file: UploadFile) -> str:
-    """Return the name of a file without its folders, of which some browsers send the whole path."""
+    """Return the name of a file without its folders: some browsers send the whole path."""
     name = (file.filename or "").replace("\\", "/").replace("\0", "")
     return PurePosixPath(name).name.encode("utf-8", "replace").decode()[-255:] or "list"
 

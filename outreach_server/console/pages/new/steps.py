@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import wraps
 from typing import Final
 
 import attrs
@@ -33,6 +34,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "carrier": "number",
     "business_hours": "opens",
     "agent_id": "agent",
+    "contacted_within_days": "days",
 }
 """The field of a form that has a field of a campaign, where it has another name."""
 
@@ -45,6 +47,9 @@ _LABELS: Final[Mapping[str, str]] = {
     "expires_at": "The end",
     "opens": "The hours",
     "to": "Your number",
+    "country": "The country",
+    "dates": "The dates",
+    "days": "What you typed",
 }
 
 
@@ -92,14 +97,23 @@ def go_to(visit: Visit, name: str, campaign: Campaign) -> Response:
     return RedirectResponse(step_url(visit, name, campaign), 303)
 
 
-async def draft_of(visit: Visit) -> Campaign | Response:
-    """Return the campaign that the address names, or the way to its own page if it is no draft any more.
+def of_draft(
+    page: Callable[[Visit, Campaign], Awaitable[Response]],
+) -> Callable[[Visit], Awaitable[Response]]:
+    """Give a page of a step the campaign that the address names; lead to that campaign's page if it is no draft.
 
     Raises:
         NotFound: The workspace has no such campaign.
     """
-    campaign = await visit.engine.campaigns.get(visit.place.id, visit.request.query_params.get("campaign", ""))
-    return campaign if campaign.status in _NOT_STARTED else visit.go("campaign", campaign=campaign.id)
+
+    @wraps(page)
+    async def answer(visit: Visit) -> Response:
+        campaign = await visit.engine.campaigns.get(visit.place.id, visit.request.query_params.get("campaign", ""))
+        if campaign.status not in _NOT_STARTED:
+            return visit.go("campaign", campaign=campaign.id)
+        return await page(visit, campaign)
+
+    return answer
 
 
 def stale_of(visit: Visit, campaign: Campaign) -> str:

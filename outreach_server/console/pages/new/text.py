@@ -14,7 +14,7 @@ from outreach.errors import Conflict, OutreachError
 from outreach.models import ContactPreview, NewTestMessage, Preflight, RenderedMessage
 from outreach_server.console import words
 from outreach_server.console.context import Visit
-from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key_of, problems_of, stale_of, steps_of
+from outreach_server.console.pages.new.steps import Choice, go_to, key_of, of_draft, problems_of, stale_of, steps_of
 
 _MOST_AGENTS: Final = 200
 _SHOWN: Final = 3
@@ -38,17 +38,15 @@ class PreviewView:
     values: Sequence[tuple[str, str]]
 
 
-async def show(visit: Visit) -> Response:
+@of_draft
+async def show(visit: Visit, campaign: Campaign) -> Response:
     """Show the text with its previews."""
-    campaign = await draft_of(visit)
-    return campaign if isinstance(campaign, Response) else await _page(visit, campaign)
+    return await _page(visit, campaign)
 
 
-async def act(visit: Visit) -> Response:
+@of_draft
+async def act(visit: Visit, campaign: Campaign) -> Response:
     """Save what was typed; go on, show it again, replace costly characters, or send it to the person."""
-    campaign = await draft_of(visit)
-    if isinstance(campaign, Response):
-        return campaign
     action, key = visit.form.get("action", ""), key_of(visit)
     if action not in {"save", "next", "replace", "keep", "test"}:
         raise HTTPException(400, words.NO_SUCH_ACTION)
@@ -76,9 +74,12 @@ def _change(visit: Visit, campaign: Campaign, action: str) -> CampaignUpdate:
         changes["name"] = name
     if campaign.channel == "call":
         changes["agent_id"] = form.get("agent") or None
+        changes["retry_voicemail"] = bool(form.get("retry_voicemail"))
     elif campaign.message_source != "flow":
         # Browsers send a line break as two characters, which would count in each message.
         changes["body"] = form.get("body", "").replace("\r\n", "\n")
+    if campaign.channel == "sms":
+        changes["replace_characters"] = bool(form.get("replace_characters"))
     if action in {"replace", "keep"}:
         changes["replace_characters"] = action == "replace"
     return CampaignUpdate(**changes)
@@ -126,6 +127,8 @@ async def _page(
         body=form.get("body", campaign.body or ""),
         to=form.get("to") or await _own_number(visit),
         sent_to=sent_to,
+        replace=bool(form.get("replace_characters")) if form else bool(campaign.replace_characters),
+        retry_voicemail=bool(form.get("retry_voicemail")) if form else bool(campaign.retry_voicemail),
         has_flow=campaign.message_source == "flow",
         agents=[
             Choice(value=one.id, word=one.name, chosen=one.id == form.get("agent", campaign.agent_id))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, time
+from datetime import time
 from typing import Any, Final
 
 import attrs
@@ -11,15 +11,16 @@ from starlette.responses import Response
 
 from outreach import BusinessHours, Campaign, CampaignUpdate, InvalidRequest
 from outreach.errors import Conflict
-from outreach.models import DAYS, TimeWindow
-from outreach_server.console import words
+from outreach.models import DAYS, CallerIdAllocation, TimeWindow
 from outreach_server.console.context import Visit
-from outreach_server.console.pages.new.steps import Choice, draft_of, go_to, key_of, problems_of, stale_of, steps_of
+from outreach_server.console.pages.moments import NO_ZONE, is_zone_known, moment_in, typed
+from outreach_server.console.pages.new.holidays import holidays_of, read_holidays
+from outreach_server.console.pages.new.reach import reach_of
+from outreach_server.console.pages.new.steps import Choice, go_to, key_of, of_draft, problems_of, stale_of, steps_of
 
 _MOST_NUMBERS: Final = 200
+_CALLER: Final = "caller_"
 _OPENS, _CLOSES = time(9), time(17)
-_NO_ZONE: Final = "This zone is not known. Write it as Europe/Berlin or America/New_York."
-_NO_MOMENT: Final = "Give a day and a time."
 _NO_RATE: Final = "The rate must be a whole number."
 
 
@@ -32,22 +33,22 @@ class DayView:
     open: bool
 
 
-async def show(visit: Visit) -> Response:
+@of_draft
+async def show(visit: Visit, campaign: Campaign) -> Response:
     """Show the form."""
-    campaign = await draft_of(visit)
-    return campaign if isinstance(campaign, Response) else await _page(visit, campaign)
+    return await _page(visit, campaign)
 
 
-async def act(visit: Visit) -> Response:
+@of_draft
+async def act(visit: Visit, campaign: Campaign) -> Response:
     """Save it, and go on to the check."""
-    campaign = await draft_of(visit)
-    if isinstance(campaign, Response):
-        return campaign
     key_of(visit)
     if stale := stale_of(visit, campaign):
         return await _page(visit, campaign, status=409, problems={"": stale})
     problems: dict[str, str] = {}
-    changes = _changes(visit.form, campaign, problems)
+    changes = _changes(visit.form, campaign, problems, visit.now.year)
+    if campaign.channel == "call":
+        changes["cli_group"] = await _caller_ids(visit, campaign)
     if not problems:
         try:
             change = CampaignUpdate(**changes)
@@ -58,41 +59,37 @@ async def act(visit: Visit) -> Response:
             return await _page(visit, campaign, status=409, problems={"": error.message})
     if problems:
         return await _page(visit, campaign, status=422, problems=problems)
-    return go_to(visit, "check", campaign)
+    return go_to(visit, "when" if visit.form.get("action") == "save" else "check", campaign)
 
 
-def _changes(form: Mapping[str, str], campaign: Campaign, problems: dict[str, str]) -> dict[str, Any]:
+def _changes(form: Mapping[str, str], campaign: Campaign, problems: dict[str, str], this_year: int) -> dict[str, Any]:
     """Return what a form changes; what is wrong with it is added to `problems`."""
     zone = form.get("zone", "").strip() or "UTC"
-    if words.zone_name(zone) == "UTC" and zone != "UTC":
-        problems["zone"] = _NO_ZONE
+    if not is_zone_known(zone):
+        problems["zone"] = NO_ZONE
         return {}
     changes: dict[str, Any] = {"scheduled_start_at": None, "scheduled_expires_at": None}
     if form.get("start") == "at":
-        changes["scheduled_start_at"] = _moment(form, "start_at", zone, problems)
+        changes["scheduled_start_at"] = moment_in(form, "start_at", zone, problems)
     if form.get("expires_at", "").strip():
-        changes["scheduled_expires_at"] = _moment(form, "expires_at", zone, problems)
+        changes["scheduled_expires_at"] = moment_in(form, "expires_at", zone, problems)
     rate = form.get("rate", "").strip()
     if not (rate.isascii() and rate.isdecimal() and len(rate) < 6):
         problems["rate"] = _NO_RATE
         return {}
     calls = campaign.channel == "call"
     changes["batch_concurrency" if calls else "rate_per_minute"] = int(rate)
+    changes["stay_open"] = bool(form.get("stay_open"))
+    if holidays_of({}, campaign, this_year).plain:
+        changes["holidays"] = read_holidays(form, this_year, problems)
     if _has_plain_hours(campaign):
         changes["business_hours"] = _hours(form, zone, int(rate) if calls else None, problems)
     if not calls:
         phone, _, carrier = form.get("number", "").partition(" ")
-        changes |= {"from_number": phone or None, "carrier": carrier or None}
+        changes["carrier"] = carrier or None
+        if not campaign.from_numbers or phone != campaign.from_number:
+            changes["from_number"] = phone or None
     return changes
-
-
-def _moment(form: Mapping[str, str], name: str, zone: str, problems: dict[str, str]) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(form.get(name, "").strip())
-    except ValueError:
-        problems[name] = _NO_MOMENT
-        return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=words.clocks_of(zone))
 
 
 def _hours(
@@ -138,21 +135,21 @@ async def _page(
         campaign=campaign,
         calls=calls,
         scheduled=form.get("start", "at" if campaign.scheduled_start_at else "now") == "at",
-        start_at=form.get("start_at", _typed(campaign.scheduled_start_at, zone)),
-        expires_at=form.get("expires_at", _typed(campaign.scheduled_expires_at, zone)),
+        start_at=form.get("start_at", typed(campaign.scheduled_start_at, zone)),
+        expires_at=form.get("expires_at", typed(campaign.scheduled_expires_at, zone)),
         zone=zone,
         days=_days(form, campaign),
         opens=form.get("opens", _window(campaign, opens=True)),
         closes=form.get("closes", _window(campaign, opens=False)),
         plain_hours=_has_plain_hours(campaign),
+        holidays=holidays_of(form, campaign, visit.now.year),
+        stay_open=bool(form.get("stay_open")) if form else campaign.stay_open,
+        reach=await reach_of(visit, campaign),
         rate=form.get("rate", str(campaign.batch_concurrency if calls else campaign.rate_per_minute or 60)),
         numbers=[] if calls else await _numbers(visit, campaign),
+        callers=await _callers(visit, campaign) if calls else [],
         key=visit.new_key(),
     )
-
-
-def _typed(at: datetime | None, zone: str) -> str:
-    return "" if at is None else f"{at.astimezone(words.clocks_of(zone)):%Y-%m-%dT%H:%M}"
 
 
 def _days(form: Mapping[str, str], campaign: Campaign) -> Sequence[DayView]:
@@ -170,6 +167,32 @@ def _window(campaign: Campaign, *, opens: bool) -> str:
     window = _windows(hours)[0][0]
     hour, minute = divmod(window.start_minute if opens else window.end_minute, 60)
     return f"{hour % 24:02}:{minute:02}"
+
+
+async def _callers(visit: Visit, campaign: Campaign) -> Sequence[Choice]:
+    """Return the numbers that a calling campaign can call from in turn."""
+    found = (await visit.engine.numbers.list(visit.place.id, limit=_MOST_NUMBERS)).items
+    own = {one.number_id for one in campaign.cli_group or ()}
+    form = visit.form
+    return [
+        Choice(
+            value=one.id,
+            word=one.phone,
+            chosen=bool(form.get(f"{_CALLER}{one.id}")) if form else one.id in own,
+        )
+        for one in found
+    ]
+
+
+async def _caller_ids(visit: Visit, campaign: Campaign) -> Sequence[CallerIdAllocation] | None:
+    """Return the numbers that were chosen, with the turns that they have; None for the usual one."""
+    turns = {one.number_id: one.count for one in campaign.cli_group or ()}
+    chosen = [
+        CallerIdAllocation(number_id=one.value, phone=one.word, count=turns.get(one.value, 1))
+        for one in await _callers(visit, campaign)
+        if one.chosen
+    ]
+    return chosen or None
 
 
 async def _numbers(visit: Visit, campaign: Campaign) -> Sequence[Choice]:

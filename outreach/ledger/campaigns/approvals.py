@@ -1,0 +1,125 @@
+"""Approvals of starts, within one transaction: who may start, approve and change what needs approval."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final
+
+from outreach.errors import AwaitsApproval, Conflict, InvalidRequest
+from outreach.ledger.common import campaign_of, record_audit, workspace_of
+from outreach.models.approval import Approval, PricedRevision, StartApproval, StartFigures
+from outreach.models.campaign import Campaign
+from outreach.models.states import CampaignStatus
+from outreach.rules.approvals import approval_reason, is_person
+from outreach.storage.unit_of_work import Transaction
+
+NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
+
+_APPROVED_FIELDS: Final = frozenset(
+    {"body", "flow_id", "replace_characters", "carrier", "from_number", "agent_id", "cli_group", "retry_voicemail"},
+)
+"""What a campaign says and from where, which stays as it was approved."""
+
+
+def approval_of(tx: Transaction, campaign: Campaign, priced: PricedRevision | None) -> StartApproval:
+    """Return whether the start of a campaign needs approval, and the approval that it has.
+
+    Args:
+        tx: The transaction.
+        campaign: The campaign.
+        priced: What it costs, as it was found before the transaction.
+    """
+    total = campaign.counters.total
+    known = priced is not None and (priced.revision, priced.contacts) == (campaign.revision, total)
+    amount = priced.amount if priced is not None and known else None
+    found = tx.approvals.get(campaign.workspace_id, campaign.id, campaign.revision)
+    if found is not None and found.figures.contacts != total:
+        # Contacts were added, which changes no revision.
+        found = None
+    reason = approval_reason(workspace_of(tx, campaign.workspace_id), contacts=total, amount=amount)
+    return StartApproval(
+        campaign_id=campaign.id,
+        revision=campaign.revision,
+        reason=reason if campaign.status in NOT_STARTED else None,
+        changed_by=campaign.changed_by,
+        approval=found,
+    )
+
+
+def require_approval(tx: Transaction, campaign: Campaign, *, actor: str, priced: PricedRevision | None) -> None:
+    """Raise `AwaitsApproval` if a person starts a campaign that needs another person's approval and has none."""
+    if is_person(actor) and approval_of(tx, campaign, priced).is_missing:
+        raise AwaitsApproval(
+            "Starts like this one need approval by a second person: another manager or owner than the one who changed "
+            "the campaign last opens its check and approves it."
+        )
+
+
+def require_unapproved(tx: Transaction, campaign: Campaign, changes: Collection[str] | None, *, actor: str) -> None:
+    """Raise `AwaitsApproval` if a person changes what was approved of a campaign that is under way.
+
+    Args:
+        tx: The transaction.
+        campaign: The campaign before the change.
+        changes: The fields that change; None for new contacts.
+        actor: Who changes it.
+    """
+    under_way = campaign.status not in NOT_STARTED and is_person(actor)
+    if not under_way or (changes is not None and _APPROVED_FIELDS.isdisjoint(changes)):
+        return
+    workspace = workspace_of(tx, campaign.workspace_id)
+    if approval_reason(workspace, contacts=campaign.counters.total, amount=None) is not None:
+        what = "It gets no contacts" if changes is None else "What it says and from where stays"
+        raise AwaitsApproval(
+            f"{what} while it is under way, because starts need approval in this workspace. Take its start back first, "
+            "or make another campaign."
+        )
+
+
+def approve(
+    tx: Transaction,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    revision: int,
+    figures: StartFigures,
+    now: datetime,
+    actor: str,
+) -> Approval:
+    """Keep the approval of a campaign's present revision, and return it; the same again changes nothing.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+        Conflict: It is not ready, has changed meanwhile, or was changed last by this actor.
+    """
+    campaign = campaign_of(tx, workspace_id, campaign_id)
+    if campaign.status is not CampaignStatus.READY:
+        raise Conflict(f"A campaign that is {campaign.status} cannot be approved: only one that is ready to start.")
+    if tx.campaigns.has_additions(workspace_id, campaign_id):
+        raise Conflict("The campaign still gets contacts: approve it once they are all there.")
+    if (campaign.revision, campaign.counters.total) != (revision, figures.contacts):
+        raise Conflict("The campaign has changed meanwhile, so nothing was approved. Look at it again.")
+    if campaign.changed_by == actor:
+        raise Conflict("The person who changed a campaign last cannot approve it: another person has to.")
+    known = tx.approvals.get(workspace_id, campaign_id, revision)
+    if known is not None and known.figures.contacts == figures.contacts:
+        return known
+    made = Approval(revision=revision, approved_by=actor, approved_at=now, figures=figures)
+    tx.approvals.put(workspace_id, campaign_id, made)
+    record_audit(
+        tx,
+        now=now,
+        workspace_id=workspace_id,
+        actor=actor,
+        action="campaign.approve",
+        subject=campaign_id,
+        detail=f"revision {revision}, {figures.contacts} contacts",
+    )
+    return made
+
+
+def check_revision(revision: object) -> None:
+    """Raise `InvalidRequest` if a revision is none."""
+    if isinstance(revision, bool) or not isinstance(revision, int) or not 0 <= revision < 2**31:
+        raise InvalidRequest.at("revision", "must be the number of a revision")

@@ -1,0 +1,209 @@
+"""Taking over what a replaced database knows of the contacts of a restored campaign.
+
+The replaced database has every request, because each was committed before it was made. So a contact that has requests
+there which are unknown here is continued from its state there: nothing is sent twice, and flows and retries go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Final
+
+import attrs
+
+from outreach.ledger.campaigns.recipients import put_recipient
+from outreach.ledger.campaigns.trail import ENGINE
+from outreach.ledger.common import campaign_of
+from outreach.ledger.settling.ledger import settle
+from outreach.ledger.settling.skipping import BY_OPERATOR
+from outreach.models.call import Call
+from outreach.models.campaign import Counters
+from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.recipient import Recipient
+from outreach.models.recovery import ContactedMeanwhile
+from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus, RecipientStatus
+from outreach.models.trail import TrailRule
+from outreach.rules.dispatch_history import NOT_REACHED
+from outreach.rules.settlement import Backoff, ended_recipient
+from outreach.storage.unit_of_work import Transaction
+
+_LEFT_OUT: Final = frozenset({"opted_out", BY_OPERATOR})
+"""Reasons why somebody was left out who must not be contacted after a restore either."""
+
+_WAITS: Final = frozenset({RecipientStatus.PENDING, RecipientStatus.WAITING})
+
+_LOST: Final = DispatchOutcome(state=DispatchState.UNKNOWN, reason="worker_lost")
+
+
+@attrs.frozen(kw_only=True)
+class ReplacedContact:
+    """A contact as the replaced database has it.
+
+    Attributes:
+        dispatches: Its requests, oldest first.
+        calls: Their calls, with what was said in each.
+        is_stopped: Whether its number is on the register there.
+    """
+
+    recipient: Recipient
+    dispatches: Sequence[Dispatch]
+    calls: Sequence[tuple[Call, str | None]]
+    is_stopped: bool
+
+
+def replaced_contacts(
+    tx: Transaction, workspace_id: str, campaign_id: str, *, after: int, limit: int
+) -> Sequence[ReplacedContact]:
+    """Return contacts of a campaign by position, from behind `after` on, in a transaction of the replaced database."""
+    recipients = tx.recipients.page(workspace_id, campaign_id, after=after, limit=limit)
+    tx.dispatches.prefetch_of_recipients((workspace_id, campaign_id, one.position) for one in recipients)
+    phones = {one.phone for one in recipients if one.phone is not None}
+    channel = campaign_of(tx, workspace_id, campaign_id).channel
+    stopped = tx.register.stopped(workspace_id, channel, phones) if phones else ()
+    found = []
+    for recipient in recipients:
+        dispatches = tx.dispatches.of_recipient(workspace_id, campaign_id, recipient.position)
+        ids = [one.call_id for one in dispatches if one.call_id is not None]
+        said = tx.calls.transcripts(workspace_id, ids)
+        calls = [(call, said.get(call.id)) for one in ids if (call := tx.calls.get(workspace_id, one)) is not None]
+        found.append(
+            ReplacedContact(
+                recipient=recipient,
+                dispatches=tuple(dispatches),
+                calls=calls,
+                is_stopped=recipient.phone in stopped,
+            )
+        )
+    return found
+
+
+def compare_slice(tx: Transaction, workspace_id: str, contacts: Sequence[ReplacedContact]) -> ContactedMeanwhile:
+    """Return what `take_over_slice` would do with these contacts."""
+    return sum((_Comparison(tx, workspace_id, one).counts for one in contacts), ContactedMeanwhile())
+
+
+def take_over_slice(
+    tx: Transaction,
+    workspace_id: str,
+    campaign_id: str,
+    contacts: Sequence[ReplacedContact],
+    *,
+    backoff: Backoff,
+    now: datetime,
+    actor: str = ENGINE,
+) -> ContactedMeanwhile:
+    """Continue contacts from their state in the replaced database; return how many.
+
+    A repetition changes nothing.
+    """
+    found, change, lost = ContactedMeanwhile(), Counters(), list[Dispatch]()
+    for contact in contacts:
+        compared = _Comparison(tx, workspace_id, contact)
+        found += compared.counts
+        if compared.current is None or not compared.differs:
+            continue
+        _take_over_requests(tx, workspace_id, compared)
+        after = compared.current
+        if compared.requests or compared.reported or contact.recipient.reason in _LEFT_OUT:
+            after = attrs.evolve(after, **{name: getattr(contact.recipient, name) for name in _STATE})
+        if contact.is_stopped and after.status in _WAITS:
+            after = ended_recipient(after, RecipientStatus.SKIPPED, "opted_out", now)
+        change += put_recipient(
+            tx, workspace_id, compared.current, after, rule=TrailRule.OPERATOR, now=now, actor=actor
+        )
+        lost += [one for one in compared.new if one.state is DispatchState.DISPATCHING]
+    tx.campaigns.add_counters(workspace_id, campaign_id, change)
+    for dispatch in lost:
+        # The process that sent it is gone.
+        settle(tx, workspace_id, dispatch.id, _LOST, backoff=backoff, now=now)
+    return found
+
+
+_STATE: Final = (
+    *("status", "reason", "due_at", "step", "attempts", "tries", "leg", "caller_id", "dispatched", "successful"),
+    "ended_at",
+)
+"""What changes of a contact after it was loaded."""
+
+
+class _Comparison:
+    """One contact in both databases.
+
+    Attributes:
+        current: The contact here; None if only the replaced database has it.
+        new: Requests that are unknown here, oldest first.
+        settled: Requests without an outcome here that have one there.
+        requests: Both.
+        reported: Requests with an outcome here whose reports there are later.
+    """
+
+    def __init__(self, tx: Transaction, workspace_id: str, contact: ReplacedContact) -> None:
+        there = contact.recipient
+        self.contact = contact
+        self.current = tx.recipients.get(workspace_id, there.campaign_id, there.position)
+        ours = {one.id: one for one in tx.dispatches.of_recipient(workspace_id, there.campaign_id, there.position)}
+        self.new = [one for one in contact.dispatches if one.id not in ours]
+        self.settled = [
+            one for one in contact.dispatches if one.id in ours and ours[one.id].unsettled and not one.unsettled
+        ]
+        self.requests = [*self.new, *self.settled]
+        ended = {call.id for call, _ in contact.calls if not call.is_open}
+        self.reported = [
+            one
+            for one in contact.dispatches
+            if one.id in ours and not ours[one.id].unsettled and _is_later(tx, one, ours[one.id], ended)
+        ]
+        self._sent_here = bool(ours.keys() - {one.id for one in contact.dispatches})
+
+    @property
+    def differs(self) -> bool:
+        """Whether the contact is continued from its state there."""
+        return not self._sent_here and (bool(self.requests or self.reported) or self._is_left_out)
+
+    @property
+    def _is_left_out(self) -> bool:
+        there, here = self.contact.recipient, self.current
+        skipped = there.status is RecipientStatus.SKIPPED and there.reason in _LEFT_OUT
+        return here is not None and here.is_open and (skipped or (self.contact.is_stopped and here.status in _WAITS))
+
+    @property
+    def counts(self) -> ContactedMeanwhile:
+        """What this contact adds to the result."""
+        if self.current is None:
+            return ContactedMeanwhile(missing=1)
+        requests = self.requests
+        if self._sent_here:
+            return ContactedMeanwhile(kept=int(bool(requests)))
+        if not requests:
+            reported = bool(self.reported)
+            return ContactedMeanwhile(reported=int(reported), left_out=int(self._is_left_out and not reported))
+        return ContactedMeanwhile(
+            contacts=1,
+            sent=int(any(one.state not in NOT_REACHED for one in requests)),
+            unknown=int(any(one.unsettled for one in requests)),
+        )
+
+
+def _is_later(tx: Transaction, there: Dispatch, here: Dispatch, ended: Collection[str]) -> bool:
+    if there.call_id is not None:
+        call = tx.calls.get(here.workspace_id, there.call_id)
+        return there.call_id in ended and call is not None and call.is_open
+    reports = [MESSAGE_STATUS_RANK[one.report or MessageStatus.ACCEPTED] for one in (there, here)]
+    return reports[0] > reports[1]
+
+
+def _take_over_requests(tx: Transaction, workspace_id: str, compared: _Comparison) -> None:
+    for call, said in compared.contact.calls:
+        known = tx.calls.get(workspace_id, call.id)
+        if known is None:
+            tx.calls.insert(call)
+        elif known.is_open:
+            tx.calls.update(call)
+        if said is not None:
+            tx.calls.put_transcript(call, said)
+    # An open request here has to end before another one of the same step begins.
+    for dispatch in (*compared.settled, *compared.reported):
+        tx.dispatches.update(dispatch)
+    for dispatch in compared.new:
+        tx.dispatches.insert(dispatch)

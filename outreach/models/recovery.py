@@ -1,0 +1,37 @@
+"""What a replaced database knows of a campaign, and the database that was restored in its place does not."""
+
+from __future__ import annotations
+
+import attrs
+
+
+@attrs.frozen(kw_only=True)
+class ContactedMeanwhile:
+    """The contacts of a restored campaign that the replaced database has later news of.
+
+    Attributes:
+        contacts: Contacts whose requests are taken over, so that none is repeated.
+        sent: Those of them to whom something was sent, or may have been: the others failed or were put off.
+        unknown: Those of them with a request whose outcome is unknown; it is looked up at the provider.
+        reported: Contacts of whom nothing but reports is later there, such as the end of a call.
+        left_out: Contacts who had opted out, or whom a person had left out: they are left out here too.
+        kept: Contacts to whom this database has sent since it was restored; they stay as they are.
+        missing: Contacts whom the replaced database has alone: they were added after the backup.
+    """
+
+    contacts: int = 0
+    sent: int = 0
+    unknown: int = 0
+    reported: int = 0
+    left_out: int = 0
+    kept: int = 0
+    missing: int = 0
+
+    def __add__(self, other: ContactedMeanwhile) -> ContactedMeanwhile:
+        """Return the sum, field by field."""
+        return ContactedMeanwhile(
+            **{
+                field.name: getattr(self, field.name) + getattr(other, field.name)
+                for field in attrs.fields(ContactedMeanwhile)
+            }
+        )

@@ -1,0 +1,115 @@
+"""The search over numbers, people's ids and the names of campaigns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+from starlette.responses import Response
+
+from outreach.errors import InvalidRequest
+from outreach.models import HistoryItem, Recipient
+from outreach.server_support import JoinedReads
+from outreach_server.console import words
+from outreach_server.console.context import Visit
+from outreach_server.console.pages.campaign_views import CampaignRow, MomentView, StateView, moment_of, row_of
+from outreach_server.console.pages.contacts import number_in, state_of_contact
+from outreach_server.console.pages.phones import phone_url
+
+MAX_FOUND: Final = 20
+"""The most of each kind that are shown."""
+
+_LONGEST: Final = 100
+_KINDS: Final = {
+    ("message", "outbound"): ("Message to it", "message-square"),
+    ("message", "inbound"): ("Message from it", "inbox"),
+    ("call", "outbound"): ("Call to it", "phone"),
+    ("call", "inbound"): ("Call from it", "phone"),
+    ("opted_out", None): ("Opted out", "ban"),
+    ("opted_in", None): ("Taken off the register", "check"),
+}
+
+
+@attrs.frozen(kw_only=True)
+class FoundView:
+    """Something with the number or id that was searched.
+
+    Attributes:
+        what: What it is; the campaign's name where it is a place in one.
+        url: Its page; empty without one.
+        text: The text of a message; empty for everything else.
+    """
+
+    what: str
+    url: str
+    state: StateView
+    text: str = ""
+    at: MomentView | None = None
+
+
+async def show(visit: Visit) -> Response:
+    """Show what was found."""
+    text = visit.request.query_params.get("q", "").strip()[:_LONGEST]
+    number = number_in(text)
+    found: Sequence[FoundView] = ()
+    campaigns: Sequence[CampaignRow] = ()
+    if text:
+        async with JoinedReads() as reads:
+            known = reads.start(_with_number(visit, number) if number else _with_id(visit, text))
+            named = reads.start(visit.engine.campaigns.list(visit.place.id, search=text, limit=MAX_FOUND))
+        found, campaigns = known.result(), [row_of(visit, one) for one in named.result().items]
+    return visit.page(
+        "search",
+        title="Search",
+        current="search",
+        text=text,
+        number=number,
+        person_url=visit.url("person", phone=words.phone_path(number)) if number and visit.has("person") else "",
+        found=found,
+        campaigns=campaigns,
+        most=MAX_FOUND,
+    )
+
+
+async def _with_number(visit: Visit, number: str) -> Sequence[FoundView]:
+    try:
+        page = await visit.engine.contacts.list_history(visit.place.id, number, limit=MAX_FOUND)
+    except InvalidRequest:
+        # Digits that are no number may stand in a campaign's name.
+        return ()
+    return [_of_history(visit, one) for one in page.items]
+
+
+async def _with_id(visit: Visit, text: str) -> Sequence[FoundView]:
+    page = await visit.engine.campaigns.list_appearances(visit.place.id, text, limit=MAX_FOUND)
+    return [_of_recipient(visit, one) for one in page.items]
+
+
+def _of_history(visit: Visit, item: HistoryItem) -> FoundView:
+    url = ""
+    if item.campaign_id is not None and item.position is not None:
+        url = visit.url("contact", campaign=item.campaign_id, position=item.position)
+    at = moment_of(item.at, visit.now, visit.zone())
+    if item.kind == "campaign":
+        state = state_of_contact(item.status or "", (item.reason or "").replace("_", " "))
+        return FoundView(what=words.visible(item.campaign_name or ""), url=url, state=state, at=at)
+    word, icon = _KINDS[item.kind, item.direction]
+    if not url and visit.has("person"):
+        url = phone_url(visit, "person", item.phone)
+    why = " · ".join(part.replace("_", " ") for part in (item.status, item.reason) if part)
+    return FoundView(
+        what=words.visible(item.campaign_name or "No campaign"),
+        url=url,
+        state=StateView(word=word, icon=icon, tone="plain", why=words.visible(why)),
+        text=item.text or "",
+        at=at,
+    )
+
+
+def _of_recipient(visit: Visit, one: Recipient) -> FoundView:
+    return FoundView(
+        what=words.visible(one.phone_number),
+        url=visit.url("contact", campaign=one.campaign_id, position=one.position),
+        state=state_of_contact(one.status, (one.reason or "").replace("_", " ")),
+    )

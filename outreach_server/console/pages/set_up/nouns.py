@@ -1,0 +1,219 @@
+"""What a page of the set-up needs to be told: its list, its forms, and the service that each form calls."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
+from markupsafe import Markup
+
+from outreach import Outreach
+from outreach_server.console.access import Right
+from outreach_server.console.context import Visit
+from outreach_server.console.pages.campaign_views import MomentView, moment_of
+from outreach_server.console.pages.set_up.inputs import Input
+
+PAGE_SIZE: Final = 100
+
+Cell: TypeAlias = str | MomentView
+"""What stands in a table: a text, or a moment."""
+
+
+@attrs.frozen(kw_only=True)
+class Listed:
+    """A page of a list.
+
+    Attributes:
+        items: What is listed.
+        next: The cursor of the next page; None at the end.
+    """
+
+    items: Sequence[Any]
+    next: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Result:
+    """What an action has done.
+
+    Attributes:
+        goes_to: Where the page of the action leads: the identifier of one; `list`, or `same` for the page itself.
+        text: What the page says of it at once, instead of leading on; empty to lead on.
+        good: Whether that is good news.
+        secret: What is shown with it, this once: a key, or a link.
+    """
+
+    goes_to: str = "same"
+    text: str = ""
+    good: bool = True
+    secret: str = attrs.field(default="", repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class On:
+    """What an action is done to.
+
+    Attributes:
+        one: The thing; None on a list.
+    """
+
+    visit: Visit
+    one: Any = None
+
+    @property
+    def engine(self) -> Outreach:
+        """The engine."""
+        return self.visit.engine
+
+    @property
+    def place(self) -> str:
+        """The identifier of the workspace of the page."""
+        return self.visit.place.id
+
+    @property
+    def actor(self) -> str:
+        """The person, as the audit trail names it."""
+        return self.visit.actor
+
+
+@attrs.frozen(kw_only=True)
+class Sent(On):
+    """A form that was sent.
+
+    Attributes:
+        values: The values of its fields, by name.
+        key: Its key: sent twice, it does nothing the second time, where the service knows keys.
+    """
+
+    values: Mapping[str, Any]
+    key: str
+
+
+Fields: TypeAlias = Callable[[On], Awaitable[Sequence[Input]]]
+
+
+async def no_fields(_: On) -> Sequence[Input]:
+    """Return no fields: of a button."""
+    return ()
+
+
+@attrs.frozen(kw_only=True)
+class Deed:
+    """Something that a person does on a page of the set-up.
+
+    Attributes:
+        name: Its name in forms.
+        label: The words of its button.
+        title: What stands above its form; empty for the same words.
+        right: The right that it takes beside that of the page; None if it takes no other.
+        command: Its command, without the program's name.
+        operation: The `operationId` of its operation in `openapi.yaml`; empty where the HTTP API has none on purpose.
+        do: Does it.
+        fields: The fields of its form, for what it is done to.
+        done: What is said after it; empty for `Saved.`
+        proof: Whether the password is asked again, because it is dangerous.
+        typed: Whether the name is typed, because it cannot be undone.
+        effect: What it does, for those who are to type the name, or what to know before.
+        changes: Whether it changes what the form showed: a form of another state is refused.
+        primary: Whether it is what a person most likely wants.
+        possible: Whether it can be done to something in its present state.
+    """
+
+    name: str
+    label: str
+    title: str = ""
+    right: Right | None = None
+    command: str
+    operation: str = ""
+    do: Callable[[Sent], Awaitable[Result]]
+    fields: Fields = no_fields
+    done: str = "Saved."
+    proof: bool = False
+    typed: bool = False
+    effect: str = ""
+    changes: bool = False
+    primary: bool = False
+    possible: Callable[[On], bool] = lambda _: True
+
+    def is_open_to(self, visit: Visit) -> bool:
+        """Return whether a person who sees the page may do it."""
+        return self.right is None or visit.may(self.right)
+
+
+class Noun:
+    """A kind of thing that is set up.
+
+    Attributes:
+        name: The name of its page, and the last part of the page's path.
+        title: What it is called on pages, in the plural.
+        one: The same in the singular.
+        right: The right to see it.
+        columns: The heads of its table, the name first.
+        empty: What an empty list says.
+        place: `workspace`, or `system` for the pages of operators.
+        own_login: Whether it is there only where the console has its own logins.
+        shape: `many` with a page for each, `single` without a list, or `rows` without pages for each.
+        on_list: What can be done on the list.
+        on_one: What can be done to one.
+    """
+
+    name: str
+    title: str
+    one: str
+    right: Right
+    columns: Sequence[str] = ()
+    empty: str = ""
+    place: Literal["workspace", "system"] = "workspace"
+    own_login: bool = False
+    shape: Literal["many", "single", "rows"] = "many"
+    on_list: Sequence[Deed] = ()
+    on_one: Sequence[Deed] = ()
+
+    async def list(self, visit: Visit, after: str | None) -> Listed:
+        """Return a page of the list."""
+        raise NotImplementedError
+
+    async def get(self, visit: Visit, identifier: str) -> Any:
+        """Return one, or raise `NotFound`; what a single page shows takes no identifier."""
+        raise NotImplementedError
+
+    def identify(self, one: Any) -> str:
+        """Return the identifier of one."""
+        return str(one.id)
+
+    def called(self, one: Any) -> str:
+        """Return the name of one."""
+        return str(one.name)
+
+    async def cells(self, visit: Visit, items: Sequence[Any]) -> Sequence[Sequence[Cell]]:
+        """Return the cells of each row, but for the name."""
+        return [() for _ in items]
+
+    async def facts(self, visit: Visit, one: Any) -> Sequence[tuple[str, Cell]]:
+        """Return what is known of one."""
+        return ()
+
+    async def drawing(self, visit: Visit, one: Any) -> Markup:
+        """Return what the page of one draws; empty for nothing."""
+        return Markup()
+
+    def is_begun(self, visit: Visit) -> bool:
+        """Return whether the form of the list is open, because the address chooses something for it."""
+        return False
+
+    async def filters(self, visit: Visit) -> Sequence[Input]:
+        """Return the fields by which the list is filtered."""
+        return ()
+
+
+def at(visit: Visit, moment: datetime | None) -> Cell:
+    """Return a moment, or nothing, for a table."""
+    return "" if moment is None else moment_of(moment, visit.now, visit.zone())
+
+
+def digest_of(one: Any) -> str:
+    """Return a digest of something as it is now, by which a form of an earlier state is known."""
+    return hashlib.sha256(repr(one).encode("utf-8", "backslashreplace")).hexdigest()[:32]

@@ -1,0 +1,370 @@
+"""The pages of the set-up: each noun has a list, or one page, and a page for each of its things."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+import attrs
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from outreach import ConfigError, InvalidRequest
+from outreach.errors import Conflict
+from outreach.server_support import JoinedReads
+from outreach_server.console import words
+from outreach_server.console.access import Right
+from outreach_server.console.context import Visit
+from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, problem_of_proof
+from outreach_server.console.pages.set_up.every import NOUNS
+from outreach_server.console.pages.set_up.inputs import Input, problems_in, read_inputs
+from outreach_server.console.pages.set_up.nouns import Cell, Deed, Listed, Noun, On, Result, Sent, digest_of
+from outreach_server.console.security.forms import ACTION_FIELD, KEY_FIELD
+
+Page = Callable[[Visit], Awaitable[Response]]
+
+SEEN_FIELD: Final = "seen"
+TYPED_FIELD: Final = "typed"
+
+_SAID: Final = "done"
+_OTHER_NAME: Final = "This is another name."
+_CHANGED: Final = (
+    "It has changed since this form was made; below is what you entered, and above it how it is now. Save again to "
+    "change it all the same."
+)
+
+
+@attrs.frozen(kw_only=True)
+class SetUpPage:
+    """A page to be routed."""
+
+    path: str
+    name: str
+    right: Right
+    show: Page
+    act: Page | None
+
+
+@attrs.frozen(kw_only=True)
+class FormView:
+    """A form of a page.
+
+    Attributes:
+        id: What the identifiers of its fields begin with.
+        problems: What is wrong with its fields, by name.
+        open: Whether it is shown at once.
+        proof: Whether it asks for the password.
+        name: The name that is to be typed; empty if none is.
+        typed: What was typed.
+    """
+
+    id: str
+    label: str
+    title: str
+    url: str
+    groups: Sequence[tuple[str, Sequence[Input]]]
+    problems: Mapping[str, str]
+    open: bool
+    proof: bool
+    name: str
+    typed: str
+    effect: str
+    seen: str
+    key: str
+    primary: bool
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is a button without fields."""
+        return not (self.groups or self.proof or self.name)
+
+
+@attrs.frozen(kw_only=True)
+class Row:
+    """A row of a list."""
+
+    name: str
+    url: str
+    cells: Sequence[tuple[str, Cell]]
+
+
+@attrs.frozen(kw_only=True)
+class Tab:
+    """A page of the set-up to choose."""
+
+    word: str
+    url: str
+    current: bool
+
+
+@attrs.frozen(kw_only=True)
+class Tried:
+    """A form that was sent and is shown again.
+
+    Attributes:
+        deed: What it was for.
+        status: The status of the answer.
+        problems: What is wrong with its fields, by name; under no name what is wrong with the whole.
+        result: What was done, where the page says so at once.
+    """
+
+    deed: Deed
+    status: int = 200
+    problems: Mapping[str, str] = attrs.field(factory=dict)
+    result: Result | None = None
+
+    def id_of(self, name: str) -> str:
+        """Return the identifier of a field on the page; empty for what is of none."""
+        return f"{self.deed.name}-{name}" if name else ""
+
+
+def set_up_pages(*, has_login: bool) -> Sequence[SetUpPage]:
+    """Return all pages of the set-up."""
+    found = []
+    for noun in NOUNS:
+        if noun.own_login and not has_login:
+            continue
+        views = Views(noun)
+        before = "/w/{workspace}" if noun.place == "workspace" else "/system"
+        path, right = f"{before}/{noun.name.removeprefix('system-')}", noun.right
+        if noun.shape == "single":
+            found.append(SetUpPage(path=path, name=noun.name, right=right, show=views.show_one, act=views.act_on_one))
+            continue
+        act = views.act if noun.on_list else None
+        found.append(SetUpPage(path=path, name=noun.name, right=right, show=views.show, act=act))
+        if noun.shape == "many":
+            one = f"{noun.name}-one"
+            act = views.act_on_one if noun.on_one else None
+            found.append(SetUpPage(path=f"{path}/{{id}}", name=one, right=right, show=views.show_one, act=act))
+    return found
+
+
+class Views:
+    """The pages of a noun.
+
+    Args:
+        noun: The noun.
+    """
+
+    def __init__(self, noun: Noun) -> None:
+        self._noun = noun
+
+    async def show(self, visit: Visit) -> Response:
+        """Show the list."""
+        return await self._list(visit)
+
+    async def act(self, visit: Visit) -> Response:
+        """Do what a form of the list says."""
+        deed = _deed_of(visit, self._noun.on_list, None)
+        tried = await self._try(visit, deed, None)
+        return tried if isinstance(tried, Response) else await self._list(visit, tried)
+
+    async def show_one(self, visit: Visit) -> Response:
+        """Show one of them."""
+        return await self._one(visit, await self._get(visit))
+
+    async def act_on_one(self, visit: Visit) -> Response:
+        """Do to one of them what a form says."""
+        one = await self._get(visit)
+        deed = _deed_of(visit, self._noun.on_one, one)
+        tried = await self._try(visit, deed, one)
+        if isinstance(tried, Response):
+            return tried
+        return await self._one(visit, one if tried.result is None else await self._get(visit), tried)
+
+    async def _get(self, visit: Visit) -> Any:
+        return await self._noun.get(visit, visit.request.path_params.get("id", ""))
+
+    async def _try(self, visit: Visit, deed: Deed, one: Any) -> Response | Tried:
+        """Do what a form says; return where that leads, or how the form is shown again."""
+        key = visit.form.get(KEY_FIELD, "")
+        if not 1 <= len(key) <= 100:
+            raise HTTPException(400)
+        fields = await deed.fields(On(visit=visit, one=one))
+        values, problems = read_inputs(fields, visit.form)
+        if deed.typed and not _is_name(visit.form.get(TYPED_FIELD, ""), self._noun.called(one)):
+            problems[TYPED_FIELD] = _OTHER_NAME
+        if deed.proof and not problems and (wrong := await problem_of_proof(visit)):
+            problems[PROOF_FIELD] = wrong
+        if problems:
+            return Tried(deed=deed, status=422, problems=problems)
+        if deed.changes and visit.form.get(SEEN_FIELD, "") != digest_of(one):
+            return Tried(deed=deed, status=409, problems={"": _CHANGED})
+        try:
+            result = await deed.do(Sent(visit=visit, one=one, values=values, key=f"console:{key}"))
+        except InvalidRequest as error:
+            return Tried(deed=deed, status=422, problems=problems_in(error, fields))
+        except (Conflict, ConfigError) as error:
+            return Tried(deed=deed, status=409, problems={"": error.message})
+        if result.text or result.secret:
+            return Tried(deed=deed, result=result)
+        return self._go(visit, result, deed)
+
+    def _go(self, visit: Visit, result: Result, deed: Deed) -> Response:
+        here = visit.request.path_params.get("id")
+        match result.goes_to:
+            case "same" if here is not None:
+                return visit.go(f"{self._noun.name}-one", id=here, said=deed.name)
+            case "same" | "list":
+                return visit.go(self._noun.name, said=deed.name)
+            case identifier:
+                return visit.go(f"{self._noun.name}-one", id=identifier, said=deed.name)
+
+    async def _list(self, visit: Visit, tried: Tried | None = None) -> Response:
+        noun = self._noun
+        filters = await noun.filters(visit)
+        after = visit.request.query_params.get("after") or None
+        async with JoinedReads() as reads:
+            listed = reads.start(self._rows(visit, after))
+            given = reads.start(_fields_of(visit, noun.on_list, None))
+        found, cells = listed.result()
+        asked = {one.name: one.value for one in filters}
+        rows = [
+            Row(
+                name=noun.called(one),
+                url="" if noun.shape == "rows" else visit.url(f"{noun.name}-one", id=noun.identify(one)),
+                cells=list(zip(noun.columns[1:], row, strict=True)),
+            )
+            for one, row in zip(found.items, cells, strict=True)
+        ]
+        first = not rows or noun.is_begun(visit)
+        return self._page(
+            visit,
+            "list",
+            noun.title,
+            tried,
+            forms=self._forms(visit, given.result(), None, tried, first=first),
+            rows=rows,
+            columns=noun.columns,
+            filters=filters,
+            first_url=visit.url(noun.name, asked) if after else "",
+            next_url=visit.url(noun.name, {**asked, "after": found.next}) if found.next else "",
+            nothing=noun.empty,
+        )
+
+    async def _one(self, visit: Visit, one: Any, tried: Tried | None = None) -> Response:
+        noun = self._noun
+        single = noun.shape == "single"
+        async with JoinedReads() as reads:
+            facts = reads.start(noun.facts(visit, one))
+            drawing = reads.start(noun.drawing(visit, one))
+            given = reads.start(_fields_of(visit, noun.on_one, one))
+        return self._page(
+            visit,
+            "one",
+            noun.title if single else noun.one.capitalize(),
+            tried,
+            name="" if single else noun.called(one),
+            list_url="" if single else visit.url(noun.name),
+            facts=facts.result(),
+            drawing=drawing.result(),
+            forms=self._forms(visit, given.result(), one, tried, first=True),
+        )
+
+    async def _rows(self, visit: Visit, after: str | None) -> tuple[Listed, Sequence[Sequence[Cell]]]:
+        found = await self._noun.list(visit, after)
+        return found, await self._noun.cells(visit, found.items)
+
+    def _forms(
+        self,
+        visit: Visit,
+        given: Sequence[tuple[Deed, Sequence[Input]]],
+        one: Any,
+        tried: Tried | None,
+        *,
+        first: bool,
+    ) -> Sequence[FormView]:
+        return [
+            self._form(visit, deed, fields, one, tried if tried is not None and tried.deed is deed else None, first)
+            for deed, fields in given
+        ]
+
+    def _form(
+        self, visit: Visit, deed: Deed, fields: Sequence[Input], one: Any, tried: Tried | None, first: bool
+    ) -> FormView:
+        noun = self._noun
+        here = visit.request.path_params.get("id")
+        url = visit.url(noun.name) if here is None else visit.url(f"{noun.name}-one", id=here)
+        again = tried is not None and tried.result is None
+        if again:
+            fields = [attrs.evolve(field, value=field.written(visit.form)) for field in fields]
+        problems = tried.problems if tried is not None else {}
+        return FormView(
+            id=deed.name,
+            label=deed.label,
+            title=deed.title or deed.label,
+            url=url,
+            groups=[(name, list(each)) for name, each in groupby(fields, key=lambda field: field.group)],
+            problems=problems,
+            open=again or (first and bool(fields) and (deed.primary or noun.shape == "single")),
+            proof=deed.proof and visit.console.has_login and (needs_proof(visit) and not (tried and tried.result)),
+            name=noun.called(one) if deed.typed else "",
+            typed=visit.form.get(TYPED_FIELD, "") if again else "",
+            effect=deed.effect,
+            seen=digest_of(one) if deed.changes else "",
+            key=visit.new_key(),
+            primary=deed.primary,
+        )
+
+    def _page(self, visit: Visit, template: str, title: str, tried: Tried | None, **values: Any) -> Response:
+        noun = self._noun
+        result = tried.result if tried is not None else None
+        wrong = {} if tried is None else {tried.id_of(name): text for name, text in tried.problems.items()}
+        return visit.page(
+            f"set_up/{template}",
+            title=title,
+            current="settings",
+            status=tried.status if tried is not None else 200,
+            said=_said(visit, noun),
+            heading=noun.title,
+            tabs=tabs_of(visit, noun),
+            problems=wrong,
+            result=result,
+            **values,
+        )
+
+
+def tabs_of(visit: Visit, current: Noun | None) -> Sequence[Tab]:
+    """Return the pages of the set-up that the person may see beside one."""
+    place = "system" if current is None else current.place
+    return [
+        Tab(word=one.title, url=visit.url(one.name), current=one is current)
+        for one in NOUNS
+        if one.place == place and visit.may(one.right) and (visit.console.has_login or not one.own_login)
+    ]
+
+
+async def _fields_of(visit: Visit, deeds: Sequence[Deed], one: Any) -> Sequence[tuple[Deed, Sequence[Input]]]:
+    """Return what the person may do, with the fields of its form, which are read at once."""
+    on = On(visit=visit, one=one)
+    shown = [deed for deed in deeds if deed.is_open_to(visit) and deed.possible(on)]
+    fields = await asyncio.gather(*(deed.fields(on) for deed in shown))
+    return list(zip(shown, fields, strict=True))
+
+
+def _deed_of(visit: Visit, deeds: Sequence[Deed], one: Any) -> Deed:
+    """Return what a form asks for.
+
+    Raises:
+        HTTPException: There is no such action, it is not possible now, or the person may not do it.
+    """
+    wanted = visit.form.get(ACTION_FIELD, "")
+    for deed in deeds:
+        if deed.name == wanted:
+            if deed.right is not None:
+                visit.require(deed.right)
+            if not deed.possible(On(visit=visit, one=one)):
+                raise HTTPException(409)
+            return deed
+    raise HTTPException(400, words.NO_SUCH_ACTION)
+
+
+def _said(visit: Visit, noun: Noun) -> str:
+    wanted = visit.request.query_params.get(_SAID, "")
+    return next((one.done for one in (*noun.on_list, *noun.on_one) if one.name == wanted), "")
+
+
+def _is_name(typed: str, name: str) -> bool:
+    return " ".join(typed.split()) == " ".join(words.visible(name).split())

@@ -1,0 +1,110 @@
+"""The thread of one number, and an answer by a single message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from starlette.responses import RedirectResponse, Response
+
+from outreach import Conflict, InvalidRequest, NewMessage
+from outreach.errors import RecipientUnsubscribed
+from outreach.models import HistoryItem
+from outreach_server.console.context import Visit
+from outreach_server.console.pages.inbox import next_unanswered
+from outreach_server.console.pages.new.steps import key_of
+from outreach_server.console.pages.number_history import days_of, entry_of, entry_words
+from outreach_server.console.pages.phones import phone_of, phone_url
+
+SHOWN: Final = 100
+SEEN_FIELD: Final = "seen"
+_EMPTY: Final = "Write an answer first."
+_OPTED_OUT: Final = "The person has opted out meanwhile, so nothing was sent."
+_MEANWHILE: Final = (
+    "Something was written meanwhile: see the end of the thread. Nothing was sent. Send your answer again if it still "
+    "fits."
+)
+
+
+async def show(visit: Visit) -> Response:
+    """Show the thread."""
+    return await _page(visit, phone_of(visit), await _items(visit, phone_of(visit)))
+
+
+async def act(visit: Visit) -> Response:
+    """Send an answer from the number that the person wrote to, and open the next reply that waits for one."""
+    phone = phone_of(visit)
+    name, key = visit.chosen("answer"), key_of(visit)
+    items = await _items(visit, phone)
+    # Browsers send a line break as two characters, which would count in the message.
+    body = visit.form.get("body", "").replace("\r\n", "\n").strip()
+    if not body:
+        return await _page(visit, phone, items, status=422, problems={"body": _EMPTY})
+    if _newest(items) != visit.form.get(SEEN_FIELD, "") and not _is_sent(items, body):
+        return await _page(visit, phone, items, status=409, problems={"": _MEANWHILE})
+    try:
+        new = NewMessage(to=phone, body=body, from_number=_ours(items))
+        await visit.engine.messages.send(visit.place.id, new, idempotency_key=key)
+    except InvalidRequest as error:
+        problems = {one.path if one.path == "body" else "": f"The answer {one.message}." for one in error.details}
+        return await _page(visit, phone, items, status=422, problems=problems or {"": error.message})
+    except RecipientUnsubscribed:
+        return await _page(visit, phone, items, status=409, problems={"": _OPTED_OUT})
+    except Conflict as error:
+        return await _page(visit, phone, items, status=409, problems={"": error.message})
+    onward = await next_unanswered(visit)
+    if onward:
+        return RedirectResponse(f"{onward}?done={name}", 303)
+    return visit.go("inbox", said=name)
+
+
+async def _items(visit: Visit, phone: str) -> Sequence[HistoryItem]:
+    return (await visit.engine.contacts.list_history(visit.place.id, phone, limit=SHOWN)).items
+
+
+def _is_sent(items: Sequence[HistoryItem], body: str) -> bool:
+    """Return whether the newest item is this very answer: then the form was sent twice, and its key sends nothing."""
+    return bool(items) and items[0].direction == "outbound" and items[0].text == body
+
+
+def _newest(items: Sequence[HistoryItem]) -> str:
+    """Return what identifies the newest message of a thread."""
+    newest = next((one for one in items if one.kind == "message"), None)
+    return "" if newest is None else f"{newest.message_id or newest.dispatch_id}"
+
+
+def _ours(items: Sequence[HistoryItem]) -> str | None:
+    """Return the number that the person wrote to last; None for the workspace's first."""
+    return next((one.own_number for one in items if one.direction == "inbound" and one.kind == "message"), None)
+
+
+async def _page(
+    visit: Visit,
+    phone: str,
+    items: Sequence[HistoryItem],
+    *,
+    status: int = 200,
+    problems: Mapping[str, str] | None = None,
+) -> Response:
+    entry = await entry_of(visit, phone)
+    stops = entry is not None and entry.stops("sms")
+    path = visit.request.path_params["phone"]
+    return visit.page(
+        "thread",
+        title="Thread",
+        current="inbox",
+        status=status,
+        problems=problems or {},
+        phone=phone,
+        person_url=phone_url(visit, "person", phone),
+        page_url=visit.url("thread", phone=path),
+        entry="" if entry is None else entry_words(entry),
+        held=entry is not None and entry.scope == "held",
+        stops=stops,
+        days=days_of(visit, reversed(items)),
+        more=len(items) == SHOWN,
+        body=visit.form.get("body", ""),
+        ours=_ours(items) or "",
+        seen=_newest(items),
+        key=visit.new_key(),
+    )

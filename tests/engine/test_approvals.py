@@ -1,0 +1,213 @@
+"""The start of a campaign by a person can need the approval of a second one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Any
+
+import attrs
+import pytest
+
+from outreach import (
+    Campaign,
+    CampaignStatus,
+    CampaignUpdate,
+    Conflict,
+    InvalidRequest,
+    NewNumber,
+    NewRecipient,
+    NewSmsCampaign,
+    NewWorkspace,
+    NotFound,
+    Outreach,
+    WorkspaceUpdate,
+)
+from outreach.errors import AwaitsApproval, CannotStart
+from outreach.models import Price, PriceTable
+
+pytestmark = pytest.mark.anyio
+
+ANN, BEN = "user:ann", "host:ben"
+SENDER = "+12025550100"
+
+
+@attrs.define
+class Place:
+    """An engine with a workspace."""
+
+    engine: Outreach
+    workspace: str
+
+    async def campaign(self, contacts: int = 3, *, actor: str = ANN, body: str = "Hi") -> Campaign:
+        """Return a ready campaign that somebody has made."""
+        new = NewSmsCampaign(name="Autumn", body=body, carrier="twilio", from_number=SENDER)
+        people = [NewRecipient(phone_number=f"+1303555{number:04d}") for number in range(contacts)]
+        return (await self.engine.campaigns.create_sms(self.workspace, new, people, actor=actor)).campaign
+
+    async def limit(self, **limits: Any) -> None:
+        """Set from when on people need approval."""
+        await self.engine.workspaces.update(self.workspace, WorkspaceUpdate(**limits))
+
+    async def start(self, campaign: Campaign, actor: str) -> Campaign:
+        """Start a campaign."""
+        return await self.engine.campaigns.start(self.workspace, campaign.id, actor=actor)
+
+    async def approve(self, campaign: Campaign, actor: str) -> None:
+        """Approve a campaign as it is now."""
+        now = await self.engine.campaigns.get(self.workspace, campaign.id)
+        await self.engine.campaigns.approve(self.workspace, campaign.id, revision=now.revision, actor=actor)
+
+    async def reason(self, campaign: Campaign) -> str | None:
+        """Return why it needs approval."""
+        return (await self.engine.campaigns.approval(self.workspace, campaign.id)).reason
+
+
+@pytest.fixture
+async def place() -> AsyncIterator[Place]:
+    """An engine with a workspace."""
+    async with Outreach.open("memory://") as engine:
+        workspace = await engine.workspaces.create(NewWorkspace(name="Acme"))
+        await engine.numbers.create(workspace.id, NewNumber(phone=SENDER, carrier="twilio"))
+        yield Place(engine, workspace.id)
+
+
+async def test_nothing_needs_approval_by_default(place: Place) -> None:
+    """The person who made a campaign starts it."""
+    campaign = await place.campaign()
+    found = await place.engine.campaigns.approval(place.workspace, campaign.id)
+    assert (found.reason, found.changed_by, found.approval, found.is_missing) == (None, ANN, None, False)
+    assert (await place.start(campaign, ANN)).status is CampaignStatus.ACTIVE
+
+
+@pytest.mark.parametrize(("limit", "contacts", "reason"), [(0, 1, "contacts"), (3, 3, None), (2, 3, "contacts")])
+async def test_contacts_over_the_limit_need_approval(
+    place: Place, limit: int, contacts: int, reason: str | None
+) -> None:
+    """0 is for every start; as many as the limit need none."""
+    await place.limit(approve_over_contacts=limit)
+    campaign = await place.campaign(contacts)
+    assert await place.reason(campaign) == reason
+    if reason is None:
+        await place.start(campaign, ANN)
+    else:
+        for person in (ANN, BEN):
+            with pytest.raises(AwaitsApproval):
+                await place.start(campaign, person)
+        assert (await place.engine.campaigns.get(place.workspace, campaign.id)).status is CampaignStatus.READY
+
+
+@pytest.mark.parametrize(
+    ("price", "limit", "reason"),
+    [("0.50", 1, "amount"), ("0.50", 2, None), (None, 2, "amount_unknown"), ("0.01", 0, "amount")],
+)
+async def test_costs_over_the_limit_need_approval(
+    place: Place, price: str | None, limit: int, reason: str | None
+) -> None:
+    """By the prices of the workspace; without them nobody knows, so a person has to look."""
+    if price is not None:
+        table = PriceTable(currency="USD", prices=(Price(kind="sms", amount=Decimal(price)),))
+        await place.engine.prices.update(place.workspace, table)
+    await place.limit(approve_over_amount=limit)
+    campaign = await place.campaign()
+    assert await place.reason(campaign) == reason
+    if reason is None:
+        await place.start(campaign, ANN)
+    else:
+        with pytest.raises(AwaitsApproval):
+            await place.start(campaign, ANN)
+
+
+async def test_another_person_approves_and_then_both_may_start(place: Place) -> None:
+    """The figures that were approved are kept, and who approved them is in the audit trail."""
+    await place.engine.prices.update(
+        place.workspace, PriceTable(currency="USD", prices=(Price(kind="sms", amount=Decimal("0.5")),))
+    )
+    await place.limit(approve_over_contacts=0)
+    campaign = await place.campaign()
+    with pytest.raises(Conflict, match="another person"):
+        await place.approve(campaign, ANN)
+    await place.approve(campaign, BEN)
+    found = await place.engine.campaigns.approval(place.workspace, campaign.id)
+    assert found.approval is not None
+    figures = found.approval.figures
+    assert (found.approval.approved_by, found.is_missing) == (BEN, False)
+    assert (figures.contacts, figures.messages, figures.amount, figures.currency) == (3, 3, Decimal("1.5"), "USD")
+    assert figures.ends_at is not None
+    await place.approve(campaign, BEN)
+    audit = (await place.engine.audit.list(place.workspace)).items
+    assert [(one.actor, one.detail) for one in audit if one.action == "campaign.approve"] == [
+        (BEN, f"revision {campaign.revision}, 3 contacts")
+    ]
+    assert (await place.start(campaign, ANN)).status is CampaignStatus.ACTIVE
+
+
+async def test_a_later_change_takes_the_approval_away(place: Place) -> None:
+    """Of the text, and of the contacts. The person who made it cannot approve."""
+    await place.limit(approve_over_contacts=0)
+    campaign = await place.campaign()
+    await place.approve(campaign, BEN)
+    await place.engine.campaigns.update(place.workspace, campaign.id, CampaignUpdate(body="Ho"), actor=BEN)
+    with pytest.raises(AwaitsApproval):
+        await place.start(campaign, ANN)
+    with pytest.raises(Conflict, match="another person"):
+        await place.approve(campaign, BEN)
+    await place.approve(campaign, ANN)
+    added = [NewRecipient(phone_number="+13035559999")]
+    await place.engine.campaigns.add_recipients(place.workspace, campaign.id, added, actor=ANN)
+    with pytest.raises(AwaitsApproval):
+        await place.start(campaign, BEN)
+    with pytest.raises(Conflict, match="another person"):
+        await place.approve(campaign, ANN)
+    await place.approve(campaign, BEN)
+    assert (await place.start(campaign, ANN)).status is CampaignStatus.ACTIVE
+
+
+async def test_what_was_approved_stays_while_it_is_under_way(place: Place) -> None:
+    """People change neither text nor contacts of a campaign that has started; its pace they do."""
+    await place.limit(approve_over_contacts=0)
+    campaign = await place.campaign()
+    await place.approve(campaign, BEN)
+    await place.start(campaign, ANN)
+    campaigns = place.engine.campaigns
+    new = [NewRecipient(phone_number="+13035559999")]
+    for actor in (ANN, BEN):
+        with pytest.raises(AwaitsApproval, match="What it says"):
+            await campaigns.update(place.workspace, campaign.id, CampaignUpdate(body="Ho"), actor=actor)
+        with pytest.raises(AwaitsApproval, match="no contacts"):
+            await campaigns.add_recipients(place.workspace, campaign.id, new, actor=actor)
+    found = await campaigns.update(place.workspace, campaign.id, CampaignUpdate(rate_per_minute=7), actor=ANN)
+    assert (found.body, found.counters.total, found.rate_per_minute) == ("Hi", 3, 7)
+    await campaigns.pause(place.workspace, campaign.id, actor=ANN)
+    assert (await campaigns.resume(place.workspace, campaign.id, actor=ANN)).status is CampaignStatus.ACTIVE
+
+
+@pytest.mark.parametrize("actor", ["library", "api", "cli:root"])
+async def test_programs_and_commands_start_without_approval(place: Place, actor: str) -> None:
+    """Approval is between people."""
+    await place.limit(approve_over_contacts=0)
+    campaign = await place.campaign()
+    assert (await place.start(campaign, actor)).status is CampaignStatus.ACTIVE
+
+
+async def test_only_what_is_ready_and_as_it_was_seen_can_be_approved(place: Place) -> None:
+    """A draft cannot, nor an earlier revision; a start says first what else is missing."""
+    await place.limit(approve_over_contacts=0)
+    draft, ready = await place.campaign(body=""), await place.campaign()
+    with pytest.raises(Conflict, match="draft"):
+        await place.approve(draft, BEN)
+    with pytest.raises(CannotStart):
+        await place.start(draft, ANN)
+    campaigns = place.engine.campaigns
+    with pytest.raises(Conflict, match="changed meanwhile"):
+        await campaigns.approve(place.workspace, ready.id, revision=ready.revision + 1, actor=BEN)
+    with pytest.raises(InvalidRequest):
+        await campaigns.approve(place.workspace, ready.id, revision=-1, actor=BEN)
+    other = await place.engine.workspaces.create(NewWorkspace(name="Others"))
+    for call in (campaigns.approval(other.id, ready.id), campaigns.approve(other.id, ready.id, revision=0, actor=BEN)):
+        with pytest.raises(NotFound):
+            await call
+    await place.start(ready, "api")
+    with pytest.raises(Conflict, match="active"):
+        await place.approve(ready, BEN)
+    assert await place.reason(ready) is None
