@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -33,6 +33,7 @@ MAX_CACHED_ROWS: Final = 20_000
 """Cached rows of one kind that are kept between transactions; a row takes about a kilobyte."""
 
 _NOTHING: Final = Counters()
+_counts: Final = attrgetter(*(field.name for field in attrs.fields(Counters)))
 
 _WRITE_ORDER: Final[tuple[Change, ...]] = ("delete", "insert", "update", "put")
 
@@ -406,7 +407,7 @@ class UnitOfWork:
         for rows in self._rows.values():
             yield from self._pending_rows(rows)
             if rows.kind is CAMPAIGNS and self.counted:
-                changes = [(*attrs.astuple(change), self._number(id_)) for id_, change in self.counted.items()]
+                changes = [(*_counts(change), self._number(id_)) for id_, change in self.counted.items()]
                 yield Write(None, "campaigns.add_counters", changes)
         for table, entries in self.appended.items():
             for statement, alike in groupby(entries, key=itemgetter(0)):
