@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from benchmarks.postgres import serving
 from benchmarks.results import Results, Sample, Wanted, at_least, at_most
 from benchmarks.rounds import alternate
+from benchmarks.rows.postgres import Cluster
 from benchmarks.rows.sending import Load
-from benchmarks.settings import HUEY_NEEDS, NO_SLOWER, Settings, installed
+from benchmarks.settings import HUEY_NEEDS, NO_SLOWER, PROCRASTINATE_NEEDS, Settings, installed
 
 _SECOND: Final = "messages a second"
 _COMPUTING: Final = "CPU ms a message"
@@ -52,6 +54,32 @@ def _measure(settings: Settings, results: Results, load: Load) -> None:
         results.figure(samples[way], _COMPUTING, row="message", case=f"{case}, {way}", wanted=cheaper)
     # What tuning and uvloop save.
     _compare(results, samples, "embedded", case, "server", _COMPUTING, None)
+    _measure_postgres(settings, results, load)
+
+
+def _measure_postgres(settings: Settings, results: Results, load: Load) -> None:
+    case = f"{load.campaigns:,} campaigns, PostgreSQL"
+    with serving() as server, server.database() as furnished:
+
+        def ours() -> Sample:
+            with server.database() as name:
+                return load.delivered(embedded=False, url=server.url(name))
+
+        sides: dict[str, Callable[[], Sample]] = {"server": ours}
+        cluster = Cluster(settings=settings, server=server, load=load, furnished=furnished)
+        if installed(*PROCRASTINATE_NEEDS):
+            settings.say(f"message: {case}: the rows that Procrastinate's jobs write")
+            cluster.furnish()
+            cluster.keep()
+            cluster.receive()
+            sides["Procrastinate"] = cluster.procrastinate
+        else:
+            results.notes.append("Procrastinate is not installed here, and was not measured: see `make bench`.")
+        settings.say(f"message: {case}: {', '.join(sides)}")
+        samples = alternate(sides, settings.rounds)
+        cluster.forget()
+    results.compare(samples, "Procrastinate", row="message", case=case, unit=_SECOND, wanted=None, ours="server")
+    results.figure(samples["server"], _SECOND, row="message", case=case)
 
 
 def _compare(

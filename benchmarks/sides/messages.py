@@ -1,7 +1,8 @@
 """Our engine, from the start of all campaigns to the delivered receipt of each message.
 
-Told: `database`, a file that is not there yet; `campaigns` and `recipients` of each; `rate` a minute; `embedded`,
-whether it runs as in an application that has tuned nothing, otherwise as in `outreach-server`; `most_seconds`.
+Told: `database`, a file that is not there yet, or `url` of an empty database; `campaigns` and `recipients` of each;
+`rate` a minute; `embedded`, whether it runs as in an application that has tuned nothing, otherwise as in
+`outreach-server`; `most_seconds`.
 
 The carrier accepts at once, and reports each message as delivered a moment later, each report in a task of its own, as
 callbacks come.
@@ -86,7 +87,7 @@ class ReportingCarrier(Carrier):
 
 async def run(task: dict[str, Any]) -> dict[str, Any]:
     """Start all campaigns, and wait until each message is delivered."""
-    url = f"sqlite:///{Path(task['database'])}"
+    url = task.get("url") or f"sqlite:///{Path(task['database'])}"
     workspace = await furnish(url, {**task, "start": False})
     carrier, messages = ReportingCarrier(), task["campaigns"] * task["recipients"]
     async with Outreach.open(url, dispatch=True, sandbox_carrier=carrier) as engine:
