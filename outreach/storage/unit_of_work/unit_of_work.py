@@ -95,8 +95,11 @@ class UnitOfWork:
         """Drop the cache: the transaction was rolled back, or another process has written."""
         self.journal.clear()
         for rows in self._rows.values():
-            rows.known.clear()
-            rows.pending.clear()
+            # Each read comes here, and has used few kinds.
+            if rows.known:
+                rows.known.clear()
+            if rows.pending:
+                rows.pending.clear()
         for entries in self.appended.values():
             entries.clear()
         for known in (
