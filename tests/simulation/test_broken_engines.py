@@ -25,8 +25,8 @@ MAX_SEEDS_OF: Final[Mapping[str, int]] = {
 
 FOUND_BY: Final[Mapping[str, int]] = {
     "permits are not given back": 140,
+    "that time which a clock has jumped over counts as passed": 121,
     "the answers of a worker that was replaced are lost": 120,
-    "that time which a clock has jumped over counts as passed": 86,
     "a cap does not count what is committed with it": 71,
     "an opt-out from one workspace counts in all": 65,
     "intents in doubt are forgotten": 63,
