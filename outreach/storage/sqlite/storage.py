@@ -140,7 +140,7 @@ class SqliteStorage:
             # The way to another thread takes longer than the query.
             self._watch.check()
             with suppress(sqlite3.Error):
-                return read_now(self._quick_reader, operation)
+                return cast("T", read_now(self._quick_reader, operation))
         return cast("T", await self._readers.run(operation))
 
     def campaign_list_revision(self, workspace_id: str) -> int | None:
