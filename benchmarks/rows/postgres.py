@@ -38,8 +38,7 @@ def measure(settings: Settings) -> Results:
         settings.say(f"postgres: making {case}")
         ours = Cluster(settings=settings, server=server, load=load)
         ours.furnished = stack.enter_context(server.database())
-        told = {"url": server.url(ours.furnished), "campaigns": campaigns, "recipients": recipients, "rate": RATE}
-        run_side("furnishing", told)
+        ours.furnish()
         settings.say("postgres: counting statements")
         counted = ours.run(1, count=True)
         sides: dict[str, Callable[[], Sample]] = {
@@ -86,6 +85,12 @@ class Cluster:
     load: Load
     furnished: str = ""
     _kept: str = ""
+    _received: str = ""
+
+    def furnish(self) -> None:
+        """Create and start the campaigns."""
+        told = {"campaigns": self.load.campaigns, "recipients": self.load.recipients, "rate": RATE}
+        run_side("furnishing", {**told, "url": self.server.url(self.furnished)})
 
     def keep(self) -> Sample:
         """Send all of it by one worker; keep the database for the other side to compare with."""
@@ -94,11 +99,20 @@ class Cluster:
         self.server.execute(f"CREATE DATABASE {self._kept} TEMPLATE {self.furnished}")
         return self._run(self._kept, 1)
 
+    def receive(self) -> None:
+        """Take in the receipt of each message in a copy of the database that was kept; keep that too."""
+        self._received = f"{self._kept}_received"
+        self.server.execute(f"CREATE DATABASE {self._received} TEMPLATE {self._kept}")
+        delivered = run_side("receipts", {"url": self.server.url(self._received)})["delivered"]
+        if delivered != self.load.messages:
+            raise RuntimeError(f"{delivered} messages were delivered instead of {self.load.messages}.")
+
     def forget(self) -> None:
-        """Drop the database that was kept."""
-        if self._kept:
-            self.server.execute(f"DROP DATABASE {self._kept} WITH (FORCE)")
-            self._kept = ""
+        """Drop the databases that were kept."""
+        for name in (self._kept, self._received):
+            if name:
+                self.server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        self._kept = self._received = ""
 
     def run(self, workers: int, *, count: bool = False) -> Sample:
         """Send all of it by so many workers."""
@@ -106,11 +120,12 @@ class Cluster:
             return self._run(name, workers, count=count)
 
     def procrastinate(self) -> Sample:
-        """Run one job a message, which writes the rows of the run that was kept."""
+        """Run one job a message, which writes the rows of the run that was kept, and of its receipts if it has some."""
         with self.server.database(template=self.furnished) as name:
             told = {
                 "before": self.server.url(self.furnished),
                 "after": self.server.url(self._kept),
+                "received": self.server.url(self._received) if self._received else None,
                 "url": self.server.url(name),
                 "messages": self.load.messages,
                 "latency_ms": self.load.latency_ms,

@@ -11,7 +11,7 @@ import attrs
 
 from benchmarks.processes import run_side
 from benchmarks.results import Sample
-from benchmarks.settings import Settings
+from benchmarks.settings import Base, Settings
 
 RATE: Final = 600
 GROUP: Final = 200
@@ -81,10 +81,22 @@ class Load:
         """Write the rows of the latest run's receipts in groups."""
         return self._floor("after", "received", "receipt")
 
+    def delivered(self, *, embedded: bool, base: Base | None = None, url: str | None = None) -> Sample:
+        """Let a version send all of it and take in the receipt of each message.
+
+        Args:
+            embedded: Whether as in an application that has tuned nothing, otherwise as in the server.
+            base: The earlier version; None for this one.
+            url: The empty database that it uses; None for a file.
+        """
+        with self.settings.scratch("messages") as directory:
+            return run_side("messages", {**self._told(directory), "embedded": embedded, "url": url}, base=base)
+
     def huey(self, workers: int) -> Sample:
-        """Run one Huey task a message, which writes the rows of the latest run's sending."""
+        """Run one Huey task a message, which writes the rows of the latest run: of its receipts too, if it has some."""
         with self.settings.scratch("huey") as directory:
             told = {
+                "received": self._latest.get("received"),
                 "before": self._latest["before"],
                 "after": self._latest["after"],
                 "database": str(directory / "huey.db"),

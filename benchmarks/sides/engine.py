@@ -99,7 +99,7 @@ class Carrier(ScriptedCarrier):
 
 
 async def furnish(url: str, task: dict[str, Any]) -> str:
-    """Create and start the campaigns; return the workspace."""
+    """Create the campaigns, and start them unless `start` is false; return the workspace."""
     async with Outreach.open(url) as engine:
         workspace = await engine.workspaces.create(NewWorkspace(name="Acme", default_region="US"))
 
@@ -121,7 +121,8 @@ async def furnish(url: str, task: dict[str, Any]) -> str:
             await create(count, range(count * each, count * each + task["ballast"]), start=False)
         for first in range(0, count, _AT_ONCE):
             some = range(first, min(first + _AT_ONCE, count))
-            await asyncio.gather(*(create(n, range(n * each, (n + 1) * each), start=True) for n in some))
+            start = task.get("start", True)
+            await asyncio.gather(*(create(n, range(n * each, (n + 1) * each), start=start) for n in some))
     return workspace.id
 
 

@@ -1,7 +1,8 @@
 """One Huey task a message, which writes the same ledger: new rows before its request, changed rows after it.
 
-Told: `before`, `after` and `database` as the ledger floor is; `messages`; `latency_ms` of the carrier; `workers`,
-threads of the consumer; `most_seconds`. All tasks are in the queue before the time begins.
+Told: `before`, `after` and `database` as the ledger floor is; `received`, the state after the receipts, or null: with
+it a third transaction writes what the receipt of the message has changed; `messages`; `latency_ms` of the carrier;
+`workers`, threads of the consumer; `most_seconds`. All tasks are in the queue before the time begins.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from benchmarks.sides.telling import tell, told
 class Ledger:
     """Writes what belongs to a message; threads take turns, which is faster here than waiting for SQLite's lock."""
 
-    def __init__(self, connection: sqlite3.Connection, todo: list[Changes], messages: int) -> None:
-        self._connection, self._todo, self._messages = connection, todo, messages
+    def __init__(
+        self, connection: sqlite3.Connection, todo: list[Changes], receipts: list[Changes], messages: int
+    ) -> None:
+        self._connection, self._todo, self._receipts, self._messages = connection, todo, receipts, messages
         self._turn = threading.Lock()
         self.done = 0
 
@@ -37,8 +40,10 @@ class Ledger:
         self._write(number, [change.inserted for change in self._todo])
 
     def settle(self, number: int) -> None:
-        """Commit the changed rows of a message."""
+        """Commit the changed rows of a message, and merge its receipt if there are some."""
         self._write(number, [change.updated for change in self._todo])
+        if self._receipts:
+            self._write(number, [rows for change in self._receipts for rows in (change.inserted, change.updated)])
         self.done += 1
 
     def _write(self, number: int, all_rows: list[tuple[str, Any]]) -> None:
@@ -62,7 +67,8 @@ def main() -> None:
     queue = SqliteHuey(filename=str(database.with_suffix(".huey")), results=False, timeout=60)
     # Opened here, and used by the threads of the consumer in turn.
     with opened(database, any_thread=True) as connection:
-        ledger = Ledger(connection, changes(before, after), messages)
+        receipts = changes(after, Path(arguments["received"])) if arguments["received"] else []
+        ledger = Ledger(connection, changes(before, after), receipts, messages)
         ledger.delete()
 
         @queue.task()

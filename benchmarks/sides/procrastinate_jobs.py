@@ -1,8 +1,9 @@
 """One Procrastinate job a message, which writes the same ledger: new rows before its request, changed rows after it.
 
 Told: `before` and `after`, URLs of databases as they were before and after a run of the engine; `url`, a copy of the
-first, in which Procrastinate's tables are made; `messages`; `latency_ms` of the carrier; `concurrency`, how many jobs
-the worker runs at a time; `most_seconds`. All jobs are deferred before the time begins.
+first, in which Procrastinate's tables are made; `received`, the database after the receipts, or null: with it a third
+transaction writes what the receipt of the message has changed; `messages`; `latency_ms` of the carrier; `concurrency`,
+how many jobs the worker runs at a time; `most_seconds`. All jobs are deferred before the time begins.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ _LOOK_AGAIN_SECONDS: Final = 0.005
 
 
 class Ledger:
-    """Writes what belongs to a message, in two transactions."""
+    """Writes what belongs to a message, in two transactions or three."""
 
-    def __init__(self, pool: AsyncConnectionPool, todo: list[Changes], messages: int) -> None:
-        self._pool, self._todo, self._messages = pool, todo, messages
+    def __init__(self, pool: AsyncConnectionPool, todo: list[Changes], receipts: list[Changes], messages: int) -> None:
+        self._pool, self._todo, self._receipts, self._messages = pool, todo, receipts, messages
         self.done = 0
 
     async def intend(self, number: int) -> None:
@@ -37,8 +38,10 @@ class Ledger:
         await self._write(number, [change.inserted for change in self._todo])
 
     async def settle(self, number: int) -> None:
-        """Commit the changed rows of a message."""
+        """Commit the changed rows of a message, and merge its receipt if there are some."""
         await self._write(number, [change.updated for change in self._todo])
+        if self._receipts:
+            await self._write(number, [rows for change in self._receipts for rows in (change.inserted, change.updated)])
         self.done += 1
 
     async def _write(self, number: int, all_rows: list[tuple[str, Any]]) -> None:
@@ -52,6 +55,7 @@ async def run(task: dict[str, Any]) -> dict[str, Any]:
     """Run the jobs for as long as may be."""
     messages, latency, concurrency = task["messages"], task["latency_ms"] / 1000, task["concurrency"]
     todo = await asyncio.to_thread(changes, task["before"], task["after"])
+    receipts = await asyncio.to_thread(changes, task["after"], task["received"]) if task["received"] else []
     with psycopg.connect(task["url"]) as connection:
         without_triggers(connection)
         for change in todo:
@@ -61,7 +65,7 @@ async def run(task: dict[str, Any]) -> dict[str, Any]:
     pool = AsyncConnectionPool(task["url"], min_size=concurrency, max_size=concurrency, open=False)
     async with pool, app.open_async():
         await app.schema_manager.apply_schema_async()
-        ledger = Ledger(pool, todo, messages)
+        ledger = Ledger(pool, todo, receipts, messages)
 
         @app.task(name="send")
         async def send(number: int) -> None:

@@ -95,13 +95,14 @@ class Batcher(Generic[Q, A]):
         batch: list[_PendingItem[Q, A]] = []
         try:
             # Items submitted meanwhile join the batch, at least those of the same turn of the loop.
-            await anyio.sleep(max(self._pause_ends - anyio.current_time(), 0.0))
+            loop = asyncio.get_running_loop()
+            await asyncio.sleep(max(self._pause_ends - loop.time(), 0.0))
             left = self._max_size
             while self._waiting and (not batch or self._size(self._waiting[0].item) <= left):
                 batch.append(self._waiting.popleft())
                 left -= self._size(batch[-1].item)
             await self._answer_all(batch)
-            self._pause_ends = anyio.current_time() + self._pause_seconds
+            self._pause_ends = loop.time() + self._pause_seconds
         except BaseException:
             self._waiting.extendleft(pending for pending in reversed(batch) if not pending.has_gone)
             self._waiting.remove(own)

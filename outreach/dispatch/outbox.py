@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
+from contextvars import copy_context
 from datetime import datetime, timedelta
 from typing import Final
 
 import anyio
-from anyio.abc import TaskGroup, TaskStatus
+from anyio.abc import TaskStatus
 
 from outreach.core.clock import Clock
 from outreach.core.config import EngineConfig
@@ -16,6 +18,7 @@ from outreach.core.logged_errors import masked
 from outreach.dispatch.adapter_answers import recordable
 from outreach.dispatch.batcher import Batcher
 from outreach.dispatch.provider_log import log_provider_outcome
+from outreach.dispatch.request_tasks import CANCEL_AGAIN_SECONDS, SlotQueue, StartedRequest, WaitingRequest
 from outreach.dispatch.worker import Worker
 from outreach.errors import ConfigError
 from outreach.ledger.sending import intents
@@ -31,9 +34,8 @@ from outreach.providers.pool import ProviderRequest, SendRequest
 
 _RECORD_RETRY_SECONDS: Final = 0.5
 
-_FINAL_RECORD_SECONDS: Final = 0.7
-"""How long recording the outcomes known at a lease's end may take, before they are kept for later: a process that stops
-does not wait longer."""
+_STOPPED: Final = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="stopped")
+_INTERRUPTED: Final = DispatchOutcome(state=DispatchState.UNKNOWN, reason="interrupted")
 
 _ANY_TIME: Final = float("-inf")
 
@@ -70,26 +72,35 @@ class Outbox:
         self._places = worker.permits.intents
         self._checks = Batcher(self._withdrawal_reasons, max_size=_MAX_CHECKED)
         self._in_flight = 0
-        self._tasks: TaskGroup | None = None
+        self._queue = SlotQueue(self._start)
+        self._started: dict[StartedRequest, None] = {}
+        self._end: asyncio.Future[None] | None = None
+        self._failure: BaseException | None = None
         self._idle = anyio.Event()
         self._closing = False
-        self._recording: set[anyio.CancelScope] = set()
+        self._stopping = False
         self._paces: dict[str, _Pace] = {}
 
     async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Run requests until cancelled; those in flight then are recorded as unknown."""
-        self._closing = False
+        """Run requests until cancelled; those in flight then are recorded as unknown.
+
+        Raises:
+            BaseException: That of a request which none but a mistake of the engine's raises.
+        """
+        self._closing = self._stopping = False
+        self._failure = None
+        self._end = asyncio.get_running_loop().create_future()
+        task_status.started()
         try:
-            async with anyio.create_task_group() as tasks:
-                self._tasks = tasks
-                task_status.started()
-                try:
-                    await anyio.sleep_forever()
-                finally:
-                    # Also without a drain, outcomes that cannot be recorded must not delay the end.
-                    self._close()
+            await self._end
         finally:
-            self._tasks = None
+            # Also without a drain, outcomes that cannot be recorded must not delay the end.
+            self._close()
+            with anyio.CancelScope(shield=True):
+                await self._stop()
+            self._end = None
+        if self._failure is not None:
+            raise self._failure
 
     async def reserve(self, account: str, wake_signal: WakeSignal, *, wanted: int = 1) -> int:
         """Wait for intent permits; return how many were granted, 0 if the slice must stop."""
@@ -100,15 +111,22 @@ class Outbox:
         self._places.release(account, places)
 
     def send(self, request: ProviderRequest) -> None:
-        """Start a request with a reserved permit, which is released when the outcome is recorded."""
-        if self._tasks is None:
+        """Start a request at its slot with a reserved permit, which is released when the outcome is recorded."""
+        if self._end is None:
             raise RuntimeError("The outbox is not running.")
         self._in_flight += 1
         if request.driven is not None:
             self._worker.claims.enter(request.driven)
         for key, spacing in request.paces.items():
             self._pace(key).queued += spacing
-        self._tasks.start_soon(self._execute, request, name="request")
+        dispatch, context = request.dispatch, copy_context()
+        context.run(self._worker.instrumentation.intent_committed, dispatch)
+        # Bounded, because after a clock step backwards the slot would lie far ahead while its permit blocks others.
+        longest = (dispatch.slot_at - dispatch.created_at).total_seconds()
+        wait = min((dispatch.slot_at - self._clock.now()).total_seconds(), longest)
+        if self._stopping:
+            wait = 0.0
+        self._queue.put(WaitingRequest(request, self._clock.monotonic() + longest, context), wait)
 
     def earliest_start(self, pace_key: str) -> datetime | None:
         """Return when the next request of a pace may start; None for any time."""
@@ -134,24 +152,54 @@ class Outbox:
                 self._idle = anyio.Event()
                 await self._idle.wait()
         self._close()
-        if self._tasks is not None:
-            self._tasks.cancel_scope.cancel()
+        self._request_end()
+
+    def _request_end(self) -> None:
+        if self._end is not None and not self._end.done():
+            self._end.set_result(None)
 
     def _close(self) -> None:
         """Limit all present and later recording to a moment, because the database may be blocked."""
         self._closing = True
-        for scope in self._recording:
-            scope.deadline = anyio.current_time() + _FINAL_RECORD_SECONDS
+        for one in self._started:
+            if one.records:
+                one.give_up_later()
 
-    async def _execute(self, request: ProviderRequest) -> None:
+    async def _stop(self) -> None:
+        """Withdraw the requests that wait, cancel the others, and wait until all outcomes are recorded or kept."""
+        self._stopping = True
+        self._queue.start_all()
+        while self._started:
+            for one in self._started:
+                one.cancel()
+            await asyncio.wait([one.task for one in self._started], timeout=CANCEL_AGAIN_SECONDS)
+
+    def _start(self, waiting: WaitingRequest) -> None:
+        started = StartedRequest()
+        started.task = asyncio.get_running_loop().create_task(
+            self._execute(waiting.request, waiting.waits_until, started), name="request", context=waiting.context
+        )
+        self._started[started] = None
+        started.task.add_done_callback(lambda task: self._ended(started, task))
+
+    def _ended(self, started: StartedRequest, task: asyncio.Task[None]) -> None:
+        del self._started[started]
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._failure = self._failure or error
+            self._request_end()
+
+    async def _execute(self, request: ProviderRequest, waits_until: float, started: StartedRequest) -> None:
         # Until the request begins nothing can have reached the provider; from then on it may have.
-        outcome, problem = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="stopped"), None
+        outcome, problem = _STOPPED, None
         permit, instrumentation, begun_at = _Permit(self._places, request.account), self._worker.instrumentation, None
-        instrumentation.intent_committed(request.dispatch)
+        started.begin()
         try:
             try:
+                if self._stopping:
+                    raise asyncio.CancelledError
                 send = await request.resolve_provider()
-                obstacle = await self._last_check(request, permit)
+                obstacle = await self._last_check(request, permit, waits_until)
             finally:
                 # It has started, or never will.
                 if request.driven is not None:
@@ -161,11 +209,11 @@ class Outbox:
             if obstacle is not None:
                 outcome = DispatchOutcome(state=DispatchState.WITHDRAWN, reason=obstacle)
             else:
-                outcome = DispatchOutcome(state=DispatchState.UNKNOWN, reason="interrupted")
+                outcome = _INTERRUPTED
                 late = self._clock.now() - request.dispatch.slot_at
                 instrumentation.request_started(request.dispatch, late_seconds=max(late.total_seconds(), 0.0))
                 begun_at = self._clock.monotonic()
-                outcome = await self._call_provider(request, send)
+                outcome = await self._call_provider(request, send, started)
         except ConfigError as error:
             # No request was made; the account's failure pauses its campaigns.
             outcome = DispatchOutcome(state=DispatchState.REFUSED, reason="provider_auth", error_message=error.message)
@@ -187,7 +235,7 @@ class Outbox:
             seconds = None if begun_at is None else self._clock.monotonic() - begun_at
             instrumentation.request_ended(request.dispatch, outcome, seconds=seconds)
             # Cancelled or not: a committed dispatch's outcome is recorded.
-            outcome = await self._record(request.dispatch, outcome)
+            outcome = await self._record(request.dispatch, outcome, started)
             log_provider_outcome(self._worker.log_throttle, request.dispatch, outcome, problem)
             permit.move_to(None)
             self._places.wake_waiters()
@@ -195,7 +243,9 @@ class Outbox:
             if not self._in_flight:
                 self._idle.set()
 
-    async def _call_provider(self, request: ProviderRequest, send: SendRequest) -> DispatchOutcome:
+    async def _call_provider(
+        self, request: ProviderRequest, send: SendRequest, started: StartedRequest
+    ) -> DispatchOutcome:
         dispatch, checked, obstacle = request.dispatch, self._clock.monotonic(), None
 
         async def may_start() -> bool:
@@ -215,7 +265,7 @@ class Outbox:
                 checked = self._clock.monotonic()
             return obstacle is None and self._in_time(dispatch)
 
-        with anyio.move_on_after(self._config.provider_timeout_seconds), request_gate(may_start):
+        with started.time_limit(self._config.provider_timeout_seconds), request_gate(may_start):
             answer: object = await call_plugin(send())
             outcome = recordable(answer)
             if outcome is None:
@@ -231,12 +281,12 @@ class Outbox:
         # Before its slot the clock was set back meanwhile, and the hours of the commit may not be open yet.
         return dispatch.slot_at <= self._clock.now() <= dispatch.valid_until and self._worker.lease_seconds_left > 0
 
-    async def _last_check(self, request: ProviderRequest, permit: _Permit) -> str | None:
+    async def _last_check(self, request: ProviderRequest, permit: _Permit, waits_until: float) -> str | None:
         dispatch = request.dispatch
-        await self._sleep_until_slot(dispatch)
+        await self._sleep_until_slot(dispatch, waits_until)
         if not await self._acquire_request_permit(request, permit):
             return "too_late"
-        turns: list[anyio.Lock] = []
+        turns: list[asyncio.Lock] = []
         try:
             for key in request.paces:
                 # One request of a pace at a time, because the turn is taken only at the start.
@@ -288,7 +338,7 @@ class Outbox:
     async def _wait_for_turn(self, key: str, pace: _Pace) -> None:
         turn = max(pace.next_start, self._worker.earliest_start_after_takeover(key))
         while (left := turn - self._clock.monotonic()) > 0:  # noqa: ASYNC110
-            await anyio.sleep(left)
+            await asyncio.sleep(left)
 
     def _record_start(self, request: ProviderRequest) -> None:
         # Slots are spaced in the ledger; spacing the starts too keeps a late one and the next apart.
@@ -296,26 +346,22 @@ class Outbox:
         for key, spacing in request.paces.items():
             self._paces[key].next_start = now + spacing.total_seconds() + _CLOCK_ROUNDING_SECONDS
 
-    async def _sleep_until_slot(self, dispatch: Dispatch) -> None:
-        # Bounded, because after a clock step backwards the slot would lie far ahead while its permit blocks others.
-        longest = (dispatch.slot_at - dispatch.created_at).total_seconds()
-        ends = self._clock.monotonic() + longest
+    async def _sleep_until_slot(self, dispatch: Dispatch, waits_until: float) -> None:
+        # Its time in the queue is over; the clock may have been set back meanwhile.
         while (wait := (dispatch.slot_at - self._clock.now()).total_seconds()) > 0:
-            left = ends - self._clock.monotonic()
+            left = waits_until - self._clock.monotonic()
             if left <= 0:
                 return
-            await anyio.sleep(min(wait, left))
+            await asyncio.sleep(min(wait, left))
 
-    async def _record(self, dispatch: Dispatch, outcome: DispatchOutcome) -> DispatchOutcome:
+    async def _record(self, dispatch: Dispatch, outcome: DispatchOutcome, started: StartedRequest) -> DispatchOutcome:
         """Record an outcome, or keep it for later; return what was recorded."""
-        deadline = anyio.current_time() + _FINAL_RECORD_SECONDS if self._closing else float("inf")
-        with anyio.CancelScope(shield=True, deadline=deadline) as scope:
-            self._recording.add(scope)
-            try:
-                outcome = await self._record_with_retry(dispatch, outcome)
-            finally:
-                self._recording.discard(scope)
-        if scope.cancelled_caught:
+        started.records = True
+        if self._closing:
+            started.give_up_later()
+        try:
+            return await self._record_with_retry(dispatch, outcome)
+        except asyncio.CancelledError:
             self._worker.keep(dispatch, outcome)
             self._worker.log_throttle.problem(
                 ("outcome_not_recorded",),
@@ -326,7 +372,9 @@ class Outbox:
                 error_type=TimeoutError.__name__,
                 dispatch_id=dispatch.id,
             )
-        return outcome
+            return outcome
+        finally:
+            started.recorded()
 
     async def _record_with_retry(self, dispatch: Dispatch, outcome: DispatchOutcome) -> DispatchOutcome:
         while True:
@@ -339,7 +387,7 @@ class Outbox:
                     "An outcome could not be recorded yet; trying again.",
                     dispatch_id=dispatch.id,
                 )
-                await anyio.sleep(_RECORD_RETRY_SECONDS)
+                await asyncio.sleep(_RECORD_RETRY_SECONDS)
 
 
 class _Pace:
@@ -353,7 +401,7 @@ class _Pace:
 
     def __init__(self) -> None:
         self.next_start = _ANY_TIME
-        self.turn = anyio.Lock(fast_acquire=True)
+        self.turn = asyncio.Lock()
         self.queued = timedelta()
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 from outreach.errors import InvalidRequest, LeaseLost, NotFound, WorkspaceUnavailable
 from outreach.models.campaign import Campaign
@@ -12,6 +13,8 @@ from outreach.models.work import AuditEntry, WorkerLease, WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.rules.texts import text_problem
 from outreach.storage.unit_of_work import Transaction
+
+_SMS_SETTINGS: Final = SmsSettings()
 
 
 def workspace_of(tx: Transaction, workspace_id: str) -> Workspace:
@@ -48,7 +51,7 @@ def quarantine_reason(tx: Transaction, epoch: int) -> str | None:
 
 def settings_of(tx: Transaction, workspace_id: str) -> SmsSettings:
     """Return a workspace's SMS settings, or the defaults."""
-    return tx.settings.get(workspace_id) or SmsSettings()
+    return tx.settings.get(workspace_id) or _SMS_SETTINGS
 
 
 def call_settings_of(tx: Transaction, workspace_id: str) -> CallSettings:

@@ -14,8 +14,8 @@ class Instrumentation:
 
     Methods are called where things happen, up to thousands of times a second: they must be quick and must not wait. An
     error is logged, and changes nothing else. All methods but `transaction_committed` and `transaction_failed` are
-    called on the engine's event loop. Those of one dispatch, but for `report_received`, are called in one task of its
-    own, so that what they set in a context variable is seen by everything that belongs to the request.
+    called on the engine's event loop. Those of one dispatch, but for `report_received`, are called in a context of its
+    own (`contextvars`), so that what they set in a context variable is seen by everything that belongs to the request.
     """
 
     def unit_changed(self, unit: WorkUnit) -> None:

@@ -29,7 +29,7 @@ It may run more than once, because another operation of its group was refused, s
 
 @attrs.frozen
 class OneQuery(Generic[T]):
-    """A reading operation that makes one query: a storage on a server may run it without a transaction around it.
+    """A reading operation that makes one query: a storage may run it without a transaction, on the event loop's thread.
 
     Attributes:
         operation: The operation.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from outreach.rules.numbering import former_readings
 from outreach.rules.spellings import spellings
 
 
+@lru_cache(maxsize=4096)
 def stored_forms(phone: str, default_region: str | None) -> tuple[str, ...]:
     """Return all forms in which a workspace may have stored the number of the person at `phone`, itself first.
 

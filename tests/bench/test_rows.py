@@ -20,6 +20,7 @@ NEEDS_NOTHING_ELSE = {
     "call": {"bare route"},
     "requests": {"one pool"},
     "dispatch": {"ledger floor", "ledger floor with intents"},
+    "message": {"server"},
     "receipts": {"ledger floor"},
     "indexes": {
         "without any",
@@ -46,6 +47,7 @@ FIGURES = {
     "create": {"ms", "list p99 ms meanwhile"},
     "list": {"ms, one client"},
     "dispatch": {"CPU ms a message", "statements a message", "commits a message", "messages a second"},
+    "message": {"CPU ms a message", "messages a second"},
     "receipts": {"CPU ms a receipt"},
     "memory": {"MB more"},
     "scraping": {"CPU ms a scrape", "% of the computing for metrics"},

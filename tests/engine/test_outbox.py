@@ -297,6 +297,41 @@ async def test_whoever_cancels_does_not_wait_for_outcomes_that_cannot_be_recorde
     assert len(attempts) == 3
 
 
+async def test_a_request_that_waits_for_its_slot_is_withdrawn_at_the_end(open_storage: OpenStorage) -> None:
+    """Nothing is sent, and its outcome is recorded."""
+    asked: list[str] = []
+    async with _served(open_storage) as (storage, outbox, campaign):
+        now = clock_of_loop().now()
+        dispatch = (await commit(storage, campaign, 0, 1, now=now, spacing=timedelta(seconds=2))).dispatches[1]
+        assert dispatch.slot_at == now + timedelta(seconds=2)
+        await _send(outbox, dispatch, asked)
+        await outbox.drain(grace_seconds=1)
+        await anyio.sleep(5)
+        assert await _ending(storage, dispatch) == (DispatchState.WITHDRAWN, "stopped")
+        assert asked == []
+
+
+async def test_a_mistake_of_the_engine_ends_the_outbox(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not lost in the task of a request."""
+
+    async def fail() -> None:
+        async with _served(open_storage) as (storage, outbox, campaign):
+            (dispatch,) = await _intents(storage, campaign, 1)
+            monkeypatch.setattr("outreach.dispatch.outbox.log_provider_outcome", None)
+            outbox.send(ProviderRequest(dispatch=dispatch, resolve_provider=_asking(_refuse), account="account"))
+            await anyio.sleep(5)
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await fail()
+    assert raised.group_contains(TypeError)
+
+
+async def _refuse() -> DispatchOutcome:
+    return DispatchOutcome(state=DispatchState.REFUSED, reason="temporary")
+
+
 @pytest.mark.parametrize(("subject", "pauses"), [("campaign_id", True), ("message_id", False)])
 async def test_only_outcomes_of_campaigns_are_collected_for_a_moment(
     open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch, subject: str, *, pauses: bool

@@ -7,16 +7,18 @@ from datetime import timedelta
 from typing import Any, Final
 
 import anyio
+import attrs
 import pytest
 from anyio.lowlevel import checkpoint
 
 from outreach.ledger.settling import callbacks
 from outreach.ledger.settling.callbacks import merge_report
-from outreach.models.dispatch import Dispatch
+from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import MessageReport, Report
-from outreach.models.states import MessageStatus
+from outreach.models.states import DispatchState, MessageStatus
 from outreach.providers.simulator import ReportScheduler
 from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 from outreach.testing.builders import make_message_report
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
@@ -65,6 +67,34 @@ async def test_receipts_that_come_together_share_a_transaction(open_storage: Ope
                 tasks.start_soon(hand_in, dispatch)
         assert seen == [MessageStatus.DELIVERED] * COUNT
         assert rig.storage.writes - before <= AT_MOST
+
+
+async def test_outcomes_of_later_tries_are_merged_with_one_read(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that reached nobody need the earlier requests of their recipients."""
+    queries: list[str] = []
+    query = UnitOfWork.query
+
+    def counted(self: UnitOfWork, name: str, /, *reads: Any, **values: Any) -> Any:
+        queries.append(name)
+        return query(self, name, *reads, **values)
+
+    async with dispatching(open_storage(clock_of_loop())) as rig:
+        later = [attrs.evolve(dispatch, try_number=2) for dispatch in await _sent(rig)]
+        withdrawn = DispatchOutcome(state=DispatchState.WITHDRAWN, reason="too_late")
+
+        def look(tx: Transaction) -> list[int]:
+            callbacks.prefetch_for_outcomes(tx, [(dispatch, withdrawn) for dispatch in later])
+            read = len(queries)
+            found = [
+                tx.dispatches.of_recipient(one.workspace_id, one.campaign_id or "", one.position or 0) for one in later
+            ]
+            assert len(queries) == read
+            return [len(dispatches) for dispatches in found]
+
+        monkeypatch.setattr(UnitOfWork, "query", counted)
+        assert await rig.storage.write(look) == [1] * COUNT
 
 
 async def test_a_receipt_that_cannot_be_merged_keeps_no_other_from_it(

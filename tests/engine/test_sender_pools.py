@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
+from random import Random
 from typing import Any
 
 import attrs
@@ -26,14 +27,16 @@ from outreach import (
 from outreach.ledger.common import workspace_of
 from outreach.ledger.leases.claims import NUMBERS
 from outreach.ledger.opt_out import inbound
+from outreach.ledger.sending.senders import WaveSenders
 from outreach.models.campaign import Campaign, NewFollowUp
 from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.plans import DecisionBasis, Intent, SenderPace, Wave
 from outreach.models.resources import Number
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
 from outreach.protocols.adapter import InboundMessageEvent
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
-from outreach.testing.builders import NOW, make_number, new_id
+from outreach.testing.builders import NOW, WORKSPACE_ID, make_campaign, make_number, make_recipient, new_id
 from outreach.testing.scripted import ScriptedCarrier, accept
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
@@ -120,6 +123,66 @@ async def test_kept_contacts_of_a_busy_number_are_postponed_in_turn(storage: Sto
     assert at is not None
     [again] = (await commit(storage, campaign, 1, now=at, look_ahead=2 * SECOND, spacing=SECOND / 10)).dispatches
     assert (again.from_number, again.slot_at) == (FIRST, NOW + MINUTE)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_wave_goes_in_the_order_of_its_slots(seed: int) -> None:
+    """Each message is the one that can start first of all that are left; of several, the one that was due first."""
+    random = Random(seed)
+    pool = tuple(f"+1415555{1000 + n}" for n in range(random.randint(2, 9)))
+    rated = {phone: random.choice((SECOND, 3 * SECOND)) for phone in pool if random.random() < 0.8}
+    paces = {
+        phone: SenderPace(
+            workspace_id=WORKSPACE_ID,
+            phone=phone,
+            spacing=rated[phone],
+            next_slot_at=NOW + random.randint(-2, 5) * SECOND,
+        )
+        if phone in rated
+        else None
+        for phone in pool
+    }
+    wave = make_wave(
+        [random.choice((None, *pool, "+14155559999")) for _ in range(60)], random.choice((0, 0.1)) * SECOND
+    )
+    campaign = make_campaign(from_number=pool[0], from_numbers=pool)
+    turn = random.randint(0, 9)
+    ordered = WaveSenders(campaign, paces, wave, turn=turn).in_order(wave.intents, NOW)
+    left, slot, senders = list(wave.intents), NOW, WaveSenders(campaign, paces, wave, turn=turn)
+    for intent in ordered:
+        starts = [senders.start(senders.sender_of(one.recipient, slot), slot) for one in left]
+        assert left.pop(starts.index(min(starts))) is intent
+        sender = senders.sender_of(intent.recipient, slot)
+        assert sender in pool
+        senders.take(sender, intent.recipient, min(starts))
+        slot = min(starts) + wave.spacing
+    assert not left
+
+
+def make_wave(known: Sequence[str | None], spacing: timedelta) -> Wave:
+    """Return a wave of intents whose contacts have these numbers already."""
+    return Wave(
+        workspace_id=WORKSPACE_ID,
+        campaign_id=new_id(),
+        epoch=1,
+        basis=DecisionBasis(campaign=1, workspace=1, settings=1, agent=None),
+        intents=[
+            Intent(
+                dispatch_id=new_id(),
+                recipient=make_recipient(position=position, caller_id=one),
+                provider="twilio",
+                from_number=None,
+                to="+14155550100",
+            )
+            for position, one in enumerate(known)
+        ],
+        endings=(),
+        not_before=NOW,
+        look_ahead=9 * SECOND,
+        latest=NOW + MINUTE,
+        spacing=spacing,
+        intent_lifetime=9 * SECOND,
+    )
 
 
 async def test_a_pool_is_driven_by_one_worker(storage: Storage) -> None:

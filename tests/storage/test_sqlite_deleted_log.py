@@ -12,6 +12,7 @@ import pytest
 from outreach.core.clock import SystemClock
 from outreach.errors import DatabaseLogDeleted, DatabaseReplaced
 from outreach.models.work import HighWaterMark
+from outreach.protocols.storage import OneQuery
 from outreach.storage.sqlite import SqliteStorage, watch
 from outreach.storage.sqlite.diagnosis import diagnose_file
 from outreach.storage.sqlite.lock import SqliteDispatchLock
@@ -53,6 +54,8 @@ async def test_a_deleted_log_stops_reading_and_writing_and_nothing_is_lost(datab
             assert refused.value.reason == "log_deleted"
         with pytest.raises(DatabaseLogDeleted):
             await storage.read(subjects)
+        with pytest.raises(DatabaseLogDeleted):
+            await storage.read(OneQuery(subjects))
         with pytest.raises(DatabaseLogDeleted):
             storage.campaign_list_revision("one")
         killed = shutil.copyfile(database, database.with_name("killed.db"))

@@ -8,6 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+from outreach.errors import StorageError
+from outreach.protocols.storage import OneQuery
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.unit_of_work import Transaction
 from tests.storage.sqlite_support import appending, opened, subjects
@@ -72,6 +74,34 @@ async def test_reads_that_wait_are_served_in_turn(sqlite_storage: SqliteStorage)
     holds[1].opened.set()
     await asyncio.gather(*busy)
     assert order == list(range(10))
+
+
+async def test_one_query_waits_for_no_long_reads(sqlite_storage: SqliteStorage) -> None:
+    """It sees what was committed last."""
+    holds = [Hold(), Hold()]
+    busy = [asyncio.create_task(sqlite_storage.read(hold)) for hold in holds]
+    for hold in holds:
+        await asyncio.to_thread(hold.entered.wait, 10)
+    with anyio.fail_after(5):
+        before = await sqlite_storage.read(OneQuery(lambda tx: tx.stops.count()))
+        await sqlite_storage.write(lambda tx: tx.stops.increment())
+        assert await sqlite_storage.read(OneQuery(lambda tx: tx.stops.count())) == before + 1
+    for hold in holds:
+        hold.opened.set()
+    await asyncio.gather(*busy)
+
+
+async def test_one_query_waits_where_it_cannot_be_read_at_once(sqlite_storage: SqliteStorage) -> None:
+    """Such as while the log is being repaired; and it writes nothing on either way."""
+    count = OneQuery(lambda tx: tx.stops.count())
+    with pytest.raises(StorageError, match="may only read"):
+        await sqlite_storage.read(OneQuery(lambda tx: tx.stops.increment()))
+    before = await sqlite_storage.read(count)
+    assert sqlite_storage._quick_reader is not None
+    sqlite_storage._quick_reader.connection.close()
+    assert await sqlite_storage.read(count) == before
+    with pytest.raises(StorageError, match="may only read"):
+        await sqlite_storage.read(OneQuery(lambda tx: tx.stops.increment()))
 
 
 async def test_a_cancelled_read_gives_its_connection_back(sqlite_storage: SqliteStorage) -> None:

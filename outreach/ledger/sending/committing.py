@@ -9,6 +9,7 @@ from typing import Final
 
 import attrs
 
+from outreach.core.copying import copy_with
 from outreach.ledger import provider_throttles
 from outreach.ledger.campaigns.recipients import (
     advance_without_sending,
@@ -77,7 +78,7 @@ def commit_waves(tx: Transaction, waves: Sequence[Wave], *, clock_now: Callable[
     # Counted last, so that a stop by this operation itself is not taken for a later one.
     tx.stops.prefetch({wave.workspace_id for wave in waves})
     return [
-        attrs.evolve(committed, stops=tx.stops.count(one.wave.workspace_id)) if isinstance(one, _Begun) else committed
+        copy_with(committed, stops=tx.stops.count(one.wave.workspace_id)) if isinstance(one, _Begun) else committed
         for one, committed in zip(begun, done, strict=True)
     ]
 
@@ -184,7 +185,7 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
     if drafts:
         last = drafts[-1].dispatch.slot_at
         assigned = senders.turn if campaign.from_numbers else run.assigned
-        run = attrs.evolve(run, owner_epoch=wave.epoch, next_slot_at=last + wave.spacing, assigned=assigned)
+        run = copy_with(run, owner_epoch=wave.epoch, next_slot_at=last + wave.spacing, assigned=assigned)
         senders.put(tx, wave.workspace_id)
     if run != known:
         tx.runs.put(run)
@@ -201,7 +202,7 @@ def _finish(tx: Transaction, begun: _Begun, opened: Mapping[str, Counters], now:
         campaign = begun.campaign
         counters = tx.campaigns.add_counters(campaign.workspace_id, campaign.id, change)
         if counters.open == 0:
-            complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
+            complete_if_done(tx, copy_with(campaign, counters=counters), now=now)
     return WaveResult(stale=False, changed=begun.changed or bool(entered), dispatches=entered)
 
 

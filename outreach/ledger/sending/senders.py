@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from outreach.ledger.campaigns.recipients import keep_sender
@@ -13,9 +13,12 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.plans import Intent, Postponement, SenderPace, SenderPaces, Wave
 from outreach.models.recipient import Recipient
 from outreach.models.trail import TrailRule
+from outreach.rules.free_first import FreeFirst
 from outreach.rules.phones import normalise
 from outreach.rules.senders import NUMBER_BUSY, is_service
 from outreach.storage.unit_of_work import Transaction
+
+_ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 _MAX_WAIT: Final = timedelta(minutes=15)
 """How long a contact waits before its number is looked at again, whose rate may have changed."""
@@ -47,6 +50,7 @@ class WaveSenders:
             if pace is not None and known:
                 self._free[pace.phone] = max(known)
         self._taken: dict[str, datetime] = {}
+        self._turns = self._free_first(self._free)
 
     def in_order(self, intents: Sequence[Intent], slot: datetime) -> Sequence[Intent]:
         """Return a wave's intents in the order of the slots that they can have from `slot` on.
@@ -55,26 +59,39 @@ class WaveSenders:
         """
         if not self._pool:
             return intents
-        left, ordered = list(intents), list[Intent]()
-        free, turn = dict(self._free), self._turn
-        while left:
-            # All new contacts have the same choice.
-            new = self._free_first(slot, free, turn)
-            chosen = [one.recipient.caller_id if self._keeps(one.recipient) else new for one in left]
-            starts = {sender: self._start(sender, slot, free) for sender in chosen}
-            first = min(range(len(left)), key=lambda index: starts[chosen[index]])
-            sender, slot = chosen[first], starts[chosen[first]]
-            turn += not self._keeps(left[first].recipient)
+        free, turn, ordered = dict(self._free), self._turn, list[Intent]()
+        new, waiting = deque[int](), defaultdict[str, deque[int]](deque)
+        for index, intent in enumerate(intents):
+            keeps = self._keeps(intent.recipient)
+            (waiting[intent.recipient.caller_id or ""] if keeps else new).append(index)
+        # All new contacts have the same choice, and those that keep a number go one after the other.
+        pool = self._free_first(free)
+        kept = FreeFirst(((indexes[0], sender) for sender, indexes in waiting.items()), self._free_at(free))
+        while new or kept:
+            choices = []
+            if new:
+                _, sender = pool.first(slot, turn % len(self._pool))
+                choices.append((self._start(sender, slot, free), new[0], sender))
+            if kept:
+                index, sender = kept.first(slot)
+                choices.append((self._start(sender, slot, free), index, sender))
+            slot, index, sender = min(choices)
             self._take(sender, slot, free)
             slot += self._spacing
-            ordered.append(left.pop(first))
+            ordered.append(intents[index])
+            if new and index == new[0]:
+                new.popleft()
+                turn += 1
+            else:
+                waiting[sender].popleft()
+                kept.replace(index, waiting[sender][0] if waiting[sender] else None)
         return ordered
 
     def sender_of(self, recipient: Recipient, slot: datetime) -> str | None:
         """Return the number of a contact's next message, which starts at `slot` or later."""
         if self._keeps(recipient):
             return recipient.caller_id
-        return self._free_first(slot, self._free, self._turn) if self._pool else self._default
+        return self._turns.first(slot, self._turn % len(self._pool))[1] if self._pool else self._default
 
     def start(self, sender: str | None, slot: datetime) -> datetime:
         """Return when a number can send, from `slot` on."""
@@ -122,10 +139,11 @@ class WaveSenders:
         known = recipient.caller_id
         return known is not None and (known in self._pool if self._pool else is_service(self._default))
 
-    def _free_first(self, slot: datetime, free: Mapping[str, datetime], turn: int) -> str:
-        begin = turn % len(self._pool)
-        in_turn = (*self._pool[begin:], *self._pool[:begin])
-        return min(in_turn, key=lambda sender: self._start(sender, slot, free))
+    def _free_first(self, free: Mapping[str, datetime]) -> FreeFirst:
+        return FreeFirst(enumerate(self._pool), self._free_at(free))
+
+    def _free_at(self, free: Mapping[str, datetime]) -> Callable[[str], datetime]:
+        return lambda sender: self._start(sender, _ANY_TIME, free)
 
     def _start(self, sender: str | None, slot: datetime, free: Mapping[str, datetime]) -> datetime:
         pace = self._pace(sender)

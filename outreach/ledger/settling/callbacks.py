@@ -203,7 +203,7 @@ _MAX_EARLY_EVENTS: Final = 50
 
 def prefetch_for_outcomes(tx: Transaction, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]) -> None:
     """Read the rows that these outcomes concern, in one go."""
-    ledger.prefetch_for_dispatches(tx, [dispatch for dispatch, _ in outcomes])
+    ledger.prefetch_for_outcomes(tx, outcomes)
     names = [
         (dispatch.workspace_id, dispatch.provider, outcome.provider_id)
         for dispatch, outcome in outcomes

@@ -122,6 +122,13 @@ def prefetch_for_reports(tx: Transaction, events: Sequence[Report]) -> None:
     tx.dispatches.prefetch_of_recipients(_recipients_of(found))
 
 
+def prefetch_for_outcomes(tx: Transaction, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]) -> None:
+    """Read the rows that these outcomes concern, in one go."""
+    prefetch_for_dispatches(tx, [dispatch for dispatch, _ in outcomes])
+    again = [dispatch for dispatch, outcome in outcomes if recipient_outcomes.may_have_succeeded(dispatch, outcome)]
+    tx.dispatches.prefetch_of_recipients(_recipients_of(again))
+
+
 def prefetch_for_dispatches(tx: Transaction, dispatches: Sequence[Dispatch]) -> None:
     """Read the rows that the outcomes of these dispatches concern, in one go."""
     tx.dispatches.prefetch((dispatch.workspace_id, dispatch.id) for dispatch in dispatches)
@@ -315,7 +322,7 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, b
     failed = event.status is MessageStatus.FAILED
     # A delivery clears an earlier failure.
     reason = event.reason if failed else None if known is MessageStatus.FAILED else dispatch.reason
-    reported = attrs.evolve(
+    reported = copy_with(
         dispatch, report=event.status, reason=reason, error_code=event.error_code or dispatch.error_code
     )
     tx.dispatches.update(reported)

@@ -87,6 +87,11 @@ def settle(
         _replay_reports(tx, standing, now)
 
 
+def may_have_succeeded(dispatch: Dispatch, outcome: DispatchOutcome) -> bool:
+    """Return whether an earlier dispatch of the recipient may stand after this outcome, so that all are looked at."""
+    return outcome.state in NOT_REACHED and (dispatch.attempt, dispatch.try_number) != (1, 1)
+
+
 def apply_receipt(
     tx: Transaction, dispatch: Dispatch, event: MessageReport, *, backoff: Backoff, now: datetime
 ) -> None:
@@ -345,9 +350,7 @@ def _recipient_of(tx: Transaction, dispatch: Dispatch) -> tuple[Recipient, Campa
 
 
 def _earlier_acceptance(tx: Transaction, dispatch: Dispatch, outcome: DispatchOutcome) -> Dispatch | None:
-    if outcome.state not in NOT_REACHED or (dispatch.attempt, dispatch.try_number) == (1, 1):
-        return None
-    return earlier_acceptance(dispatch, _siblings(tx, dispatch))
+    return earlier_acceptance(dispatch, _siblings(tx, dispatch)) if may_have_succeeded(dispatch, outcome) else None
 
 
 def _siblings(tx: Transaction, dispatch: Dispatch) -> list[Dispatch]:

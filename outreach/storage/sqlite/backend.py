@@ -5,15 +5,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from outreach.core.clock import Clock, SystemClock
+from outreach.protocols.storage import Operation
 from outreach.serialization.columns import Value, json_text
 from outreach.storage.sqlite import statements
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.backend import Change, Row, Write, write_one_by_one
 from outreach.storage.unit_of_work.kinds import Kind
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
+
+T = TypeVar("T")
 
 _SYSTEM: Final = SystemClock()
 
@@ -86,3 +89,9 @@ class Session:
         self.connection = connection
         self.rows = UnitOfWork(SqliteBackend(connection, clock), read_only=read_only)
         self.transaction = Transaction(self.rows)
+
+
+def read_now(session: Session, operation: Operation[T]) -> T:
+    """Run a reading operation without rows cached before, which may have changed."""
+    session.rows.forget()
+    return operation(session.transaction)

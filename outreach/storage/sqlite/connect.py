@@ -67,14 +67,14 @@ async def open_reader(path: Path, *, clock: Clock) -> tuple[aiosqlite.Connection
     return await _open(path, _prepare_reader, read_only=True, clock=clock)
 
 
-def open_quick_reader(path: Path) -> sqlite3.Connection:
+def open_quick_reader(path: Path, *, clock: Clock) -> Session:
     """Open a connection for tiny reads on the event loop's thread, which never waits."""
     try:
         raw = sqlite3.connect(path, isolation_level=None, timeout=0)
         _set_up(raw, (*_READER, "PRAGMA cache_size = -256"))
     except sqlite3.Error as error:
         raise _unusable(path, error) from error
-    return raw
+    return Session(raw, read_only=True, clock=clock)
 
 
 def create_private(path: Path) -> None:

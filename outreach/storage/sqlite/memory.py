@@ -15,7 +15,7 @@ from outreach.core.clock import Clock, SystemClock
 from outreach.errors import ConfigError, StorageError
 from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.protocols.storage import DispatchLock, Operation
-from outreach.storage.sqlite.backend import Session
+from outreach.storage.sqlite.backend import Session, read_now
 from outreach.storage.sqlite.errors import as_caller_error
 from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.sqlite.writer import Transactions
@@ -175,12 +175,6 @@ def write_now(session: Session, operation: Operation[T]) -> T:
         return run_writing(session.rows, session.transaction, Transactions(session.connection), operation)
     except sqlite3.Error as error:
         raise as_caller_error(error) from None
-
-
-def read_now(session: Session, operation: Operation[T]) -> T:
-    """Run a reading operation without rows cached before, which may have changed."""
-    session.rows.forget()
-    return operation(session.transaction)
 
 
 @cache

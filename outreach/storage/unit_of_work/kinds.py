@@ -14,6 +14,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import attrs
 
 from outreach.core.clock import format_timestamp, parse_timestamp
+from outreach.core.copying import copy_with
 from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters
@@ -247,6 +248,10 @@ DISPATCHES: Final = _kind(
 AUDIT: Final = _kind("audit", AuditEntry, "audit entry", key=())
 
 
+_MAX_REMEMBERED_CAMPAIGNS: Final = 2000
+"""Campaigns whose columns are remembered with what was made of them; each takes some kilobytes."""
+
+
 def _make_campaigns() -> Kind[Campaign]:
     columns = Columns(Campaign, without=("counters", "agent"))
     counters = attrs.fields_dict(Counters)
@@ -256,9 +261,24 @@ def _make_campaigns() -> Kind[Campaign]:
         counted = [getattr(campaign.counters, name) for name in counters]
         return [*columns.row(campaign), *counted, fold(campaign.name)]
 
+    made: dict[str, tuple[tuple[Any, ...], Campaign]] = {}
+    identifier = columns.names.index("id")
+
     def model(values: Sequence[Any], _: CampaignRef) -> Campaign:
         counted = Counters(**dict(zip(counters, values[count : count + len(counters)], strict=True)))
-        return columns.model(values[:count], counters=counted)
+        described = tuple(values[:count])
+        before = made.get(described[identifier])
+        if before is None or before[0] != described:
+            campaign = columns.model(described, counters=counted)
+            if campaign.business_hours is not None:
+                # The mapping in them could be changed by the caller that gets it.
+                return campaign
+            # Each read makes all campaigns anew that it plans for, of which little but the counters changes.
+            before = described, campaign
+            if len(made) >= _MAX_REMEMBERED_CAMPAIGNS:
+                made.clear()
+            made[campaign.id] = before
+        return copy_with(before[1], counters=counted)
 
     recounted = tuple(f"recipients_{name}" for name in counters)
     return Kind(

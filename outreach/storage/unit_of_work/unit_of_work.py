@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -35,6 +35,7 @@ MAX_CACHED_ROWS: Final = 20_000
 """Cached rows of one kind that are kept between transactions; a row takes about a kilobyte."""
 
 _NOTHING: Final = Counters()
+_counts: Final = attrgetter(*(field.name for field in attrs.fields(Counters)))
 
 _WRITE_ORDER: Final[tuple[Change, ...]] = ("delete", "insert", "update", "put")
 
@@ -96,8 +97,11 @@ class UnitOfWork:
         """Drop the cache: the transaction was rolled back, or another process has written."""
         self.journal.clear()
         for rows in self._rows.values():
-            rows.known.clear()
-            rows.pending.clear()
+            # Each read comes here, and has used few kinds.
+            if rows.known:
+                rows.known.clear()
+            if rows.pending:
+                rows.pending.clear()
         for entries in self.appended.values():
             entries.clear()
         for known in (
@@ -289,6 +293,10 @@ class UnitOfWork:
                     found[key].append(kind.key_of(row))
         lists.update(found)
 
+    def is_prefetched(self, name: str, key: Key) -> bool:
+        """Return whether a query has been run for a key."""
+        return key in self.prefetched_keys.get(name, ())
+
     def prefetched(self, kind: Kind[M], name: str, key: Key) -> list[M]:
         """Return the current rows that a prefetched query found for a key."""
         rows = (self.get(kind, found) for found in self.prefetched_keys[name][key])
@@ -409,7 +417,7 @@ class UnitOfWork:
         for rows in self._rows.values():
             yield from self._pending_rows(rows)
             if rows.kind is CAMPAIGNS and self.counted:
-                changes = [(*attrs.astuple(change), self._number(id_)) for id_, change in self.counted.items()]
+                changes = [(*_counts(change), self._number(id_)) for id_, change in self.counted.items()]
                 yield Write(None, "campaigns.add_counters", changes)
         for table, entries in self.appended.items():
             for statement, alike in groupby(entries, key=itemgetter(0)):

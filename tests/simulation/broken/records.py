@@ -10,6 +10,7 @@ import attrs
 import pytest
 
 from outreach.dispatch import outbox
+from outreach.dispatch.request_tasks import StartedRequest
 from outreach.dispatch.worker import Worker
 from outreach.errors import LeaseLost
 from outreach.ledger.leases import leases
@@ -123,9 +124,11 @@ def ask_twice(patch: pytest.MonkeyPatch) -> None:
     """Ask a provider again that did not answer in time, as many a library does by itself."""
     ask = outbox.Outbox._call_provider
 
-    async def insisting(self: outbox.Outbox, request: ProviderRequest, send: SendRequest) -> DispatchOutcome:
-        first = await ask(self, request, send)
-        return await ask(self, request, send) if first.reason == "timeout" else first
+    async def insisting(
+        self: outbox.Outbox, request: ProviderRequest, send: SendRequest, started: StartedRequest
+    ) -> DispatchOutcome:
+        first = await ask(self, request, send, started)
+        return await ask(self, request, send, started) if first.reason == "timeout" else first
 
     patch.setattr(outbox.Outbox, "_call_provider", insisting)
 

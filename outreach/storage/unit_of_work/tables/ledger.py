@@ -70,7 +70,8 @@ class Dispatches(Table):
     def by_provider_id(self, workspace_id: str, provider: str, provider_id: str) -> Dispatch | None:
         """Return the newest dispatch, by (created_at, id), with a provider's identifier."""
         name = (workspace_id, provider, provider_id)
-        self.prefetch_by_provider_id([name])
+        if not self._rows.is_prefetched(_BY_PROVIDER_ID, name):
+            self.prefetch_by_provider_id([name])
         found = self._rows.prefetched(DISPATCHES, _BY_PROVIDER_ID, name)
         return found[0] if found else None
 
@@ -89,7 +90,8 @@ class Dispatches(Table):
         Nothing of one may be shown to another workspace.
         """
         name = (provider, provider_id)
-        self.prefetch_with_provider_id([name])
+        if not self._rows.is_prefetched(_WITH_PROVIDER_ID, name):
+            self.prefetch_with_provider_id([name])
         return self._rows.prefetched(DISPATCHES, _WITH_PROVIDER_ID, name)
 
     def prefetch_with_provider_id(self, names: Iterable[tuple[str, str]]) -> None:
@@ -134,7 +136,8 @@ class Dispatches(Table):
     def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[Dispatch]:
         """Return a recipient's dispatches, oldest first by (created_at, id)."""
         recipient = (workspace_id, campaign_id, position)
-        self.prefetch_of_recipients([recipient])
+        if not self._rows.is_prefetched(_OF_RECIPIENT, recipient):
+            self.prefetch_of_recipients([recipient])
         return self._rows.prefetched(DISPATCHES, _OF_RECIPIENT, recipient)
 
     def prefetch_of_recipients(self, recipients: Iterable[tuple[str, str, int]]) -> None:

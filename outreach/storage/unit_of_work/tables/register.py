@@ -104,6 +104,8 @@ class Register(Table):
         return self._with_hashes(workspace_id, self._forms(workspace_id, phone))
 
     def _with_hashes(self, workspace_id: str, forms: Sequence[str]) -> Sequence[str]:
+        if self._rows.get(REGISTER_SALTS, (workspace_id,)) is None:
+            return forms
         hashes = (self._hashed(workspace_id, form) for form in forms)
         return [*forms, *(name for name in hashes if name is not None)]
 
