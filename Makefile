@@ -18,7 +18,7 @@
 #   make binary       build outreach-server as one executable, and as a directory in a zip, into dist (ARGS=--twice compares)
 #   make binary-check build it twice, and try it where there is no Python
 #   make docs         write docs/reference from the code, and build all pages as a site into build/site
-#   make screenshots  make the pictures of the console anew, in pictures; it needs Chromium
+#   make screenshots  make the pictures of the console anew, in docs/pictures; it needs Chromium
 #   make vendor       fetch the console's files of others from npm, and write their sums
 #   make number-zones  write the table of the time zones of phone numbers anew
 #   make us-places    write the table of ZIP codes, states and area codes of the United States anew
@@ -265,7 +265,7 @@ docs: $(DOCS)/.installed
 
 screenshots: $(STAMP)
 	@echo "==> making the pictures of the console"
-	@$(BIN)/python -m tests.screenshots pictures
+	@$(BIN)/python -m tests.screenshots docs/pictures
 
 vendor: $(STAMP)
 	@echo "==> fetching the console's files of others"

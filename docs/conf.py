@@ -15,7 +15,7 @@ project = "outreach"
 extensions = ["myst_parser"]
 root_doc = "README"
 include_patterns = ["*.md", "docs/**"]
-exclude_patterns = [".*", "benchmarks", "build", "examples", "outreach", "outreach_server", "pictures", "tests"]
+exclude_patterns = [".*", "benchmarks", "build", "examples", "outreach", "outreach_server", "tests"]
 html_theme = "furo"
 html_title = "outreach"
 html_show_sourcelink = False
@@ -48,7 +48,7 @@ def prepare(_app: Any, docname: str, source: list[str]) -> None:
 
 def add_pictures(app: Any, _error: Exception | None) -> None:
     """Put the pictures beside the pages, whose HTML names them."""
-    shutil.copytree(ROOT / "pictures", Path(app.outdir) / "pictures", dirs_exist_ok=True)
+    shutil.copytree(ROOT / "docs/pictures", Path(app.outdir) / "docs/pictures", dirs_exist_ok=True)
 
 
 def setup(app: Any) -> None:

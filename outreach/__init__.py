@@ -15,137 +15,102 @@ from typing import TYPE_CHECKING
 from outreach.core.lazy_names import imported_when_used
 
 if TYPE_CHECKING:
-    from outreach.core.clock import Clock
-    from outreach.core.config import EngineConfig, SimulatorConfig
-    from outreach.core.vault import Vault
-    from outreach.engine import Outreach
-    from outreach.errors import ConfigError, Conflict, InvalidRequest, NotFound, OutreachError
-    from outreach.models.base import UNSET, Page
-    from outreach.models.call import Call, NewCall
-    from outreach.models.campaign import (
-        Campaign,
-        CampaignCreated,
-        CampaignUpdate,
-        NewCallCampaign,
-        NewSmsCampaign,
+    from outreach.core.clock import Clock as Clock
+    from outreach.core.config import (
+        EngineConfig as EngineConfig,
+        SimulatorConfig as SimulatorConfig,
     )
-    from outreach.models.dispatch import Dispatch
-    from outreach.models.hours import BusinessHours, TimeWindow
-    from outreach.models.message import InboundMessage, Message, NewMessage
-    from outreach.models.recipient import NewRecipient, Recipient
+    from outreach.core.vault import Vault as Vault
+    from outreach.engine import Outreach as Outreach
+    from outreach.errors import (
+        ConfigError as ConfigError,
+        Conflict as Conflict,
+        InvalidRequest as InvalidRequest,
+        NotFound as NotFound,
+        OutreachError as OutreachError,
+    )
+    from outreach.models.base import (
+        UNSET as UNSET,
+        Page as Page,
+    )
+    from outreach.models.call import (
+        Call as Call,
+        NewCall as NewCall,
+    )
+    from outreach.models.campaign import (
+        Campaign as Campaign,
+        CampaignCreated as CampaignCreated,
+        CampaignUpdate as CampaignUpdate,
+        NewCallCampaign as NewCallCampaign,
+        NewSmsCampaign as NewSmsCampaign,
+    )
+    from outreach.models.dispatch import Dispatch as Dispatch
+    from outreach.models.hours import (
+        BusinessHours as BusinessHours,
+        TimeWindow as TimeWindow,
+    )
+    from outreach.models.message import (
+        InboundMessage as InboundMessage,
+        Message as Message,
+        NewMessage as NewMessage,
+    )
+    from outreach.models.recipient import (
+        NewRecipient as NewRecipient,
+        Recipient as Recipient,
+    )
     from outreach.models.resources import (
-        Agent,
-        AgentUpdate,
-        Flow,
-        FlowStep,
-        FlowUpdate,
-        NewAgent,
-        NewFlow,
-        NewNumber,
-        NewTrunk,
-        Number,
-        NumberUpdate,
-        Trunk,
-        TrunkUpdate,
+        Agent as Agent,
+        AgentUpdate as AgentUpdate,
+        Flow as Flow,
+        FlowStep as FlowStep,
+        FlowUpdate as FlowUpdate,
+        NewAgent as NewAgent,
+        NewFlow as NewFlow,
+        NewNumber as NewNumber,
+        NewTrunk as NewTrunk,
+        Number as Number,
+        NumberUpdate as NumberUpdate,
+        Trunk as Trunk,
+        TrunkUpdate as TrunkUpdate,
     )
     from outreach.models.settings import (
-        CallSettings,
-        CallSettingsUpdate,
-        ReplySettings,
-        ReplySettingsUpdate,
-        SmsSettings,
-        SmsSettingsUpdate,
+        CallSettings as CallSettings,
+        CallSettingsUpdate as CallSettingsUpdate,
+        ReplySettings as ReplySettings,
+        ReplySettingsUpdate as ReplySettingsUpdate,
+        SmsSettings as SmsSettings,
+        SmsSettingsUpdate as SmsSettingsUpdate,
     )
     from outreach.models.states import (
-        CallStatus,
-        CampaignStatus,
-        DispatchState,
-        MessageStatus,
-        RecipientStatus,
-        WorkspaceMode,
-        WorkspaceStatus,
+        CallStatus as CallStatus,
+        CampaignStatus as CampaignStatus,
+        DispatchState as DispatchState,
+        MessageStatus as MessageStatus,
+        RecipientStatus as RecipientStatus,
+        WorkspaceMode as WorkspaceMode,
+        WorkspaceStatus as WorkspaceStatus,
     )
-    from outreach.models.status import EngineStatus
-    from outreach.models.unsubscribe import Unsubscribe
-    from outreach.models.workspace import NewWorkspace, Workspace, WorkspaceUpdate
-    from outreach.protocols.carrier import Carrier
-    from outreach.protocols.dispatcher import Dispatcher
-    from outreach.protocols.storage import Storage
-    from outreach.protocols.voice import Analyser, VoiceProvider
-    from outreach.services.campaigns.contacts import RecipientSource
+    from outreach.models.status import EngineStatus as EngineStatus
+    from outreach.models.unsubscribe import Unsubscribe as Unsubscribe
+    from outreach.models.workspace import (
+        NewWorkspace as NewWorkspace,
+        Workspace as Workspace,
+        WorkspaceUpdate as WorkspaceUpdate,
+    )
+    from outreach.protocols.carrier import Carrier as Carrier
+    from outreach.protocols.dispatcher import Dispatcher as Dispatcher
+    from outreach.protocols.storage import Storage as Storage
+    from outreach.protocols.voice import (
+        Analyser as Analyser,
+        VoiceProvider as VoiceProvider,
+    )
+    from outreach.services.campaigns.contacts import RecipientSource as RecipientSource
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "UNSET",
-    "Agent",
-    "AgentUpdate",
-    "Analyser",
-    "BusinessHours",
-    "Call",
-    "CallSettings",
-    "CallSettingsUpdate",
-    "CallStatus",
-    "Campaign",
-    "CampaignCreated",
-    "CampaignStatus",
-    "CampaignUpdate",
-    "Carrier",
-    "Clock",
-    "ConfigError",
-    "Conflict",
-    "Dispatch",
-    "DispatchState",
-    "Dispatcher",
-    "EngineConfig",
-    "EngineStatus",
-    "Flow",
-    "FlowStep",
-    "FlowUpdate",
-    "InboundMessage",
-    "InvalidRequest",
-    "Message",
-    "MessageStatus",
-    "NewAgent",
-    "NewCall",
-    "NewCallCampaign",
-    "NewFlow",
-    "NewMessage",
-    "NewNumber",
-    "NewRecipient",
-    "NewSmsCampaign",
-    "NewTrunk",
-    "NewWorkspace",
-    "NotFound",
-    "Number",
-    "NumberUpdate",
-    "Outreach",
-    "OutreachError",
-    "Page",
-    "Recipient",
-    "RecipientSource",
-    "RecipientStatus",
-    "ReplySettings",
-    "ReplySettingsUpdate",
-    "SimulatorConfig",
-    "SmsSettings",
-    "SmsSettingsUpdate",
-    "Storage",
-    "TimeWindow",
-    "Trunk",
-    "TrunkUpdate",
-    "Unsubscribe",
-    "Vault",
-    "VoiceProvider",
-    "Workspace",
-    "WorkspaceMode",
-    "WorkspaceStatus",
-    "WorkspaceUpdate",
-    "__version__",
-]
 
 if not TYPE_CHECKING:  # which would accept any name otherwise
-    __getattr__, __dir__ = imported_when_used(
+    __getattr__, __dir__, __all__ = imported_when_used(
         globals(),
         {
             "core.clock": "Clock",
@@ -180,3 +145,4 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "core.vault": "Vault",
         },
     )
+    __all__.append("__version__")

@@ -10,144 +10,123 @@ from typing import TYPE_CHECKING
 from outreach.core.lazy_names import imported_when_used
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import (
+        Collection as Collection,
+        Sequence as Sequence,
+    )
 
-    from outreach.core.clock import Clock, is_zone
-    from outreach.core.command_lines import PROGRAM, SERVE, database_option
-    from outreach.core.config import PUBLIC_URL_VARIABLE
-    from outreach.core.log_throttle import LogThrottle
-    from outreach.core.logged_errors import described, log_error, masked
+    from outreach.core.clock import (
+        Clock as Clock,
+        is_zone as is_zone,
+    )
+    from outreach.core.command_lines import (
+        PROGRAM as PROGRAM,
+        SERVE as SERVE,
+        database_option as database_option,
+    )
+    from outreach.core.config import PUBLIC_URL_VARIABLE as PUBLIC_URL_VARIABLE
+    from outreach.core.log_throttle import LogThrottle as LogThrottle
+    from outreach.core.logged_errors import (
+        described as described,
+        log_error as log_error,
+        masked as masked,
+    )
     from outreach.core.meant import (
-        dates_like,
-        day_like,
-        did_you_mean,
-        hours_like,
-        moment_like,
-        nearest,
-        number_like,
-        regions_like,
-        sentence,
-        time_like,
-        zones_like,
+        dates_like as dates_like,
+        day_like as day_like,
+        did_you_mean as did_you_mean,
+        hours_like as hours_like,
+        moment_like as moment_like,
+        nearest as nearest,
+        number_like as number_like,
+        regions_like as regions_like,
+        sentence as sentence,
+        time_like as time_like,
+        zones_like as zones_like,
     )
-    from outreach.core.meant.countries import region_of_country
-    from outreach.core.meant.date_formats import DateFormat, date_format
-    from outreach.engine import Outreach
-    from outreach.insight.diagnosis.checks import Check, run_checks
-    from outreach.insight.readiness import FILES_GONE
-    from outreach.ledger.settling.callback_checks import token_of
-    from outreach.models.fields import ListOf, Option, bounded_fields, fields_of
-    from outreach.models.recovery import ContactedMeanwhile, ListedContacts
-    from outreach.models.states import operator_actions
+    from outreach.core.meant.countries import region_of_country as region_of_country
+    from outreach.core.meant.date_formats import (
+        DateFormat as DateFormat,
+        date_format as date_format,
+    )
+    from outreach.engine import Outreach as Outreach
+    from outreach.insight.diagnosis.checks import (
+        Check as Check,
+        run_checks as run_checks,
+    )
+    from outreach.insight.readiness import FILES_GONE as FILES_GONE
+    from outreach.ledger.settling.callback_checks import token_of as token_of
+    from outreach.models.fields import (
+        ListOf as ListOf,
+        Option as Option,
+        bounded_fields as bounded_fields,
+        fields_of as fields_of,
+    )
+    from outreach.models.recovery import (
+        ContactedMeanwhile as ContactedMeanwhile,
+        ListedContacts as ListedContacts,
+    )
+    from outreach.models.states import operator_actions as operator_actions
     from outreach.rules.column_names import (
-        LAST_NAMES_BESIDE,
-        NAMES,
-        NUMBERS,
-        VARIABLES_TOO,
-        Field,
-        bare_phone_name,
-        fields_of_headers,
-        plain,
+        LAST_NAMES_BESIDE as LAST_NAMES_BESIDE,
+        NAMES as NAMES,
+        NUMBERS as NUMBERS,
+        VARIABLES_TOO as VARIABLES_TOO,
+        Field as Field,
+        bare_phone_name as bare_phone_name,
+        fields_of_headers as fields_of_headers,
+        plain as plain,
     )
-    from outreach.rules.damaged_texts import REPLACED, decoded_once
-    from outreach.rules.holidays import holiday_parts
-    from outreach.rules.numbering import NumberKind, country_code, country_of, number_kind
-    from outreach.rules.phones import OWN_NUMBER, SEVERAL_NUMBERS, normalise, read_number
-    from outreach.rules.placeholders import PlaceholderTally, expected_names, with_field_names
-    from outreach.rules.rendering import moment_name, placeholders_of, recipient_values
-    from outreach.rules.spellings import person_key
-    from outreach.rules.spreadsheets import NumberCell, NumberCorrection, is_cell_error, read_cell, read_number_cell
-    from outreach.rules.texts import composed, is_blank, name_spellings
-    from outreach.serialization.exports.rows import escape_formula
-    from outreach.serialization.fast_bodies import read_simple_body
-    from outreach.serialization.field_rules import read_timestamp
-    from outreach.services.campaigns.contacts import prepare_recipient
-    from outreach.services.joined_reads import JoinedReads
-    from outreach.services.tenants.resources import RESOURCE_SERVICES
+    from outreach.rules.damaged_texts import (
+        REPLACED as REPLACED,
+        decoded_once as decoded_once,
+    )
+    from outreach.rules.holidays import holiday_parts as holiday_parts
+    from outreach.rules.numbering import (
+        NumberKind as NumberKind,
+        country_code as country_code,
+        country_of as country_of,
+        number_kind as number_kind,
+    )
+    from outreach.rules.phones import (
+        OWN_NUMBER as OWN_NUMBER,
+        SEVERAL_NUMBERS as SEVERAL_NUMBERS,
+        normalise as normalise,
+        read_number as read_number,
+    )
+    from outreach.rules.placeholders import (
+        PlaceholderTally as PlaceholderTally,
+        expected_names as expected_names,
+        with_field_names as with_field_names,
+    )
+    from outreach.rules.rendering import (
+        moment_name as moment_name,
+        placeholders_of as placeholders_of,
+        recipient_values as recipient_values,
+    )
+    from outreach.rules.spellings import person_key as person_key
+    from outreach.rules.spreadsheets import (
+        NumberCell as NumberCell,
+        NumberCorrection as NumberCorrection,
+        is_cell_error as is_cell_error,
+        read_cell as read_cell,
+        read_number_cell as read_number_cell,
+    )
+    from outreach.rules.texts import (
+        composed as composed,
+        is_blank as is_blank,
+        name_spellings as name_spellings,
+    )
+    from outreach.serialization.exports.rows import escape_formula as escape_formula
+    from outreach.serialization.fast_bodies import read_simple_body as read_simple_body
+    from outreach.serialization.field_rules import read_timestamp as read_timestamp
+    from outreach.services.campaigns.contacts import prepare_recipient as prepare_recipient
+    from outreach.services.joined_reads import JoinedReads as JoinedReads
+    from outreach.services.tenants.resources import RESOURCE_SERVICES as RESOURCE_SERVICES
 
-__all__ = [
-    "FILES_GONE",
-    "LAST_NAMES_BESIDE",
-    "NAMES",
-    "NUMBERS",
-    "OWN_NUMBER",
-    "PROGRAM",
-    "PUBLIC_URL_VARIABLE",
-    "REPLACED",
-    "RESOURCE_SERVICES",
-    "SERVE",
-    "SEVERAL_NUMBERS",
-    "VARIABLES_TOO",
-    "Check",
-    "DateFormat",
-    "Field",
-    "JoinedReads",
-    "ListOf",
-    "NumberCell",
-    "NumberCorrection",
-    "NumberKind",
-    "Option",
-    "PlaceholderTally",
-    "bare_phone_name",
-    "bounded_fields",
-    "clock_of",
-    "composed",
-    "country_code",
-    "country_of",
-    "database_option",
-    "date_format",
-    "dates_like",
-    "day_like",
-    "decoded_once",
-    "derived_keys_of",
-    "described",
-    "did_you_mean",
-    "escape_formula",
-    "expected_names",
-    "fields_of",
-    "fields_of_headers",
-    "holiday_parts",
-    "hours_like",
-    "import_services",
-    "is_blank",
-    "is_cell_error",
-    "is_zone",
-    "log_error",
-    "log_throttle_of",
-    "masked",
-    "moment_like",
-    "moment_name",
-    "name_spellings",
-    "nearest",
-    "normalise",
-    "number_kind",
-    "number_like",
-    "operator_actions",
-    "person_key",
-    "placeholders_of",
-    "plain",
-    "prepare_recipient",
-    "public_url_of",
-    "read_cell",
-    "read_number",
-    "read_number_cell",
-    "read_simple_body",
-    "read_timestamp",
-    "recipient_values",
-    "region_of_country",
-    "regions_like",
-    "run_checks",
-    "sentence",
-    "take_over",
-    "take_over_sent",
-    "time_like",
-    "token_of",
-    "with_field_names",
-    "zones_like",
-]
 
 if not TYPE_CHECKING:  # which would accept any name otherwise
-    __getattr__, __dir__ = imported_when_used(
+    __getattr__, __dir__, __all__ = imported_when_used(
         globals(),
         {
             "core.clock": "is_zone",

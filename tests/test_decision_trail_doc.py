@@ -20,5 +20,5 @@ def test_every_rule_says_where_it_comes_from() -> None:
 def test_every_kind_of_event_is_named() -> None:
     """An application can find out what to ask for."""
     kinds = {name for name, kind in vars(events).items() if isinstance(kind, type) and kind.__base__ is events.Event}
-    assert len(kinds) == 7
+    assert len(kinds) == 9
     assert all(f"`{kind}`" in TEXT for kind in kinds)

@@ -38,7 +38,7 @@ def test_the_public_surface_is_the_one_that_was_reviewed() -> None:
 
 def test_the_top_level_stays_small() -> None:
     """A reader takes in some sixty names; what fewer programs need is in a module of its own."""
-    assert len(outreach.__all__) <= 65
+    assert len(vars(outreach)["__all__"]) <= 65
 
 
 def test_what_public_signatures_name_is_public() -> None:

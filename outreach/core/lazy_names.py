@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 
 def imported_when_used(
     namespace: dict[str, Any], names: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a module that imports its names when they are first used.
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a module that imports its names when they are first used.
 
-    Type checkers read the module's imports under `TYPE_CHECKING`; tests/test_imports.py compares them.
+    Public are these names, and the functions of the module. Type checkers read its imports under `TYPE_CHECKING`, whose
+    `as` says that a name is public; tests/test_imports.py compares them.
 
     Args:
         namespace: The globals of the module.
@@ -30,4 +32,9 @@ def imported_when_used(
     def listed() -> list[str]:
         return sorted({*namespace, *modules})
 
-    return get, listed
+    own = [
+        name
+        for name, value in namespace.items()
+        if isinstance(value, FunctionType) and value.__module__ == namespace["__name__"] and not name.startswith("_")
+    ]
+    return get, listed, sorted([*modules, *own])

@@ -8,6 +8,7 @@ import attrs
 import pytest
 
 from outreach import Outreach
+from outreach.models.campaign import Counters
 from outreach.models.dispatch import FailureClass
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.storage.unit_of_work import Transaction
@@ -49,6 +50,7 @@ def campaign_id(cli: Cli, workspace_id: str, csv_file: Write) -> str:
             recipient, status=RecipientStatus.FAILED, reason="filtered", attempts=1, dispatched=True, ended_at=NOW
         )
         tx.recipients.put(workspace_id, failed)
+        tx.campaigns.add_counters(workspace_id, identifier, Counters(pending=-1, completed=1, failed=1, open=-1))
         place: dict[str, Any] = {"workspace_id": workspace_id, "campaign_id": identifier, "position": 1}
         tx.dispatches.insert(make_dispatch(**place, to=recipient.phone, **REFUSED))
 

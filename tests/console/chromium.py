@@ -97,7 +97,7 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def site(contacts: int = 200) -> Iterator[Site]:
+def site(contacts: int = 200, *, has_login: bool = True) -> Iterator[Site]:
     """Serve a console in a thread of its own."""
     found: dict[str, str] = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -158,7 +158,7 @@ def site(contacts: int = 200) -> Iterator[Site]:
                 yield
                 await portal.stop()
 
-    console = build(get_engine=lambda: engine, identify=identify, actor_kind="user", has_login=True)
+    console = build(get_engine=lambda: engine, identify=identify, actor_kind="user", has_login=has_login)
     app = Starlette(routes=[Mount(MOUNT, console)], lifespan=lifespan)
     with serving(app) as url:
         place = (found["workspace"], found["campaign"])

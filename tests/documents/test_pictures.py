@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.documents.blocks import PAGES, ROOT
 from tests.screenshots import MOST_BYTES
 
-PICTURES = ROOT / "pictures"
+PICTURES = ROOT / "docs/pictures"
 MOST = 12
 
 
@@ -16,7 +16,7 @@ def test_every_picture_is_shown_in_both_themes() -> None:
     """Each has a light and a dark one, in one element that chooses."""
     pages = "".join(Path(page).read_text("utf-8") for page in PAGES)
     chosen = re.findall(
-        r'srcset="(?:\.\./)*pictures/(\w+)-dark\.png">\s+<img src="(?:\.\./)*pictures/(\w+)-light\.png"', pages
+        r'srcset="(?:docs/)?pictures/(\w+)-dark\.png">\s+<img src="(?:docs/)?pictures/(\w+)-light\.png"', pages
     )
     assert all(dark == light for dark, light in chosen)
     shown = {f"{name}-{theme}.png" for name, _ in chosen for theme in ("light", "dark")}

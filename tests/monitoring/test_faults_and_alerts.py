@@ -238,8 +238,9 @@ async def test_a_full_disk_that_lasts_fires_its_alert_and_no_other(
     def commit_if_there_is_room(self: Transactions) -> None:
         if full:
             used = self._raw.execute("PRAGMA page_count").fetchone()[0]
+            free = self._raw.execute("PRAGMA freelist_count").fetchone()[0]
             self._raw.execute(f"PRAGMA max_page_count = {used}")
-            self._raw.execute("CREATE TABLE more (x)")
+            self._raw.execute(f"CREATE TABLE more AS SELECT zeroblob({(free + 1) * 4096}) AS x")
         commit(self)
 
     monkeypatch.setattr(Transactions, "commit", commit_if_there_is_room)

@@ -12,6 +12,7 @@ from outreach.errors import StorageError
 from outreach.protocols.storage import OneQuery
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.kinds import ALL_WORKSPACES
 from tests.storage.sqlite_support import appending, opened, subjects
 
 pytestmark = pytest.mark.anyio
@@ -83,9 +84,9 @@ async def test_one_query_waits_for_no_long_reads(sqlite_storage: SqliteStorage) 
     for hold in holds:
         await asyncio.to_thread(hold.entered.wait, 10)
     with anyio.fail_after(5):
-        before = await sqlite_storage.read(OneQuery(lambda tx: tx.stops.count()))
-        await sqlite_storage.write(lambda tx: tx.stops.increment())
-        assert await sqlite_storage.read(OneQuery(lambda tx: tx.stops.count())) == before + 1
+        before = await sqlite_storage.read(OneQuery(lambda tx: tx.stops.count(ALL_WORKSPACES)))
+        await sqlite_storage.write(lambda tx: tx.stops.increment(ALL_WORKSPACES))
+        assert await sqlite_storage.read(OneQuery(lambda tx: tx.stops.count(ALL_WORKSPACES))) == before + 1
     for hold in holds:
         hold.opened.set()
     await asyncio.gather(*busy)
@@ -93,15 +94,15 @@ async def test_one_query_waits_for_no_long_reads(sqlite_storage: SqliteStorage) 
 
 async def test_one_query_waits_where_it_cannot_be_read_at_once(sqlite_storage: SqliteStorage) -> None:
     """Such as while the log is being repaired; and it writes nothing on either way."""
-    count = OneQuery(lambda tx: tx.stops.count())
+    count = OneQuery(lambda tx: tx.stops.count(ALL_WORKSPACES))
     with pytest.raises(StorageError, match="may only read"):
-        await sqlite_storage.read(OneQuery(lambda tx: tx.stops.increment()))
+        await sqlite_storage.read(OneQuery(lambda tx: tx.stops.increment(ALL_WORKSPACES)))
     before = await sqlite_storage.read(count)
     assert sqlite_storage._quick_reader is not None
     sqlite_storage._quick_reader.connection.close()
     assert await sqlite_storage.read(count) == before
     with pytest.raises(StorageError, match="may only read"):
-        await sqlite_storage.read(OneQuery(lambda tx: tx.stops.increment()))
+        await sqlite_storage.read(OneQuery(lambda tx: tx.stops.increment(ALL_WORKSPACES)))
 
 
 async def test_a_cancelled_read_gives_its_connection_back(sqlite_storage: SqliteStorage) -> None:

@@ -25,9 +25,7 @@ class AuditNoun(Noun):
     name, title, one, right = "audit", "Audit", "entry", Right.OWN
     shape = "rows"
     columns = ("What", "Who", "When", "Of what", "More")
-    empty = (
-        "Nothing is known that these filters show. Every change comes here, with the person or program that made it."
-    )
+    empty = "No entry matches these filters. Every change appears here, with the person or program that made it."
 
     async def list(self, visit: Visit, after: str | None) -> Listed:
         """Return a page of the entries, newest first."""

@@ -303,8 +303,10 @@ def _shown(visit: Visit, name: str, value: object, names: Mapping[str, str]) -> 
 
 
 _OWN_WAYS: Final[Mapping[str, type[ResourceNoun]]] = {"flows": FlowsNoun, "numbers": NumbersNoun}
+_COMMANDS_ONLY: Final = frozenset({"schedules"})
+"""Resources without pages: a schedule is made from campaigns, which the generic form cannot choose."""
 
 
 def resource_nouns() -> Sequence[Noun]:
-    """Return all resources, each from its definition."""
-    return [_OWN_WAYS.get(name, ResourceNoun)(name) for name in RESOURCE_SERVICES]
+    """Return the resources that have pages, each from its definition."""
+    return [_OWN_WAYS.get(name, ResourceNoun)(name) for name in RESOURCE_SERVICES if name not in _COMMANDS_ONLY]
