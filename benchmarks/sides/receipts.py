@@ -29,7 +29,7 @@ async def run(task: dict[str, Any]) -> dict[str, Any]:
         for dispatch, workspace, to in rows
     )
     async with Outreach.open(task["url"], dispatch=True, sandbox_carrier=carrier):
-        while carrier.sink is None:  # noqa: ASYNC110 - nothing tells of it
+        while carrier.sink is None:  # noqa: ASYNC110 - no event says that it is set
             await anyio.sleep(_LOOK_AGAIN_SECONDS)
         await carrier.report_all()
     with psycopg.connect(task["url"]) as connection:

@@ -13,7 +13,7 @@ from outreach.models.recurrence import Recurrence, read_recurrence
 from outreach.models.schedule import HolidayPolicy, NewSchedule, PlannedRun, Schedule
 
 HORIZON_YEARS: Final = 10
-"""A rule that has no day for so long has ended."""
+"""A schedule ends when its rule has no day in the next ten years."""
 
 MAX_SHIFT_DAYS: Final = 31
 """How far a run moves from a holiday; without a free day within them it is left out."""
@@ -123,7 +123,7 @@ def _periods_between(rule: Recurrence, starts_on: date, day: date) -> int:
 
 
 def _is_like(rule: Recurrence, starts_on: date, day: date) -> bool:
-    """Return whether a day has the place of the first day in its period: a rule without days goes by that."""
+    """Return whether a rule without `BYDAY` and `BYMONTHDAY` has a day: the place of its first day in a period."""
     match rule.frequency:
         case "DAILY":
             return True

@@ -156,7 +156,7 @@ async def test_a_run_is_made_once_whatever_the_clock_does(place: Place) -> None:
 
 
 async def test_two_that_make_the_same_run_make_it_once(place: Place) -> None:
-    """Whoever comes second finds that it is made."""
+    """The second one finds the run of the first."""
     schedule = await place.schedule()
     place.clock.set(NINE)
     again: list[bool] = []

@@ -120,7 +120,7 @@ class DatabaseClock:
     """The clock of the database; the system's until it is set.
 
     Attributes:
-        shown: What it goes by.
+        shown: The clock whose time it returns.
         stepping: How many transactions go on in steps now; nobody sets the clock meanwhile.
     """
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import attrs
 
@@ -14,7 +14,7 @@ from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.campaign_report import SenderFigures
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.serialization.columns import json_text, money_of
-from outreach.storage.unit_of_work.kinds import CALLS, DISPATCHES, INBOUND, RECIPIENTS, UNSUBSCRIBES
+from outreach.storage.unit_of_work.kinds import CALLS, DISPATCHES, INBOUND, RECIPIENTS, UNSUBSCRIBES, Kind
 from outreach.storage.unit_of_work.tables.base import Table, json_list
 
 _MIDNIGHT: Final = "2000-01-01T00:00:00.000000Z"
@@ -186,6 +186,28 @@ class Reports(Table):
         )
         return [row[0] for row in rows]
 
+    def _belonging(
+        self,
+        query: str,
+        kind: Kind[Any],
+        workspace_id: str,
+        campaign_id: str,
+        since: datetime,
+        until: datetime,
+        **more: str,
+    ) -> Sequence[Sequence[Any]]:
+        """Return the rows of a query for what belongs to a campaign by its requests, between two moments."""
+        return self._rows.query(
+            query,
+            kind,
+            DISPATCHES,
+            workspace_id=workspace_id,
+            number=self._rows.number(workspace_id, campaign_id),
+            since=format_timestamp(since),
+            until=format_timestamp(until),
+            **more,
+        )
+
     def replies(
         self, workspace_id: str, campaign_id: str, since: datetime, until: datetime
     ) -> Sequence[tuple[datetime, str]]:
@@ -193,58 +215,27 @@ class Reports(Table):
 
         It belongs to the campaign that sent the last request to its number before it.
         """
-        rows = self._rows.query(
-            "reports.replies",
-            INBOUND,
-            DISPATCHES,
-            workspace_id=workspace_id,
-            number=self._rows.number(workspace_id, campaign_id),
-            since=format_timestamp(since),
-            until=format_timestamp(until),
-        )
+        rows = self._belonging("reports.replies", INBOUND, workspace_id, campaign_id, since, until)
         return [(parse_timestamp(at), phone) for at, phone in rows]
 
     def opt_outs(self, workspace_id: str, campaign_id: str, since: datetime, until: datetime) -> Sequence[datetime]:
         """Return when contacts came onto the register by themselves; they belong to campaigns as `replies` do."""
-        rows = self._rows.query(
-            "reports.opt_outs",
-            UNSUBSCRIBES,
-            DISPATCHES,
-            workspace_id=workspace_id,
-            number=self._rows.number(workspace_id, campaign_id),
-            since=format_timestamp(since),
-            until=format_timestamp(until),
-        )
+        rows = self._belonging("reports.opt_outs", UNSUBSCRIBES, workspace_id, campaign_id, since, until)
         return [parse_timestamp(row[0]) for row in rows]
 
     def opt_outs_by_sender(
         self, workspace_id: str, campaign_id: str, since: datetime, until: datetime
     ) -> Mapping[str, int]:
         """Return how many `opt_outs` follow a message from each number."""
-        rows = self._rows.query(
-            "reports.opt_outs_by_sender",
-            UNSUBSCRIBES,
-            DISPATCHES,
-            workspace_id=workspace_id,
-            number=self._rows.number(workspace_id, campaign_id),
-            since=format_timestamp(since),
-            until=format_timestamp(until),
-        )
-        return {sender: count for sender, count in rows}  # noqa: C416 - rows of any length, to mypy
+        rows = self._belonging("reports.opt_outs_by_sender", UNSUBSCRIBES, workspace_id, campaign_id, since, until)
+        return {str(sender): int(count) for sender, count in rows}
 
     def replies_of(
         self, workspace_id: str, campaign_id: str, phones: Collection[str], since: datetime, until: datetime
     ) -> Mapping[str, Sequence[tuple[datetime, str]]]:
         """Return the time and text of each number's messages that belong to a campaign (see `replies`), by time."""
-        rows = self._rows.query(
-            "reports.replies_of",
-            INBOUND,
-            DISPATCHES,
-            workspace_id=workspace_id,
-            number=self._rows.number(workspace_id, campaign_id),
-            phones=json_list(phones),
-            since=format_timestamp(since),
-            until=format_timestamp(until),
+        rows = self._belonging(
+            "reports.replies_of", INBOUND, workspace_id, campaign_id, since, until, phones=json_list(phones)
         )
         return _by_phone(rows)
 
@@ -252,15 +243,8 @@ class Reports(Table):
         self, workspace_id: str, campaign_id: str, phones: Collection[str], since: datetime, until: datetime
     ) -> Mapping[str, datetime]:
         """Return when each of the numbers opted out, of those that `opt_outs` counts."""
-        rows = self._rows.query(
-            "reports.opt_outs_of",
-            UNSUBSCRIBES,
-            DISPATCHES,
-            workspace_id=workspace_id,
-            number=self._rows.number(workspace_id, campaign_id),
-            phones=json_list(phones),
-            since=format_timestamp(since),
-            until=format_timestamp(until),
+        rows = self._belonging(
+            "reports.opt_outs_of", UNSUBSCRIBES, workspace_id, campaign_id, since, until, phones=json_list(phones)
         )
         return {phone: parse_timestamp(at) for phone, at in rows}
 
