@@ -42,21 +42,15 @@ if TYPE_CHECKING:
         CampaignCreated as CampaignCreated,
         CampaignUpdate as CampaignUpdate,
         NewCallCampaign as NewCallCampaign,
+        NewRecipient as NewRecipient,
         NewSmsCampaign as NewSmsCampaign,
+        Recipient as Recipient,
     )
     from outreach.models.dispatch import Dispatch as Dispatch
-    from outreach.models.hours import (
-        BusinessHours as BusinessHours,
-        TimeWindow as TimeWindow,
-    )
     from outreach.models.message import (
         InboundMessage as InboundMessage,
         Message as Message,
         NewMessage as NewMessage,
-    )
-    from outreach.models.recipient import (
-        NewRecipient as NewRecipient,
-        Recipient as Recipient,
     )
     from outreach.models.resources import (
         Agent as Agent,
@@ -74,12 +68,14 @@ if TYPE_CHECKING:
         TrunkUpdate as TrunkUpdate,
     )
     from outreach.models.settings import (
+        BusinessHours as BusinessHours,
         CallSettings as CallSettings,
         CallSettingsUpdate as CallSettingsUpdate,
         ReplySettings as ReplySettings,
         ReplySettingsUpdate as ReplySettingsUpdate,
         SmsSettings as SmsSettings,
         SmsSettingsUpdate as SmsSettingsUpdate,
+        TimeWindow as TimeWindow,
     )
     from outreach.models.states import (
         CallStatus as CallStatus,
@@ -115,21 +111,23 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
         {
             "core.clock": "Clock",
             "core.config": "EngineConfig SimulatorConfig",
+            "core.vault": "Vault",
             "engine": "Outreach",
             "errors": "ConfigError Conflict InvalidRequest NotFound OutreachError",
-            "models.base": "Page UNSET",
+            "models.base": "UNSET Page",
             "models.call": "Call NewCall",
-            "models.campaign": "Campaign CampaignCreated CampaignUpdate NewCallCampaign NewSmsCampaign",
+            "models.campaign": (
+                "Campaign CampaignCreated CampaignUpdate NewCallCampaign NewRecipient NewSmsCampaign Recipient"
+            ),
             "models.dispatch": "Dispatch",
-            "models.hours": "BusinessHours TimeWindow",
             "models.message": "InboundMessage Message NewMessage",
-            "models.recipient": "NewRecipient Recipient",
             "models.resources": (
                 "Agent AgentUpdate Flow FlowStep FlowUpdate NewAgent NewFlow NewNumber NewTrunk Number NumberUpdate "
                 "Trunk TrunkUpdate"
             ),
             "models.settings": (
-                "CallSettings CallSettingsUpdate ReplySettings ReplySettingsUpdate SmsSettings SmsSettingsUpdate"
+                "BusinessHours CallSettings CallSettingsUpdate ReplySettings ReplySettingsUpdate SmsSettings "
+                "SmsSettingsUpdate TimeWindow"
             ),
             "models.states": (
                 "CallStatus CampaignStatus DispatchState MessageStatus RecipientStatus WorkspaceMode WorkspaceStatus"
@@ -142,7 +140,6 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "protocols.storage": "Storage",
             "protocols.voice": "Analyser VoiceProvider",
             "services.campaigns.contacts": "RecipientSource",
-            "core.vault": "Vault",
         },
     )
     __all__.append("__version__")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from outreach.serialization.columns import Value
+from outreach.serialization.documents import Value
+from outreach.storage.sqlite.backend import load_many as sqlite_load
+from outreach.storage.sqlite.backend import statement as sqlite_statement
+from outreach.storage.sqlite.backend import write as sqlite_write
 from outreach.storage.sqlite.schema import migrations as sqlite_migrations
-from outreach.storage.sqlite.statements import load_many as sqlite_load
-from outreach.storage.sqlite.statements import statement as sqlite_statement
-from outreach.storage.sqlite.statements import write as sqlite_write
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
-from outreach.storage.unit_of_work.backend import Backend, Change, Row, Write, write_one_by_one
-from outreach.storage.unit_of_work.kinds import ALL_KINDS, Kind
+from outreach.storage.unit_of_work.kinds import ALL_KINDS, Backend, Change, Kind, Row, Write, write_one_by_one
 from outreach.storage.unit_of_work.transaction import OperationRunner, TransactionControl
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from outreach.services.parts import Later, method_of
+from outreach.services.context import Later, method_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from outreach.core.vault import Vault
     from outreach.insight.approvals import CampaignApprovals
-    from outreach.insight.blockers import CampaignBlockers
     from outreach.insight.clock import CampaignClock
     from outreach.insight.forecast import CampaignForecast
     from outreach.insight.live import LiveCampaigns
     from outreach.insight.preflight import CampaignPreflight
     from outreach.insight.reports import CampaignExports, CampaignReports
     from outreach.insight.schedule_runs import ScheduleRuns
+    from outreach.insight.status import CampaignBlockers
     from outreach.models.workspace import Workspace
     from outreach.providers.pool import ProviderPool
     from outreach.services.campaigns.adding import CampaignAdditions
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from outreach.services.registers.erasure import CampaignDeletion
 else:
     CampaignApprovals = Later("outreach.insight.approvals", "CampaignApprovals")
-    CampaignBlockers = Later("outreach.insight.blockers", "CampaignBlockers")
+    CampaignBlockers = Later("outreach.insight.status", "CampaignBlockers")
     CampaignClock = Later("outreach.insight.clock", "CampaignClock")
     CampaignForecast = Later("outreach.insight.forecast", "CampaignForecast")
     LiveCampaigns = Later("outreach.insight.live", "LiveCampaigns")

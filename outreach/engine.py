@@ -18,9 +18,8 @@ import anyio.to_thread
 import attrs
 from anyio.abc import TaskStatus
 
-from outreach.core.clock import Clock, SharedClock, SystemClock
+from outreach.core.clock import Clock, IdSource, SharedClock, SystemClock, UuidV7Source
 from outreach.core.config import IN_PROCESS, MAX_WORKERS, EngineConfig, SimulatorConfig
-from outreach.core.ids import IdSource, UuidV7Source
 from outreach.core.log_throttle import LogThrottle
 from outreach.core.logged_errors import log_error
 from outreach.core.vault import Vault
@@ -34,13 +33,11 @@ from outreach.plugins import dispatcher_plugin, ledger_archives
 from outreach.protocols.adapter import AnyAdapter
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.dispatcher import Dispatcher, DispatcherFactory, DispatcherParts, ReportSource
-from outreach.protocols.instrumentation import Instrumentation, ObservableStorage
-from outreach.protocols.instruments import Instruments
-from outreach.protocols.storage import Storage
+from outreach.protocols.instrumentation import Instrumentation, Instruments, ObservableStorage
+from outreach.protocols.storage import NotifyingStorage, Storage, WakeUps
 from outreach.protocols.voice import Analyser, VoiceProvider
-from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
-from outreach.providers.connections import AccountConnections
-from outreach.providers.http.call_plugin import call_plugin
+from outreach.providers.http.request_gate import call_plugin
+from outreach.providers.pool import AccountConnections
 from outreach.providers.registry import Adapters, installed_analysers
 from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
@@ -440,9 +437,8 @@ class Outreach(EngineServices):
 
     def _make_providers(self) -> tuple[Carrier, VoiceProvider, ProviderPool]:
         """Return the carrier and the voice provider of sandboxes, and the pool of all."""
-        from outreach.providers.carriers.simulator import SimulatedCarrier
         from outreach.providers.pool import ProviderPool
-        from outreach.providers.voice.simulator import SimulatedVoice
+        from outreach.providers.simulator import SimulatedCarrier, SimulatedVoice
 
         rng = random.Random(self._simulator.seed) if self._simulator.seed is not None else self._rng  # noqa: S311 - no secret
         carrier: Carrier = self._sandbox_carrier or SimulatedCarrier(
@@ -476,7 +472,7 @@ class Outreach(EngineServices):
         return self._provider_pool
 
     def _in_process(self, parts: DispatcherParts) -> Dispatcher:
-        from outreach.dispatch.in_process import InProcessDispatcher
+        from outreach.dispatch.leased import InProcessDispatcher
 
         return InProcessDispatcher(
             worker=parts.worker,

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from outreach.models.workspace import Workspace
     from outreach.protocols.storage import Storage
     from outreach.protocols.voice import Analyser
-    from outreach.providers.connections import AccountConnections
-    from outreach.providers.pool import ProviderPool
-    from outreach.services.campaigns.http_operations import HttpOperations
+    from outreach.providers.pool import AccountConnections, ProviderPool
     from outreach.services.campaigns.loading import CampaignCreation
     from outreach.services.context import ServiceContext
     from outreach.services.messaging.callbacks import Callbacks
@@ -35,10 +33,9 @@ if TYPE_CHECKING:
     from outreach.services.registers.unsubscribes import Unsubscribes
     from outreach.services.registers.uploads import Uploads
     from outreach.services.tenants.accounts import Accounts
-    from outreach.services.tenants.api_keys import ApiKeyCache, ApiKeys
+    from outreach.services.tenants.api_keys import ApiKeyCache, ApiKeys, HttpOperations, RateLimiter
     from outreach.services.tenants.audit import Audit
     from outreach.services.tenants.prices import Prices
-    from outreach.services.tenants.rate_limits import RateLimiter
     from outreach.services.tenants.resources import ResourceServices
     from outreach.services.tenants.settings import CallingSettings, Replies, Settings
     from outreach.services.tenants.workspaces import Workspaces
@@ -251,8 +248,8 @@ class EngineServices(ResourceServices):
     @cached_property
     def http(self) -> HttpOperations:
         """The same for applications that serve it over HTTP themselves: stored responses, request limits."""
-        from outreach.services.campaigns.http_operations import HttpOperations
         from outreach.services.campaigns.pages import CampaignPageCache
+        from outreach.services.tenants.api_keys import HttpOperations
 
         return HttpOperations(pages=CampaignPageCache(self._context), rate_limits=self._rate_limits)
 
@@ -322,7 +319,7 @@ class EngineServices(ResourceServices):
 
     @cached_property
     def _rate_limits(self) -> RateLimiter:
-        from outreach.services.tenants.rate_limits import RateLimiter
+        from outreach.services.tenants.api_keys import RateLimiter
 
         return RateLimiter(self._context)
 

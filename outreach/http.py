@@ -22,31 +22,18 @@ if TYPE_CHECKING:
         RateLimitState as RateLimitState,
         StoredAnswer as StoredAnswer,
     )
+    from outreach.serialization.business_hours import parse_holidays as parse_holidays
     from outreach.serialization.campaigns import (
         in_json_names as in_json_names,
         read_audience as read_audience,
         read_call_campaign as read_call_campaign,
         read_campaign_of_upload as read_campaign_of_upload,
         read_leave_out as read_leave_out,
-        read_sms_campaign as read_sms_campaign,
-    )
-    from outreach.serialization.documents import (
-        document_of as document_of,
-        to_json as to_json,
-        write_blocker as write_blocker,
-    )
-    from outreach.serialization.exports import EXPORT_CONTENT_TYPES as EXPORT_CONTENT_TYPES
-    from outreach.serialization.exports.rows import write_exported_contact as write_exported_contact
-    from outreach.serialization.holidays import parse_holidays as parse_holidays
-    from outreach.serialization.json_parsing import parse_json as parse_json
-    from outreach.serialization.json_reports import write_campaign_report as write_campaign_report
-    from outreach.serialization.json_requests import (
         read_metadata as read_metadata,
         read_new_call as read_new_call,
         read_new_message as read_new_message,
+        read_sms_campaign as read_sms_campaign,
         read_sms_settings_update as read_sms_settings_update,
-    )
-    from outreach.serialization.json_responses import (
         write_call as write_call,
         write_call_created as write_call_created,
         write_call_details as write_call_details,
@@ -56,6 +43,15 @@ if TYPE_CHECKING:
         write_message as write_message,
         write_sms_settings as write_sms_settings,
     )
+    from outreach.serialization.documents import (
+        document_of as document_of,
+        to_json as to_json,
+        write_blocker as write_blocker,
+    )
+    from outreach.serialization.exports import EXPORT_CONTENT_TYPES as EXPORT_CONTENT_TYPES
+    from outreach.serialization.exports.rows import write_exported_contact as write_exported_contact
+    from outreach.serialization.json_parsing import parse_json as parse_json
+    from outreach.serialization.json_reports import write_campaign_report as write_campaign_report
     from outreach.serialization.manage.campaigns import (
         EVENT_TYPES as EVENT_TYPES,
         in_update_names as in_update_names,
@@ -135,21 +131,18 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
                 "MAX_IDEMPOTENCY_DAYS AnswerReplayed IdempotencyKey IdempotentRequest LastingKey RateLimitState "
                 "StoredAnswer"
             ),
+            "serialization.business_hours": "parse_holidays",
             "serialization.campaigns": (
-                "in_json_names read_audience read_call_campaign read_campaign_of_upload read_leave_out "
-                "read_sms_campaign"
+                "in_json_names read_audience read_call_campaign read_campaign_of_upload read_leave_out read_metadata "
+                "read_new_call read_new_message read_sms_campaign read_sms_settings_update write_call "
+                "write_call_created write_call_details write_campaign write_campaign_created write_managed_call "
+                "write_message write_sms_settings"
             ),
             "serialization.documents": "document_of to_json write_blocker",
             "serialization.exports": "EXPORT_CONTENT_TYPES",
             "serialization.exports.rows": "write_exported_contact",
-            "serialization.holidays": "parse_holidays",
             "serialization.json_parsing": "parse_json",
             "serialization.json_reports": "write_campaign_report",
-            "serialization.json_requests": "read_metadata read_new_call read_new_message read_sms_settings_update",
-            "serialization.json_responses": (
-                "write_call write_call_created write_call_details write_campaign write_campaign_created "
-                "write_managed_call write_message write_sms_settings"
-            ),
             "serialization.manage.campaigns": (
                 "EVENT_TYPES in_update_names read_campaign_start read_campaign_update write_event write_history "
                 "write_managed_campaign write_recipient write_recipient_count"
@@ -159,12 +152,11 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
                 "write_follow_up"
             ),
             "serialization.manage.resources": (
-                "FLOW_BODIES DispatchDecision ResourceBodies number_bodies read_call_settings_update "
-                "read_call_verdict read_decision read_dispatch_decision read_erasure read_narrower_hours "
-                "read_new_unsubscribes read_recipient_skip read_reply_settings_update resource_bodies write_account "
-                "write_call_settings write_callback_check write_contact_hours write_history_item "
-                "write_inbound_message write_managed_sms write_reply_settings write_settings write_sms "
-                "write_unsubscribe"
+                "FLOW_BODIES DispatchDecision ResourceBodies number_bodies read_call_settings_update read_call_verdict "
+                "read_decision read_dispatch_decision read_erasure read_narrower_hours read_new_unsubscribes "
+                "read_recipient_skip read_reply_settings_update resource_bodies write_account write_call_settings "
+                "write_callback_check write_contact_hours write_history_item write_inbound_message write_managed_sms "
+                "write_reply_settings write_settings write_sms write_unsubscribe"
             ),
             "serialization.manage.schedules": "SCHEDULE_BODIES write_occurrence write_planned_run",
             "serialization.manage.simulation": "read_new_simulation",

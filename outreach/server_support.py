@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         Collection as Collection,
         Sequence as Sequence,
     )
-
     from outreach.core.clock import (
         Clock as Clock,
         is_zone as is_zone,
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
         run_checks as run_checks,
     )
     from outreach.insight.readiness import FILES_GONE as FILES_GONE
-    from outreach.ledger.settling.callback_checks import token_of as token_of
+    from outreach.ledger.settling.callbacks import token_of as token_of
     from outreach.models.fields import (
         ListOf as ListOf,
         Option as Option,
@@ -71,15 +70,13 @@ if TYPE_CHECKING:
         LAST_NAMES_BESIDE as LAST_NAMES_BESIDE,
         NAMES as NAMES,
         NUMBERS as NUMBERS,
+        REPLACED as REPLACED,
         VARIABLES_TOO as VARIABLES_TOO,
         Field as Field,
         bare_phone_name as bare_phone_name,
+        decoded_once as decoded_once,
         fields_of_headers as fields_of_headers,
         plain as plain,
-    )
-    from outreach.rules.damaged_texts import (
-        REPLACED as REPLACED,
-        decoded_once as decoded_once,
     )
     from outreach.rules.holidays import holiday_parts as holiday_parts
     from outreach.rules.numbering import (
@@ -87,6 +84,7 @@ if TYPE_CHECKING:
         country_code as country_code,
         country_of as country_of,
         number_kind as number_kind,
+        person_key as person_key,
     )
     from outreach.rules.phones import (
         OWN_NUMBER as OWN_NUMBER,
@@ -94,17 +92,19 @@ if TYPE_CHECKING:
         normalise as normalise,
         read_number as read_number,
     )
-    from outreach.rules.placeholders import (
+    from outreach.rules.rendering import (
         PlaceholderTally as PlaceholderTally,
         expected_names as expected_names,
-        with_field_names as with_field_names,
-    )
-    from outreach.rules.rendering import (
         moment_name as moment_name,
         placeholders_of as placeholders_of,
         recipient_values as recipient_values,
+        with_field_names as with_field_names,
     )
-    from outreach.rules.spellings import person_key as person_key
+    from outreach.rules.segments import (
+        composed as composed,
+        is_blank as is_blank,
+        name_spellings as name_spellings,
+    )
     from outreach.rules.spreadsheets import (
         NumberCell as NumberCell,
         NumberCorrection as NumberCorrection,
@@ -112,16 +112,11 @@ if TYPE_CHECKING:
         read_cell as read_cell,
         read_number_cell as read_number_cell,
     )
-    from outreach.rules.texts import (
-        composed as composed,
-        is_blank as is_blank,
-        name_spellings as name_spellings,
-    )
     from outreach.serialization.exports.rows import escape_formula as escape_formula
-    from outreach.serialization.fast_bodies import read_simple_body as read_simple_body
     from outreach.serialization.field_rules import read_timestamp as read_timestamp
+    from outreach.serialization.json_parsing import read_simple_body as read_simple_body
     from outreach.services.campaigns.contacts import prepare_recipient as prepare_recipient
-    from outreach.services.joined_reads import JoinedReads as JoinedReads
+    from outreach.services.context import JoinedReads as JoinedReads
     from outreach.services.tenants.resources import RESOURCE_SERVICES as RESOURCE_SERVICES
 
 
@@ -129,9 +124,11 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
     __getattr__, __dir__, __all__ = imported_when_used(
         globals(),
         {
-            "core.clock": "is_zone",
+            "collections.abc": "Collection Sequence",
+            "core.clock": "Clock is_zone",
             "core.command_lines": "PROGRAM SERVE database_option",
             "core.config": "PUBLIC_URL_VARIABLE",
+            "core.log_throttle": "LogThrottle",
             "core.logged_errors": "described log_error masked",
             "core.meant": (
                 "dates_like day_like did_you_mean hours_like moment_like nearest number_like regions_like sentence "
@@ -139,28 +136,30 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             ),
             "core.meant.countries": "region_of_country",
             "core.meant.date_formats": "DateFormat date_format",
+            "engine": "Outreach",
             "insight.diagnosis.checks": "Check run_checks",
             "insight.readiness": "FILES_GONE",
-            "ledger.settling.callback_checks": "token_of",
+            "ledger.settling.callbacks": "token_of",
             "models.fields": "ListOf Option bounded_fields fields_of",
+            "models.recovery": "ContactedMeanwhile ListedContacts",
             "models.states": "operator_actions",
             "rules.column_names": (
-                "LAST_NAMES_BESIDE NAMES NUMBERS VARIABLES_TOO Field bare_phone_name fields_of_headers plain"
+                "LAST_NAMES_BESIDE NAMES NUMBERS REPLACED VARIABLES_TOO Field bare_phone_name decoded_once "
+                "fields_of_headers plain"
             ),
-            "rules.damaged_texts": "REPLACED decoded_once",
             "rules.holidays": "holiday_parts",
-            "rules.numbering": "NumberKind country_code country_of number_kind",
+            "rules.numbering": "NumberKind country_code country_of number_kind person_key",
             "rules.phones": "OWN_NUMBER SEVERAL_NUMBERS normalise read_number",
-            "rules.placeholders": "PlaceholderTally expected_names with_field_names",
-            "rules.rendering": "moment_name placeholders_of recipient_values",
-            "rules.spellings": "person_key",
+            "rules.rendering": (
+                "PlaceholderTally expected_names moment_name placeholders_of recipient_values with_field_names"
+            ),
+            "rules.segments": "composed is_blank name_spellings",
             "rules.spreadsheets": "NumberCell NumberCorrection is_cell_error read_cell read_number_cell",
-            "rules.texts": "composed is_blank name_spellings",
             "serialization.exports.rows": "escape_formula",
-            "serialization.fast_bodies": "read_simple_body",
             "serialization.field_rules": "read_timestamp",
+            "serialization.json_parsing": "read_simple_body",
             "services.campaigns.contacts": "prepare_recipient",
-            "services.joined_reads": "JoinedReads",
+            "services.context": "JoinedReads",
             "services.tenants.resources": "RESOURCE_SERVICES",
         },
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from outreach_server.needs import server_extra
+from outreach_server.words import server_extra
 
 if TYPE_CHECKING:
     from outreach_server.app import create_app

@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from outreach import ConfigError, EngineConfig, Outreach, OutreachError, SimulatorConfig
 from outreach.models import CARRIERS
 from outreach.protocols import Instrumentation
-from outreach_server.bodies.parser_client import default_command
+from outreach_server.bodies.body import default_command
 from outreach_server.config import load, read_origins
 from outreach_server.context import Authenticate, Server
 from outreach_server.cors import CorsMiddleware
@@ -25,9 +25,8 @@ from outreach_server.fair_semaphore import FairSemaphoreTimeout
 from outreach_server.lifespan import check_carriers, make_lifespan
 from outreach_server.monitoring.instrumentation import instrumentation_of
 from outreach_server.monitoring.request_spans import request_spans
-from outreach_server.request_id import RequestStateMiddleware
+from outreach_server.request_id import FastListMiddleware, RequestStateMiddleware
 from outreach_server.routes import ROUTES
-from outreach_server.shortcut import FastListMiddleware
 
 if TYPE_CHECKING:
     from outreach_server.monitoring.server_metrics import ServerMetrics

@@ -1,12 +1,17 @@
-"""Error responses: one envelope for everything that is not 2xx. Only this module maps errors to statuses."""
+"""JSON responses, and one envelope for everything that is not 2xx.
+
+Only this module maps errors to statuses.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -26,11 +31,54 @@ from outreach.errors import (
     StorageUnreachable,
     Unauthorized,
 )
+from outreach.http import AnswerReplayed, IdempotentRequest, StoredAnswer
 from outreach.server_support import FILES_GONE, log_error, log_throttle_of
+from outreach_server.bodies.body import Body
 from outreach_server.context import request_state_of, server_of
 from outreach_server.endpoints.callbacks.misdirection import note_misdirection
 from outreach_server.listening.refusal_counter import RefusalCounter
-from outreach_server.replies import json_response
+
+JSON: Final = "application/json"
+
+M = TypeVar("M")
+
+
+def json_response(content: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a JSON response."""
+    return Response(orjson.dumps(content), status_code=status, headers=headers, media_type=JSON)
+
+
+async def answer_once(
+    body: Body,
+    operation: str,
+    make: Callable[[IdempotentRequest[M]], Awaitable[M]],
+    write: Callable[[M], Any],
+    *,
+    location: Callable[[M], str] | None = None,
+    status: int = 201,
+) -> Response:
+    """Return the response to a POST: the first one, where its key was used before.
+
+    Args:
+        body: The body with its key.
+        operation: The operation's name, which scopes its keys.
+        make: Carries out the request; the argument is its `idempotency_key`.
+        write: Makes the JSON of the response.
+        location: Makes the header `Location`; None for none.
+        status: The status of the response.
+    """
+
+    def render(made: M) -> StoredAnswer:
+        return StoredAnswer(body=orjson.dumps(write(made)), location=None if location is None else location(made))
+
+    request = IdempotentRequest(
+        operation=operation, key=body.key, digest=body.digest, render=render, idempotency_days=body.key_days
+    )
+    with suppress(AnswerReplayed):
+        await make(request)
+    headers = {} if request.answer.location is None else {"Location": request.answer.location}
+    return Response(request.answer.body, status_code=status, headers=headers, media_type=JSON)
+
 
 STATUS_BY_ERROR: Final[Mapping[type[OutreachError], int]] = {
     InvalidRequest: 400,

@@ -1,4 +1,8 @@
-"""The outermost layer: a request's id, the headers of every response, and one line in the log."""
+"""The outermost layers: a request's id, the headers of every response, one line in the log, and the fast path.
+
+Everything but a plain GET of the fast path's paths goes through the router: other methods, mounted apps, other paths.
+Both ways call the same functions and handle errors alike.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,18 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from outreach import OutreachError
 from outreach.http import RateLimitState
 from outreach_server.context import RequestState, Server, is_cancelled_by_stop, set_request_state
-from outreach_server.errors import answer_stopping
+from outreach_server.endpoints.campaigns import Campaigns, SmsCampaigns
+from outreach_server.errors import answer_http_exception, answer_outreach_error, answer_stopping
 from outreach_server.listening.proxies import client_address
 from outreach_server.monitoring.log_context import REQUEST_ID as LOGGED_ID
 
@@ -148,3 +155,35 @@ def _log_exchange(scope: Scope, exchange: RequestState, status: int, seconds: fl
             **client,
         },
     )
+
+
+_LISTS: Final[Mapping[str, type[Campaigns]]] = {"/sms-campaigns": SmsCampaigns, "/campaigns": Campaigns}
+
+
+class FastListMiddleware:
+    """Answers the lists of campaigns, and passes on everything else.
+
+    Args:
+        app: The wrapped app.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
+        short = scope["type"] == "http" and scope["method"] == "GET" and not scope.get("root_path")
+        endpoint = _LISTS.get(scope["path"]) if short else None
+        if endpoint is None:
+            await self._app(scope, receive, send)
+            return
+        scope["endpoint"] = endpoint
+        request = Request(scope, receive)
+        try:
+            response = await endpoint.list(request)
+        except OutreachError as error:
+            response = await answer_outreach_error(request, error)
+        except HTTPException as error:
+            # Raised by a host that authenticates requests itself.
+            response = await answer_http_exception(request, error)
+        await response(scope, receive, send)

@@ -14,7 +14,7 @@ EDITS = {
         ("    rate_per_minute: int = bounded(1, 600, default=60)\n", FIELD),
         ("    rate_per_minute: int | None = None\n", FIELD),
     ),
-    "outreach/serialization/json_responses.py": (
+    "outreach/serialization/campaigns.py": (
         (
             '        "sms_rate_per_minute": campaign.rate_per_minute,\n',
             '        "priority": campaign.priority,\n',

@@ -24,17 +24,17 @@ EDITS = {
         ("    frequency_cap: int | Unset | None = UNSET\n", "    quiet_days: Sequence[str] | Unset | None = UNSET\n"),
         (
             "from outreach.models.fields import Checked, ListOf, Model, Refused, bounded, ruled, sized\n",
-            "from outreach.models.fields import OneOf\nfrom outreach.models.hours import DAYS\n",
+            "from outreach.models.fields import OneOf\nfrom outreach.models.settings import DAYS\n",
         ),
     ),
-    "outreach/models/trail.py": (
+    "outreach/models/states.py": (
         ('"frequency_cap", "unclear_reply"]', '"quiet_days", '),
         (
             "    FREQUENCY_CAP = (",
             '    QUIET_DAYS = "quiet_days", "Nobody is contacted on the quiet days."\n',
         ),
     ),
-    "outreach/rules/holding.py": (
+    "outreach/rules/deciding.py": (
         (
             "            FREQUENCY_CAP,\n",
             """            HoldingRule(
@@ -60,7 +60,7 @@ def _except(days: tuple[str, ...]) -> tuple[LocalHours, ...]:
         ),
         (
             "from outreach.models.plans import",
-            "from outreach.models.hours import DAYS, MINUTES_A_DAY, TimeWindow\nimport functools\n",
+            "from outreach.models.settings import DAYS, MINUTES_A_DAY, TimeWindow\nimport functools\n",
         ),
     ),
     "outreach_server/cli/setup/workspaces.py": (

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from outreach import ConfigError, EngineConfig, SimulatorConfig
-from outreach.core.config_sources import Setting
+from outreach.core.config import Setting
 from outreach_server.cli.serving.serve import serve
 from outreach_server.config import ServerConfig, load
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from outreach.models import events
-from outreach.models.trail import TrailRule
+from outreach.models.states import TrailRule
 
 TEXT = (Path(__file__).parent.parent / "docs" / "decision-trail.md").read_text(encoding="utf-8")
 

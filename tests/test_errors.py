@@ -24,7 +24,7 @@ from outreach.errors import (
     RateLimited,
     RequestInProgress,
 )
-from outreach.storage.base.group_commit import CommitUnknown
+from outreach.storage.base.writer import CommitUnknown
 from outreach.sync.thread import EngineClosed
 
 DETAIL = Problem(path="recipients[3].phone_number", message="is no number")

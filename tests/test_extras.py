@@ -10,7 +10,7 @@ import pytest
 
 from outreach import ConfigError
 from outreach.core.extras import _MODULES, needed_for, require
-from outreach_server.needs import CONSOLE_MODULES, MODULES, server_extra
+from outreach_server.words import CONSOLE_MODULES, MODULES, server_extra
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

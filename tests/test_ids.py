@@ -6,7 +6,7 @@ import random
 import uuid
 from datetime import UTC, datetime
 
-from outreach.core.ids import UuidV7Source
+from outreach.core.clock import UuidV7Source
 from outreach.testing.clock import ManualClock
 
 

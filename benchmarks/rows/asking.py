@@ -11,7 +11,7 @@ from benchmarks.rounds import alternate
 from benchmarks.settings import Settings
 
 _CONNECTIONS: Final = 100
-"""Those of `outreach.providers.connections`."""
+"""Those of `outreach.providers.pool`."""
 
 
 def measure(settings: Settings) -> Results:

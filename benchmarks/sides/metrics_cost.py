@@ -13,7 +13,7 @@ from outreach.integrations.prometheus.engine_metrics import REFRESH_SECONDS
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.protocols import Instrumentation, SystemClock
-from outreach.protocols.instruments import Instruments
+from outreach.protocols.instrumentation import Instruments
 from outreach.testing.builders import make_dispatch
 
 _MESSAGES: Final = 5_000

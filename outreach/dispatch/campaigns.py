@@ -1,40 +1,163 @@
-"""Running a campaign: wave after wave, at its pace and within its hours."""
+"""Running a campaign: wave after wave, at its pace and within its hours.
+
+Forecasts of campaigns that this worker drives are kept beside the sending and never in its way.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-from outreach.core.clock import Clock
+import anyio
+
+from outreach.core.clock import Clock, format_timestamp
 from outreach.core.config import EngineConfig
+from outreach.core.log_throttle import LogThrottle
 from outreach.dispatch.batcher import Batcher
-from outreach.dispatch.channels import CampaignChannel, Decision
 from outreach.dispatch.claims import SliceClaims
-from outreach.dispatch.forecasts import ForecastKeeper
-from outreach.dispatch.outbox import Outbox
+from outreach.dispatch.outbox import CampaignChannel, Decision, Outbox
 from outreach.dispatch.sender_rotation import SenderRotation
 from outreach.dispatch.worker import Worker
-from outreach.ledger.campaigns import closing, trail, transitions
+from outreach.ledger.campaigns import trail, transitions
 from outreach.ledger.leases import clock_steps
-from outreach.ledger.leases.claims import Wanted
-from outreach.ledger.sending import committing, planning
+from outreach.ledger.leases.leases import Wanted
+from outreach.ledger.sending import committing
+from outreach.ledger.settling import ledger
 from outreach.models.account import ProviderThrottle
 from outreach.models.base import Channel
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
+from outreach.models.forecast import Forecast, ForecastReason
 from outreach.models.plans import Advance, Ending, Intent, Postponement, SenderPace, Wave, WavePlan, WaveResult
-from outreach.models.states import CampaignStatus, WorkspaceStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CampaignStatus, TrailRule, WorkspaceStatus
 from outreach.models.work import WorkUnit
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Operation, Storage, Within
 from outreach.providers.pool import ProviderRequest, account_key
-from outreach.rules.holding import LocalRules
+from outreach.rules.deciding import LocalRules
+from outreach.rules.kept_forecasts import MAX_KEPT, kept
 from outreach.rules.opening import OpeningState, earliest, opening_state
 from outreach.storage.unit_of_work import Transaction
+
+Forecaster = Callable[[str, str], Awaitable[Forecast]]
+"""Returns the forecast of a campaign, by its workspace and id."""
+
+_MAX_KNOWN: Final = 10_000
+"""Campaigns of which it is remembered what was forecast; of others the database knows it."""
+
+_PAUSE_SECONDS: Final = 0.5
+"""Before each forecast, so that a campaign's first requests go out first."""
+
+_THROTTLE_SECONDS: Final = 600.0
+"""Between two forecasts of one campaign for a throttle: a provider may throttle again and again."""
+
+
+class _Noted(NamedTuple):
+    basis: ForecastBasis
+    at: float
+
+
+LEAST_THROTTLE: Final = timedelta(seconds=5)
+"""Shorter throttles change a forecast by nothing that is seen."""
+
+
+class ForecastBasis(NamedTuple):
+    """What a forecast is about: a revision of a campaign, and since when its provider throttles, if it does."""
+
+    revision: int
+    throttled_since: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """Its name, unique in the campaign."""
+        since = self.throttled_since
+        return str(self.revision) if since is None else f"{self.revision}/{format_timestamp(since)}"
+
+
+def basis_of(revision: int, throttle: ProviderThrottle | None) -> ForecastBasis:
+    """Return what a forecast would be about now."""
+    lasts = throttle is not None and throttle.until - throttle.since >= LEAST_THROTTLE
+    return ForecastBasis(revision, throttle.since if throttle is not None and lasts else None)
+
+
+class ForecastKeeper:
+    """Has a forecast made and kept once a campaign is active, and after each change of it.
+
+    Args:
+        storage: The database.
+        clock: The source of time.
+        forecast: Makes forecasts; without it none is kept.
+        log_throttle: Logs failures, of which nothing else comes.
+    """
+
+    def __init__(
+        self, *, storage: Storage, clock: Clock, forecast: Forecaster | None, log_throttle: LogThrottle
+    ) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._forecast = forecast
+        self._log_throttle = log_throttle
+        self._noted: dict[str, _Noted] = {}
+        self._waiting: dict[tuple[str, str], ForecastBasis] = {}
+        self._changed = anyio.Event()
+
+    def note(self, campaign: Campaign, throttle: ProviderThrottle | None) -> None:
+        """Note what a running campaign is like now: if that is new, a forecast follows. Called at every wave."""
+        if self._forecast is None or campaign.status is not CampaignStatus.ACTIVE:
+            return
+        basis, noted, now = basis_of(campaign.revision, throttle), self._noted.get(campaign.id), self._clock.monotonic()
+        if noted is not None and noted.basis.revision == basis.revision:
+            since, before = basis.throttled_since, noted.basis.throttled_since
+            if since in {None, before} or (before is not None and now - noted.at < _THROTTLE_SECONDS):
+                return
+        if len(self._noted) >= _MAX_KNOWN:
+            del self._noted[next(iter(self._noted))]
+        self._noted[campaign.id] = _Noted(basis, now)
+        # One that still waits is replaced: only the latest state of a campaign counts.
+        self._waiting[campaign.workspace_id, campaign.id] = basis
+        self._changed.set()
+
+    async def serve(self) -> None:
+        """Make one forecast after the other until cancelled."""
+        while True:
+            if not self._waiting:
+                self._changed = anyio.Event()
+                await self._changed.wait()
+            await anyio.sleep(_PAUSE_SECONDS)
+            place = next(iter(self._waiting))
+            try:
+                await self._keep(*place, self._waiting.pop(place))
+            except Exception as error:
+                # Nothing depends on it, and the next change of the campaign brings another one.
+                self._log_throttle.failure(
+                    "forecast_failed", error, "The forecast of campaign %s could not be kept.", place[1]
+                )
+
+    async def _keep(self, workspace_id: str, campaign_id: str, basis: ForecastBasis) -> None:
+        if self._forecast is None or await self._storage.read(
+            lambda tx: tx.forecasts.has(workspace_id, campaign_id, basis.key)
+        ):
+            return
+        made = await self._forecast(workspace_id, campaign_id)
+
+        def operation(tx: Transaction) -> None:
+            campaign = tx.campaigns.get(workspace_id, campaign_id)
+            if campaign is None or campaign.revision != basis.revision:
+                # It has changed meanwhile, and gets another one.
+                return
+            reason: ForecastReason = "change"
+            if not tx.forecasts.of_campaign(workspace_id, campaign_id):
+                reason = "start"
+            elif basis.throttled_since is not None:
+                reason = "throttle"
+            one = kept(made, campaign_id=campaign_id, reason=reason, revision=basis.revision)
+            tx.forecasts.keep(workspace_id, basis.key, one, most=MAX_KEPT)
+
+        await self._storage.write(operation)
+
 
 T = TypeVar("T")
 
@@ -189,7 +312,7 @@ class CampaignRunner:
         while not wake_signal.stopping and self._clock.monotonic() < until:
             more = await self._write(
                 campaign,
-                lambda tx: closing.close_open_recipients(
+                lambda tx: ledger.close_open_recipients(
                     tx, campaign.workspace_id, campaign.id, now=self._clock.now(), limit=_MAX_ROWS
                 ),
                 bulk=True,
@@ -230,7 +353,7 @@ class CampaignRunner:
 
     async def _plan_all(self, wanted: Sequence[tuple[str, str, int]]) -> Sequence[WavePlan | None]:
         """Read the plans of all campaigns that wait for one."""
-        return await self._storage.read(lambda tx: planning.plan_waves(tx, wanted, now=self._clock.now()))
+        return await self._storage.read(lambda tx: committing.plan_waves(tx, wanted, now=self._clock.now()))
 
     async def _commit_all(self, decided: Sequence[Wave]) -> Sequence[WaveResult]:
         """Commit the decided waves of all campaigns."""
@@ -274,11 +397,11 @@ class CampaignRunner:
 
         def operation(tx: Transaction) -> datetime | None:
             now = self._clock.now()
-            closing.expire_receipt_waits(tx, campaign.workspace_id, campaign.id, now=now, limit=_MAX_ROWS)
-            return closing.next_receipt_deadline(tx, campaign.workspace_id, campaign.id, now=now)
+            ledger.expire_receipt_waits(tx, campaign.workspace_id, campaign.id, now=now, limit=_MAX_ROWS)
+            return ledger.next_receipt_deadline(tx, campaign.workspace_id, campaign.id, now=now)
 
         due = await self._storage.read(
-            lambda tx: closing.next_receipt_deadline(tx, campaign.workspace_id, campaign.id, now=self._clock.now())
+            lambda tx: ledger.next_receipt_deadline(tx, campaign.workspace_id, campaign.id, now=self._clock.now())
         )
         if due is None or due > self._clock.now():
             return due or self._receipt_deadline(campaign)

@@ -1,4 +1,4 @@
-"""What this worker drives, beside others: claiming it, handing it over, giving it up."""
+"""What this worker drives, beside others: claiming it, handing it over, giving it up; and its portion of permits."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from typing import Final
 import attrs
 
 from outreach.core.clock import Clock
+from outreach.core.config import EngineConfig
 from outreach.dispatch.batcher import Batcher
 from outreach.ledger.common import require_worker
-from outreach.ledger.leases import claims
-from outreach.ledger.leases.claims import SINGLES, Granted, Wanted
+from outreach.ledger.leases import leases
+from outreach.ledger.leases.leases import SINGLES, Granted, Wanted
+from outreach.ledger.sending import intents
+from outreach.ledger.sending.intents import Permits
 from outreach.models.work import Claim, WorkItem, WorkUnit
 from outreach.protocols.storage import Storage, Within
+from outreach.providers.http.request_gate import FairLimiter
 from outreach.storage.unit_of_work import Transaction
 
 Subject = tuple[str, str]
@@ -156,7 +160,7 @@ class Claims:
         def operation(tx: Transaction) -> tuple[Sequence[Granted | None], float]:
             epoch, now, claimed_at = self._epoch or 0, self._clock.now(), self._clock.monotonic()
             require_worker(tx, epoch)
-            return claims.claim_all(tx, wanted, epoch=epoch, now=now), claimed_at
+            return leases.claim_all(tx, wanted, epoch=epoch, now=now), claimed_at
 
         granted, claimed_at = await self._storage.write(Within({one.workspace_id for one in wanted}, operation))
         for one in granted:
@@ -182,7 +186,7 @@ class Claims:
         """Free subjects, and return the state of the team."""
         tx.claims.prefetch(free)
         for workspace_id, subject in free:
-            claims.release(tx, workspace_id, subject, self._epoch or 0)
+            leases.release_claim(tx, workspace_id, subject, self._epoch or 0)
         others = {one.epoch: one.place for one in tx.workers.list() if one.epoch != self._epoch}
         return Team(others=others, held=() if self.alone and not others else tx.claims.held())
 
@@ -254,3 +258,37 @@ class SliceClaims:
             self._claims.leave(head)
         self._claims.note_refusal(self._unit, wanted)
         return False
+
+
+class WorkerPermits:
+    """What bounds the intents and requests of this worker.
+
+    Its portion follows the workers that there are, from one heartbeat to the next, in the transaction that renews the
+    lease. Where it becomes smaller, what is held stays held until its outcome is recorded, and the others get it after.
+
+    Attributes:
+        intents: For intents that wait for their slots.
+        requests: For requests on their way.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._most = Permits(intents=config.max_queued_intents, requests=config.max_requests_in_flight)
+        self.requests = FairLimiter(self._most.requests)
+        self.intents = FairLimiter(self._most.intents, opens=self.requests.has_capacity)
+
+    def in_use(self) -> Permits:
+        """Return how many may be held until the portion is taken in; at least what is held now."""
+        return Permits(intents=self.intents.in_use, requests=self.requests.in_use)
+
+    def held(self) -> Permits:
+        """Return how many are held now: all that may be until something begins under a new epoch."""
+        return Permits(intents=self.intents.held, requests=self.requests.held)
+
+    def share(self, tx: Transaction, epoch: int, in_use: Permits) -> Permits:
+        """Return the portion of this worker, within a transaction; see `ledger.sending.permits.share`."""
+        return intents.share_permits(tx, epoch, most=self._most, in_use=in_use)
+
+    def take_in(self, portion: Permits) -> None:
+        """Go by a portion from now on."""
+        self.requests.resize(portion.requests)
+        self.intents.resize(portion.intents)

@@ -13,7 +13,7 @@ from outreach.models.states import DispatchState
 from outreach.models.workspace import Workspace
 from outreach.protocols.carrier import Carrier, LookupRequest
 from outreach.protocols.voice import VoiceProvider
-from outreach.providers.http.call_plugin import call_plugin
+from outreach.providers.http.request_gate import call_plugin
 from outreach.providers.pool import ProviderPool
 
 

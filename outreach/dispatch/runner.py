@@ -7,13 +7,10 @@ from datetime import datetime
 import anyio
 from anyio.abc import TaskStatus
 
-from outreach.core.clock import Clock
+from outreach.core.clock import Clock, IdSource
 from outreach.core.config import EngineConfig
-from outreach.core.ids import IdSource
-from outreach.dispatch.campaigns import CampaignRunner
-from outreach.dispatch.channels import CallChannel, SmsChannel
-from outreach.dispatch.forecasts import Forecaster, ForecastKeeper
-from outreach.dispatch.outbox import Outbox
+from outreach.dispatch.campaigns import CampaignRunner, Forecaster, ForecastKeeper
+from outreach.dispatch.outbox import CallChannel, Outbox, SmsChannel
 from outreach.dispatch.reconciler import Reconciler
 from outreach.dispatch.schedules import ScheduleRun, SchedulesRunner
 from outreach.dispatch.singles import SinglesRunner

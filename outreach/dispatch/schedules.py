@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from outreach.dispatch.worker import Worker
-from outreach.ledger.leases.claims import Wanted
+from outreach.ledger.leases.leases import Wanted
 from outreach.models.work import WorkUnit
 
 ScheduleRun = Callable[[str, str], Awaitable[datetime | None]]

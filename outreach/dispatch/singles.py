@@ -8,17 +8,15 @@ from typing import Final
 
 import anyio
 
-from outreach.core.clock import Clock
+from outreach.core.clock import Clock, IdSource
 from outreach.core.config import EngineConfig
-from outreach.core.ids import IdSource
 from outreach.dispatch.adapter_answers import recordable_call_report
-from outreach.dispatch.channels import outbound_message
-from outreach.dispatch.outbox import Outbox
+from outreach.dispatch.outbox import Outbox, outbound_message
 from outreach.dispatch.worker import Worker
 from outreach.ledger.common import workspace_of
-from outreach.ledger.leases.claims import NotClaimed, Wanted
+from outreach.ledger.leases.leases import NotClaimed, Wanted
 from outreach.ledger.sending import singles
-from outreach.ledger.sending.pace import pace_of_number
+from outreach.ledger.sending.intents import pace_of_number
 from outreach.ledger.sending.singles import IntentTerms
 from outreach.ledger.settling import call_outcomes, ledger
 from outreach.models.call import Call
@@ -33,7 +31,7 @@ from outreach.models.workspace import Workspace
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage, Within
 from outreach.protocols.voice import CallRequest
-from outreach.providers.http.call_plugin import call_plugin
+from outreach.providers.http.request_gate import call_plugin
 from outreach.providers.pool import ProviderPool, ProviderRequest, ResolveProvider, SendRequest, account_key
 from outreach.storage.unit_of_work import Transaction
 

@@ -15,20 +15,18 @@ from outreach.core.clock import Clock, StepWatch
 from outreach.core.config import EngineConfig
 from outreach.core.log_throttle import DATABASE, DISPATCH, LogThrottle
 from outreach.core.logged_errors import masked
-from outreach.dispatch.adapter_answers import recordable_report
+from outreach.dispatch.adapter_answers import SafeAnalyser, log_throttled, recordable_report
 from outreach.dispatch.batcher import Batcher
-from outreach.dispatch.claims import Claims, Team
-from outreach.dispatch.permits import WorkerPermits
-from outreach.dispatch.provider_log import SafeAnalyser, log_throttled
+from outreach.dispatch.claims import Claims, Team, WorkerPermits
 from outreach.errors import DispatchRefused, LeaseLost
 from outreach.ledger import provider_throttles
 from outreach.ledger.access import logins
 from outreach.ledger.campaigns import adding, trail
 from outreach.ledger.erasure.applying import apply_retention
-from outreach.ledger.leases import clock_steps, leases, workers
+from outreach.ledger.leases import clock_steps, leases
 from outreach.ledger.sending import singles
-from outreach.ledger.sending.permits import Permits
-from outreach.ledger.settling import callbacks, ledger, simulated
+from outreach.ledger.sending.intents import Permits
+from outreach.ledger.settling import callbacks, ledger
 from outreach.models.account import ProviderThrottle
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
@@ -39,7 +37,7 @@ from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.protocols.storage import Operation, ReplicatedStorage, Storage, Within
 from outreach.protocols.voice import Analyser
 from outreach.rules.settlement import Backoff
-from outreach.storage.base.group_commit import CommitUnknown
+from outreach.storage.base.writer import CommitUnknown
 from outreach.storage.unit_of_work import Transaction
 
 T = TypeVar("T")
@@ -160,7 +158,7 @@ class Worker:
         self._server_changes = 0
         self._intact = False
         self._others: Mapping[int, int] = {}
-        self._stale_leases = workers.StaleLeaseDetector(clock)
+        self._stale_leases = leases.StaleLeaseDetector(clock)
         self._reload = False
         self._left_behind = False
         self._steps = StepWatch(clock)
@@ -247,7 +245,7 @@ class Worker:
 
             def operation(tx: Transaction) -> tuple[leases.Takeover, Permits] | None:
                 nonlocal seem_over
-                if gone is None and (seem_over := workers.seem_over(tx, place=place)):
+                if gone is None and (seem_over := leases.seem_over(tx, place=place)):
                     return None
                 now = self._clock.now()
                 self._last_trail_number = tx.trail.last_number()
@@ -400,7 +398,7 @@ class Worker:
             lost = () if ended else self._end_lost(tx, epoch, gone)
             team, portion = self.claims.look_around(tx, free), self.permits.share(tx, epoch, in_use)
             if ended:
-                workers.end(tx, epoch)
+                leases.end_worker(tx, epoch)
             return mark, lost, team, portion
 
         try:
@@ -441,7 +439,7 @@ class Worker:
         return None
 
     def _end_lost(self, tx: Transaction, epoch: int, gone: Collection[int]) -> Sequence[int]:
-        return workers.end_lost(
+        return leases.end_lost(
             tx, but=epoch, unrenewed=self._stale_leases.look(tx), is_gone=lambda one: one.epoch in gone
         )
 
@@ -630,10 +628,10 @@ class Worker:
         def operation(tx: Transaction) -> Sequence[_Merged]:
             now = self._now(tx)
             ledger.prefetch_for_reports(tx, events)
-            simulated.prefetch(tx, events)
+            callbacks.prefetch_simulated(tx, events)
             merged = []
             for event in events:
-                report = simulated.as_simulated(tx, event, now=now)
+                report = callbacks.as_simulated(tx, event, now=now)
                 if report is not None:
                     callbacks.merge_report(tx, report, backoff=self.backoff, analyser=self.analyser, now=now)
                 merged.append(report)

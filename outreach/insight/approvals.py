@@ -11,7 +11,7 @@ from outreach.models.approval import Approval, PricedRevision, StartApproval, St
 from outreach.models.campaign import Campaign
 from outreach.models.forecast import Forecast
 from outreach.models.preflight import Preflight
-from outreach.rules.approvals import approval_reason
+from outreach.rules.readiness import approval_reason
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
 

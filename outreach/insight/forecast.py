@@ -4,34 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Final
 
 import anyio.lowlevel
 import attrs
+import orjson
 from anyio import to_thread
 
+from outreach.core.clock import parse_timestamp
 from outreach.errors import InvalidRequest, Problem
-from outreach.insight.preflight import SLICE, ContactSlice, Setup, read_setup, read_slice, start_of, turn_of
-from outreach.ledger.common import campaign_of
-from outreach.ledger.provider_throttles import throttle_of_campaign
-from outreach.ledger.sending.pace import sender_paces
+from outreach.ledger.campaigns.recipients import steps_of
+from outreach.ledger.campaigns.transitions import (
+    find_text_warnings,
+    missing_setup,
+    start_warnings,
+    unknown_placeholders,
+)
+from outreach.ledger.common import call_settings_of, campaign_of, provider_of, settings_of, workspace_of
+from outreach.ledger.provider_throttles import left_out, throttle_of_campaign
+from outreach.ledger.sending.intents import frequency_capped_until, sender_paces
 from outreach.models.call import Call
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import Dispatch
 from outreach.models.forecast import Forecast, ForecastAssumptions, KeptForecast
-from outreach.models.plans import SenderPaces
+from outreach.models.plans import DecisionBasis, SenderPaces, WavePlan
+from outreach.models.prices import PriceTable
+from outreach.models.settings import CallSettings
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.rules.call_settlement import RETRYABLE_OUTCOMES
+from outreach.models.text_warning import TextWarning
 from outreach.rules.contact_places import place_of
+from outreach.rules.deciding import HOLDING_RULES, LocalRules, Restriction
 from outreach.rules.forecast import Course, OpenCampaign, OpenContact, SenderRate, play
-from outreach.rules.holding import HOLDING_RULES, LocalRules
+from outreach.rules.opening import opening_state
 from outreach.rules.preflight import judge, messages_of
-from outreach.rules.settlement import TRANSIENT_FAILURES
-from outreach.services.context import ServiceContext
-from outreach.services.validation import check_kind
+from outreach.rules.settlement import RETRYABLE_OUTCOMES, TRANSIENT_FAILURES
+from outreach.services.context import ServiceContext, check_kind
 from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.tables.recipients import StoredContact
 
 _MAX_READ: Final = 10_000
 """A campaign with more contacts is judged by so many of them, from all over the list."""
@@ -93,6 +105,132 @@ class NewForecast:
         left, weight = self._left, self._weight
         target = left.campaign(left.contacts, weight=weight, in_flight=0, held=left.held * weight)
         return attrs.evolve(await self._play_through(target, left.open), campaign_id=None)
+
+
+SLICE: Final = 1000
+"""Contacts looked at before other work runs."""
+
+
+@attrs.frozen(kw_only=True)
+class Setup:
+    """A campaign with the rules that hold for it.
+
+    Attributes:
+        provider: Its carrier or voice provider, if it has one.
+        prices: The workspace's prices, if any.
+    """
+
+    plan: WavePlan
+    calls: CallSettings
+    provider: str | None
+    prices: PriceTable | None
+    unknown: tuple[str, ...]
+    text_warnings: tuple[TextWarning, ...]
+    missing: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+
+
+def read_setup(tx: Transaction, campaign: Campaign) -> Setup:
+    """Return a campaign with the rules that hold for it."""
+    workspace = workspace_of(tx, campaign.workspace_id)
+    agent = tx.agents.get(workspace.id, campaign.agent_id) if campaign.agent_id else None
+    plan = WavePlan(
+        campaign=campaign,
+        workspace=workspace,
+        settings=settings_of(tx, workspace.id),
+        basis=DecisionBasis(campaign=campaign.revision, workspace=workspace.revision, settings=0),
+        due=(),
+        next_due=None,
+        next_slot_at=None,
+        agent=agent,
+        trunk=None,
+        in_flight=0,
+        steps=steps_of(tx, campaign) if campaign.channel == "sms" else None,
+    )
+    return Setup(
+        plan=plan,
+        calls=call_settings_of(tx, workspace.id),
+        provider=provider_of(tx, campaign),
+        prices=tx.price_tables.get(workspace.id),
+        unknown=unknown_placeholders(tx, campaign),
+        text_warnings=find_text_warnings(tx, campaign),
+        missing=missing_setup(tx, campaign),
+        warnings=start_warnings(tx, campaign),
+    )
+
+
+def turn_of(campaign: Campaign, now: datetime) -> datetime:
+    """Return when the first contact of a campaign has its turn: at its start, or the first opening after it."""
+    return opening_state(campaign, start_of(campaign, now)).reopens_at
+
+
+def start_of(campaign: Campaign, now: datetime) -> datetime:
+    """Return when a campaign begins that is started or resumed now: at its start, if that lies ahead."""
+    start = campaign.scheduled_start_at if campaign.schedule_type == "scheduled" else None
+    # Also one that was paused before its start: when it is resumed it is scheduled again.
+    return now if start is None or campaign.is_terminal else max(now, start)
+
+
+@attrs.frozen(kw_only=True)
+class ContactSlice:
+    """Some contacts with what the database says of them."""
+
+    recipients: Sequence[Recipient]
+    restrictions: Mapping[str, Restriction]
+    capped_until: Mapping[int, datetime]
+    unreachable: AbstractSet[str]
+
+
+def read_slice(tx: Transaction, setup: Setup, after: int, at: datetime) -> ContactSlice:
+    """Return the next 1000 contacts of a campaign after a position, with what holds for them at a time."""
+    campaign = setup.plan.campaign
+    stored = tx.recipients.contacts(campaign.workspace_id, campaign.id, after=after, limit=SLICE)
+    return with_limits(tx, setup, [stored_recipient(campaign.id, one) for one in stored], at)
+
+
+def with_limits(tx: Transaction, setup: Setup, rows: Sequence[Recipient], at: datetime) -> ContactSlice:
+    """Return contacts with what holds for them at a time."""
+    campaign, workspace = setup.plan.campaign, setup.plan.workspace
+    phones = {one.phone for one in rows if one.phone is not None and one.is_open}
+    capped: dict[int, datetime] = {}
+    if workspace.frequency_cap is not None:
+        for one in rows:
+            until = frequency_capped_until(tx, workspace.id, one.phone, at) if one.phone is not None else None
+            if until is not None:
+                capped[one.position] = until
+    restrictions = tx.register.read_restrictions(workspace.id, campaign.channel, phones)
+    return ContactSlice(
+        recipients=rows,
+        restrictions=restrictions,
+        capped_until=capped,
+        unreachable=left_out(tx, workspace, campaign.channel, phones),
+    )
+
+
+_STATES: Final = {status.value: status for status in RecipientStatus}
+
+
+def stored_recipient(campaign_id: str, stored: StoredContact) -> Recipient:
+    """Return a stored contact as a recipient."""
+    return Recipient(
+        campaign_id=campaign_id,
+        position=stored.position,
+        phone_number=stored.phone_number,
+        phone=stored.phone,
+        first_name=stored.first_name,
+        last_name=stored.last_name,
+        email=stored.email,
+        company=stored.company,
+        custom_variables={} if stored.custom_variables is None else orjson.loads(stored.custom_variables),
+        status=_STATES[stored.status],
+        reason=stored.reason,
+        due_at=None if stored.due_at is None else parse_timestamp(stored.due_at),
+        step=stored.step,
+        attempts=stored.attempts,
+        dispatched=bool(stored.dispatched),
+        time_zone=stored.time_zone,
+        us_place=stored.us_place,
+    )
 
 
 class CampaignForecast:

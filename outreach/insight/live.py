@@ -6,23 +6,20 @@ from datetime import datetime
 from typing import Final
 
 from outreach.errors import Problem
-from outreach.insight.blockers import blockers_of
-from outreach.insight.status import dispatch_overview
+from outreach.insight.status import blockers_of, dispatch_overview
 from outreach.ledger.campaigns.transitions import missing_setup
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.provider_throttles import THROTTLED, throttle_of_campaign
-from outreach.ledger.sending.pace import sender_paces
-from outreach.models.campaign import Campaign
+from outreach.ledger.sending.intents import sender_paces
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.fields import check_value, moment
 from outreach.models.forecast import BindingRule
 from outreach.models.live import CampaignNow, CampaignProgress
-from outreach.models.recipient import Recipient
-from outreach.models.states import CampaignStatus
-from outreach.models.trail import TrailRule, TrailStepKind
+from outreach.models.states import CampaignStatus, TrailRule, TrailStepKind
 from outreach.rules import progress
+from outreach.rules.deciding import HOLDING_RULES, LocalRules
 from outreach.rules.explanations import LIMITS, PAUSE_REASONS
 from outreach.rules.forecast import rule_of_wait
-from outreach.rules.holding import HOLDING_RULES, LocalRules
 from outreach.rules.now_words import (
     MAX_COUNTED,
     clock_words,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import partial
 from typing import Final, Protocol
@@ -12,112 +11,26 @@ import anyio.lowlevel
 import attrs
 import orjson
 
-from outreach.core.clock import parse_timestamp
 from outreach.errors import NotFound, Problem
-from outreach.ledger.campaigns.recipients import steps_of
-from outreach.ledger.campaigns.setup import find_text_warnings, start_warnings, unknown_placeholders
-from outreach.ledger.campaigns.transitions import missing_setup
-from outreach.ledger.common import call_settings_of, campaign_of, provider_of, settings_of, workspace_of
-from outreach.ledger.sending.pace import frequency_capped_until
-from outreach.ledger.unreachable import left_out
+from outreach.insight.forecast import SLICE, ContactSlice, Setup, read_setup, read_slice, turn_of, with_limits
+from outreach.ledger.campaigns.transitions import find_text_warnings, unknown_placeholders
+from outreach.ledger.common import campaign_of
 from outreach.models.audience import LeaveOut
-from outreach.models.campaign import Campaign, NewCallCampaign, NewSmsCampaign
+from outreach.models.campaign import Campaign, NewCallCampaign, NewSmsCampaign, PreparedRecipient, Recipient
 from outreach.models.forecast import Forecast, ForecastAssumptions
-from outreach.models.plans import DecisionBasis, WavePlan
 from outreach.models.preflight import ContactPreview, Preflight
-from outreach.models.prices import PriceTable
-from outreach.models.recipient import PreparedRecipient, Recipient
-from outreach.models.settings import CallSettings
 from outreach.models.states import CampaignStatus, RecipientStatus
-from outreach.models.text_warning import TextWarning
-from outreach.rules.deciding import Restriction, decide_loading
-from outreach.rules.misread_numbers import MisreadNumbers
-from outreach.rules.opening import opening_state
-from outreach.rules.phones import normalise_single
+from outreach.rules.column_names import MisreadNumbers
+from outreach.rules.deciding import decide_loading
+from outreach.rules.phones import normalise_single, stored_forms
 from outreach.rules.preflight import PreflightTally, preview_contact
 from outreach.rules.report_figures import cost_of, depends_on_country, expected_minutes
-from outreach.rules.stored_numbers import stored_forms
 from outreach.services.campaigns.audience import Audience
 from outreach.services.campaigns.contacts import RecipientSource, VariableNameCollector, chunks
-from outreach.services.context import ServiceContext
-from outreach.services.validation import require_text
+from outreach.services.context import ServiceContext, require_text
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.tables.recipients import StoredContact
-
-SLICE: Final = 1000
-"""Contacts looked at before other work runs."""
 
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
-
-
-@attrs.frozen(kw_only=True)
-class Setup:
-    """A campaign with the rules that hold for it.
-
-    Attributes:
-        provider: Its carrier or voice provider, if it has one.
-        prices: The workspace's prices, if any.
-    """
-
-    plan: WavePlan
-    calls: CallSettings
-    provider: str | None
-    prices: PriceTable | None
-    unknown: tuple[str, ...]
-    text_warnings: tuple[TextWarning, ...]
-    missing: tuple[Problem, ...]
-    warnings: tuple[Problem, ...]
-
-
-def read_setup(tx: Transaction, campaign: Campaign) -> Setup:
-    """Return a campaign with the rules that hold for it."""
-    workspace = workspace_of(tx, campaign.workspace_id)
-    agent = tx.agents.get(workspace.id, campaign.agent_id) if campaign.agent_id else None
-    plan = WavePlan(
-        campaign=campaign,
-        workspace=workspace,
-        settings=settings_of(tx, workspace.id),
-        basis=DecisionBasis(campaign=campaign.revision, workspace=workspace.revision, settings=0),
-        due=(),
-        next_due=None,
-        next_slot_at=None,
-        agent=agent,
-        trunk=None,
-        in_flight=0,
-        steps=steps_of(tx, campaign) if campaign.channel == "sms" else None,
-    )
-    return Setup(
-        plan=plan,
-        calls=call_settings_of(tx, workspace.id),
-        provider=provider_of(tx, campaign),
-        prices=tx.price_tables.get(workspace.id),
-        unknown=unknown_placeholders(tx, campaign),
-        text_warnings=find_text_warnings(tx, campaign),
-        missing=missing_setup(tx, campaign),
-        warnings=start_warnings(tx, campaign),
-    )
-
-
-def turn_of(campaign: Campaign, now: datetime) -> datetime:
-    """Return when the first contact of a campaign has its turn: at its start, or the first opening after it."""
-    return opening_state(campaign, start_of(campaign, now)).reopens_at
-
-
-def start_of(campaign: Campaign, now: datetime) -> datetime:
-    """Return when a campaign begins that is started or resumed now: at its start, if that lies ahead."""
-    start = campaign.scheduled_start_at if campaign.schedule_type == "scheduled" else None
-    # Also one that was paused before its start: when it is resumed it is scheduled again.
-    return now if start is None or campaign.is_terminal else max(now, start)
-
-
-@attrs.frozen(kw_only=True)
-class ContactSlice:
-    """Some contacts with what the database says of them."""
-
-    recipients: Sequence[Recipient]
-    restrictions: Mapping[str, Restriction]
-    capped_until: Mapping[int, datetime]
-    unreachable: AbstractSet[str]
 
 
 class Forecasting(Protocol):
@@ -207,7 +120,7 @@ class CampaignPreflight:
             recipient = tx.recipients.get(workspace_id, campaign_id, position)
             if recipient is None:
                 raise NotFound("recipient", str(position))
-            return setup, _with_limits(tx, setup, [recipient], turn_of(setup.plan.campaign, now))
+            return setup, with_limits(tx, setup, [recipient], turn_of(setup.plan.campaign, now))
 
         setup, found = await self._context.storage.read(operation)
         [recipient] = found.recipients
@@ -314,13 +227,6 @@ def _tally(setup: Setup, at: datetime, contact: str | None) -> PreflightTally:
     return PreflightTally(setup.plan, at, by_country=depends_on_country(setup.prices, channel), asked=frozenset(asked))
 
 
-def read_slice(tx: Transaction, setup: Setup, after: int, at: datetime) -> ContactSlice:
-    """Return the next 1000 contacts of a campaign after a position, with what holds for them at a time."""
-    campaign = setup.plan.campaign
-    stored = tx.recipients.contacts(campaign.workspace_id, campaign.id, after=after, limit=SLICE)
-    return _with_limits(tx, setup, [_stored_recipient(campaign.id, one) for one in stored], at)
-
-
 def _look_up(
     tx: Transaction, setup: Setup, chunk: Sequence[PreparedRecipient], first: int, at: datetime
 ) -> tuple[frozenset[str], ContactSlice]:
@@ -329,50 +235,7 @@ def _look_up(
     phones = {one.phone for one in chunk if one.phone is not None}
     stopped = tx.register.stopped(campaign.workspace_id, campaign.channel, phones)
     rows = [_recipient(campaign.id, position, one) for position, one in enumerate(chunk, start=first)]
-    return stopped, _with_limits(tx, setup, rows, at)
-
-
-def _with_limits(tx: Transaction, setup: Setup, rows: Sequence[Recipient], at: datetime) -> ContactSlice:
-    campaign, workspace = setup.plan.campaign, setup.plan.workspace
-    phones = {one.phone for one in rows if one.phone is not None and one.is_open}
-    capped: dict[int, datetime] = {}
-    if workspace.frequency_cap is not None:
-        for one in rows:
-            until = frequency_capped_until(tx, workspace.id, one.phone, at) if one.phone is not None else None
-            if until is not None:
-                capped[one.position] = until
-    restrictions = tx.register.read_restrictions(workspace.id, campaign.channel, phones)
-    return ContactSlice(
-        recipients=rows,
-        restrictions=restrictions,
-        capped_until=capped,
-        unreachable=left_out(tx, workspace, campaign.channel, phones),
-    )
-
-
-_STATES: Final = {status.value: status for status in RecipientStatus}
-
-
-def _stored_recipient(campaign_id: str, stored: StoredContact) -> Recipient:
-    return Recipient(
-        campaign_id=campaign_id,
-        position=stored.position,
-        phone_number=stored.phone_number,
-        phone=stored.phone,
-        first_name=stored.first_name,
-        last_name=stored.last_name,
-        email=stored.email,
-        company=stored.company,
-        custom_variables={} if stored.custom_variables is None else orjson.loads(stored.custom_variables),
-        status=_STATES[stored.status],
-        reason=stored.reason,
-        due_at=None if stored.due_at is None else parse_timestamp(stored.due_at),
-        step=stored.step,
-        attempts=stored.attempts,
-        dispatched=bool(stored.dispatched),
-        time_zone=stored.time_zone,
-        us_place=stored.us_place,
-    )
+    return stopped, with_limits(tx, setup, rows, at)
 
 
 def _recipient(campaign_id: str, position: int, supplied: PreparedRecipient) -> Recipient:

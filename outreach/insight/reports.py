@@ -9,10 +9,9 @@ from typing import Final
 
 from outreach.ledger.campaigns.reporting import event_window, report_of
 from outreach.ledger.common import campaign_of, record_audit
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.campaign_report import CampaignReport, ExportedContact, ExportedReply, ExportFormat
 from outreach.models.fields import OneOf, check_value
-from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.rules.explanations import describe_reason
 from outreach.serialization.exports import export_bytes

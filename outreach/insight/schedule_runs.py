@@ -22,9 +22,8 @@ from outreach.errors import (
 from outreach.ledger.campaigns.trail import ENGINE
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.schedules import RunTaken, record_decided, record_left_out, record_made, require_due
-from outreach.models.campaign import Campaign, CampaignCreated
+from outreach.models.campaign import Campaign, CampaignCreated, Recipient
 from outreach.models.preflight import Preflight
-from outreach.models.recipient import Recipient
 from outreach.models.schedule import Occurrence, Schedule
 from outreach.models.states import CampaignStatus
 from outreach.rules.schedules import amount_of, due_time, obstacle, timing

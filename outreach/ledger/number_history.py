@@ -11,7 +11,7 @@ from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch
 from outreach.models.history import HistoryItem
 from outreach.models.message import InboundMessage, Message
-from outreach.models.trail import TrailEntry, TrailStepKind
+from outreach.models.states import TrailEntry, TrailStepKind
 from outreach.storage.unit_of_work import Transaction
 
 _BEFORE_ALL: Final = ("~", 2**63 - 1)

@@ -1,4 +1,7 @@
-"""Provider throttles: after a 429 or Retry-After all of a workspace's requests to the provider wait."""
+"""Provider throttles, and numbers that providers report as unreachable.
+
+After a 429 or Retry-After all of a workspace's requests to the provider wait.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,15 @@ import attrs
 
 from outreach.ledger.common import provider_of, wake_running_campaigns
 from outreach.models.account import ProviderThrottle, StoredAccount
+from outreach.models.base import Channel
 from outreach.models.campaign import Campaign
-from outreach.models.dispatch import Dispatch, DispatchOutcome
+from outreach.models.dispatch import FAILURE_CLASSES, Dispatch, DispatchOutcome
 from outreach.models.reports import Report
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, WorkspaceMode
+from outreach.models.unreachable import UnreachableNumber
 from outreach.models.work import WorkUnit
+from outreach.models.workspace import Workspace
+from outreach.rules.phones import is_erased
 from outreach.rules.settlement import ACCOUNT_FAILURES, MAX_RETRY_AFTER, Backoff
 from outreach.storage.unit_of_work import Transaction
 
@@ -189,3 +196,30 @@ def _asks_to_wait(outcome: DispatchOutcome) -> bool:
         return outcome.reason == "rate_limited" or outcome.retry_after_seconds is not None
     # A failing provider may name a time while the request's outcome stays unknown.
     return outcome.state is DispatchState.UNKNOWN and outcome.retry_after_seconds is not None
+
+
+def note_unreachable(
+    tx: Transaction, dispatch: Dispatch, *, reason: str | None, error_code: str | None, now: datetime
+) -> None:
+    """Keep the number of a failed dispatch, if a failure of this class lasts.
+
+    It is kept whatever the workspace's setting is, so that a setting that is turned on later knows of it.
+    """
+    traits = FAILURE_CLASSES.get(reason or "")
+    if traits is None or not traits.lasts or is_erased(dispatch.to):
+        return
+    tx.unreachable_numbers.put(
+        UnreachableNumber(
+            workspace_id=dispatch.workspace_id,
+            phone=dispatch.to,
+            channel=dispatch.channel,
+            provider=dispatch.provider,
+            error_code=error_code,
+            reported_at=now,
+        )
+    )
+
+
+def left_out(tx: Transaction, workspace: Workspace, channel: Channel, phones: Collection[str]) -> frozenset[str]:
+    """Return those of some numbers (at most 1,000) that the campaigns of a workspace leave out as unreachable."""
+    return tx.unreachable_numbers.among(workspace.id, channel, phones) if workspace.skip_unreachable else frozenset()

@@ -11,7 +11,7 @@ from outreach.errors import Conflict, Problem
 from outreach.ledger.common import record_audit
 from outreach.models.campaign import Campaign
 from outreach.models.schedule import Occurrence, OccurrenceState, Schedule
-from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
+from outreach.models.states import TrailEntry, TrailRule, TrailStepKind
 from outreach.models.work import WorkUnit
 from outreach.rules.holidays import closed_dates, extend_calendar
 from outreach.rules.schedules import advanced, due_time, planned, settled

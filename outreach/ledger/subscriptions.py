@@ -13,8 +13,8 @@ from outreach.models.call import Call
 from outreach.models.campaign import Campaign
 from outreach.models.events import Event
 from outreach.models.message import Message
+from outreach.models.states import TrailEntry, TrailStepKind
 from outreach.models.subscription import StoredSubscription, Subscription
-from outreach.models.trail import TrailEntry, TrailStepKind
 from outreach.serialization.events import OwnData, event_from_entry
 from outreach.storage.unit_of_work import Transaction
 

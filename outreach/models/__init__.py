@@ -67,16 +67,21 @@ if TYPE_CHECKING:
         FollowUpExclusion as FollowUpExclusion,
         NewCallCampaign as NewCallCampaign,
         NewFollowUp as NewFollowUp,
+        NewRecipient as NewRecipient,
         NewSmsCampaign as NewSmsCampaign,
         PauseReason as PauseReason,
+        PreparedRecipient as PreparedRecipient,
+        Recipient as Recipient,
+        RecipientCount as RecipientCount,
+        RecipientSkip as RecipientSkip,
         RecipientsAdded as RecipientsAdded,
     )
     from outreach.models.campaign_report import (
         CallFigures as CallFigures,
         CampaignReport as CampaignReport,
+        ExportFormat as ExportFormat,
         ExportedContact as ExportedContact,
         ExportedReply as ExportedReply,
-        ExportFormat as ExportFormat,
         FailureCount as FailureCount,
         MessageFigures as MessageFigures,
         ResultCount as ResultCount,
@@ -129,14 +134,6 @@ if TYPE_CHECKING:
         HistoryItem as HistoryItem,
         HistoryKind as HistoryKind,
     )
-    from outreach.models.hours import (
-        DAYS as DAYS,
-        BusinessHours as BusinessHours,
-        Holiday as Holiday,
-        HolidayCalendar as HolidayCalendar,
-        PlaceHours as PlaceHours,
-        TimeWindow as TimeWindow,
-    )
     from outreach.models.live import (
         CampaignNow as CampaignNow,
         CampaignProgress as CampaignProgress,
@@ -148,7 +145,6 @@ if TYPE_CHECKING:
         Message as Message,
         NewMessage as NewMessage,
         NewTestMessage as NewTestMessage,
-        ReplyPurpose as ReplyPurpose,
     )
     from outreach.models.preflight import (
         CharacterReplacement as CharacterReplacement,
@@ -173,13 +169,6 @@ if TYPE_CHECKING:
         PriceTable as PriceTable,
         ProviderCost as ProviderCost,
     )
-    from outreach.models.recipient import (
-        NewRecipient as NewRecipient,
-        PreparedRecipient as PreparedRecipient,
-        Recipient as Recipient,
-        RecipientCount as RecipientCount,
-        RecipientSkip as RecipientSkip,
-    )
     from outreach.models.recovery import (
         ContactedMeanwhile as ContactedMeanwhile,
         ListedContacts as ListedContacts,
@@ -201,13 +190,20 @@ if TYPE_CHECKING:
         ScheduleUpdate as ScheduleUpdate,
     )
     from outreach.models.settings import (
+        DAYS as DAYS,
+        BusinessHours as BusinessHours,
         CallSettings as CallSettings,
         CallSettingsUpdate as CallSettingsUpdate,
+        Holiday as Holiday,
+        HolidayCalendar as HolidayCalendar,
+        PlaceHours as PlaceHours,
+        ReplyPurpose as ReplyPurpose,
         ReplySettings as ReplySettings,
         ReplySettingsUpdate as ReplySettingsUpdate,
         ReplyText as ReplyText,
         SmsSettings as SmsSettings,
         SmsSettingsUpdate as SmsSettingsUpdate,
+        TimeWindow as TimeWindow,
     )
     from outreach.models.simulation import (
         NewSimulation as NewSimulation,
@@ -218,17 +214,23 @@ if TYPE_CHECKING:
         CallStatus as CallStatus,
         CampaignAction as CampaignAction,
         CampaignStatus as CampaignStatus,
+        ContactHistory as ContactHistory,
         DispatchState as DispatchState,
+        HeldBackRule as HeldBackRule,
         MessageStatus as MessageStatus,
         RecipientStatus as RecipientStatus,
+        TrailRule as TrailRule,
+        TrailStep as TrailStep,
+        TrailStepKind as TrailStepKind,
         WorkspaceMode as WorkspaceMode,
         WorkspaceStatus as WorkspaceStatus,
+        ZoneSource as ZoneSource,
     )
     from outreach.models.status import (
         AccountInTrouble as AccountInTrouble,
         DiskUse as DiskUse,
-        DispatchedBy as DispatchedBy,
         DispatchOverview as DispatchOverview,
+        DispatchedBy as DispatchedBy,
         EngineStatus as EngineStatus,
         LiveWorker as LiveWorker,
         PausedCampaign as PausedCampaign,
@@ -240,14 +242,6 @@ if TYPE_CHECKING:
         ThrottledProvider as ThrottledProvider,
     )
     from outreach.models.text_warning import TextWarning as TextWarning
-    from outreach.models.trail import (
-        ContactHistory as ContactHistory,
-        HeldBackRule as HeldBackRule,
-        TrailRule as TrailRule,
-        TrailStep as TrailStep,
-        TrailStepKind as TrailStepKind,
-        ZoneSource as ZoneSource,
-    )
     from outreach.models.unreachable import UnreachableNumber as UnreachableNumber
     from outreach.models.unsubscribe import (
         NewUnsubscribes as NewUnsubscribes,
@@ -310,11 +304,11 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "models.call": "Call CallOutcome CallOutcomeFilter CallVerdict NewCall NewCallOutcome",
             "models.campaign": (
                 "AgentSnapshot CallerIdAllocation Campaign CampaignCreated CampaignFilters CampaignUpdate Counters "
-                "FollowUpCreated FollowUpExclusion NewCallCampaign NewFollowUp NewSmsCampaign PauseReason "
-                "RecipientsAdded"
+                "FollowUpCreated FollowUpExclusion NewCallCampaign NewFollowUp NewRecipient NewSmsCampaign PauseReason "
+                "PreparedRecipient Recipient RecipientCount RecipientSkip RecipientsAdded"
             ),
             "models.campaign_report": (
-                "CallFigures CampaignReport ExportedContact ExportedReply ExportFormat FailureCount MessageFigures "
+                "CallFigures CampaignReport ExportFormat ExportedContact ExportedReply FailureCount MessageFigures "
                 "ResultCount SenderFigures TimeBucket"
             ),
             "models.clock": "AudienceClock ClockHour ClosedBy",
@@ -330,15 +324,13 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             ),
             "models.health": "DispatcherHealth DispatcherState",
             "models.history": "HistoryItem HistoryKind",
-            "models.hours": "DAYS BusinessHours Holiday HolidayCalendar PlaceHours TimeWindow",
             "models.live": "CampaignNow CampaignProgress ProgressPoint",
-            "models.message": "InboundMessage Keyword Message NewMessage NewTestMessage ReplyPurpose",
+            "models.message": "InboundMessage Keyword Message NewMessage NewTestMessage",
             "models.preflight": (
                 "CharacterReplacement ContactExample ContactPreview CostlyCharacter Encodings HeldBack LeftOut "
                 "LeftOutRule PlaceholderProblem Preflight RenderedMessage ReplacedText SegmentShare"
             ),
             "models.prices": "Cost CostLine Price PriceKind PriceTable ProviderCost",
-            "models.recipient": "NewRecipient PreparedRecipient Recipient RecipientCount RecipientSkip",
             "models.recovery": "ContactedMeanwhile ListedContacts",
             "models.reports": "Explanation ProviderFailure RecipientOutcome",
             "models.schedule": (
@@ -346,27 +338,25 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
                 "ScheduleState ScheduleUpdate"
             ),
             "models.settings": (
-                "CallSettings CallSettingsUpdate ReplySettings ReplySettingsUpdate ReplyText SmsSettings "
-                "SmsSettingsUpdate"
+                "DAYS BusinessHours CallSettings CallSettingsUpdate Holiday HolidayCalendar PlaceHours ReplyPurpose "
+                "ReplySettings ReplySettingsUpdate ReplyText SmsSettings SmsSettingsUpdate TimeWindow"
             ),
             "models.simulation": "NewSimulation SimulatedKind Simulation",
             "models.states": (
-                "CallStatus CampaignAction CampaignStatus DispatchState MessageStatus RecipientStatus WorkspaceMode "
-                "WorkspaceStatus"
+                "CallStatus CampaignAction CampaignStatus ContactHistory DispatchState HeldBackRule MessageStatus "
+                "RecipientStatus TrailRule TrailStep TrailStepKind WorkspaceMode WorkspaceStatus ZoneSource"
             ),
             "models.status": (
-                "AccountInTrouble DiskUse DispatchedBy DispatchOverview EngineStatus "
-                "LiveWorker PausedCampaign PausedSchedule Readiness RunningCampaign SilentAccount StartCheck "
-                "ThrottledProvider"
+                "AccountInTrouble DiskUse DispatchOverview DispatchedBy EngineStatus LiveWorker PausedCampaign "
+                "PausedSchedule Readiness RunningCampaign SilentAccount StartCheck ThrottledProvider"
             ),
             "models.text_warning": "TextWarning",
-            "models.trail": "ContactHistory HeldBackRule TrailRule TrailStep TrailStepKind ZoneSource",
             "models.unreachable": "UnreachableNumber",
             "models.unsubscribe": "NewUnsubscribes Unsubscribe UnsubscribeImport UnsubscribeScope UnsubscribeUndo",
             "models.upload": "MAX_CHUNK_BYTES MAX_UPLOAD_BYTES NewUpload Upload",
             "models.user": (
-                "ROLES CreatedInvitation Invitation InvitationKind Member NewUser Role SecondFactor "
-                "SecondFactorSecret Session SetUp SignedIn User UserUpdate Visit"
+                "ROLES CreatedInvitation Invitation InvitationKind Member NewUser Role SecondFactor SecondFactorSecret "
+                "Session SetUp SignedIn User UserUpdate Visit"
             ),
             "models.work": "AuditEntry",
             "models.workspace": (

@@ -10,9 +10,9 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from outreach.models.campaign import MAX_EXTERNAL_ID
 from outreach.models.fields import Checked, Text, ruled, sized
 from outreach.models.metadata import METADATA
-from outreach.models.recipient import MAX_EXTERNAL_ID
 from outreach.models.states import ENDED_CALL_STATUSES, CallStatus
 
 CallOutcome = Literal["positive", "negative", "callback", "voicemail", "busy", "no_answer", "declined", "failed"]

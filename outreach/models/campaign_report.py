@@ -11,9 +11,9 @@ import attrs
 
 from outreach.models.base import Channel
 from outreach.models.call import Call
+from outreach.models.campaign import Recipient
 from outreach.models.dispatch import Dispatch
 from outreach.models.prices import Cost, ProviderCost
-from outreach.models.recipient import Recipient
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CampaignStatus, RecipientStatus
 

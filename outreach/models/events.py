@@ -11,8 +11,7 @@ import attrs
 from outreach.models.call import CallOutcome
 from outreach.models.campaign import PauseReason
 from outreach.models.schedule import OccurrenceState
-from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, RecipientStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, RecipientStatus, TrailRule
 from outreach.models.unsubscribe import UnsubscribeScope
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 import attrs
 
 from outreach.models.base import Channel
-from outreach.models.trail import HeldBackRule
+from outreach.models.states import HeldBackRule
 
 BindingRule = Literal[
     HeldBackRule, "pace", "sender_rate", "business_hours", "holidays", "batch_concurrency", "retry", "flow"

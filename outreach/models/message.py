@@ -10,17 +10,16 @@ import attrs
 
 from outreach.errors import Problem
 from outreach.models.base import CarrierName
+from outreach.models.campaign import MAX_EXTERNAL_ID
 from outreach.models.fields import Checked, bounded, ruled, sized
 from outreach.models.metadata import METADATA
-from outreach.models.recipient import MAX_EXTERNAL_ID
 from outreach.models.resources import MAX_STEPS
+from outreach.models.settings import ReplyPurpose
 from outreach.models.states import MessageStatus
 
 Keyword = Literal["stop", "start", "help"]
 """What a recognised keyword asks for."""
 
-ReplyPurpose = Literal["opt_out_confirmation", "opt_in_confirmation", "help"]
-"""The reply to a keyword."""
 
 Purpose = Literal["message", "test", ReplyPurpose]
 """The purpose of a single message: requested, a test of a campaign's text, or the engine's reply to a keyword.

@@ -10,13 +10,11 @@ from typing import Literal, NamedTuple
 import attrs
 
 from outreach.models.account import ProviderThrottle
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import Dispatch
-from outreach.models.recipient import Recipient
 from outreach.models.resources import Agent, FlowStep, Trunk
 from outreach.models.settings import SmsSettings
-from outreach.models.states import RecipientStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import RecipientStatus, TrailRule
 from outreach.models.workspace import Workspace
 
 

@@ -13,8 +13,8 @@ from outreach.models.audience import AudienceCounts
 from outreach.models.base import Channel
 from outreach.models.forecast import Forecast
 from outreach.models.prices import Cost
+from outreach.models.states import HeldBackRule
 from outreach.models.text_warning import TextWarning
-from outreach.models.trail import HeldBackRule
 
 LeftOutRule = Literal[
     "opted_out",

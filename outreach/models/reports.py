@@ -9,8 +9,8 @@ from typing import Any
 import attrs
 
 from outreach.models.call import CallOutcome
+from outreach.models.campaign import Recipient
 from outreach.models.dispatch import FailureClass
-from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, MessageStatus
 
 

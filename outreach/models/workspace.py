@@ -10,7 +10,7 @@ import attrs
 
 from outreach.models.base import UNSET, Unset
 from outreach.models.fields import Checked, ListOf, Model, Refused, bounded, ruled, sized
-from outreach.models.hours import PlaceHours
+from outreach.models.settings import PlaceHours
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 
 DEFAULT_REQUEST_LIMIT: Final = 600

@@ -42,9 +42,8 @@ from outreach.protocols.dispatcher import (
 )
 from outreach.protocols.instrumentation import Instrumentation, ObservableStorage
 from outreach.protocols.sent_list import SentListFailed, SentQuery, SentRequest
-from outreach.protocols.storage import DispatchLock, Operation, Storage
+from outreach.protocols.storage import DispatchLock, NotifyingStorage, Operation, Storage, WakeUps
 from outreach.protocols.voice import Analyser, CallRequest, VoiceCapabilities, VoiceProvider
-from outreach.protocols.wake_ups import NotifyingStorage, WakeUps
 
 __all__ = [
     "AccountCheck",

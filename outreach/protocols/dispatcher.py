@@ -15,7 +15,7 @@ from outreach.models.health import DispatcherHealth
 from outreach.models.work import WorkItem, WorkUnit
 from outreach.protocols.carrier import ReportSink
 from outreach.protocols.instrumentation import Instrumentation
-from outreach.protocols.wake_ups import WakeUps
+from outreach.protocols.storage import WakeUps
 
 
 class WakeSignal(Protocol):

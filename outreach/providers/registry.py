@@ -20,7 +20,7 @@ from outreach.errors import ConfigError, Problem
 from outreach.models.account import PROVIDERS, Provider, ProviderKind
 from outreach.models.reports import Explanation
 from outreach.protocols.adapter import Adapter, AnyAdapter, CarrierAdapter, CredentialField, VoiceAdapter
-from outreach.providers.http.call_plugin import call_plugin_function
+from outreach.providers.http.request_gate import call_plugin_function
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -1,27 +1,29 @@
-"""The simulators of both channels: latency, random refusals, the log of accepted requests, and reports."""
+"""The simulated carrier and voice provider: peers of the real ones, for sandboxes, demonstrations and tests."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
 import json
+import math
 import os
 import random
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Final, Literal
 
 import anyio
 import attrs
 
-from outreach.core.clock import Clock, format_timestamp, parse_timestamp
+from outreach.core.clock import Clock, IdSource, format_timestamp, parse_timestamp
 from outreach.core.config import SimulatorConfig
-from outreach.core.ids import IdSource
 from outreach.models.dispatch import DispatchOutcome
-from outreach.models.reports import Report
-from outreach.models.states import DispatchState
-from outreach.protocols.carrier import LookupRequest, LookupSupport, ReportSink
+from outreach.models.reports import CallReport, MessageReport, Report
+from outreach.models.states import CallStatus, DispatchState, MessageStatus
+from outreach.protocols.carrier import CarrierCapabilities, LookupRequest, LookupSupport, OutboundMessage, ReportSink
+from outreach.protocols.voice import CallRequest, VoiceCapabilities
 
 
 @attrs.frozen(kw_only=True)
@@ -232,3 +234,129 @@ class ReportScheduler:
                 heapq.heappush(self._queue, one)
         if errors:
             raise errors[0]
+
+
+_RECEIPT_DELAY: Final = timedelta(milliseconds=50)
+
+
+class SimulatedCarrier(SimulatedProvider):
+    """Accepts messages, logs them, and reports them sent and delivered a moment later."""
+
+    @property
+    def capabilities(self) -> CarrierCapabilities:
+        """With a log file, its look-up can also prove that a request was not accepted."""
+        return CarrierCapabilities(look_up=self._look_up_power, supports_not_after=False)
+
+    async def send(self, message: OutboundMessage) -> DispatchOutcome:
+        """Accept one message, or refuse it temporarily by chance."""
+        provider_id = await self._take(
+            "sms", to=message.to, from_number=message.from_number, body=message.body, dispatch_id=message.dispatch_id
+        )
+        if provider_id is None:
+            return REFUSED
+        for delay, status in ((1, MessageStatus.SENT), (2, MessageStatus.DELIVERED)):
+            self._scheduler.schedule(_RECEIPT_DELAY * delay, self._receipt(message, provider_id, status))
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+
+    def _receipt(self, message: OutboundMessage, provider_id: str, status: MessageStatus) -> Callable[[], Report]:
+        return lambda: MessageReport(
+            workspace_id=message.workspace_id,
+            provider=self.name,
+            dispatch_id=message.dispatch_id,
+            provider_id=provider_id,
+            status=status,
+            at=self._clock.now(),
+        )
+
+
+_RING_DELAY: Final = timedelta(milliseconds=100)
+_ANSWER_DELAY: Final = timedelta(milliseconds=300)
+_SUMMARY: Final = "Simulated call: a person answered and was interested."
+_TRANSCRIPT: Final = "agent: Hello, do you have a moment?\nuser: Yes, that sounds good."
+_ASKS_FOR_CALL: Final = "0199"
+"""How the numbers end whose people ask to be called again."""
+_CALLBACK_SUMMARY: Final = "Simulated call: a person answered and asked to be called again."
+_CALLBACK_TRANSCRIPT: Final = "agent: Hello, do you have a moment?\nuser: Not now, please call me again."
+_A_MINUTE: Final = Decimal("0.10")
+"""What a begun minute costs, in US dollars."""
+
+
+class SimulatedVoice(SimulatedProvider):
+    """Accepts calls, logs them, and reports them ringing, answered and ended.
+
+    Every call is answered by a person and ends well after the configured seconds; a person whose number ends in 0199
+    asks to be called again. The end brings what was said and a cost, as with a real provider.
+    """
+
+    @property
+    def capabilities(self) -> VoiceCapabilities:
+        """With a log file, its look-up can also prove that a request was not accepted."""
+        return VoiceCapabilities(look_up=self._look_up_power, supports_not_after=False)
+
+    async def place_call(self, request: CallRequest) -> DispatchOutcome:
+        """Accept one call, or refuse it temporarily by chance."""
+        provider_id = await self._take(
+            "call", to=request.to, from_number=request.from_number, body=None, dispatch_id=request.dispatch_id
+        )
+        if provider_id is None:
+            return REFUSED
+        for delay, status in self._course():
+            self._scheduler.schedule(delay, self._event(request, provider_id, status))
+        return DispatchOutcome(state=DispatchState.ACCEPTED, provider_id=provider_id)
+
+    async def status(self, *, workspace_id: str, dispatch_id: str, provider_id: str | None) -> CallReport | None:
+        """Return from the log how far a call must have come, also one of an earlier process."""
+        accepted = self._log.find(dispatch_id)
+        if accepted is None:
+            return None
+        now = self._clock.now()
+        reached = [(accepted.at + delay, status) for delay, status in self._course() if accepted.at + delay <= now]
+        if not reached:
+            return None
+        at, status = reached[-1]
+        return self._report(workspace_id, dispatch_id, provider_id, status, at, to=accepted.to)
+
+    def _course(self) -> tuple[tuple[timedelta, CallStatus], ...]:
+        talk = timedelta(seconds=self._config.call_seconds)
+        return (
+            (_RING_DELAY, CallStatus.RINGING),
+            (_ANSWER_DELAY, CallStatus.IN_PROGRESS),
+            (_ANSWER_DELAY + talk, CallStatus.COMPLETED),
+        )
+
+    def _event(self, request: CallRequest, provider_id: str, status: CallStatus) -> Callable[[], Report]:
+        return lambda: self._report(
+            request.workspace_id, request.dispatch_id, provider_id, status, self._clock.now(), to=request.to
+        )
+
+    def _report(
+        self,
+        workspace_id: str,
+        dispatch_id: str,
+        provider_id: str | None,
+        status: CallStatus,
+        at: datetime,
+        *,
+        to: str,
+    ) -> CallReport:
+        answered = status in {CallStatus.IN_PROGRESS, CallStatus.COMPLETED}
+        report = CallReport(
+            workspace_id=workspace_id,
+            provider="simulator",
+            dispatch_id=dispatch_id,
+            provider_id=provider_id,
+            status=status,
+            at=at,
+            answered_by="human" if answered else None,
+        )
+        if status is not CallStatus.COMPLETED:
+            return report
+        again = to.endswith(_ASKS_FOR_CALL)
+        return attrs.evolve(
+            report,
+            outcome="callback" if again else "positive",
+            summary=_CALLBACK_SUMMARY if again else _SUMMARY,
+            transcript=_CALLBACK_TRANSCRIPT if again else _TRANSCRIPT,
+            cost=_A_MINUTE * math.ceil(self._config.call_seconds / 60),
+            cost_currency="USD",
+        )

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from outreach.models.clock import ClockHour, ClosedBy
-from outreach.models.trail import TrailRule
+from outreach.models.states import TrailRule
 from outreach.rules.contact_hours import next_contact
 from outreach.rules.contact_places import ContactPlace
 from outreach.rules.forecast import OpenCampaign

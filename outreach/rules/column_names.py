@@ -1,13 +1,23 @@
-"""The usual names of a contact's columns, in several languages."""
+"""What imported contacts bring: the usual names of columns in several languages, damaged texts, misread numbers.
+
+An earlier program replaced characters by `�`, or encoded them twice. An earlier version may have loaded contacts under
+a wrong number.
+"""
 
 from __future__ import annotations
 
 import functools
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal, get_args
+
+import attrs
+
+from outreach.errors import Problem
+from outreach.models.campaign import Recipient
+from outreach.rules import numbering
 
 Field = Literal[
     "phone_number",
@@ -187,3 +197,112 @@ def fields_of_headers(headers: Sequence[str]) -> Mapping[str, Field]:
     if beside in names and "last_name" not in found.values():
         found.setdefault(names[beside], "last_name")
     return found
+
+
+REPLACED: Final = "\N{REPLACEMENT CHARACTER}"
+"""What programs write for bytes that they cannot read."""
+
+
+def _characters_of(first: int, last: int) -> str:
+    """Return the characters, as a set of a pattern, that these bytes are in Windows-1252 or Latin-1."""
+    found = {bytes([one]).decode(encoding, "ignore") for one in range(first, last + 1) for encoding in _ENCODINGS}
+    return f"[{''.join(map(re.escape, sorted(found)))}]"
+
+
+_ENCODINGS: Final = ("cp1252", "latin-1")
+_NEXT: Final = _characters_of(0x80, 0xBF)
+
+# What follows must be a text of one script: a French word may end with `é`, a non-breaking space and `»`, which are the
+# bytes of a Chinese sign.
+_TWICE: Final = re.compile(
+    "|".join(
+        (
+            f"{_characters_of(0xC2, 0xC5)}{_NEXT}",  # letters of European languages, and their signs
+            f"\u00e2[\u20ac\u0080\u201a\u0082]{_NEXT}",  # quotation marks, dashes, the sign of the euro
+            f"(?:{_characters_of(0xCE, 0xDB)}{_NEXT}){{2,}}",  # Greek, Cyrillic, Hebrew, Arabic
+            f"(?:{_characters_of(0xE0, 0xED)}{_NEXT}{_NEXT}){{2,}}",  # languages of Asia
+            f"\u00f0[\u0178\u009f\u009d]{_NEXT}{_NEXT}",  # emoji
+        )
+    )
+)
+"""The characters of UTF-8 that was read in another encoding."""
+
+
+def decoded_once(text: str) -> str | None:
+    """Return what a text was before its UTF-8 was read in Windows-1252: `Müller` of `MÃ¼ller`; None if it was not."""
+    if text.isascii():
+        return None
+    once = _TWICE.sub(lambda found: _decoded(found[0]), text)
+    return once if once != text else None
+
+
+def _decoded(text: str) -> str:
+    try:
+        return b"".join(map(_byte, text)).decode()
+    except UnicodeDecodeError:
+        return text
+
+
+def _byte(letter: str) -> bytes:
+    try:
+        return letter.encode("cp1252")
+    except UnicodeEncodeError:
+        return letter.encode("latin-1")
+
+
+def other_reading(written: str, phone: str) -> str | None:
+    """Return the mobile number that a contact's digits are without the calling code that was put before them.
+
+    529b10ce took `4915123456701` in Germany for the landline +494915123456701. This version does not.
+
+    Args:
+        written: The number as supplied.
+        phone: The number that it was read as, in E.164.
+    """
+    if written[:1] == "+" or written == phone:
+        return None
+    digits = "".join(filter(str.isdigit, written))
+    code = phone.removesuffix(digits)[1:]
+    if not code or not digits.startswith(code) or code == "1" or f"+{code}{digits}" != phone:
+        return None
+    other = numbering.international(digits)
+    is_mobile = other not in {None, phone} and numbering.number_kind(other or "") == "mobile"
+    return other if is_mobile and numbering.number_kind(phone) != "mobile" else None
+
+
+@attrs.define(kw_only=True)
+class MisreadNumbers:
+    """Counts the open contacts of a campaign whose number may be another one.
+
+    Attributes:
+        checked: How many were checked.
+        count: How many of them may have another number.
+        example: The first of these: its number, and the other one.
+    """
+
+    checked: int = 0
+    count: int = 0
+    example: tuple[str, str] | None = None
+
+    def see(self, contacts: Iterable[Recipient]) -> None:
+        """Count contacts; those that have ended are left out."""
+        for one in contacts:
+            if not one.is_open:
+                continue
+            self.checked += 1
+            other = None if one.phone is None else other_reading(one.phone_number, one.phone)
+            if one.phone is not None and other is not None:
+                self.count += 1
+                self.example = self.example or (one.phone, other)
+
+    def warnings(self) -> tuple[Problem, ...]:
+        """Return the warning of these contacts, if there are any."""
+        if self.example is None:
+            return ()
+        phone, other = self.example
+        message = (
+            f"{self.count:,} of {self.checked:,} contacts may have been loaded under a wrong number by an earlier "
+            f"version, such as {phone} in place of {other}. If the other number is meant, cancel the campaign "
+            "(campaigns cancel) and import its list again (campaigns import)."
+        )
+        return (Problem(path="recipients", message=message),)

@@ -18,7 +18,7 @@ import attrs
 
 from outreach.core.clock import is_zone
 from outreach.models.campaign import Campaign
-from outreach.models.hours import (
+from outreach.models.settings import (
     DAYS,
     FIRST_CONTACT_MINUTE,
     LAST_CONTACT_MINUTE,

@@ -12,8 +12,8 @@ from typing import Final
 import attrs
 
 from outreach.core.clock import is_zone
-from outreach.models.recipient import Recipient
-from outreach.models.trail import ZoneSource
+from outreach.models.campaign import Recipient
+from outreach.models.states import ZoneSource
 from outreach.rules.contact_hours import time_zones_of_phone
 from outreach.rules.number_zones import NANP, country_of_phone
 from outreach.rules.us_places import read_us_place, state_of_area, us_place

@@ -8,10 +8,9 @@ from typing import Final
 
 from outreach.models.base import Channel
 from outreach.models.forecast import BindingRule
-from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus
-from outreach.models.trail import ContactHistory, ZoneSource
-from outreach.rules.holding import HOLDING_RULES
-from outreach.rules.senders import NUMBER_BUSY
+from outreach.models.states import CampaignStatus, ContactHistory, MessageStatus, RecipientStatus, ZoneSource
+from outreach.rules.deciding import HOLDING_RULES
+from outreach.rules.phones import NUMBER_BUSY
 
 _RETRY: Final = "retry_"
 """The prefix of the reasons of calls that are made again; the rest is the outcome of the last one."""

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import attrs
 
-from outreach.models.recipient import Recipient
+from outreach.models.campaign import Recipient
 from outreach.models.resources import FlowStep
 from outreach.models.states import RecipientStatus
 from outreach.rules.settlement import ended_recipient, waiting

@@ -18,13 +18,12 @@ import attrs
 from outreach.models.campaign import Campaign
 from outreach.models.forecast import BindingRule, ForecastAssumptions, ForecastHour, ForecastPhase
 from outreach.models.resources import FlowStep
-from outreach.models.trail import TrailRule
+from outreach.models.states import TrailRule
 from outreach.rules.contact_hours import LocalHours, earliest_closing, next_contact
 from outreach.rules.contact_places import ContactPlace
-from outreach.rules.deciding import spacing
-from outreach.rules.holding import HOLDING_RULES, LocalRules
+from outreach.rules.deciding import HOLDING_RULES, LocalRules, spacing
 from outreach.rules.opening import opening_state
-from outreach.rules.senders import NUMBER_BUSY
+from outreach.rules.phones import NUMBER_BUSY
 
 HORIZON: Final = timedelta(days=400)
 """How far a forecast looks from the start on."""

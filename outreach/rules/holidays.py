@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 from outreach.core.extras import needed_for
-from outreach.models.hours import Holiday, HolidayCalendar
+from outreach.models.settings import Holiday, HolidayCalendar
 
 MAX_HOLIDAYS: Final = 1000
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
-from outreach.core.clock import format_timestamp
-from outreach.models.account import ProviderThrottle
 from outreach.models.forecast import BindingRule, Forecast, ForecastHour, ForecastReason, KeptForecast
 
 MAX_HOURS: Final = 720
@@ -16,28 +13,6 @@ MAX_HOURS: Final = 720
 
 MAX_KEPT: Final = 50
 """Forecasts of one campaign: the first, and the latest ones."""
-
-LEAST_THROTTLE: Final = timedelta(seconds=5)
-"""Shorter throttles change a forecast by nothing that is seen."""
-
-
-class ForecastBasis(NamedTuple):
-    """What a forecast is about: a revision of a campaign, and since when its provider throttles, if it does."""
-
-    revision: int
-    throttled_since: datetime | None = None
-
-    @property
-    def key(self) -> str:
-        """Its name, unique in the campaign."""
-        since = self.throttled_since
-        return str(self.revision) if since is None else f"{self.revision}/{format_timestamp(since)}"
-
-
-def basis_of(revision: int, throttle: ProviderThrottle | None) -> ForecastBasis:
-    """Return what a forecast would be about now."""
-    lasts = throttle is not None and throttle.until - throttle.since >= LEAST_THROTTLE
-    return ForecastBasis(revision, throttle.since if throttle is not None and lasts else None)
 
 
 def kept(forecast: Forecast, *, campaign_id: str, reason: ForecastReason, revision: int) -> KeptForecast:

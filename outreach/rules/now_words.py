@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 
 from outreach.core.clock import is_zone
 from outreach.errors import Problem
-from outreach.models.recipient import Recipient
+from outreach.models.campaign import Recipient
 from outreach.rules.contact_hours import next_common_open
 from outreach.rules.contact_places import place_of
+from outreach.rules.deciding import LocalRules
 from outreach.rules.explanations import LIMITS
-from outreach.rules.holding import LocalRules
 
 MAX_COUNTED: Final = 100_000
 """The most contacts that are counted for a sentence."""

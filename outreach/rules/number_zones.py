@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Final
 
-from outreach.rules.spellings import spellings
+from outreach.rules.numbering import spellings
 
 NANP: Final = re.compile(r"\+1[2-9][0-9]{9}")
 

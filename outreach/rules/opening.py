@@ -18,8 +18,8 @@ import attrs
 
 from outreach.core.clock import is_zone
 from outreach.models.campaign import Campaign
-from outreach.models.hours import DAYS, MINUTES_A_DAY, BusinessHours
-from outreach.models.trail import TrailRule
+from outreach.models.settings import DAYS, MINUTES_A_DAY, BusinessHours
+from outreach.models.states import TrailRule
 from outreach.rules.holidays import closed_dates
 
 DEFAULT_LIMIT_DAYS: Final = 366

@@ -1,4 +1,4 @@
-"""Phone numbers: one E.164 form for each number, however it was written.
+"""Phone numbers: one E.164 form for each, the forms that are stored, sets of people, and what messages are sent from.
 
 `phonenumbers` is imported when needed, because its tables are large and the common forms do not need them.
 """
@@ -8,13 +8,18 @@ from __future__ import annotations
 import hmac
 import re
 import unicodedata
+from array import array
+from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Final
 
 import attrs
 
 from outreach.models.call import DIALABLE
 from outreach.rules import numbering
+from outreach.rules.numbering import former_readings, person_key, spellings
 from outreach.rules.whole_numbers import LOST_DIGITS, is_scientific, written_out
 
 _MAX_INPUT_LENGTH: Final = 64
@@ -375,3 +380,136 @@ def is_pseudonym(phone: str | None) -> bool:
 def is_erased(phone: str) -> bool:
     """Return whether the number of a request or a call was erased, with the person or with the campaign."""
     return not phone or is_pseudonym(phone)
+
+
+@lru_cache(maxsize=4096)
+def stored_forms(phone: str, default_region: str | None) -> tuple[str, ...]:
+    """Return all forms in which a workspace may have stored the number of the person at `phone`, itself first.
+
+    These are the spellings of the line, and what they were read as before readings were compared: 529b10ce took
+    `4915123456701` in Germany for `+494915123456701`. An entry under such a form was made for this person.
+
+    Args:
+        phone: The number in E.164, or what stands for an erased one.
+        default_region: The region of the workspace.
+    """
+    found = spellings(phone)
+    if default_region is None or phone[:1] != "+":
+        return found
+    former = [form for each in found for form in former_readings(each, default_region)]
+    return tuple(dict.fromkeys((*found, *former))) if former else found
+
+
+_FIRST_PLACES: Final = 1 << 10
+
+
+class PersonSet:
+    """The people at numbers in E.164, in at most 32 bytes each; all spellings of a number are one person.
+
+    A hash table with open addressing, at most half full; a number has at most 15 digits, and none is 0.
+    """
+
+    def __init__(self) -> None:
+        self._places = array("Q", bytes(8 * _FIRST_PLACES))
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Return how many people there are."""
+        return self._count
+
+    def add(self, phone: str) -> bool:
+        """Add the person at a number; return whether the person is new."""
+        if not self._put(int(person_key(phone)[1:])):
+            return False
+        self._count += 1
+        if 2 * self._count > len(self._places):
+            stored = self._places
+            self._places = array("Q", bytes(16 * len(stored)))
+            for number in stored:
+                if number:
+                    self._put(number)
+        return True
+
+    def _put(self, number: int) -> bool:
+        places = self._places
+        last = len(places) - 1
+        # Mixed, because numbers of one list are often consecutive.
+        place = (number * 0x9E3779B97F4A7C15 >> 20) & last
+        while places[place]:
+            if places[place] == number:
+                return False
+            place = (place + 1) & last
+        places[place] = number
+        return True
+
+
+_SMS_CHANNELS: Final = frozenset({"sms", "mms", "tel"})
+"""Channels whose messages are answered by SMS, as are addresses without a channel."""
+
+_PHONE_CHANNELS: Final = frozenset({"whatsapp", "rcs", "viber", "viber_service"})
+"""Other channels that use phone numbers; the digits of others still (`messenger:…`) are not numbers."""
+
+_ADDRESS: Final = re.compile(r"\s*(?P<channel>[A-Za-z_]{1,20}):(?P<rest>.*)", re.DOTALL)
+_BEGINS_LIKE_A_NUMBER: Final = re.compile(r"[+(0-9]")
+
+NUMBER_BUSY: Final = "sender_rate"
+"""Reason of a contact that waits for the number of a pool that it gets its messages from."""
+
+_SERVICES: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
+    {
+        # https://www.twilio.com/docs/messaging/services
+        "twilio": re.compile(r"MG[0-9a-fA-F]{32}"),
+        # The identifier of a messaging profile with a number pool.
+        "telnyx": re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"),
+    }
+)
+"""The identifiers of Messaging Services, from whose numbers the carrier chooses one for each contact, by carrier."""
+
+
+def is_service(sender: str | None, carrier: str | None = None) -> bool:
+    """Return whether a sender is a Messaging Service, of any carrier unless one is given."""
+    patterns = _SERVICES.values() if carrier is None else [_SERVICES[carrier]] if carrier in _SERVICES else []
+    return sender is not None and any(pattern.fullmatch(sender) for pattern in patterns)
+
+
+@attrs.frozen
+class InboundSender:
+    """The sender of a message.
+
+    Attributes:
+        phone: The number as `canonical_phone`; None for a short code or name.
+        channel: The channel, if it is not SMS.
+    """
+
+    phone: str | None
+    channel: str | None
+
+
+def parse_inbound_sender(address: str, default_region: str | None) -> InboundSender:
+    """Return the sender at an address of the carrier.
+
+    The address is a number, or one after its channel, such as `whatsapp:+14155550102`
+    (https://www.twilio.com/docs/messaging/channels). `default_region` is for SMS: other channels use country codes.
+    """
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
+        return InboundSender(canonical_phone(address.strip(), default_region), None)
+    channel, rest = match["channel"].lower(), match["rest"]
+    if channel in _SMS_CHANNELS:
+        return InboundSender(canonical_phone(rest.strip(), default_region), None)
+    if channel in _PHONE_CHANNELS:
+        return InboundSender(canonical_phone(_international(rest), None), channel)
+    return InboundSender(None, channel)
+
+
+def number_of_channel(address: str) -> str | None:
+    """Return the number, with its plus sign, at an address such as `whatsapp:14155550102`; None for any other text."""
+    match = _ADDRESS.fullmatch(address)
+    if match is None or match["channel"].lower() not in _PHONE_CHANNELS:
+        return None
+    rest = match["rest"].strip()
+    return _international(rest) if _BEGINS_LIKE_A_NUMBER.match(rest) else None
+
+
+def _international(number: str) -> str:
+    return "+" + number.strip().removeprefix("+")

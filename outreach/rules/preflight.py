@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 import attrs
 
+from outreach.models.campaign import Recipient
 from outreach.models.plans import Ending, Postponement, WavePlan
 from outreach.models.preflight import (
     CharacterReplacement,
@@ -25,24 +26,24 @@ from outreach.models.preflight import (
     ReplacedText,
     SegmentShare,
 )
-from outreach.models.recipient import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.rules.contact_hours import unreachable_reason
 from outreach.rules.contact_places import place_of
 from outreach.rules.deciding import (
+    HOLDING_RULES,
     UNREACHABLE_BEFORE,
+    LocalRules,
     RenderedText,
     Restriction,
     apply_register,
+    check_holding_rules,
     render_message,
     send_steps,
 )
-from outreach.rules.holding import HOLDING_RULES, LocalRules, check_holding_rules
 from outreach.rules.number_zones import country_of_phone
 from outreach.rules.opening import opening_state
-from outreach.rules.placeholders import PlaceholderTally, expected_names, values_for
 from outreach.rules.readiness import exceeds_segments
-from outreach.rules.rendering import compose, values_of
+from outreach.rules.rendering import PlaceholderTally, compose, expected_names, values_for, values_of
 from outreach.rules.segments import character_name, characters_outside_gsm, count_segments, plain_form, substitute
 
 MAX_EXAMPLES: Final = 5

@@ -14,7 +14,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.preflight import Preflight
 from outreach.models.schedule import BLOCKED_TO_PAUSE, OccurrenceState, Schedule
 from outreach.models.workspace import Workspace
-from outreach.rules.approvals import approval_reason, is_person
+from outreach.rules.readiness import approval_reason, is_person
 from outreach.rules.recurrence import runs_after
 
 LEAD: Final = timedelta(minutes=15)

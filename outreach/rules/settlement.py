@@ -1,8 +1,12 @@
-"""Recipients after the outcomes and receipts of their dispatches: pure functions, one rule each."""
+"""Recipients after the outcomes and receipts of their dispatches: pure functions, one rule each.
+
+Also the outcome of a call, the authoritative dispatch of a recipient, and the error budget of campaigns
+(docs/rules.md#error-budget).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
@@ -10,9 +14,10 @@ from typing import Final
 import attrs
 
 from outreach.core.copying import copy_with
-from outreach.models.dispatch import FAILURE_CLASSES, DispatchOutcome
-from outreach.models.recipient import Recipient
-from outreach.models.settings import SmsSettings
+from outreach.models.call import CallOutcome
+from outreach.models.campaign import Recipient
+from outreach.models.dispatch import ASSUMED_SENT, FAILURE_CLASSES, Dispatch, DispatchOutcome
+from outreach.models.settings import CallSettings, SmsSettings
 from outreach.models.states import (
     TERMINAL_CAMPAIGN_STATUSES,
     CampaignStatus,
@@ -20,6 +25,92 @@ from outreach.models.states import (
     MessageStatus,
     RecipientStatus,
 )
+
+JUDGED_DISPATCHES: Final = 20
+"""How many of a campaign's latest dispatches are judged."""
+
+MAX_CONSECUTIVE_FAILURES: Final = 5
+MAX_FAILURES: Final = 10
+
+PROVIDER_FAILURES: Final = frozenset(name for name, traits in FAILURE_CLASSES.items() if traits.counts)
+"""Failures of the provider or the account; invalid, busy or opted-out contacts are none."""
+
+LOCAL_INTERRUPTIONS: Final = frozenset({"worker_lost", "interrupted"})
+"""Reasons of unknown dispatches that are our own fault."""
+
+
+def counts_against_budget(dispatch: Dispatch) -> bool:
+    """Return whether a dispatch counts against its campaign's error budget."""
+    if dispatch.state in {DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP}:
+        return dispatch.reason not in LOCAL_INTERRUPTIONS
+    # An accepted one has such a reason if its call failed later, or by its receipt.
+    answered = dispatch.state in {DispatchState.REFUSED, DispatchState.ACCEPTED}
+    return answered and dispatch.reason in PROVIDER_FAILURES
+
+
+def is_spent(history: Sequence[Dispatch]) -> bool:
+    """Return whether the budget is spent: five failures in a row, or half of the last twenty.
+
+    `history` are the campaign's latest dispatches that tell something of its provider, newest first
+    (`tx.dispatches.judged`).
+    """
+    troubles = [counts_against_budget(dispatch) for dispatch in history[:JUDGED_DISPATCHES]]
+    in_a_row = len(troubles) >= MAX_CONSECUTIVE_FAILURES and all(troubles[:MAX_CONSECUTIVE_FAILURES])
+    return in_a_row or (len(troubles) == JUDGED_DISPATCHES and sum(troubles) >= MAX_FAILURES)
+
+
+NOT_REACHED: Final = frozenset(
+    {DispatchState.REFUSED, DispatchState.NOT_SENT, DispatchState.WITHDRAWN, DispatchState.DEFERRED}
+)
+"""Outcomes that certainly reached nobody."""
+
+_INCONCLUSIVE: Final = NOT_REACHED | {DispatchState.GIVEN_UP}
+
+
+def is_authoritative(dispatch: Dispatch, others: Iterable[Dispatch]) -> bool:
+    """Return whether a dispatch decides about its recipient, message or call.
+
+    Evidence on a dispatch that an operator retried counts while no later one may have reached anybody; afterwards it
+    only changes the dispatch itself. `others` are the dispatches of the same recipient and step, message or call.
+    """
+    return not any(_order(other) > _order(dispatch) and other.state not in _INCONCLUSIVE for other in others)
+
+
+def earlier_acceptance(dispatch: Dispatch, others: Iterable[Dispatch]) -> Dispatch | None:
+    """Return the latest earlier dispatch that has reached the contact after all; a later one must not be retried then.
+
+    Within one attempt an acceptance stands, unless it ended at a limit of the provider. A message's acceptance also
+    stands across attempts, unless its receipt says that it failed. A call of an earlier attempt was accepted and
+    reached nobody: hence the later attempt.
+    """
+    accepted = (
+        other
+        for other in others
+        if other.state is DispatchState.ACCEPTED
+        and _order(other) < _order(dispatch)
+        and _acceptance_stands(other, dispatch)
+    )
+    return max(accepted, key=_order, default=None)
+
+
+def is_earlier_acceptance(dispatch: Dispatch, others: Collection[Dispatch]) -> bool:
+    """Return whether the latest dispatch reached nobody, and this is the one that stands after all."""
+    latest = max(others, key=_order, default=dispatch)
+    standing = earlier_acceptance(latest, others) if latest.state in NOT_REACHED else None
+    return standing is not None and standing.id == dispatch.id
+
+
+def _acceptance_stands(other: Dispatch, dispatch: Dispatch) -> bool:
+    if other.reason == LIMITED:
+        return False
+    if (other.attempt, other.leg) == (dispatch.attempt, dispatch.leg):
+        return True
+    return dispatch.channel == "sms" and other.report is not MessageStatus.FAILED
+
+
+def _order(dispatch: Dispatch) -> tuple[int, int, int]:
+    return dispatch.attempt, dispatch.leg, dispatch.try_number
+
 
 TRANSIENT_FAILURES: Final = frozenset(name for name, traits in FAILURE_CLASSES.items() if traits.passes)
 """Failure classes that a later attempt may overcome."""
@@ -256,3 +347,154 @@ def wait_for_limit(
 def expire_receipt_wait(recipient: Recipient, now: datetime) -> Recipient:
     """Return a recipient whose accepted message got no final receipt in time, as completed."""
     return ended_recipient(recipient, RecipientStatus.COMPLETED, "no_receipt", now)
+
+
+RETRYABLE_OUTCOMES: Final = frozenset({"busy", "no_answer", "declined", "voicemail"})
+"""Call outcomes that are retried within one shared budget (docs/rules.md#retry)."""
+
+PROVISIONAL_OUTCOMES: Final = frozenset({None, "positive", "negative", "callback"})
+"""Outcomes of an answered call from which nothing follows but a result: a later verdict may change them."""
+
+_ENDED_BY_VERDICT: Final = frozenset(
+    {
+        *(RecipientStatus.WAITING, RecipientStatus.COMPLETED, RecipientStatus.FAILED),
+        *(RecipientStatus.CANCELED, RecipientStatus.EXPIRED),
+    }
+)
+"""Where a recipient may stand after a machine has answered, but for one who has opted out or was erased since."""
+
+SECOND_LEG_DEADLINE: Final = timedelta(seconds=10)
+"""A double dial's second call starts within this time after the first one, or is dropped."""
+
+DOUBLE_DIAL: Final = "double_dial"
+
+
+def settle_call_recipient(
+    recipient: Recipient,
+    outcome: DispatchOutcome,
+    *,
+    campaign: CampaignStatus,
+    settings: CallSettings,
+    backoff: Backoff,
+    now: datetime,
+) -> Recipient:
+    """Return a recipient after the outcome of its call's dispatch."""
+    match outcome.state:
+        case DispatchState.ACCEPTED if not recipient.is_open:
+            # Evidence after the deadline reopens nothing; the end of the call will follow.
+            return recipient
+        case DispatchState.ACCEPTED if outcome.reason == ASSUMED_SENT:
+            # There is no known call that could end.
+            taken = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
+            return ended_recipient(taken, RecipientStatus.COMPLETED, ASSUMED_SENT, now)
+        case DispatchState.ACCEPTED:
+            return attrs.evolve(
+                recipient,
+                status=RecipientStatus.IN_PROGRESS,
+                reason="calling",
+                due_at=None,
+                dispatched=True,
+                tries=0,
+                ended_at=None,
+            )
+        case DispatchState.REFUSED if outcome.reason in ACCOUNT_FAILURES and recipient.leg == 1:
+            return requeue(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
+        case DispatchState.REFUSED if outcome.reason in ACCOUNT_FAILURES:
+            # The second call of a double dial is made at once or not at all.
+            return _retry_or_fail(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
+        case DispatchState.REFUSED:
+            tried = attrs.evolve(recipient, dispatched=True, successful=False, tries=0)
+            reason = outcome.reason or "rejected"
+            if reason == "temporary":
+                return _retry_or_fail(tried, reason, campaign=campaign, settings=settings, now=now)
+            return ended_recipient(tried, RecipientStatus.FAILED, reason, now)
+        case DispatchState.UNKNOWN | DispatchState.UNCONFIRMED:
+            return mark_uncertain(recipient, outcome, now)
+        case _ if recipient.leg == 2:
+            # The second call is not retried, not even by an operator: the attempt ends with the first call's no answer.
+            return _retry_or_fail(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
+        case _:
+            return requeue(recipient, outcome, campaign=campaign, backoff=backoff, now=now)
+
+
+def end_call(
+    recipient: Recipient,
+    outcome: CallOutcome | None,
+    *,
+    campaign: CampaignStatus,
+    double_dial: bool,
+    settings: CallSettings,
+    now: datetime,
+    reason: str | None = None,
+    message_ends: bool = False,
+) -> Recipient:
+    """Return a recipient after the end of its call.
+
+    A double dial is one attempt of two calls: the second follows a no answer at once. A failed call with a transient
+    `reason` reached nobody, and is retried within the budget. With `message_ends` a voicemail got the message, and ends
+    the contact.
+    """
+    done = attrs.evolve(recipient, dispatched=True, tries=0)
+    if outcome == "failed":
+        if reason in TRANSIENT_FAILURES:
+            return _retry_or_fail(done, str(reason), campaign=campaign, settings=settings, now=now)
+        return ended_recipient(done, RecipientStatus.FAILED, reason or "failed", now)
+    if outcome not in RETRYABLE_OUTCOMES or (outcome == "voicemail" and message_ends):
+        reason = None if outcome == "positive" else outcome
+        return ended_recipient(
+            attrs.evolve(done, successful=outcome == "positive"), RecipientStatus.COMPLETED, reason, now
+        )
+    if outcome == "no_answer" and double_dial and recipient.leg == 1 and may_continue(recipient, campaign):
+        return attrs.evolve(waiting(done, DOUBLE_DIAL, now), leg=2)
+    return _retry_or_fail(done, str(outcome), campaign=campaign, settings=settings, now=now)
+
+
+def apply_late_analysis(recipient: Recipient, outcome: CallOutcome | None) -> Recipient:
+    """Return a recipient after a verdict that came after the end; an ended one is not reopened."""
+    if (
+        outcome is None
+        or recipient.status is not RecipientStatus.COMPLETED
+        or recipient.reason not in PROVISIONAL_OUTCOMES
+    ):
+        return recipient
+    positive = outcome == "positive"
+    return attrs.evolve(recipient, successful=positive, reason=None if positive else outcome)
+
+
+def end_by_verdict(recipient: Recipient, outcome: CallOutcome, now: datetime) -> Recipient:
+    """Return a recipient whose call a person answered, not a machine as reported: no retry is due any more."""
+    if recipient.status not in _ENDED_BY_VERDICT:
+        return recipient
+    ended_at = now if recipient.ended_at is None else recipient.ended_at
+    done = attrs.evolve(recipient, status=RecipientStatus.COMPLETED, reason=None, due_at=None, ended_at=ended_at)
+    return apply_late_analysis(done, outcome)
+
+
+def second_leg_deadline(recipient: Recipient) -> datetime | None:
+    """Return the latest start of a double dial's second call; None if none is due."""
+    waits = recipient.status is RecipientStatus.WAITING and recipient.reason == DOUBLE_DIAL
+    return recipient.due_at + SECOND_LEG_DEADLINE if waits and recipient.due_at is not None else None
+
+
+def second_leg_is_late(recipient: Recipient, now: datetime) -> bool:
+    """Return whether a recipient's second call may no longer start, or was postponed for another reason."""
+    until = second_leg_deadline(recipient)
+    if until is None:
+        return recipient.status is RecipientStatus.WAITING and recipient.leg == 2
+    return now > until
+
+
+def drop_second_leg(
+    recipient: Recipient, *, campaign: CampaignStatus, settings: CallSettings, now: datetime
+) -> Recipient:
+    """Return a recipient whose second call cannot be made at once: the attempt ends with the first one's no answer."""
+    return _retry_or_fail(recipient, "no_answer", campaign=campaign, settings=settings, now=now)
+
+
+def _retry_or_fail(
+    recipient: Recipient, reason: str, *, campaign: CampaignStatus, settings: CallSettings, now: datetime
+) -> Recipient:
+    fresh = attrs.evolve(recipient, successful=False, leg=1, tries=0)
+    if recipient.attempts < settings.retry_max_attempts and may_continue(recipient, campaign):
+        return waiting(fresh, f"retry_{reason}", now + timedelta(minutes=settings.retry_delay_minutes))
+    return ended_recipient(fresh, RecipientStatus.FAILED, reason, now)

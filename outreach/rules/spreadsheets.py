@@ -8,8 +8,7 @@ from typing import Final
 
 import attrs
 
-from outreach.rules.phones import SEVERAL_NUMBERS
-from outreach.rules.senders import number_of_channel
+from outreach.rules.phones import SEVERAL_NUMBERS, number_of_channel
 from outreach.rules.whole_numbers import LOST_DIGITS, is_scientific, without_decimals, without_exponent
 
 

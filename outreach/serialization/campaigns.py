@@ -1,25 +1,49 @@
-"""Readers of the bodies of POST /sms-campaigns and POST /campaigns."""
+"""The bodies of the documented operations: readers of requests, and writers of answers."""
 
 from __future__ import annotations
 
 import functools
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import attrs
 
+from outreach.core.clock import format_timestamp
 from outreach.errors import InvalidRequest, Problem
 from outreach.models.audience import LeaveOut
 from outreach.models.base import CARRIERS
-from outreach.models.campaign import CallerIdAllocation, NewCallCampaign, NewSmsCampaign
-from outreach.models.fields import MAX_DETAILS, FieldRule, OneOf, Refused, Text, within
-from outreach.models.hours import HolidayCalendar
-from outreach.models.recipient import NewRecipient
-from outreach.serialization.business_hours import read_business_hours
-from outreach.serialization.field_rules import Array, uuid, variables
-from outreach.serialization.holidays import read_holidays
-from outreach.serialization.request_converter import make_request_converter, nested, read_object, with_json_paths
+from outreach.models.call import DIALABLE_NUMBER, Call, NewCall
+from outreach.models.campaign import (
+    CallerIdAllocation,
+    Campaign,
+    CampaignCreated,
+    NewCallCampaign,
+    NewRecipient,
+    NewSmsCampaign,
+)
+from outreach.models.fields import MAX_DETAILS, FieldRule, OneOf, Refused, Text, check_value, within
+from outreach.models.message import Message, NewMessage
+from outreach.models.metadata import METADATA
+from outreach.models.settings import SMS_SETTINGS_FIELDS, HolidayCalendar, SmsSettings, SmsSettingsUpdate
+from outreach.serialization.business_hours import (
+    read_business_hours,
+    read_holidays,
+    write_business_hours,
+    write_holidays,
+)
+from outreach.serialization.documents import chosen_fields, to_json
+from outreach.serialization.field_rules import (
+    Array,
+    json_rule,
+    make_request_converter,
+    nested,
+    read_object,
+    uuid,
+    variables,
+    with_json_paths,
+)
 
 _SHARED_NAMES: Final = {"business_hours": "business_hours_config", "holidays": "holidays_config"}
 SMS_NAMES: Final = _SHARED_NAMES | {
@@ -205,3 +229,165 @@ def holidays_rule(value: Any, *, this_year: int) -> HolidayCalendar:
         if value.get("subdivision", "") is None:
             raise Refused("must be a string", ".subdivision")
     return read_holidays(value, this_year=this_year)
+
+
+_read_call: Final = make_request_converter(NewCall, {"agent_id": uuid, "variables": variables})
+
+
+@functools.lru_cache(maxsize=4)
+def _message_reader(carriers: tuple[str, ...]) -> Callable[[Any], NewMessage]:
+    return make_request_converter(NewMessage, {"to": DIALABLE_NUMBER, "carrier": OneOf((*CARRIERS, *carriers))})
+
+
+_read_settings: Final = make_request_converter(SmsSettingsUpdate, closed="the SMS settings")
+
+
+def read_new_call(data: Any) -> NewCall:
+    """Return the call of a body of POST /calls; unknown fields are ignored.
+
+    Raises:
+        InvalidRequest: A rule of docs/interface.md#4.1 is broken; the details name each place.
+    """
+    return read_object(_read_call, data)
+
+
+def read_new_message(data: Any, *, carriers: Sequence[str] = ()) -> NewMessage:
+    """Return the message of a body of POST /sms; unknown fields are ignored.
+
+    Args:
+        data: The parsed JSON, see `parse_json`.
+        carriers: Carriers that are accepted beside those of the interface.
+
+    Raises:
+        InvalidRequest: A rule is broken; the details name each place.
+    """
+    return read_object(_message_reader(tuple(carriers)), data)
+
+
+def read_metadata(data: Any) -> dict[str, Any]:
+    """Return metadata, a JSON object of at most 4,096 bytes.
+
+    Args:
+        data: The parsed JSON, see `parse_json`.
+
+    Raises:
+        InvalidRequest: It is no such object, or holds a number of more than 64 bits.
+    """
+    found: dict[str, Any] = check_value("metadata", data, json_rule(METADATA))
+    return found
+
+
+def read_sms_settings_update(data: Any) -> SmsSettingsUpdate:
+    """Return the update of a body of PATCH /sms/settings; unknown fields are refused.
+
+    Raises:
+        InvalidRequest: A field is unknown or out of its bounds; the details name each place.
+    """
+    return read_object(_read_settings, data)
+
+
+_CALL: Final = (
+    *("id", "agent_id", "campaign_id", "provider", "provider_call_id", "to", "from_number", "status", "outcome"),
+    *("answered_by", "variables", "attempt", "error", "created_at", "dialed_at", "answered_at", "ended_at"),
+)
+_CALL_NAMES: Final = {"provider_call_id": "callId", "from_number": "from"}
+
+
+def write_campaign(campaign: Campaign, *, now: datetime) -> dict[str, Any]:
+    """Return a campaign with every field, null where not applicable; `agent` only if assigned."""
+    hours, counters = campaign.business_hours, campaign.counters
+    written: dict[str, Any] = {
+        "id": campaign.id,
+        "workspace_id": campaign.workspace_id,
+        "agent_id": campaign.agent_id,
+        "name": campaign.name,
+        "description": campaign.description,
+        "status": campaign.status.value,
+        "effective_status": campaign.effective_status(now).value,
+        "schedule_type": campaign.schedule_type,
+        "scheduled_start_at": _moment(campaign.scheduled_start_at),
+        "scheduled_expires_at": _moment(campaign.scheduled_expires_at),
+        "business_hours_only": hours is not None and hours.enabled,
+        "timezone": None if hours is None else hours.timezone,
+        "total_recipients": counters.total,
+        "pending_calls": counters.pending,
+        "completed_calls": counters.completed,
+        "successful_calls": counters.successful,
+        "failed_calls": counters.failed,
+        "created_at": format_timestamp(campaign.created_at),
+        "updated_at": format_timestamp(campaign.updated_at),
+        "started_at": _moment(campaign.started_at),
+        "completed_at": _moment(campaign.completed_at),
+        "channel": campaign.channel,
+        "business_hours_config": None if hours is None else write_business_hours(hours),
+        "holidays_config": None if campaign.holidays is None else write_holidays(campaign.holidays),
+        "batch_concurrency": campaign.batch_concurrency,
+        "sip_trunk_id": campaign.trunk_id,
+        "cli_mode": campaign.cli_mode,
+        "cli_group_config": _cli_group(campaign),
+        "ivr_enabled": campaign.ivr_enabled,
+        "call_screen_enabled": campaign.call_screen_enabled,
+        "double_dial": campaign.double_dial,
+        "csv_column_headers": list(campaign.csv_column_headers),
+        "sms_mode": campaign.message_mode,
+        "sms_message_source": campaign.message_source,
+        "sms_message_body": campaign.body,
+        "sms_flow_id": campaign.flow_id,
+        "sms_carrier": campaign.carrier,
+        "sms_from_number": campaign.from_number,
+        "sms_rate_per_minute": campaign.rate_per_minute,
+    }
+    if (agent := campaign.agent) is not None:
+        written["agent"] = to_json(agent)
+    return written
+
+
+def write_campaign_created(created: CampaignCreated, *, now: datetime) -> dict[str, Any]:
+    """Return a new campaign, with the number of excluded contacts."""
+    written = write_campaign(created.campaign, now=now)
+    return written | {"sms_opted_out_excluded": created.opted_out_excluded}
+
+
+def write_sms_settings(settings: SmsSettings) -> dict[str, Any]:
+    """Return all SMS settings."""
+    return chosen_fields(settings, SMS_SETTINGS_FIELDS)
+
+
+def write_call_created(call: Call) -> dict[str, Any]:
+    """Return the response to POST /calls; `callId` is absent until the provider accepts the call."""
+    written: dict[str, Any] = {"success": True, "provider": call.provider}
+    return written if call.provider_call_id is None else written | {"callId": call.provider_call_id}
+
+
+def write_call(call: Call) -> dict[str, Any]:
+    """Return a call record."""
+    written = chosen_fields(call, _CALL, renamed=_CALL_NAMES)
+    return written | {"duration_seconds": call.duration_seconds, "summary": call.summary}
+
+
+def write_managed_call(call: Call) -> dict[str, Any]:
+    """Return a call record as it is under /manage."""
+    return write_call(call) | chosen_fields(call, ("cost", "cost_currency", "judged_at", "external_id", "metadata"))
+
+
+def write_call_details(call: Call, transcript: str | None) -> dict[str, Any]:
+    """Return a call record with what was said in it."""
+    return write_managed_call(call) | {"transcript": transcript}
+
+
+def write_message(message: Message) -> dict[str, Any]:
+    """Return the response to POST /sms."""
+    return {"success": True, **chosen_fields(message, ("id", "carrier", "status", "segments"))}
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else format_timestamp(moment)
+
+
+def _cli_group(campaign: Campaign) -> list[dict[str, Any]] | None:
+    if campaign.cli_group is None:
+        return None
+    return [
+        {"phoneNumberId": entry.number_id, "phoneE164": entry.phone, "count": entry.count}
+        for entry in campaign.cli_group
+    ]

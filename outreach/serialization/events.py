@@ -17,8 +17,15 @@ from outreach.models.events import (
     ScheduleRan,
     ScheduleSkipped,
 )
-from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, RecipientStatus
-from outreach.models.trail import UNCLEAR, TrailEntry, TrailStepKind
+from outreach.models.states import (
+    UNCLEAR,
+    CallStatus,
+    CampaignStatus,
+    MessageStatus,
+    RecipientStatus,
+    TrailEntry,
+    TrailStepKind,
+)
 
 
 class OwnData(NamedTuple):

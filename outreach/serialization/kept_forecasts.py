@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.forecast import BindingRule, ForecastHour, KeptForecast
-from outreach.serialization.columns import json_text
+from outreach.serialization.documents import json_text
 
 _SIGNS: Final = string.ascii_lowercase
 """One for each rule, in the order in which they first bind; there are fewer rules."""

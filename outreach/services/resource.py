@@ -20,10 +20,9 @@ from outreach.ledger.common import record_audit, workspace_of
 from outreach.models.base import Page
 from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
-from outreach.services.context import ServiceContext
+from outreach.services.context import ServiceContext, changed_fields, check_kind
 from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
-from outreach.services.validation import changed_fields, check_kind
 from outreach.storage.unit_of_work import Transaction, WorkspaceTable
 from outreach.storage.unit_of_work.kinds import Kind, kind_of
 

@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar, cast
 
 import anyio
 
-from outreach.providers.http.call_plugin import call_plugin
+from outreach.providers.http.request_gate import call_plugin
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -16,7 +16,6 @@ from outreach.insight.readiness import ReadinessProbe as AsyncReadinessProbe
 from outreach.insight.status import FiguresQuery as AsyncFiguresQuery
 from outreach.insight.status import StatusQuery as AsyncStatusQuery
 from outreach.models.events import Event
-from outreach.services.campaigns.http_operations import HttpOperations as AsyncHttpOperations
 from outreach.services.messaging.callbacks import Callbacks as AsyncCallbacks
 from outreach.services.messaging.calls import Calls as AsyncCalls
 from outreach.services.messaging.dispatches import Dispatches as AsyncDispatches
@@ -33,6 +32,7 @@ from outreach.services.registers.unsubscribes import Unsubscribes as AsyncUnsubs
 from outreach.services.registers.uploads import Uploads as AsyncUploads
 from outreach.services.tenants.accounts import Accounts as AsyncAccounts
 from outreach.services.tenants.api_keys import ApiKeys as AsyncApiKeys
+from outreach.services.tenants.api_keys import HttpOperations as AsyncHttpOperations
 from outreach.services.tenants.audit import Audit as AsyncAudit
 from outreach.services.tenants.prices import Prices as AsyncPrices
 from outreach.services.tenants.resources import Agents as AsyncAgents

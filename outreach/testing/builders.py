@@ -12,12 +12,10 @@ import attrs
 from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
 from outreach.models.approval import Approval, StartFigures
 from outreach.models.call import Call
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, PreparedRecipient, Recipient
 from outreach.models.dispatch import Dispatch
 from outreach.models.forecast import ForecastHour, KeptForecast
-from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.message import InboundMessage, Message
-from outreach.models.recipient import PreparedRecipient, Recipient
 from outreach.models.reports import CallReport, MessageReport
 from outreach.models.resources import (
     Agent,
@@ -27,16 +25,19 @@ from outreach.models.resources import (
     Trunk,
 )
 from outreach.models.schedule import Occurrence, Schedule
+from outreach.models.settings import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.states import (
     CallStatus,
     CampaignStatus,
     MessageStatus,
     RecipientStatus,
+    TrailEntry,
+    TrailRule,
+    TrailStepKind,
     WorkspaceMode,
     WorkspaceStatus,
 )
 from outreach.models.subscription import StoredSubscription
-from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.user import Invitation, Membership, Role, Session, StoredUser
 from outreach.models.work import AuditEntry, CampaignRunState, IdempotencyRecord, Lease, RequestWindow, WorkerLease

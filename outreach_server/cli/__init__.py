@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from outreach_server.needs import server_extra
+from outreach_server.words import server_extra
 
 with server_extra("outreach-server"):
     from outreach_server.cli.root import main

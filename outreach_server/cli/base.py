@@ -1,25 +1,138 @@
-"""What all commands share: common options, opening the engine, and how errors end a command."""
+"""What all commands share: common options, opening the engine, and how errors end a command.
+
+Commands are imported when they are used, so that `--help` is fast.
+"""
 
 from __future__ import annotations
 
+import gc
 import getpass
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import attrs
 import click
 
-from outreach_server.cli.lazy_commands import HELPER, LazyCommands
 from outreach_server.cli.sigint import EXIT_INTERRUPTED, block_sigint, single_interrupt
+from outreach_server.words import server_extra
 
-# The engine is imported when it is used, so that `--help` is fast.
 if TYPE_CHECKING:
     from outreach import Campaign, Outreach, OutreachError, SimulatorConfig
     from outreach_server.config import ServerConfig
+
+
+HELPER: Final = "read-body"
+"""The hidden command, which reads a large body for a server."""
+
+OF_RESOURCE: Final = "resources"
+"""The module of the commands that follow from the definition of a resource."""
+
+
+@attrs.frozen
+class CommandModule:
+    """The place of a command.
+
+    Attributes:
+        module: Its module in this package.
+        purpose: The first sentence of its help, where a list shows it without the import.
+        attribute: Its name in the module, where that is not the command's own.
+    """
+
+    module: str
+    purpose: str = ""
+    attribute: str = ""
+
+
+class LazyCommands(MutableMapping[str, click.Command]):
+    """Commands by name, in the order of the help.
+
+    Args:
+        places: The place of each.
+    """
+
+    def __init__(self, places: Mapping[str, CommandModule]) -> None:
+        self._places = dict(places)
+        self._loaded: dict[str, click.Command] = {}
+
+    def purpose(self, name: str, limit: int) -> str:
+        """Return a command's purpose, cut like click's own help."""
+        return click.Command(name, help=self._places[name].purpose).get_short_help_str(limit)
+
+    def __getitem__(self, name: str) -> click.Command:
+        """Import and return a command."""
+        if name not in self._loaded:
+            place = self._places[name]
+            module = _import(name, f"outreach_server.cli.{place.module}")
+            if place.module == OF_RESOURCE:
+                self._loaded[name] = module.resource_group(name, place.purpose)
+            else:
+                self._loaded[name] = getattr(module, place.attribute or name.replace("-", "_"))
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        """Refuse an imported command.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError(f"Name the place of {name} instead.")
+
+    def __delitem__(self, name: str) -> None:
+        """Remove a command."""
+        del self._places[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        """Return the number of commands."""
+        return len(self._places)
+
+
+def _import(name: str, module: str) -> ModuleType:
+    try:
+        with server_extra(f"outreach-server {name}"), _without_collections():
+            return import_module(module)
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError):
+            raise
+        raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Keep the garbage collector from looking at modules within the block, and later: they stay, and it takes time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_on:
+            gc.enable()
+
+
+def parser_command() -> Sequence[str] | None:
+    """Return the command that starts this executable as a helper; None for a normal Python."""
+    return (sys.executable, HELPER) if getattr(sys, "frozen", False) else None
+
+
+@click.command(HELPER, hidden=True)
+@click.argument("body")
+@click.argument("reading")
+def read_body(body: str, reading: str) -> None:
+    """Read a large body for a server (internal)."""
+    from outreach_server.bodies.parser_process import main
+
+    main(body, reading)
+
 
 T = TypeVar("T")
 
@@ -191,7 +304,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it with ids in place of names."""
-        from outreach_server.cli.names import Named, resolve
+        from outreach_server.cli.values import Named, resolve
 
         if any(isinstance(value, Named) for given in ctx.params.values() for value in _each(given)):
             kinds = {
@@ -256,8 +369,6 @@ class Root(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, also the hidden helper."""
         if cmd_name == HELPER:
-            from outreach_server.cli.reading import read_body
-
             return read_body
         return super().get_command(ctx, cmd_name)
 

@@ -7,8 +7,7 @@ from typing import Final
 
 import click
 
-from outreach_server.cli.base import Root
-from outreach_server.cli.lazy_commands import OF_RESOURCE, CommandModule, LazyCommands
+from outreach_server.cli.base import OF_RESOURCE, CommandModule, LazyCommands, Root
 
 COMMANDS: Final = LazyCommands(
     {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from outreach_server.needs import console_extra
+from outreach_server.words import console_extra
 
 if TYPE_CHECKING:
     from outreach_server.console.access import ConsoleUser, Identify, Role

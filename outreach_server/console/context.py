@@ -19,7 +19,7 @@ from starlette.routing import Route, Router
 from outreach import Campaign, EngineStatus, Outreach, Workspace, WorkspaceMode
 from outreach.models import MAX_UPLOAD_BYTES
 from outreach.server_support import clock_of, derived_keys_of, public_url_of
-from outreach_server.bodies.parser_client import default_command
+from outreach_server.bodies.body import default_command
 from outreach_server.console import words
 from outreach_server.console.absent import ABSENT, part_of
 from outreach_server.console.access import ConsoleUser, Identify, Right, Role, may, roles_with

@@ -14,12 +14,11 @@ from outreach.errors import StorageError
 from outreach.http import IdempotentRequest, in_json_names, write_campaign_created
 from outreach.models import CampaignFilters, Channel
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.body import receive_body
-from outreach_server.bodies.parser_client import Chunks, parsed_campaign
+from outreach_server.bodies.body import Chunks, parsed_campaign, receive_body
 from outreach_server.bodies.query import read_list_query
 from outreach_server.bodies.reading import ParseOptions
 from outreach_server.context import Server, server_of
-from outreach_server.replies import JSON, answer_once
+from outreach_server.errors import JSON, answer_once
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from outreach import __version__
 from outreach.protocols import DispatcherHealth
 from outreach_server.context import server_of
-from outreach_server.replies import json_response
+from outreach_server.errors import json_response
 
 
 class Health(HTTPEndpoint):

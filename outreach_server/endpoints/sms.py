@@ -12,7 +12,7 @@ from outreach.http import read_new_message, read_sms_settings_update, write_mess
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.body import read_model, read_small_body
 from outreach_server.context import server_of
-from outreach_server.replies import answer_once, json_response
+from outreach_server.errors import answer_once, json_response
 
 
 class Messages(HTTPEndpoint):

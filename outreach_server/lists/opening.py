@@ -16,7 +16,7 @@ import orjson
 from anyio import to_thread
 
 from outreach import OutreachError
-from outreach_server.bodies.parser_client import Chunks, helper_frames
+from outreach_server.bodies.body import Chunks, helper_frames
 from outreach_server.bodies.spool import spool_directory
 from outreach_server.context import Server
 from outreach_server.lists.errors import UnreadableList, in_body_names

@@ -17,7 +17,7 @@ from outreach_server.lists.errors import UnreadableList
 from outreach_server.lists.number_formats import moment_text, plain_text, shown_by
 from outreach_server.lists.xlsx_formulas import Formulas, fill_in, formulas_without_values
 from outreach_server.lists.xlsx_merges import Merged, MergedCells, merged_cells
-from outreach_server.needs import server_extra
+from outreach_server.words import server_extra
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet

@@ -9,15 +9,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from outreach.core.clock import SystemClock
+from outreach.core.clock import SystemClock, UuidV7Source
 from outreach.core.config import SimulatorConfig
-from outreach.core.ids import UuidV7Source
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.protocols.carrier import LookupRequest, OutboundMessage
-from outreach.providers.carriers.simulator import SimulatedCarrier
-from outreach.providers.simulator import Acceptance
+from outreach.providers.simulator import Acceptance, SimulatedCarrier
 from outreach.testing.builders import WORKSPACE_ID, new_id
 from outreach.testing.carrier_contract import CarrierContract
 from outreach.testing.scripted import ScriptedCarrier

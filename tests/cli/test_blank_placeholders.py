@@ -62,8 +62,8 @@ def test_a_start_says_how_many_of_a_large_campaign_it_looked_at(
     cli: Cli, workspace_id: str, csv_file: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It reads no more than so many."""
-    monkeypatch.setattr("outreach.services.campaigns.start_checks.MAX_LOOKED_AT", 3)
-    monkeypatch.setattr("outreach.services.campaigns.start_checks._SLICE", 3)
+    monkeypatch.setattr("outreach.services.campaigns.moves.MAX_LOOKED_AT", 3)
+    monkeypatch.setattr("outreach.services.campaigns.moves._SLICE", 3)
     made = cli.ask(*args(workspace_id, csv_file(LIST), "Hi {{first_name}}"))
     assert "Of the first 3 of 8 contacts, 1 has no value" in cli.tell("campaigns", "start", made["id"])
 

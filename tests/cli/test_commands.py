@@ -11,7 +11,7 @@ import click
 import pytest
 
 from outreach import Outreach
-from outreach.ledger.campaigns.closing import close_open_recipients
+from outreach.ledger.settling.ledger import close_open_recipients
 from outreach.protocols import SystemClock
 from outreach.storage.unit_of_work import Transaction
 from outreach_server.cli import main

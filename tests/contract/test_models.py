@@ -111,7 +111,7 @@ from outreach.models import (
     SegmentShare,
     TextWarning,
 )
-from outreach.models.campaign import AgentSnapshot, CampaignUpdate
+from outreach.models.campaign import AgentSnapshot, CampaignUpdate, Recipient, RecipientCount
 from outreach.models.campaign_report import (
     CallFigures,
     FailureCount,
@@ -119,10 +119,8 @@ from outreach.models.campaign_report import (
     ResultCount,
     TimeBucket,
 )
-from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.reports import ProviderFailure
-from outreach.models.states import RecipientStatus
-from outreach.models.trail import TrailRule, TrailStep, TrailStepKind
+from outreach.models.states import RecipientStatus, TrailRule, TrailStep, TrailStepKind
 from outreach.serialization.manage.copies import CampaignClone
 from outreach.testing.builders import (
     make_agent,

@@ -20,7 +20,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from schemathesis.core import NotSet
 from schemathesis.generation import GenerationMode
 
-from outreach_server.scopes import SCOPES
+from outreach_server.auth import SCOPES
 from tests.contract.document import DOCUMENT, SCHEMAS, operations, resolve
 from tests.interface.sentences import CAMPAIGN_FIELDS
 

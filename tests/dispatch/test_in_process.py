@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from outreach.core.config import EngineConfig
-from outreach.dispatch.in_process import InProcessDispatcher
+from outreach.dispatch.leased import InProcessDispatcher
 from outreach.errors import DispatchRefused, StorageUnreachable
 from outreach.models.work import WorkUnit
 from outreach.protocols.dispatcher import Dispatcher, ReportSource

@@ -32,7 +32,7 @@ from outreach.integrations.procrastinate import dispatcher
 from outreach.integrations.procrastinate.dispatcher import ProcrastinateDispatcher, _as_storage_error, _JobManager
 from outreach.integrations.procrastinate.jobs import Deferral, Jobs, JobsConnection, connector_of
 from outreach.integrations.procrastinate.schema import conninfo_of
-from outreach.models.recipient import Recipient
+from outreach.models.campaign import Recipient
 from outreach.models.states import RecipientStatus
 from outreach.models.work import WorkUnit
 from tests import postgres

@@ -22,7 +22,7 @@ from cryptography.fernet import Fernet
 
 from outreach.insight.diagnosis import accounts, query
 from outreach.ledger.campaigns.transitions import move
-from outreach.models.recipient import PreparedRecipient
+from outreach.models.campaign import PreparedRecipient
 from outreach.models.states import CampaignAction, DispatchState, RecipientStatus
 from outreach.models.work import COPIED_TO, Claim, DatabaseHome, HighWaterMark, WorkUnit
 from outreach.providers.carriers.twilio import TwilioAdapter

@@ -10,7 +10,7 @@ import pytest
 
 from outreach import EngineConfig, Outreach
 from outreach.database import diagnose_database
-from outreach.ledger.leases import workers
+from outreach.ledger.leases import leases
 from outreach.storage.postgres import diagnosis, schema
 from outreach.storage.postgres.connect import connect, conninfo_of
 from tests import postgres
@@ -114,5 +114,5 @@ async def test_the_engine_finds_the_same(url: str) -> None:
         assert [one.code for one in found.findings] == [*UNSAFE, "no_dispatcher"]
         await engine._storage.write(somebody_dispatches)
         assert [one.code for one in (await engine.diagnose()).findings] == UNSAFE
-        await engine._storage.write(lambda tx: workers.end(tx, 1))
+        await engine._storage.write(lambda tx: leases.end_worker(tx, 1))
         assert (await engine.status()).dispatching.by == "no_process"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from datetime import timedelta
 
+from outreach.core.clock import UuidV7Source
 from outreach.core.config import EngineConfig
-from outreach.core.ids import UuidV7Source
-from outreach.dispatch.channels import SmsChannel
-from outreach.ledger.campaigns import closing
+from outreach.dispatch.outbox import SmsChannel
+from outreach.ledger.settling import ledger
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.plans import (
@@ -23,7 +23,7 @@ from outreach.models.plans import (
 from outreach.models.resources import FlowStep
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
-from outreach.rules.holding import LocalRules
+from outreach.rules.deciding import LocalRules
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_flow
 from outreach.testing.clock import ManualClock
@@ -73,7 +73,7 @@ class Course:
         if plan.next_due is not None:
             self.clock.advance(max((plan.next_due - self.clock.now()).total_seconds(), 0.0) + 0.001)
             await self.storage.write(
-                lambda tx: closing.expire_receipt_waits(
+                lambda tx: ledger.expire_receipt_waits(
                     tx, THIS_WORKSPACE, self.campaign.id, now=self.clock.now(), limit=99
                 )
             )

@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 
 from outreach.ledger.common import settings_of
-from outreach.ledger.sending import committing, planning
+from outreach.ledger.sending import committing
 from outreach.ledger.sending.singles import IntentTerms
 from outreach.ledger.settling import ledger
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.plans import (
     DecisionBasis,
@@ -22,7 +22,6 @@ from outreach.models.plans import (
     WavePlan,
     WaveResult,
 )
-from outreach.models.recipient import Recipient
 from outreach.models.reports import CallReport, MessageReport, Report
 from outreach.models.settings import SmsSettings
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus
@@ -96,7 +95,7 @@ async def reread(storage: Storage, campaign: Campaign) -> Campaign:
 
 def plan_wave(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> WavePlan | None:
     """Return what is due in one campaign."""
-    [plan] = planning.plan_waves(tx, [(workspace_id, campaign_id, limit)], now=now)
+    [plan] = committing.plan_waves(tx, [(workspace_id, campaign_id, limit)], now=now)
     return plan
 
 

@@ -5,8 +5,7 @@ from outreach.core.vault import Vault
 from outreach.protocols.carrier import Carrier
 from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
-from outreach.providers.connections import AccountConnections
-from outreach.providers.pool import ProviderPool
+from outreach.providers.pool import AccountConnections, ProviderPool
 from outreach.providers.registry import Adapters
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.virtual_time import clock_of_loop

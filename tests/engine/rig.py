@@ -22,14 +22,12 @@ from outreach import (
     SmsSettingsUpdate,
     WorkspaceMode,
 )
-from outreach.core.clock import Clock
-from outreach.core.ids import UuidV7Source
-from outreach.dispatch.in_process import InProcessDispatcher
+from outreach.core.clock import Clock, UuidV7Source
+from outreach.dispatch.leased import InProcessDispatcher
 from outreach.dispatch.runner import Runner
 from outreach.dispatch.worker import Worker
 from outreach.models.account import Account, StoredAccount
-from outreach.models.campaign import Campaign
-from outreach.models.recipient import Recipient
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.models.workspace import Workspace

@@ -24,7 +24,7 @@ from outreach import (
 from outreach.errors import RequestInProgress, SmsCampaignsDisabled, StorageError
 from outreach.models import LeaveOut, RecipientsAdded
 from outreach.models.campaign import Campaign, Counters
-from outreach.models.trail import TrailStepKind
+from outreach.models.states import TrailStepKind
 from outreach.protocols.storage import Storage
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage

@@ -29,12 +29,11 @@ from outreach.models import NewFollowUp, TrailStepKind
 from outreach.models.archive import Archive, ArchiveResult
 from outreach.models.audience import LeaveOut
 from outreach.models.campaign import Campaign
-from outreach.models.states import DispatchState
-from outreach.models.trail import TrailEntry, TrailRule
+from outreach.models.states import DispatchState, TrailEntry, TrailRule
 from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.services.registers import erasure
 from outreach.storage.sqlite import SqliteStorage
-from outreach.storage.sqlite.archive_mark import mark_as_archive
+from outreach.storage.sqlite.copying import mark_as_archive
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.tables import erasures
 from outreach.testing.builders import (

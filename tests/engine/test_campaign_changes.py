@@ -22,8 +22,7 @@ from outreach.ledger.campaigns.transitions import move
 from outreach.models import NewFollowUp
 from outreach.models.campaign import Campaign
 from outreach.models.settings import SmsSettingsUpdate
-from outreach.models.states import CampaignAction, DispatchState, MessageStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CampaignAction, DispatchState, MessageStatus, TrailRule
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (

@@ -18,7 +18,7 @@ from outreach import InvalidRequest, NewRecipient, NewSmsCampaign, Outreach
 from outreach.http import EXPORT_CONTENT_TYPES
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import ExportedContact, ExportFormat
-from outreach.models.hours import BusinessHours
+from outreach.models.settings import BusinessHours
 from outreach.protocols.storage import Storage
 from outreach.serialization.exports import workbook
 from outreach.serialization.exports.columns import Table

@@ -9,7 +9,7 @@ import pytest
 from outreach.errors import CannotStart, IllegalTransition, WorkspaceUnavailable
 from outreach.ledger.campaigns import transitions as moves
 from outreach.models.campaign import CallerIdAllocation, Campaign
-from outreach.models.hours import BusinessHours
+from outreach.models.settings import BusinessHours
 from outreach.models.states import (
     CAMPAIGN_TRANSITIONS,
     TERMINAL_CAMPAIGN_STATUSES,

@@ -8,13 +8,12 @@ import pytest
 
 from outreach import CampaignUpdate, WorkspaceUpdate
 from outreach.ledger.leases import clock_steps
-from outreach.models.hours import DAYS, BusinessHours, TimeWindow
+from outreach.models.campaign import Recipient
 from outreach.models.plans import Postponement
-from outreach.models.recipient import Recipient
-from outreach.models.states import RecipientStatus
-from outreach.models.trail import TrailRule
+from outreach.models.settings import DAYS, BusinessHours, TimeWindow
+from outreach.models.states import RecipientStatus, TrailRule
 from outreach.protocols.storage import Storage
-from outreach.rules.holding import contact_rules_key
+from outreach.rules.deciding import contact_rules_key
 from outreach.rules.settlement import RECEIPT_WAIT
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_workspace

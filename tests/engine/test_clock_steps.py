@@ -18,13 +18,12 @@ from outreach.dispatch.worker import Worker
 from outreach.ledger import provider_throttles
 from outreach.ledger.campaigns import transitions
 from outreach.ledger.leases import clock_steps, leases
-from outreach.ledger.sending.pace import frequency_capped_until
+from outreach.ledger.sending.intents import frequency_capped_until
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.plans import Postponement, Wave, WaveResult
 from outreach.models.resources import FlowStep
-from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, TrailRule
 from outreach.models.work import WorkUnit
 from outreach.plugins import ledger_archives
 from outreach.protocols.carrier import OutboundMessage

@@ -19,7 +19,7 @@ from outreach.models.plans import WaveResult
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import WorkUnit
 from outreach.protocols.storage import OneQuery, Operation
-from outreach.storage.base.group_commit import CommitUnknown
+from outreach.storage.base.writer import CommitUnknown
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
 from tests.engine.rig import dispatching, given_campaign, given_workspace, people, until

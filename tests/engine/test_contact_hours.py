@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from outreach import NewRecipient
-from outreach.models.hours import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.resources import FlowStep
+from outreach.models.settings import DAYS, BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.states import RecipientStatus, WorkspaceMode
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction

@@ -10,13 +10,12 @@ import pytest
 
 from outreach import InvalidRequest, NewRecipient, NewSmsCampaign, Outreach, TimeWindow, WorkspaceUpdate
 from outreach.ledger.campaigns.histories import history_at
-from outreach.models.hours import DAYS, PlaceHours
-from outreach.models.trail import TrailRule, TrailStepKind
+from outreach.models.settings import DAYS, PlaceHours
+from outreach.models.states import TrailRule, TrailStepKind
 from outreach.protocols.storage import Storage
 from outreach.reasons import describe_zones
 from outreach.serialization.campaigns import read_sms_campaign
-from outreach.serialization.fast_bodies import read_simple_body
-from outreach.serialization.json_parsing import parse_json
+from outreach.serialization.json_parsing import parse_json, read_simple_body
 from outreach.services.campaigns.contacts import prepare_recipient
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_campaign, make_prepared, make_workspace

@@ -13,19 +13,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from outreach.errors import OutreachError
-from outreach.ledger.campaigns import closing
 from outreach.ledger.campaigns import transitions as moves
 from outreach.ledger.settling import ledger
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.plans import Ending
-from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
-from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus, TrailRule
 from outreach.protocols.storage import Storage
-from outreach.rules.dispatch_history import NOT_REACHED
 from outreach.rules.provider_analyser import ProviderAnalyser
+from outreach.rules.settlement import NOT_REACHED
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
@@ -153,10 +150,10 @@ class CountersMachine(RuleBasedStateMachine):
     def close(self, limit: int) -> None:
         """Close a slice, and end the waits for receipts."""
         self._do(
-            lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, self._campaign.id, now=self._now, limit=limit)
+            lambda tx: ledger.close_open_recipients(tx, THIS_WORKSPACE, self._campaign.id, now=self._now, limit=limit)
         )
         self._do(
-            lambda tx: closing.expire_receipt_waits(tx, THIS_WORKSPACE, self._campaign.id, now=self._now, limit=limit)
+            lambda tx: ledger.expire_receipt_waits(tx, THIS_WORKSPACE, self._campaign.id, now=self._now, limit=limit)
         )
 
     @rule(minutes=st.sampled_from([0, 1, 20, 300]))

@@ -17,8 +17,7 @@ from outreach.ledger.settling import ledger
 from outreach.models import DecisionResult, DispatchFilter
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.dispatch import Dispatch, DispatchOutcome
-from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus, TrailRule
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_agent, make_call, make_dispatch, make_lease, make_message, new_id

@@ -8,7 +8,7 @@ import pytest
 from outreach import InvalidRequest, NewRecipient, NewSmsCampaign, NotFound, Outreach
 from outreach.events import CallEnded, MessageStatusChanged, RecipientEnded
 from outreach.http import parse_json, read_sms_campaign
-from outreach.models.trail import TrailStepKind
+from outreach.models.states import TrailStepKind
 from outreach.serialization.events import OwnData, event_from_entry
 from outreach.server_support import prepare_recipient, read_simple_body
 from outreach.testing.builders import make_trail_entry, new_id

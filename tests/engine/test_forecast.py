@@ -27,7 +27,7 @@ from outreach import (
 )
 from outreach.insight import forecast
 from outreach.models import BusinessHours, Forecast, ForecastAssumptions, TimeWindow, WorkspaceUpdate
-from outreach.models.hours import DAYS
+from outreach.models.settings import DAYS
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.voice import CallRequest
 from outreach.storage.sqlite.memory import MemoryStorage

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
+from outreach.models.settings import BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.rules.opening import opening_state
 from outreach.testing.builders import NOW, make_campaign
 from tests.rules.wall_clock import CHANGES, SCHEDULES, slowly

@@ -9,7 +9,7 @@ import pytest
 
 from outreach.ledger.campaigns import transitions
 from outreach.ledger.sending import singles
-from outreach.ledger.sending.pace import CAP_RECHECK_AFTER
+from outreach.ledger.sending.intents import CAP_RECHECK_AFTER
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import Message

@@ -19,9 +19,9 @@ from outreach.models.states import (
     DispatchState,
     MessageStatus,
     RecipientStatus,
+    TrailRule,
     WorkspaceStatus,
 )
-from outreach.models.trail import TrailRule
 from outreach.models.work import WorkUnit
 from outreach.protocols.storage import Storage
 from outreach.rules.settlement import MAX_LIMITED_TRIES

@@ -20,7 +20,7 @@ from outreach import (
 )
 from outreach.models import CampaignNow
 from outreach.models.account import ProviderThrottle
-from outreach.models.hours import DAYS, TimeWindow
+from outreach.models.settings import DAYS, TimeWindow
 from outreach.models.states import DispatchState, MessageStatus, RecipientStatus, WorkspaceStatus
 from outreach.rules.progress import MAX_POINTS
 from outreach.storage.unit_of_work import Transaction

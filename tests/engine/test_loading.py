@@ -6,11 +6,9 @@ from datetime import timedelta
 import pytest
 
 from outreach.errors import InvalidRequest, StorageError
-from outreach.ledger.campaigns import loading
-from outreach.ledger.campaigns.loading import ChunkResult
-from outreach.ledger.campaigns.seen_numbers import SeenNumbers
-from outreach.models.campaign import Campaign, Counters
-from outreach.models.recipient import PreparedRecipient
+from outreach.ledger.campaigns import recipients
+from outreach.ledger.campaigns.recipients import ChunkResult, SeenNumbers
+from outreach.models.campaign import Campaign, Counters, PreparedRecipient
 from outreach.models.states import RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, make_call_campaign, make_campaign, make_prepared, make_unsubscribe, new_phone
@@ -157,11 +155,11 @@ async def test_what_was_swept_away_is_not_loaded_or_published(storage: Storage) 
 async def test_each_chunk_keeps_the_load_from_being_a_leftover(storage: Storage) -> None:
     """A leftover is one that got no chunk for the whole lease, counted from the last chunk."""
     campaign = await _begin(storage)
-    later = NOW + loading.LOADING_LEASE
+    later = NOW + recipients.LOADING_LEASE
     assert not await storage.read(lambda tx: tx.campaigns.leftovers(later))
     assert len(await storage.read(lambda tx: tx.campaigns.leftovers(later + TICK))) == 1
     await storage.write(
-        lambda tx: loading.load_chunk(tx, campaign, [make_prepared()], seen_numbers=None, position=0, now=later)
+        lambda tx: recipients.load_chunk(tx, campaign, [make_prepared()], seen_numbers=None, position=0, now=later)
     )
     assert not await storage.read(lambda tx: tx.campaigns.leftovers(later + TICK))
 
@@ -178,7 +176,7 @@ async def test_a_contact_that_opted_out_at_the_moment_the_load_began_is_dropped(
 
 async def _begin(storage: Storage, campaign: Campaign | None = None) -> Campaign:
     wanted = campaign or make_campaign()
-    await storage.write(lambda tx: loading.begin(tx, wanted, now=NOW))
+    await storage.write(lambda tx: recipients.begin_loading(tx, wanted, now=NOW))
     return wanted
 
 
@@ -191,13 +189,13 @@ async def _load(
     position: int = 0,
 ) -> ChunkResult:
     return await storage.write(
-        lambda tx: loading.load_chunk(tx, campaign, chunk, seen_numbers=seen_numbers, position=position, now=NOW)
+        lambda tx: recipients.load_chunk(tx, campaign, chunk, seen_numbers=seen_numbers, position=position, now=NOW)
     )
 
 
 async def _publish(storage: Storage, campaign: Campaign, result: ChunkResult) -> tuple[Campaign, int]:
     return await storage.write(
-        lambda tx: loading.publish(
+        lambda tx: recipients.publish_loaded(
             tx,
             campaign,
             variable_names=None,

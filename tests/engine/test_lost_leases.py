@@ -10,11 +10,11 @@ import attrs
 import pytest
 
 from outreach import Outreach
-from outreach.core.ids import UuidV7Source
+from outreach.core.clock import UuidV7Source
 from outreach.dispatch.runner import Runner
 from outreach.dispatch.worker import Worker
 from outreach.errors import LeaseLost, StorageUnreachable
-from outreach.ledger.leases import leases, workers
+from outreach.ledger.leases import leases
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport
@@ -270,7 +270,7 @@ async def test_outcomes_that_nobody_could_record_are_recorded_under_the_next_lea
         await until(is_away)
         epoch = rig.dispatcher.health().epoch
         assert epoch is not None
-        await rig.storage.write(lambda tx: workers.end(tx, epoch))
+        await rig.storage.write(lambda tx: leases.end_worker(tx, epoch))
 
         async def all_have_outcomes() -> bool:
             return {one.status for one in await people(rig.engine, campaign)} == {R.COMPLETED}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from outreach import BusinessHours, NewCall, NewMessage, TimeWindow
-from outreach.models.hours import DAYS, Holiday, HolidayCalendar
+from outreach.models.settings import DAYS, Holiday, HolidayCalendar
 from outreach.testing.clock import ShiftedClock
 from tests.engine.calling import CALLS, given_agent, given_calls
 from tests.engine.conftest import OpenStorage

@@ -10,8 +10,7 @@ import pytest
 
 from outreach import InvalidRequest, NotFound, Outreach, RecipientStatus
 from outreach.models import HistoryItem
-from outreach.models.states import CallStatus, DispatchState, MessageStatus
-from outreach.models.trail import TrailStepKind
+from outreach.models.states import CallStatus, DispatchState, MessageStatus, TrailStepKind
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (

@@ -19,7 +19,7 @@ from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.protocols import AccountCheck, Connection
 from outreach.protocols.carrier import LookupRequest, OutboundMessage, ReportSink
-from outreach.providers.http.call_plugin import Aborted, call_plugin
+from outreach.providers.http.request_gate import Aborted, call_plugin
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, drop
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.calling import CALLS, calling, calls_of, start_calls

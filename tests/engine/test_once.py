@@ -41,7 +41,7 @@ from outreach.ledger.access import idempotency
 from outreach.models import FollowUpCreated, NewFollowUp, NewTestMessage, PreparedRecipient
 from outreach.server_support import prepare_recipient
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
-from outreach.storage.base.group_commit import CommitUnknown
+from outreach.storage.base.writer import CommitUnknown
 from outreach.testing.builders import make_worker, new_id
 from outreach.testing.clock import ManualClock
 from outreach.testing.scripted import ScriptedVoice

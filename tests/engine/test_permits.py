@@ -9,12 +9,12 @@ import attrs
 import pytest
 
 from outreach.errors import LeaseLost
-from outreach.ledger.leases import workers
-from outreach.ledger.sending import permits
-from outreach.ledger.sending.permits import Permits
+from outreach.ledger.leases import leases
+from outreach.ledger.sending import intents as permits
+from outreach.ledger.sending.intents import Permits
 from outreach.models.states import DispatchState
 from outreach.protocols.storage import Storage
-from outreach.providers.http.fair_limiter import FairLimiter
+from outreach.providers.http.request_gate import FairLimiter
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import make_worker
@@ -30,7 +30,7 @@ NONE = Permits(intents=0, requests=0)
 
 
 async def _share(storage: Storage, epoch: int, in_use: Permits = NONE, *, most: Permits = MOST) -> tuple[int, int]:
-    portion = await storage.write(lambda tx: permits.share(tx, epoch, most=most, in_use=in_use))
+    portion = await storage.write(lambda tx: permits.share_permits(tx, epoch, most=most, in_use=in_use))
     return portion.intents, portion.requests
 
 
@@ -75,7 +75,7 @@ async def test_what_a_worker_had_is_shared_out_when_its_lease_ends(storage: Stor
     for epoch in (1, 2):
         await _join(storage, epoch)
         await _share(storage, epoch, Permits(intents=5, requests=10))
-    await storage.write(lambda tx: workers.end(tx, 1))
+    await storage.write(lambda tx: leases.end_worker(tx, 1))
     assert await _share(storage, 2, Permits(intents=5, requests=10)) == (10, 20)
 
 

@@ -5,7 +5,7 @@ import attrs
 import pytest
 from anyio.lowlevel import checkpoint
 
-from outreach.providers.http.fair_limiter import FairLimiter
+from outreach.providers.http.request_gate import FairLimiter
 from outreach.testing.scripted import ScriptedCarrier, accept, hang
 from outreach.testing.virtual_time import clock_of_loop
 from tests.engine.conftest import OpenStorage
@@ -103,7 +103,7 @@ async def test_who_waits_for_several_gets_them_at_once() -> None:
 
 async def test_a_stop_is_heard_by_all_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first asks for it all the time, and whoever becomes the first by that at once."""
-    monkeypatch.setattr("outreach.providers.http.fair_limiter._OTHERS_CHECK_SECONDS", 3600.0)
+    monkeypatch.setattr("outreach.providers.http.request_gate._OTHERS_CHECK_SECONDS", 3600.0)
     places, wake_signal = FairLimiter(1), _Slice()
     assert places.acquire_nowait("a")
     results: list[int] = []

@@ -25,11 +25,9 @@ from outreach import (
 )
 from outreach.core.config import EngineConfig
 from outreach.models import BusinessHours, Holiday, HolidayCalendar, Price, PriceTable, TimeWindow, WorkspaceUpdate
-from outreach.models.campaign import Campaign
-from outreach.models.hours import DAYS
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.preflight import ContactPreview, Preflight
-from outreach.models.recipient import Recipient
-from outreach.models.settings import SmsSettingsUpdate
+from outreach.models.settings import DAYS, SmsSettingsUpdate
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import ScriptedCarrier, accept

@@ -12,9 +12,9 @@ from outreach import NewMessage
 from outreach.ledger import provider_throttles
 from outreach.ledger.sending import singles
 from outreach.models.account import ProviderThrottle
+from outreach.models.campaign import Recipient
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.message import Message
-from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import WorkUnit
 from outreach.protocols.carrier import OutboundMessage

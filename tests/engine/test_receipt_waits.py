@@ -13,7 +13,7 @@ from outreach import (
     WorkspaceStatus,
     WorkspaceUpdate,
 )
-from outreach.models.hours import DAYS
+from outreach.models.settings import DAYS
 from outreach.models.states import MessageStatus, RecipientStatus
 from outreach.models.work import WorkUnit
 from outreach.protocols.storage import Storage

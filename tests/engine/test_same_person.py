@@ -23,9 +23,8 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.errors import CallInProgress, RecipientUnsubscribed
-from outreach.ledger.sending.pace import frequency_capped_until
-from outreach.models.campaign import Campaign
-from outreach.models.recipient import PreparedRecipient
+from outreach.ledger.sending.intents import frequency_capped_until
+from outreach.models.campaign import Campaign, PreparedRecipient
 from outreach.models.states import RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.postgres import postgres_storage_from_url

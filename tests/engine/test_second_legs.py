@@ -7,14 +7,14 @@ from datetime import timedelta
 import attrs
 import pytest
 
-from outreach.dispatch.channels import CallChannel
+from outreach.dispatch.outbox import CallChannel
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch
 from outreach.models.plans import Advance, Postponement
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.protocols.storage import Storage
-from outreach.rules.call_settlement import DOUBLE_DIAL
-from outreach.rules.holding import LocalRules
+from outreach.rules.deciding import LocalRules
+from outreach.rules.settlement import DOUBLE_DIAL
 from outreach.testing.builders import NOW, make_workspace, new_id
 from outreach.testing.clock import ShiftedClock
 from outreach.testing.scripted import (

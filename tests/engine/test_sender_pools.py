@@ -25,9 +25,9 @@ from outreach import (
     Workspace,
 )
 from outreach.ledger.common import workspace_of
-from outreach.ledger.leases.claims import NUMBERS
+from outreach.ledger.leases.leases import NUMBERS
 from outreach.ledger.opt_out import inbound
-from outreach.ledger.sending.senders import WaveSenders
+from outreach.ledger.sending.intents import WaveSenders
 from outreach.models.campaign import Campaign, NewFollowUp
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.plans import DecisionBasis, Intent, SenderPace, Wave

@@ -41,7 +41,7 @@ from outreach.errors import (
     WorkspaceUnavailable,
 )
 from outreach.models import ApiKey, NewFollowUp
-from outreach.models.recipient import PreparedRecipient
+from outreach.models.campaign import PreparedRecipient
 from outreach.protocols.storage import Within
 from outreach.server_support import prepare_recipient
 from outreach.storage.sqlite.memory import MemoryStorage

@@ -9,8 +9,7 @@ import pytest
 from outreach.ledger.settling import ledger
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.plans import Ending
-from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CampaignStatus, DispatchState, MessageStatus, RecipientStatus, TrailRule
 from outreach.models.work import WorkUnit
 from outreach.protocols.storage import Storage
 from outreach.testing.builders import NOW, new_id

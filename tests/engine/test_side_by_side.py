@@ -6,7 +6,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from outreach.services.campaigns.contacts import run_concurrently
+from outreach.services.context import run_concurrently
 
 pytestmark = pytest.mark.virtual_time
 

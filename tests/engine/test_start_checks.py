@@ -21,7 +21,7 @@ from outreach import (
 from outreach.errors import CannotStart
 from outreach.models import StartCheck
 from outreach.rules.readiness import CampaignTexts
-from outreach.services.campaigns import start_checks
+from outreach.services.campaigns import moves
 from tests.engine.rig import contacts, given_campaign, given_workspace
 
 pytestmark = pytest.mark.virtual_time
@@ -101,9 +101,9 @@ async def test_a_large_campaign_is_looked_at_in_part(
     engine: Outreach, monkeypatch: pytest.MonkeyPatch, text: str, refused: bool
 ) -> None:
     """Nobody waits for a million renderings: what is too long by itself is refused, the rest is told of a part."""
-    monkeypatch.setattr(start_checks, "MAX_LOOKED_AT", 10)
-    monkeypatch.setattr(start_checks, "_SLICE", 5)
-    monkeypatch.setattr(start_checks, "_FIRST_SLICE", 2)
+    monkeypatch.setattr(moves, "MAX_LOOKED_AT", 10)
+    monkeypatch.setattr(moves, "_SLICE", 5)
+    monkeypatch.setattr(moves, "_FIRST_SLICE", 2)
     workspace, campaign = await given(engine, named(*[LONG] * 30, "Ann"), body=text)
     checked = await engine.campaigns.check_start(workspace.id, campaign.id)
     assert checked == StartCheck(contacts=31, checked=10, failures_by_reason={"over_segment_cap": 10})

@@ -14,11 +14,11 @@ from outreach import (
     WorkspaceMode,
 )
 from outreach.errors import CannotStart, Conflict
-from outreach.ledger.sending.pace import sender_paces
+from outreach.ledger.sending.intents import sender_paces
 from outreach.models import CallerIdAllocation, PreparedRecipient, RecipientStatus
-from outreach.rules.misread_numbers import other_reading
+from outreach.rules.column_names import other_reading
 from outreach.rules.readiness import wording_warnings
-from outreach.services.campaigns import start_checks
+from outreach.services.campaigns import moves
 from outreach.testing.builders import NOW
 from tests.engine.calling import given_calls
 from tests.engine.rig import given_campaign, given_workspace
@@ -185,7 +185,7 @@ async def test_contacts_that_an_earlier_version_misread_are_warned_of(engine: Ou
         "place of +4915123456701. "
     )
     assert (await engine.campaigns.preflight(workspace.id, campaign.id)).warnings == (found,)
-    few = await start_checks.find_misread_numbers(engine.campaigns._moves._context, workspace.id, campaign.id, limit=4)
+    few = await moves.find_misread_numbers(engine.campaigns._moves._context, workspace.id, campaign.id, limit=4)
     assert (few.checked, few.count) == (4, 1)
 
 

@@ -27,7 +27,7 @@ from outreach.core.config import EngineConfig
 from outreach.core.vault import Vault
 from outreach.insight import status as looking
 from outreach.ledger.campaigns.transitions import move
-from outreach.ledger.leases import workers
+from outreach.ledger.leases import leases
 from outreach.models import UnknownDispatchCount
 from outreach.models.campaign import PauseReason
 from outreach.models.states import CallStatus, CampaignAction, DispatchState, RecipientStatus
@@ -121,9 +121,9 @@ async def test_who_has_stopped_dispatches_no_more(open_storage: OpenStorage) -> 
     async with Outreach(storage, clock=clock) as engine:
         await storage.write(lambda tx: beat(tx, clock.now(), epoch=1))
         await storage.write(lambda tx: beat(tx, clock.now(), epoch=2))
-        await storage.write(lambda tx: workers.end(tx, 1))
+        await storage.write(lambda tx: leases.end_worker(tx, 1))
         assert (await engine.status()).dispatching.by == "another_process"
-        await storage.write(lambda tx: workers.end(tx, 2))
+        await storage.write(lambda tx: leases.end_worker(tx, 2))
         told = (await engine.status()).dispatching
         assert told.by == "no_process"
         assert told.heartbeat_seconds_ago is not None

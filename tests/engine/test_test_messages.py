@@ -20,8 +20,7 @@ from outreach import (
 )
 from outreach.errors import RecipientUnsubscribed
 from outreach.models import BusinessHours, NewTestMessage, TimeWindow, WorkspaceUpdate
-from outreach.models.hours import DAYS
-from outreach.models.settings import SmsSettingsUpdate
+from outreach.models.settings import DAYS, SmsSettingsUpdate
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.clock import ShiftedClock
 from tests.engine.rig import dispatching, given_campaign, given_workspace, people, reaches, until

@@ -10,8 +10,7 @@ import pytest
 
 import outreach.ledger
 from outreach.errors import NotFound
-from outreach.ledger.access import workspaces
-from outreach.ledger.campaigns import closing
+from outreach.ledger import common
 from outreach.ledger.campaigns import transitions as moves
 from outreach.ledger.campaigns.histories import histories
 from outreach.ledger.leases import clock_steps
@@ -304,7 +303,7 @@ async def test_a_campaign_that_is_cancelled_closes_who_is_open(storage: Storage)
     campaign = await given_active(storage, 2)
     dispatch = await given_dispatch(storage, campaign, 0, now=at(1))
     await storage.write(lambda tx: moves.cancel(tx, THIS_WORKSPACE, campaign.id, now=at(2), actor="library"))
-    await storage.write(lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=at(3), limit=9))
+    await storage.write(lambda tx: ledger.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=at(3), limit=9))
     await settle(storage, dispatch, ACCEPTED, now=at(4))
     cancelled = "campaign cancelled by operator"
     assert await told(storage, campaign, 1) == [LOADED, cancelled, "ended canceled by cancellation"]
@@ -320,7 +319,7 @@ async def test_a_campaign_that_expires_closes_who_is_open(storage: Storage) -> N
     campaign = await given_active(storage, scheduled_expires_at=at(10))
     grace = timedelta(hours=1)
     await storage.write(lambda tx: moves.apply_schedule(tx, THIS_WORKSPACE, campaign.id, now=at(10), grace=grace))
-    await storage.write(lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=at(11), limit=9))
+    await storage.write(lambda tx: ledger.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=at(11), limit=9))
     assert await told(storage, campaign) == [LOADED, "campaign expired by expiry", "ended expired by expiry"]
 
 
@@ -334,7 +333,7 @@ async def test_a_workspace_that_is_suspended_is_reported(storage: Storage) -> No
     ):
         change = WorkspaceUpdate(status=status)
         await storage.write(
-            lambda tx, given=(workspace_id, change, moment): workspaces.update(  # type: ignore[misc]
+            lambda tx, given=(workspace_id, change, moment): common.update_workspace(  # type: ignore[misc]
                 tx, given[0], given[1], now=given[2], actor="cli:ann"
             )
         )
@@ -370,7 +369,7 @@ async def test_who_has_night_is_held_and_then_sent(storage: Storage, clock: Manu
 async def test_the_frequency_cap_holds(storage: Storage) -> None:
     """docs/rules.md#frequency-cap: until the window lets another one through."""
     change = WorkspaceUpdate(frequency_cap=1)
-    await storage.write(lambda tx: workspaces.update(tx, THIS_WORKSPACE, change, now=at(0), actor="library"))
+    await storage.write(lambda tx: common.update_workspace(tx, THIS_WORKSPACE, change, now=at(0), actor="library"))
     campaign = await given_active(storage)
     sent = make_dispatch(
         to=(await recipient(storage, campaign)).phone or "", created_at=at(1), state=DispatchState.ACCEPTED
@@ -385,7 +384,7 @@ async def test_the_frequency_cap_holds(storage: Storage) -> None:
     ]
     assert found.due_at == at(1) + timedelta(hours=24)
     freer = WorkspaceUpdate(frequency_cap=None)
-    await storage.write(lambda tx: workspaces.update(tx, THIS_WORKSPACE, freer, now=at(3), actor="library"))
+    await storage.write(lambda tx: common.update_workspace(tx, THIS_WORKSPACE, freer, now=at(3), actor="library"))
     await storage.write(
         lambda tx: clock_steps.release_postponed(
             tx, THIS_WORKSPACE, campaign.id, receipt=RECEIPT_WAIT, now=at(4), limit=9

@@ -23,8 +23,8 @@ from outreach.ledger.settling import ledger
 from outreach.models import ContactHistory, Holiday, HolidayCalendar, TrailRule
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
-from outreach.models.hours import DAYS
 from outreach.models.plans import Advance, WaveResult
+from outreach.models.settings import DAYS
 from outreach.models.states import CallStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction

@@ -23,7 +23,7 @@ from outreach.database import (
     restore_database,
 )
 from outreach.errors import StorageError
-from outreach.storage.sqlite.archive_mark import mark_as_archive
+from outreach.storage.sqlite.copying import mark_as_archive
 from tests import postgres
 from tests.engine.rig import QUICK, given_workspace, reaches, start_campaign, until
 

@@ -10,8 +10,7 @@ import pytest
 
 from outreach import InvalidRequest, NotFound, WorkspaceUpdate
 from outreach.models import Channel, UnreachableNumber
-from outreach.models.states import MessageStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import MessageStatus, TrailRule
 from outreach.models.workspace import Workspace
 from outreach.reasons import describe_reason
 from outreach.storage.unit_of_work import Transaction

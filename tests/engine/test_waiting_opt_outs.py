@@ -9,12 +9,10 @@ import pytest
 from outreach import NewFlow, NewRecipient, Outreach
 from outreach.ledger.campaigns import transitions
 from outreach.ledger.opt_out.entries import skip_waiting_recipients
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.plans import Postponement
-from outreach.models.recipient import Recipient
 from outreach.models.resources import FlowStep
-from outreach.models.states import CampaignStatus, RecipientStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CampaignStatus, RecipientStatus, TrailRule
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_unsubscribe

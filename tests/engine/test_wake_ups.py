@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from outreach import CampaignStatus, NewAgent, NewCall, Outreach, SimulatorConfig
-from outreach.protocols.wake_ups import WakeUps
+from outreach.protocols.storage import WakeUps
 from outreach.storage.postgres.storage import PostgresStorage
 from tests import postgres
 from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches, until

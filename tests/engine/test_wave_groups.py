@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from outreach import Outreach
-from outreach.ledger.sending import committing, planning
+from outreach.ledger.sending import committing
 from outreach.models.campaign import Campaign
 from outreach.models.plans import Wave, WavePlan, WaveResult
 from outreach.models.states import RecipientStatus
@@ -41,7 +41,7 @@ async def test_campaigns_that_run_at_the_same_time_share_operations(
 ) -> None:
     """Planned and committed together: far fewer operations than campaigns have waves."""
     planned, committed = list[int](), list[int]()
-    plan_waves, commit_waves = planning.plan_waves, committing.commit_waves
+    plan_waves, commit_waves = committing.plan_waves, committing.commit_waves
 
     def plan(tx: Transaction, wanted: Sequence[tuple[str, str, int]], *, now: datetime) -> Sequence[WavePlan | None]:
         planned.append(len(wanted))
@@ -51,7 +51,7 @@ async def test_campaigns_that_run_at_the_same_time_share_operations(
         committed.append(len(decided))
         return commit_waves(tx, decided, **given)
 
-    monkeypatch.setattr(planning, "plan_waves", plan)
+    monkeypatch.setattr(committing, "plan_waves", plan)
     monkeypatch.setattr(committing, "commit_waves", commit_all)
     async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)

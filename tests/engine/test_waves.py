@@ -7,11 +7,12 @@ import attrs
 import pytest
 
 from outreach.errors import LeaseLost
-from outreach.ledger.campaigns import closing, transitions
+from outreach.ledger.campaigns import transitions
 from outreach.ledger.campaigns.recipients import put_recipient
-from outreach.ledger.leases import workers
+from outreach.ledger.leases import leases
 from outreach.ledger.sending.intents import withdrawal_reason
-from outreach.models.campaign import Campaign
+from outreach.ledger.settling import ledger
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.plans import (
     Closing,
     Ending,
@@ -19,14 +20,11 @@ from outreach.models.plans import (
     Wave,
     WaveResult,
 )
-from outreach.models.recipient import Recipient
 from outreach.models.settings import SmsSettings
-from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus, TrailRule, WorkspaceStatus
 from outreach.models.work import WorkUnit
 from outreach.protocols.storage import Storage
-from outreach.rules.call_settlement import DOUBLE_DIAL
-from outreach.rules.settlement import waiting
+from outreach.rules.settlement import DOUBLE_DIAL, waiting
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import NOW, make_dispatch, make_run, make_unsubscribe, make_workspace
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK
@@ -208,7 +206,7 @@ def _touch_settings(tx: Transaction, campaign: Campaign) -> None:
 
 
 def _end_lease(tx: Transaction, campaign: Campaign) -> None:
-    workers.end(tx, EPOCH)
+    leases.end_worker(tx, EPOCH)
 
 
 def _nothing(tx: Transaction, campaign: Campaign) -> None:
@@ -385,7 +383,7 @@ async def test_what_is_over_closes_its_open_recipients_in_slices(
     await storage.write(lambda tx: tx.campaigns.update(over))
     slices = 0
     while await storage.write(
-        lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=2)
+        lambda tx: ledger.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=2)
     ):
         slices += 1
         await reread(storage, campaign)
@@ -403,7 +401,7 @@ async def test_what_is_closed_is_not_due_any_more(storage: Storage) -> None:
 
     async def close() -> tuple[bool, datetime | None, int]:
         more = await storage.write(
-            lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=4)
+            lambda tx: ledger.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=4)
         )
         work = await storage.read(lambda tx: tx.work.get(unit))
         assert work is not None
@@ -421,7 +419,7 @@ async def test_what_is_not_over_closes_nobody(storage: Storage, status: Campaign
     """Only cancelled and expired campaigns are closed."""
     campaign = await given_active(storage, 2, status=status)
     assert not await storage.write(
-        lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=1)
+        lambda tx: ledger.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=1)
     )
     assert (await recipient(storage, campaign)).status is RecipientStatus.PENDING
 
@@ -439,7 +437,7 @@ async def test_a_receipt_that_does_not_come_in_time_counts_as_done(storage: Stor
     early, late = NOW + timedelta(hours=4) - TICK, NOW + timedelta(hours=4)
     for moment, status in ((early, RecipientStatus.IN_PROGRESS), (late, RecipientStatus.COMPLETED)):
         await storage.write(
-            lambda tx, moment=moment: closing.expire_receipt_waits(tx, THIS_WORKSPACE, campaign.id, now=moment, limit=9)  # type: ignore[misc]
+            lambda tx, moment=moment: ledger.expire_receipt_waits(tx, THIS_WORKSPACE, campaign.id, now=moment, limit=9)  # type: ignore[misc]
         )
         assert (await recipient(storage, campaign)).status is status
     after = await reread(storage, campaign)
@@ -456,7 +454,7 @@ async def test_what_is_over_waits_for_no_receipts(storage: Storage, status: Camp
     over = attrs.evolve(await reread(storage, campaign), status=status, completed_at=NOW)
     await storage.write(lambda tx: tx.campaigns.update(over))
     while await storage.write(
-        lambda tx: closing.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=2)
+        lambda tx: ledger.close_open_recipients(tx, THIS_WORKSPACE, campaign.id, now=NOW, limit=2)
     ):
         pass
     after = await reread(storage, campaign)

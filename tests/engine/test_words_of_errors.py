@@ -14,7 +14,7 @@ from outreach import NewAgent, NewCall, Outreach
 from outreach.core.clock import SystemClock
 from outreach.core.log_throttle import LogThrottle
 from outreach.core.logged_errors import described, masked
-from outreach.dispatch.provider_log import SafeAnalyser
+from outreach.dispatch.adapter_answers import SafeAnalyser
 from outreach.errors import ConfigError, NotFound, StorageError
 from outreach.models.call import CallOutcome
 from outreach.models.dispatch import Dispatch, DispatchOutcome

@@ -16,9 +16,8 @@ from outreach.dispatch.claims import Claims
 from outreach.dispatch.worker import Worker
 from outreach.errors import DispatchRefused, LeaseLost, StorageError
 from outreach.ledger.common import campaign_unit
-from outreach.ledger.leases import claims, leases, workers
-from outreach.ledger.leases.claims import Granted, NotClaimed, Wanted
-from outreach.ledger.leases.workers import StaleLeaseDetector
+from outreach.ledger.leases import leases
+from outreach.ledger.leases.leases import Granted, NotClaimed, StaleLeaseDetector, Wanted
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.plans import SenderPace
@@ -30,7 +29,7 @@ from outreach.protocols.storage import Storage
 from outreach.rules.deciding import spacing
 from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.services.context import GuardedStorage, LoopGuard
-from outreach.storage.base.group_commit import CommitUnknown
+from outreach.storage.base.writer import CommitUnknown
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
@@ -70,14 +69,14 @@ async def _living(storage: Storage) -> list[int]:
 
 async def _end_lost(storage: Storage, epoch: int, seen: StaleLeaseDetector) -> Sequence[int]:
     """End the leases of others that are over, as a worker does at its heartbeat."""
-    return await storage.write(lambda tx: workers.end_lost(tx, but=epoch, unrenewed=seen.look(tx)))
+    return await storage.write(lambda tx: leases.end_lost(tx, but=epoch, unrenewed=seen.look(tx)))
 
 
 async def test_workers_begin_side_by_side_each_under_an_epoch_of_its_own(storage: Storage) -> None:
     """A second one ends nothing of the first, and the one with the lowest epoch leads."""
     first, second = await _join(storage, place=1), await _join(storage, place=2)
     assert await _living(storage) == [first, second]
-    assert await storage.read(lambda tx: [workers.leads(tx, epoch) for epoch in (first, second)]) == [True, False]
+    assert await storage.read(lambda tx: [leases.leads(tx, epoch) for epoch in (first, second)]) == [True, False]
 
 
 async def test_a_lease_is_over_by_the_clock_of_the_database(storage: Storage, clock: ManualClock) -> None:
@@ -90,17 +89,17 @@ async def test_a_lease_is_over_by_the_clock_of_the_database(storage: Storage, cl
     clock.advance(14.999)
     assert await _end_lost(storage, second, seen) == []
     clock.advance(0.001)
-    await storage.write(lambda tx: workers.renew(tx, epoch=second, lasts=LASTS))
+    await storage.write(lambda tx: leases.renew_worker(tx, epoch=second, lasts=LASTS))
     assert await _end_lost(storage, second, seen) == [first]
     assert await storage.read(lambda tx: tx.claims.get(THIS_WORKSPACE, PHONE)) == attrs.evolve(claim, held=False)
     with pytest.raises(LeaseLost):
-        await storage.write(lambda tx: workers.renew(tx, epoch=first, lasts=LASTS))
+        await storage.write(lambda tx: leases.renew_worker(tx, epoch=first, lasts=LASTS))
 
 
 async def test_a_worker_that_is_gone_is_not_waited_for(storage: Storage) -> None:
     """Where its place can be seen to be free, as on one machine."""
     first, second = await _join(storage, place=1), await _join(storage, place=2)
-    ended = await storage.write(lambda tx: workers.end_lost(tx, but=second, is_gone=lambda one: one.place == 1))
+    ended = await storage.write(lambda tx: leases.end_lost(tx, but=second, is_gone=lambda one: one.place == 1))
     assert ended == [first]
 
 
@@ -111,12 +110,12 @@ async def test_a_lease_from_before_the_clock_was_set_back_does_not_last_for_hour
     first, second = await _join(storage, place=1), await _join(storage, place=2)
     seen = StaleLeaseDetector(clock)
     clock.set(NOW - timedelta(hours=2))
-    await storage.write(lambda tx: workers.renew(tx, epoch=second, lasts=LASTS))
+    await storage.write(lambda tx: leases.renew_worker(tx, epoch=second, lasts=LASTS))
     assert await _end_lost(storage, second, seen) == []
     clock.advance(2)
     assert await _end_lost(storage, second, seen) == []
     clock.advance(15)
-    await storage.write(lambda tx: workers.renew(tx, epoch=second, lasts=LASTS))
+    await storage.write(lambda tx: leases.renew_worker(tx, epoch=second, lasts=LASTS))
     assert await _end_lost(storage, second, seen) == [first]
 
 
@@ -128,7 +127,7 @@ async def test_a_lease_that_was_renewed_unseen_lasts_when_the_clock_was_set_fort
     seen = StaleLeaseDetector(clock)
     assert await _end_lost(storage, second, seen) == []
     clock.advance(14)
-    await storage.write(lambda tx: workers.renew(tx, epoch=first, lasts=LASTS))
+    await storage.write(lambda tx: leases.renew_worker(tx, epoch=first, lasts=LASTS))
     clock.advance(1)
     clock.set(clock.now() + timedelta(hours=1))
     for _ in range(2):
@@ -204,7 +203,7 @@ async def test_the_worker_that_leads_next_repairs_what_the_last_one_did_not(
     """Only the leader notes that the clock runs; the next one looks for steps that nobody has repaired."""
     first, second = await _join(storage, place=1), await _join(storage, place=2)
     assert await storage.write(lambda tx: leases.renew(tx, epoch=second, now=NOW, led=False)) is None
-    await storage.write(lambda tx: workers.end(tx, first))
+    await storage.write(lambda tx: leases.end_worker(tx, first))
     clock.set(NOW - timedelta(hours=1))
     campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE))
     assert await storage.write(lambda tx: leases.renew(tx, epoch=second, now=clock.now(), led=False)) is not None
@@ -224,7 +223,7 @@ async def test_the_worker_that_leads_next_wakes_what_a_wrong_clock_has_put_off(
     campaign = await given_campaign(storage, campaign=make_campaign(status=CampaignStatus.ACTIVE))
     unit = campaign_unit(campaign)
     await storage.write(lambda tx: tx.work.schedule(unit, NOW + timedelta(hours=2)))
-    await storage.write(lambda tx: workers.end(tx, first))
+    await storage.write(lambda tx: leases.end_worker(tx, first))
     clock.advance(1)
     await storage.write(lambda tx: leases.renew(tx, epoch=second, now=clock.now(), led=False))
     work = await storage.read(lambda tx: tx.work.get(unit))
@@ -239,7 +238,7 @@ async def _claim(
     storage: Storage, epoch: int, campaign: Campaign | None, sender: SenderPace | None = None
 ) -> Granted | None:
     wanted = Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, senders=[sender])
-    [granted] = await storage.write(lambda tx: claims.claim_all(tx, [wanted], epoch=epoch, now=NOW))
+    [granted] = await storage.write(lambda tx: leases.claim_all(tx, [wanted], epoch=epoch, now=NOW))
     return granted
 
 
@@ -261,7 +260,7 @@ async def test_one_worker_at_a_time_drives_a_campaign(storage: Storage) -> None:
     await storage.write(lambda tx: tx.runs.put(make_run(campaign_id=campaign.id, owner_epoch=first, next_slot_at=NOW)))
     assert await _claim(storage, first, campaign) == Granted(spacings={})
     assert await _claim(storage, second, campaign) is None
-    await storage.write(lambda tx: claims.release(tx, THIS_WORKSPACE, campaign.id, first))
+    await storage.write(lambda tx: leases.release_claim(tx, THIS_WORKSPACE, campaign.id, first))
     apart = spacing(campaign.rate_per_minute or 1)
     assert await _claim(storage, second, campaign) == Granted(spacings={campaign.id: apart})
     run = await storage.read(lambda tx: tx.runs.get(THIS_WORKSPACE, campaign.id))
@@ -292,7 +291,7 @@ async def test_a_number_keeps_its_pace_over_the_workers_that_drive_it(storage: S
     await storage.write(lambda tx: tx.runs.put_sender_slot(THIS_WORKSPACE, PHONE, NOW - timedelta(seconds=9)))
     free = Granted(spacings={_sender().key: timedelta()})
     assert await _claim(storage, first, None, _sender()) == free
-    await storage.write(lambda tx: workers.end(tx, first))
+    await storage.write(lambda tx: leases.end_worker(tx, first))
     sender = _sender()
     assert await _claim(storage, second, None, sender) == Granted(spacings={sender.key: sender.spacing})
     assert await storage.read(lambda tx: tx.runs.sender_slot(THIS_WORKSPACE, PHONE)) == NOW + sender.spacing
@@ -321,7 +320,7 @@ async def test_a_worker_claims_no_more_than_its_portion(storage: Storage) -> Non
     assert granted == [True, False, False, False, False]
     assert [await _claim(storage, second, campaign) is not None for campaign in campaigns[1:4]] == [True, True, False]
     assert await _claim(storage, first, campaigns[3]) is not None
-    await storage.write(lambda tx: workers.end(tx, second))
+    await storage.write(lambda tx: leases.end_worker(tx, second))
     assert [await _claim(storage, first, campaign) is not None for campaign in campaigns] == [True] * 5
 
 
@@ -331,13 +330,13 @@ async def test_what_is_committed_without_a_claim_is_refused(storage: Storage) ->
     subjects = ("a", "b")
 
     def may(tx: Transaction, epoch: int) -> bool:
-        return claims.may_commit(tx, THIS_WORKSPACE, subjects, epoch)
+        return leases.may_commit(tx, THIS_WORKSPACE, subjects, epoch)
 
     assert await storage.write(lambda tx: may(tx, first)) is True
     assert await storage.write(lambda tx: may(tx, second)) is False
     with pytest.raises(NotClaimed):
-        await storage.write(lambda tx: claims.require(tx, THIS_WORKSPACE, subjects, second))
-    await storage.write(lambda tx: claims.release(tx, THIS_WORKSPACE, "a", first))
+        await storage.write(lambda tx: leases.require_claims(tx, THIS_WORKSPACE, subjects, second))
+    await storage.write(lambda tx: leases.release_claim(tx, THIS_WORKSPACE, "a", first))
     assert await storage.write(lambda tx: may(tx, second)) is False
     # Nobody else was there meanwhile.
     assert await storage.write(lambda tx: may(tx, first)) is True
@@ -589,7 +588,7 @@ async def test_nothing_is_handed_over_that_is_in_work(storage: Storage) -> None:
     held.begin(first, alone=True)
     wanted = [Wanted(workspace_id=THIS_WORKSPACE, campaign=one) for one in campaigns]
     for campaign in campaigns:
-        await storage.write(lambda tx, one=campaign: claims.may_commit(tx, THIS_WORKSPACE, [one.id], first))  # type: ignore[misc]
+        await storage.write(lambda tx, one=campaign: leases.may_commit(tx, THIS_WORKSPACE, [one.id], first))  # type: ignore[misc]
     await _tick(storage, held)
     with held.slice(_unit(campaigns[0])) as slice_, held.slice(_unit(campaigns[1])) as other:
         assert [await slice_.take(wanted[0]), await other.take(wanted[1])] == [False, True]

@@ -6,11 +6,17 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from outreach.ledger.campaigns.histories import histories
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import Dispatch
-from outreach.models.recipient import Recipient
-from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.models.trail import ContactHistory, TrailStep, TrailStepKind
+from outreach.models.states import (
+    CallStatus,
+    ContactHistory,
+    DispatchState,
+    MessageStatus,
+    RecipientStatus,
+    TrailStep,
+    TrailStepKind,
+)
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE

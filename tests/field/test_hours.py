@@ -6,7 +6,7 @@ import pytest
 
 from outreach import BusinessHours, TimeWindow
 from outreach.models.campaign import Campaign
-from outreach.models.hours import DAYS
+from outreach.models.settings import DAYS
 from outreach.models.states import RecipientStatus
 from outreach.testing.clock import ShiftedClock
 from tests.engine.calling import CALLS, POSITIVE, event, given_calls

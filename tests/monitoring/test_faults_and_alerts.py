@@ -24,8 +24,9 @@ from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.providers.http.account_client import AccountClient
 from outreach.storage.base import writer as base_writer
-from outreach.storage.sqlite import SqliteStorage, connect, thread
-from outreach.storage.sqlite.writer import Transactions
+from outreach.storage.sqlite import SqliteStorage, thread
+from outreach.storage.sqlite import storage as connect
+from outreach.storage.sqlite.backend import Transactions
 from outreach.testing.fault_server import Answer, Fault, FaultServer
 from outreach.testing.scripted import ScriptedCarrier, accept, not_sent
 from outreach.testing.virtual_time import clock_of_loop, real_time

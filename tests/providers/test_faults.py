@@ -25,8 +25,8 @@ from outreach import (
     Outreach,
     WorkspaceMode,
 )
+from outreach.models.campaign import Recipient
 from outreach.models.dispatch import Dispatch
-from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState
 from outreach.protocols import SystemClock
 from outreach.protocols.storage import Storage

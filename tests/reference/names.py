@@ -6,8 +6,8 @@ import ast
 from importlib import import_module
 from inspect import getsource
 
-from outreach.models import trail
-from outreach.models.trail import TrailRule, TrailStepKind
+from outreach.models import states
+from outreach.models.states import TrailRule, TrailStepKind
 from tests.reference.markdown import meanings, page, table
 from tests.surface import names_of_testing
 
@@ -27,7 +27,7 @@ def testing_page() -> str:
 
 def trail_page() -> str:
     """Return the page of the steps and rules of the decision trail."""
-    steps = meanings(trail, "TrailStepKind")
+    steps = meanings(states, "TrailStepKind")
     assert steps.keys() == {*TrailStepKind}
     return page(
         "The decision trail",

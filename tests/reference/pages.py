@@ -10,7 +10,7 @@ from typing import Final, get_args
 import yaml
 
 from outreach import EngineConfig, SimulatorConfig
-from outreach.core.config_sources import Setting
+from outreach.core.config import Setting
 from outreach.integrations.prometheus.families import ENGINE_FAMILIES
 from outreach.models import EngineCode, campaign, diagnosis, states
 from outreach.models.campaign import PauseReason
@@ -25,13 +25,13 @@ from outreach.models.states import (
     RecipientStatus,
 )
 from outreach.rules.settlement import may_settle
+from outreach_server.auth import SCOPES
 from outreach_server.cli.doctor import findings
 from outreach_server.cli.doctor.findings import ServerCode
 from outreach_server.cli.setup.setting_flags import shown
 from outreach_server.config import ServerConfig
 from outreach_server.monitoring import log_lines
 from outreach_server.monitoring.server_metrics import SERVER_FAMILIES
-from outreach_server.scopes import SCOPES
 from tests.contract.document import operations
 from tests.monitoring.log_actions import lines
 from tests.reference.codes import codes_page

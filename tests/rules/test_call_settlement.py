@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.models.call import CallOutcome
+from outreach.models.campaign import Recipient
 from outreach.models.dispatch import ASSUMED_SENT, DispatchOutcome, FailureClass
-from outreach.models.recipient import Recipient
 from outreach.models.settings import CallSettings
 from outreach.models.states import (
     OPEN_RECIPIENT_STATUSES,
@@ -19,16 +19,16 @@ from outreach.models.states import (
     DispatchState,
     RecipientStatus,
 )
-from outreach.rules.call_settlement import (
+from outreach.rules.settlement import (
     DOUBLE_DIAL,
     RETRYABLE_OUTCOMES,
     SECOND_LEG_DEADLINE,
+    Backoff,
     drop_second_leg,
     end_call,
     second_leg_is_late,
     settle_call_recipient,
 )
-from outreach.rules.settlement import Backoff
 from outreach.testing.builders import NOW, make_recipient
 
 D: TypeAlias = DispatchState

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outreach.models.hours import DAYS, BusinessHours, TimeWindow
+from outreach.models.settings import DAYS, BusinessHours, TimeWindow
 from outreach.rules.contact_hours import (
     EIGHT_TO_21,
     SEARCH_WINDOW,

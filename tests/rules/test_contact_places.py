@@ -10,12 +10,12 @@ import pytest
 
 from outreach.core.clock import is_zone
 from outreach.errors import InvalidRequest
-from outreach.models.hours import DAYS, PlaceHours, TimeWindow
-from outreach.models.recipient import Recipient
+from outreach.models.campaign import Recipient
+from outreach.models.settings import DAYS, PlaceHours, TimeWindow
 from outreach.models.workspace import NewWorkspace, WorkspaceUpdate
 from outreach.rules.contact_hours import hours_key, hours_of_place, next_common_open
 from outreach.rules.contact_places import place_of, us_place_of
-from outreach.rules.holding import LocalRules, contact_rules_key
+from outreach.rules.deciding import LocalRules, contact_rules_key
 from outreach.rules.us_places import as_address, read_us_place, state_of_area, us_place
 from outreach.testing.builders import make_recipient, make_workspace
 

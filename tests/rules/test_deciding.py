@@ -5,11 +5,9 @@ from typing import get_args
 import pytest
 
 from outreach.models.campaign import PauseReason
-from outreach.models.states import CampaignAction, DispatchState, RecipientStatus
-from outreach.models.trail import TrailRule
-from outreach.rules.call_settlement import RETRYABLE_OUTCOMES
-from outreach.rules.settlement import TRANSIENT_FAILURES
-from outreach.rules.trail_rules import rule_of_move, rule_of_outcome, rule_of_recipient
+from outreach.models.states import CampaignAction, DispatchState, RecipientStatus, TrailRule
+from outreach.rules.deciding import rule_of_move, rule_of_outcome, rule_of_recipient
+from outreach.rules.settlement import RETRYABLE_OUTCOMES, TRANSIENT_FAILURES
 from outreach.testing.builders import make_recipient
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
-from outreach.rules.dispatch_history import counts_against_budget, is_spent
+from outreach.rules.settlement import counts_against_budget, is_spent
 from outreach.testing.builders import make_dispatch
 
 S = DispatchState

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach.errors import InvalidRequest
-from outreach.models.hours import Holiday, HolidayCalendar
+from outreach.models.settings import Holiday, HolidayCalendar
 from outreach.rules.holidays import closed_dates, extend_calendar
-from outreach.serialization.holidays import parse_holidays, write_holidays
+from outreach.serialization.business_hours import parse_holidays, write_holidays
 
 _CHRISTMAS = date(2026, 12, 25)
 
@@ -257,7 +257,7 @@ def test_a_country_that_is_no_longer_known_is_left_alone() -> None:
 def test_the_library_is_loaded_only_when_it_is_needed() -> None:
     """A process without countries does not pay for them."""
     program = (
-        "import sys; from outreach.serialization.holidays import parse_holidays; "
+        "import sys; from outreach.serialization.business_hours import parse_holidays; "
         "parse_holidays({'holidays': [{'date': '2026-12-25'}]}, this_year=2026); print('holidays' in sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -6,9 +6,10 @@ from typing import get_args
 import attrs
 import pytest
 
+from outreach.dispatch.campaigns import LEAST_THROTTLE, basis_of
 from outreach.models.account import ProviderThrottle
 from outreach.models.forecast import BindingRule, ForecastHour, KeptForecast
-from outreach.rules.kept_forecasts import LEAST_THROTTLE, MAX_HOURS, basis_of, shortened
+from outreach.rules.kept_forecasts import MAX_HOURS, shortened
 from outreach.serialization.kept_forecasts import forecast_text, read_forecast_text
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)

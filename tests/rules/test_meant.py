@@ -21,9 +21,8 @@ from outreach.core.meant import (
 )
 from outreach.errors import InvalidRequest
 from outreach.models.fields import OneOf, Refused, check_value
-from outreach.serialization.business_hours import read_business_hours
+from outreach.serialization.business_hours import parse_holidays, read_business_hours
 from outreach.serialization.field_rules import timestamp
-from outreach.serialization.holidays import parse_holidays
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from outreach.models.hours import DAYS, BusinessHours, TimeWindow
+from outreach.models.settings import DAYS, BusinessHours, TimeWindow
 from outreach.rules.opening import closes_at, is_open, next_open
 from tests.rules.wall_clock import CHANGES, SCHEDULES, slowly
 

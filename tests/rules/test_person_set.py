@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import random
 
-from outreach.rules.person_set import PersonSet
-from outreach.rules.spellings import person_key
+from outreach.rules.numbering import person_key
+from outreach.rules.phones import PersonSet
 
 
 def test_a_person_is_new_once() -> None:

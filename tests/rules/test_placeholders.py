@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.rules.placeholders import PlaceholderTally, text_warnings, with_field_names
-from outreach.rules.rendering import CONTACT_FIELDS, compose, recipient_values, render, unfilled
+from outreach.rules.rendering import (
+    CONTACT_FIELDS,
+    PlaceholderTally,
+    compose,
+    recipient_values,
+    render,
+    text_warnings,
+    unfilled,
+    with_field_names,
+)
 from outreach.rules.segments import count_segments
 
 NAMES = (*CONTACT_FIELDS, "Slot")

@@ -9,13 +9,11 @@ import pytest
 from outreach.models.campaign import PauseReason
 from outreach.models.dispatch import FailureClass
 from outreach.models.forecast import BindingRule
-from outreach.models.states import CampaignStatus, MessageStatus
-from outreach.models.trail import HeldBackRule
+from outreach.models.states import CampaignStatus, HeldBackRule, MessageStatus
 from outreach.models.workspace import Workspace
-from outreach.rules.call_settlement import RETRYABLE_OUTCOMES
+from outreach.rules.deciding import HOLDING_RULES
 from outreach.rules.explanations import LIMITS, PAUSE_REASONS, describe_reason
-from outreach.rules.holding import HOLDING_RULES
-from outreach.rules.settlement import TRANSIENT_FAILURES
+from outreach.rules.settlement import RETRYABLE_OUTCOMES, TRANSIENT_FAILURES
 
 EITHER: dict[str, Sequence[str | None]] = {
     "pending": [None],

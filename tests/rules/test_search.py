@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.rules.texts import fold
+from outreach.rules.segments import fold
 
 
 @pytest.mark.parametrize(

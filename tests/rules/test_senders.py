@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.rules.phones import canonical_phone, is_dialable, normalise
-from outreach.rules.senders import InboundSender, parse_inbound_sender
+from outreach.rules.phones import InboundSender, canonical_phone, is_dialable, normalise, parse_inbound_sender
 
 UNKNOWN_TO_PLANS = "+999123456789"
 """Has the form of E.164, and no numbering plan knows it."""

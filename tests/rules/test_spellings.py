@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outreach.rules.numbering import person_key, spellings
 from outreach.rules.phones import normalise
-from outreach.rules.spellings import person_key, spellings
 
 PAIRS = [
     ("+525512345678", "+5215512345678"),

@@ -5,7 +5,7 @@ import pytest
 
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState, MessageStatus
-from outreach.rules.dispatch_history import earlier_acceptance, is_authoritative, is_earlier_acceptance
+from outreach.rules.settlement import earlier_acceptance, is_authoritative, is_earlier_acceptance
 from outreach.testing.builders import make_dispatch
 
 MAY_HAVE_REACHED = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import phonenumbers
 import pytest
 
-from outreach.rules.stored_numbers import stored_forms
+from outreach.rules.phones import stored_forms
 from tests.rules.test_spellings import PAIRS
 
 FORMER_READINGS = Path(__file__).parent / "former_readings.csv"

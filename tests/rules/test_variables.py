@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach.rules.texts import JSON, as_text
+from outreach.rules.segments import JSON, as_text
 
 _LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()

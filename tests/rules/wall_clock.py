@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 
-from outreach.models.hours import DAYS, BusinessHours, TimeWindow
+from outreach.models.settings import DAYS, BusinessHours, TimeWindow
 
 CHANGES: Final = [
     ("America/New_York", datetime(2026, 3, 8, 7, tzinfo=UTC)),

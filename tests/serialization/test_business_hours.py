@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from outreach.errors import InvalidRequest
 from outreach.models.fields import check_value
-from outreach.models.hours import DAYS, BusinessHours, TimeWindow
+from outreach.models.settings import DAYS, BusinessHours, TimeWindow
 from outreach.serialization.business_hours import read_business_hours, write_business_hours
 from outreach.serialization.documents import from_json, to_json
 

@@ -4,7 +4,7 @@ import pytest
 
 from outreach import InvalidRequest
 from outreach.http import parse_json
-from outreach.rules.texts import RawNumber, as_text
+from outreach.rules.segments import RawNumber, as_text
 from outreach.serialization.json_parsing import MAX_VALUES, shown
 
 

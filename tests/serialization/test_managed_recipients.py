@@ -5,9 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from outreach.models.recipient import RecipientCount
-from outreach.models.states import RecipientStatus
-from outreach.models.trail import ContactHistory, TrailRule, TrailStep, TrailStepKind
+from outreach.models.campaign import RecipientCount
+from outreach.models.states import ContactHistory, RecipientStatus, TrailRule, TrailStep, TrailStepKind
 from outreach.serialization.manage.campaigns import write_history, write_recipient, write_recipient_count
 from outreach.testing.builders import NOW, make_recipient
 

@@ -9,7 +9,7 @@ import pytest
 from outreach import InvalidRequest, SmsSettingsUpdate
 from outreach.http import parse_json, read_new_call, read_new_message, read_sms_settings_update
 from outreach.models.fields import Text
-from outreach.serialization.request_converter import make_request_converter
+from outreach.serialization.field_rules import make_request_converter
 
 UUID = "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01"
 

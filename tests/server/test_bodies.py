@@ -18,12 +18,17 @@ from filelock import FileLock
 
 from outreach import ConfigError, InvalidRequest, NewSmsCampaign
 from outreach_server import create_app
-from outreach_server.bodies import parser_client
-from outreach_server.bodies.body import MAX_IN_MEMORY, MAX_SMALL_BYTES
-from outreach_server.bodies.parser_client import ParserProcessFailed, default_command, parse_in_subprocess
+from outreach_server.bodies import body as parser_client
+from outreach_server.bodies.body import (
+    MAX_IN_MEMORY,
+    MAX_SMALL_BYTES,
+    ParserProcessFailed,
+    default_command,
+    parse_in_subprocess,
+)
 from outreach_server.bodies.reading import CHUNK, ParseOptions
 from outreach_server.bodies.spool import spool_directory, sweep
-from outreach_server.cli.reading import parser_command
+from outreach_server.cli.base import parser_command
 from tests.process.waiting import wait_for
 from tests.server.conftest import Service, Tenant, serve, sms_body
 from tests.server.test_errors import check_envelope

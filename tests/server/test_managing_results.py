@@ -15,7 +15,7 @@ import pytest
 from starlette.requests import Request
 
 from outreach import MessageStatus
-from outreach.ledger.campaigns.closing import close_open_recipients
+from outreach.ledger.settling.ledger import close_open_recipients
 from outreach.storage.unit_of_work import Transaction
 from outreach_server.download import DownloadResponse, made_in_turn, prefers
 from outreach_server.fair_semaphore import FairSemaphore

@@ -11,7 +11,7 @@ import pytest
 from outreach import WorkspaceStatus, WorkspaceUpdate
 from outreach.models import API_SCOPES, ApiScope
 from outreach_server import Identity
-from outreach_server.scopes import SCOPES
+from outreach_server.auth import SCOPES
 from tests.contract.document import operations
 from tests.server.conftest import Service, serve
 from tests.server.test_errors import check_envelope

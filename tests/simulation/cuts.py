@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from outreach.errors import StorageUnreachable
-from outreach.storage.base.group_commit import CommitUnknown
+from outreach.storage.base.writer import CommitUnknown
 from tests.simulation.faults import RATES, Fault, Faults
 
 _PRONE: Final = 1 / 3

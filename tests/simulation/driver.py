@@ -20,7 +20,7 @@ from outreach.core.config import EngineConfig
 from outreach.core.logged_errors import logged_error
 from outreach.engine import Outreach
 from outreach.errors import OutreachError, StorageUnreachable
-from outreach.storage.base.group_commit import CommitUnknown
+from outreach.storage.base.writer import CommitUnknown
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.virtual_time import VirtualTimeError
 from tests.simulation.cuts import cuts_of

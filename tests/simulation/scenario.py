@@ -12,18 +12,18 @@ import attrs
 from outreach.core.config import EngineConfig
 from outreach.engine import Outreach
 from outreach.models.base import ScheduleType
-from outreach.models.campaign import CallerIdAllocation, NewCallCampaign, NewSmsCampaign
-from outreach.models.hours import (
+from outreach.models.campaign import CallerIdAllocation, NewCallCampaign, NewRecipient, NewSmsCampaign
+from outreach.models.resources import FlowStep, NewAgent, NewFlow, NewNumber, NewTrunk
+from outreach.models.settings import (
     DAYS,
     MINUTES_A_DAY,
     BusinessHours,
+    CallSettingsUpdate,
     Holiday,
     HolidayCalendar,
+    SmsSettingsUpdate,
     TimeWindow,
 )
-from outreach.models.recipient import NewRecipient
-from outreach.models.resources import FlowStep, NewAgent, NewFlow, NewNumber, NewTrunk
-from outreach.models.settings import CallSettingsUpdate, SmsSettingsUpdate
 from outreach.models.workspace import NewWorkspace
 from tests.simulation.invariants.numbers import NumberRates
 from tests.simulation.loop import START

@@ -11,8 +11,7 @@ import attrs
 
 from outreach.engine import Outreach
 from outreach.errors import OutreachError
-from outreach.models.campaign import NewSmsCampaign
-from outreach.models.recipient import NewRecipient
+from outreach.models.campaign import NewRecipient, NewSmsCampaign
 from outreach.models.schedule import NewSchedule
 from outreach.models.workspace import WorkspaceUpdate
 from outreach.storage.unit_of_work import Transaction

@@ -13,11 +13,9 @@ from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
 from outreach.core.clock import Clock
-from outreach.serialization.columns import Value
-from outreach.storage.sqlite.backend import SqliteBackend
-from outreach.storage.sqlite.writer import Transactions
-from outreach.storage.unit_of_work.backend import Change, Row
-from outreach.storage.unit_of_work.kinds import Kind
+from outreach.serialization.documents import Value
+from outreach.storage.sqlite.backend import SqliteBackend, Transactions
+from outreach.storage.unit_of_work.kinds import Change, Kind, Row
 from outreach.testing.virtual_time import VirtualClock
 
 T = TypeVar("T")

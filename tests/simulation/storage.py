@@ -21,8 +21,7 @@ from outreach.models.campaign import Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.protocols.storage import Operation, Within
-from outreach.storage.base.group_commit import commit_group
-from outreach.storage.base.jobs import Job
+from outreach.storage.base.writer import Job, commit_group
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import apply_migrations

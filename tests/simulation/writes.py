@@ -9,10 +9,9 @@ from typing import Any, Final, cast
 import attrs
 
 from outreach.models.call import Call
-from outreach.models.campaign import Campaign, Counters
+from outreach.models.campaign import Campaign, Counters, Recipient
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
-from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus
 from outreach.storage.unit_of_work import Transaction
 

@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, PreparedRecipient
 from outreach.models.dispatch import Dispatch
-from outreach.models.recipient import PreparedRecipient
 from outreach.models.states import CampaignStatus, RecipientStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.work import AuditEntry
 from outreach.models.workspace import Workspace

@@ -11,7 +11,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from outreach.errors import StorageError
-from outreach.models.hours import TimeWindow
+from outreach.models.settings import TimeWindow
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.storage.unit_of_work import Transaction

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from outreach.errors import StorageError
-from outreach.ledger.leases import claims
-from outreach.ledger.leases.claims import SINGLES, Wanted
+from outreach.ledger.leases import leases
+from outreach.ledger.leases.leases import SINGLES, Wanted
 from outreach.models.work import DatabaseHome
 from outreach.storage.postgres.connect import PostgresConnection
 from outreach.storage.postgres.transactions import FencedTransactions
@@ -45,7 +45,7 @@ def claiming(epoch: int, has_read: threading.Event, go_on: threading.Event) -> C
     wanted = Wanted(workspace_id=THIS_WORKSPACE, campaign=None)
 
     def operation(tx: Transaction) -> bool:
-        [granted] = claims.claim_all(tx, [wanted], epoch=epoch, now=NOW)
+        [granted] = leases.claim_all(tx, [wanted], epoch=epoch, now=NOW)
         has_read.set()
         assert go_on.wait(60)
         return granted is not None

@@ -14,7 +14,7 @@ from psycopg.sql import SQL, Identifier, Literal
 from outreach.storage.postgres.connect import connect, conninfo_of
 from outreach.storage.postgres.schema import column_types
 from outreach.storage.postgres.sql import Queries
-from outreach.storage.unit_of_work.backend import filtered
+from outreach.storage.unit_of_work.kinds import filtered
 from tests import postgres
 
 SMALL_ROWS: Final = 2_000

@@ -15,7 +15,7 @@ from outreach.models.states import CampaignStatus
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.kinds import CAMPAIGNS
-from outreach.storage.unit_of_work.tables import campaign_lists
+from outreach.storage.unit_of_work.tables import campaigns
 from outreach.testing.builders import NOW, make_call_campaign, make_campaign, make_workspace
 from tests.storage.sqlite_support import opened
 
@@ -147,5 +147,5 @@ async def test_a_text_that_many_names_hold_is_found_in_the_other_way(
         return answers
 
     by_index = await found()
-    monkeypatch.setattr(campaign_lists, "_MAX_INDEXED_NAMES", 1)
+    monkeypatch.setattr(campaigns, "_MAX_INDEXED_NAMES", 1)
     assert await found() == by_index

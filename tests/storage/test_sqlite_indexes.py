@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from outreach.storage import sql as shared
-from outreach.storage.sqlite import schema, sql, statements
+from outreach.storage.sqlite import backend, schema, sql
 from outreach.storage.unit_of_work.kinds import ALL_KINDS
 
 AGGREGATES = sorted({*(path.stem for path in Path(shared.__file__).parent.glob("*.sql")), *shared.RESOURCE_LISTS})
@@ -30,8 +30,8 @@ def asked() -> Iterator[tuple[str, str]]:
         for name, text in sql.load(aggregate).items():
             yield f"{aggregate}.{name}", text
     for kind in ALL_KINDS:
-        yield f"{kind.table} by key", statements.load_one(kind)
-        yield f"{kind.table} by keys", statements.load_many(kind)
+        yield f"{kind.table} by key", backend.load_one(kind)
+        yield f"{kind.table} by keys", backend.load_many(kind)
 
 
 def users(connection: sqlite3.Connection) -> Mapping[str, set[str]]:

@@ -13,12 +13,12 @@ import pytest
 
 from outreach.core.clock import SystemClock
 from outreach.errors import DispatchRefused
-from outreach.ledger.access import workspaces
-from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
+from outreach.ledger import common
+from outreach.models.states import TrailEntry, TrailRule, TrailStepKind
 from outreach.models.work import HighWaterMark, WorkUnit
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.sqlite.compacting import compact
-from outreach.storage.sqlite.position import Position, PositionFile
+from outreach.storage.sqlite.lock import Position, PositionFile
 from outreach.storage.sqlite.restoring import restore
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.kinds import ALL_WORKSPACES
@@ -69,7 +69,7 @@ def revoke(tx: Transaction) -> None:
     """Revoke a key."""
     key = make_key(workspace_id="w1")
     tx.keys.insert(key)
-    workspaces.revoke_key(tx, "w1", key.id, now=NOW, actor="cli:ann")
+    common.revoke_key(tx, "w1", key.id, now=NOW, actor="cli:ann")
 
 
 CHANGES = [advance, trail, stop, intend, revoke]
@@ -200,7 +200,7 @@ async def test_a_process_that_had_the_file_open_before_anybody_dispatched_record
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a server that does not dispatch beside a first worker."""
-    monkeypatch.setattr("outreach.storage.sqlite.position._OPEN_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("outreach.storage.sqlite.lock._OPEN_AGAIN_SECONDS", 0.0)
     async with storage_of(database) as storage, storage_of(database) as worker:
         await storage.write(advance)
         assert not file_of(database).exists()

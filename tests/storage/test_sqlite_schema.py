@@ -15,7 +15,8 @@ from sqlite_utils import Database
 from outreach.core.clock import SystemClock
 from outreach.database import check_database, migrate_database
 from outreach.errors import DatabaseNewer, DatabaseOlder, StorageError
-from outreach.storage.sqlite import SqliteStorage, connect, schema
+from outreach.storage.sqlite import SqliteStorage, schema
+from outreach.storage.sqlite import storage as connect
 from outreach.storage.sqlite.diagnosis import diagnose_file
 from tests.migrations import LATER, SINCE_FIRST, later_version, record_migrations
 from tests.storage.sqlite_support import dispatch, opened, set_up, subjects

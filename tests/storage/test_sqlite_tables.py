@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from outreach.models.recipient import PreparedRecipient
+from outreach.models.campaign import PreparedRecipient
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.storage import sql as shared
 from outreach.storage import unit_of_work

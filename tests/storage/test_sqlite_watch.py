@@ -18,11 +18,11 @@ import pytest
 from outreach.core.clock import SystemClock
 from outreach.errors import DatabaseReplaced, StorageError
 from outreach.models.work import HighWaterMark
-from outreach.storage.sqlite import SqliteStorage, footprint, watch
+from outreach.storage.sqlite import SqliteStorage, watch
+from outreach.storage.sqlite.backend import Transactions
 from outreach.storage.sqlite.diagnosis import diagnose_file
-from outreach.storage.sqlite.footprint import has_commits
 from outreach.storage.sqlite.maintenance import back_up
-from outreach.storage.sqlite.writer import Transactions
+from outreach.storage.sqlite.watch import has_commits
 from outreach.testing.clock import ShiftedClock
 from tests.storage.sqlite_support import appending, opened, subjects
 
@@ -273,7 +273,7 @@ async def test_a_disk_that_cannot_be_read_does_not_keep_a_storage_open(
         def broken(_file: int, _size: int) -> bytes:
             raise OSError(errno.EIO, "Input/output error")
 
-        monkeypatch.setattr(footprint, "_read", broken)
+        monkeypatch.setattr(watch, "_read", broken)
     monkeypatch.undo()
     async with SqliteStorage(database, clock=SystemClock()) as storage:
         assert await storage.read(subjects) == ["one"]
@@ -324,7 +324,7 @@ async def test_a_log_that_begins_anew_between_two_looks_is_looked_at_again(
 ) -> None:
     """The first page of before with the name of the log of after would be taken for another file at the next look."""
     monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
-    clock, read = ShiftedClock(), footprint._read
+    clock, read = ShiftedClock(), watch._read
     async with SqliteStorage(database, clock=clock) as storage, SqliteStorage(database, clock=clock) as writing:
         await write_some(writing, 3, clock)
         await storage.read(subjects)
@@ -339,7 +339,7 @@ async def test_a_log_that_begins_anew_between_two_looks_is_looked_at_again(
                     other.execute("PRAGMA user_version = 2000000000")
             return page
 
-        monkeypatch.setattr(footprint, "_read", interrupted)
+        monkeypatch.setattr(watch, "_read", interrupted)
         for _ in range(3):
             assert len(await storage.read(subjects)) == 60
         assert not due

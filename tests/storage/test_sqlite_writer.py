@@ -16,11 +16,8 @@ import pytest
 from outreach.core.clock import SystemClock
 from outreach.errors import StorageBusy, StorageError
 from outreach.storage.base import writer
-from outreach.storage.sqlite import (
-    SqliteStorage,
-    connect,
-    thread,
-)
+from outreach.storage.sqlite import SqliteStorage, thread
+from outreach.storage.sqlite import storage as connect
 from outreach.storage.sqlite.thread import BUSY_SECONDS
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from tests.storage.sqlite_support import NOW, appending, campaign, contacts, entry, opened, set_up, subjects

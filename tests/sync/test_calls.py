@@ -28,7 +28,7 @@ from outreach import (
     NewWorkspace,
     NotFound,
 )
-from outreach.providers.http.call_plugin import Aborted
+from outreach.providers.http.request_gate import Aborted
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.sync import Outreach, fail_after
 from outreach.sync.streams import Items

@@ -61,7 +61,7 @@ CONTRACTS: Final = """
 import asyncio
 import pytest
 from outreach.core.config import EngineConfig
-from outreach.dispatch.in_process import InProcessDispatcher
+from outreach.dispatch.leased import InProcessDispatcher
 from outreach.storage.sqlite.memory import MemoryStorage
 from outreach.testing.carrier_contract import CarrierContract
 from outreach.testing.scripted import ScriptedCarrier, ScriptedVoice, accept, hang, refuse

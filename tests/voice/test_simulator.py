@@ -10,13 +10,12 @@ import anyio
 import attrs
 import pytest
 
-from outreach.core.clock import Clock, SystemClock
+from outreach.core.clock import Clock, SystemClock, UuidV7Source
 from outreach.core.config import SimulatorConfig
-from outreach.core.ids import UuidV7Source
 from outreach.models.reports import CallReport, Report
 from outreach.models.states import CallStatus
 from outreach.protocols.voice import CallRequest
-from outreach.providers.voice.simulator import SimulatedVoice
+from outreach.providers.simulator import SimulatedVoice
 from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.testing.builders import NOW, WORKSPACE_ID, new_id
 from outreach.testing.clock import ManualClock

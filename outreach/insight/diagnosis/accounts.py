@@ -20,8 +20,8 @@ from outreach.models.account import ProviderKind, StoredAccount
 from outreach.models.diagnosis import EngineCode
 from outreach.protocols.adapter import AccountCheck, CheckFault
 from outreach.protocols.diagnosis import CallbackSetting, CallbackSettings
-from outreach.providers.connections import AccountConnections
-from outreach.providers.http.call_plugin import call_plugin
+from outreach.providers.http.request_gate import call_plugin
+from outreach.providers.pool import AccountConnections
 from outreach.providers.redaction import Redaction
 from outreach.providers.registry import Adapters
 

@@ -22,8 +22,8 @@ from outreach.models.states import CampaignStatus
 from outreach.models.status import EngineStatus
 from outreach.protocols.diagnosis import DiagnosableStorage
 from outreach.protocols.storage import Storage
-from outreach.providers.connections import AccountConnections
-from outreach.services.campaigns.start_checks import find_misread_numbers
+from outreach.providers.pool import AccountConnections
+from outreach.services.campaigns.moves import find_misread_numbers
 from outreach.services.context import ServiceContext
 
 CHECK_SECONDS: Final = 50.0

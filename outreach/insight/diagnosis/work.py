@@ -18,7 +18,7 @@ from outreach.ledger.leases.leases import copied_text, quarantine_of
 from outreach.models.campaign import Campaign
 from outreach.models.status import EngineStatus
 from outreach.models.work import COPIED_FROM, DatabaseHome
-from outreach.rules.misread_numbers import MisreadNumbers
+from outreach.rules.column_names import MisreadNumbers
 from outreach.rules.opening import local_text
 from outreach.rules.status_findings import HEALTH
 

@@ -63,9 +63,8 @@ def list_archives(url: str) -> Sequence[ListedArchive]:
         StorageError: It cannot be read, or is an archive itself.
     """
     path = _path(url)
-    from outreach.storage.sqlite.archive_mark import require_no_archive
     from outreach.storage.sqlite.backend import Session
-    from outreach.storage.sqlite.copying import open_read_only
+    from outreach.storage.sqlite.copying import open_read_only, require_no_archive
 
     with open_read_only(path) as raw:
         require_no_archive(raw)

@@ -9,7 +9,7 @@ from typing import Final
 
 from outreach.integrations.archives.files import transaction, write_archive
 from outreach.models.archive import Archive, ArchivedErasure
-from outreach.rules.stored_numbers import stored_forms
+from outreach.rules.phones import stored_forms
 from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.sql import statement
 

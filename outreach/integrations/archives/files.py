@@ -11,12 +11,17 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from outreach.errors import ArchiveUnavailable, DatabaseMissing, StorageError
-from outreach.storage.sqlite.archive_mark import is_archive, mark_as_archive, migrating_command, needs_migration
 from outreach.storage.sqlite.backend import Session
-from outreach.storage.sqlite.connect import BUSY_SECONDS, create_private
-from outreach.storage.sqlite.copying import open_read_only
+from outreach.storage.sqlite.copying import (
+    is_archive,
+    mark_as_archive,
+    migrating_command,
+    needs_migration,
+    open_read_only,
+)
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.schema import apply_migrations, version_of
+from outreach.storage.sqlite.storage import BUSY_SECONDS, create_private
 from outreach.storage.unit_of_work import Transaction
 
 _LOCK_SECONDS: Final = 10.0

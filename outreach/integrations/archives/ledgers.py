@@ -12,10 +12,10 @@ from datetime import datetime
 
 from outreach.errors import ArchiveUnavailable
 from outreach.models.archive import Archive, ArchivedErasure, ListedArchive
-from outreach.models.trail import TrailEntry
+from outreach.models.states import TrailEntry
 from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.tables.campaigns import Trail
 from outreach.storage.unit_of_work.tables.reports import Reports
-from outreach.storage.unit_of_work.tables.trail import Trail
 
 
 @contextmanager

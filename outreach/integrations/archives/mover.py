@@ -24,7 +24,7 @@ from outreach.integrations.archives.files import transaction
 from outreach.ledger.campaigns.reporting import REPLY_WINDOW, report_of
 from outreach.ledger.common import campaign_of
 from outreach.models.archive import ArchiveResult
-from outreach.serialization.columns import json_text
+from outreach.serialization.documents import json_text
 from outreach.serialization.json_reports import write_campaign_report
 from outreach.storage.base.progress import Progress
 from outreach.storage.sqlite.backend import Session

@@ -16,12 +16,11 @@ from outreach.integrations.archives.mover import Mover
 from outreach.ledger.campaigns.reporting import REPLY_WINDOW
 from outreach.models.archive import ArchiveResult
 from outreach.storage.base.progress import Progress, ProgressCallback
-from outreach.storage.sqlite.archive_mark import is_archive
-from outreach.storage.sqlite.connect import BUSY_SECONDS
-from outreach.storage.sqlite.copying import is_empty, open_read_only, require_database
+from outreach.storage.sqlite.copying import is_archive, is_empty, open_read_only, require_database
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.schema import apply_migrations, version_of
+from outreach.storage.sqlite.storage import BUSY_SECONDS
 from outreach.storage.sqlite.watch import FileWatch
 
 MIN_AGE: Final = REPLY_WINDOW + timedelta(days=1)

@@ -14,13 +14,12 @@ import attrs
 
 from outreach.errors import Conflict
 from outreach.ledger.campaigns.approvals import require_unapproved
-from outreach.ledger.campaigns.loading import ChunkResult, extend_lease, stalled, write_chunk
+from outreach.ledger.campaigns.recipients import ChunkResult, extend_loading, loading_stalled, write_chunk
 from outreach.ledger.campaigns.transitions import complete_if_done, due_time, has_expired
 from outreach.ledger.common import campaign_of, campaign_unit, record_audit
-from outreach.models.campaign import Campaign, Counters
-from outreach.models.recipient import PreparedRecipient
+from outreach.models.campaign import Campaign, Counters, PreparedRecipient
 from outreach.models.states import CampaignStatus, RecipientStatus
-from outreach.rules.spellings import person_key
+from outreach.rules.numbering import person_key
 from outreach.storage.unit_of_work import Transaction
 
 MAX_NAMES: Final = 1000
@@ -105,11 +104,11 @@ def stage(
     Raises:
         StorageError: The hidden campaign was deleted as a leftover.
     """
-    extend_lease(tx, loading.workspace_id, loading.id, now)
+    extend_loading(tx, loading.workspace_id, loading.id, now)
     first = tx.recipients.first_rows(loading.workspace_id, loading.id, limit=1)
     if loaded.total and (not first or first[0].position):
         # The first slice is deleted first.
-        raise stalled()
+        raise loading_stalled()
     dropped = tx.recipients.delete_stopped_since(loading.workspace_id, loading.id, loading.channel, since)
     tx.campaigns.stage_addition(loading.workspace_id, loading.id, target.id)
     return loaded - dropped
@@ -135,7 +134,7 @@ def clear_loading(tx: Transaction, workspace_id: str, loading_id: str, *, now: d
         pending = len(waiting) - len(duplicates)
         _count(tx, target, Counters(total=len(rows), pending=pending, open=pending), now=now)
     if len(rows) == limit:
-        extend_lease(tx, workspace_id, loading_id, now)
+        extend_loading(tx, workspace_id, loading_id, now)
         return False
     tx.campaigns.delete_loading(workspace_id, loading_id, limit=limit)
     complete_if_done(tx, tx.campaigns.get(workspace_id, target.id) or target, now=now)

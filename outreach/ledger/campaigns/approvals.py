@@ -11,7 +11,7 @@ from outreach.ledger.common import campaign_of, record_audit, workspace_of
 from outreach.models.approval import Approval, PricedRevision, StartApproval, StartFigures
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus
-from outreach.rules.approvals import approval_reason, is_person
+from outreach.rules.readiness import approval_reason, is_person
 from outreach.storage.unit_of_work import Transaction
 
 NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
@@ -45,15 +45,6 @@ def approval_of(tx: Transaction, campaign: Campaign, priced: PricedRevision | No
         changed_by=campaign.changed_by,
         approval=found,
     )
-
-
-def require_approval(tx: Transaction, campaign: Campaign, *, actor: str, priced: PricedRevision | None) -> None:
-    """Raise `AwaitsApproval` if a person starts a campaign that needs another person's approval and has none."""
-    if is_person(actor) and approval_of(tx, campaign, priced).is_missing:
-        raise AwaitsApproval(
-            "Starts like this one need approval by a second person: another manager or owner than the one who changed "
-            "the campaign last opens its check and approves it."
-        )
 
 
 def require_unapproved(tx: Transaction, campaign: Campaign, changes: Collection[str] | None, *, actor: str) -> None:

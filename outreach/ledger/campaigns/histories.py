@@ -8,16 +8,24 @@ from typing import Final
 
 from outreach.errors import NotFound
 from outreach.ledger.common import campaign_of, workspace_of
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import Dispatch
-from outreach.models.recipient import Recipient
-from outreach.models.states import CallStatus, CampaignStatus, DispatchState, RecipientStatus
-from outreach.models.trail import ContactHistory, TrailEntry, TrailRule, TrailStep, TrailStepKind
+from outreach.models.states import (
+    CallStatus,
+    CampaignStatus,
+    ContactHistory,
+    DispatchState,
+    RecipientStatus,
+    TrailEntry,
+    TrailRule,
+    TrailStep,
+    TrailStepKind,
+)
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.rules.contact_hours import narrower_hours
 from outreach.rules.contact_places import place_of
+from outreach.rules.deciding import rule_of_outcome, rule_of_recipient
 from outreach.rules.phones import normalise_single
-from outreach.rules.trail_rules import rule_of_outcome, rule_of_recipient
 from outreach.storage.unit_of_work import Transaction
 
 _LATEST: Final = 500

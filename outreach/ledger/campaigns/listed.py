@@ -18,18 +18,16 @@ from outreach.ledger.campaigns.trail import ENGINE
 from outreach.ledger.common import settings_of
 from outreach.ledger.settling.ledger import settle
 from outreach.models.call import Call
-from outreach.models.campaign import Campaign, Counters
+from outreach.models.campaign import Campaign, Counters, Recipient
 from outreach.models.dispatch import Dispatch
-from outreach.models.recipient import Recipient
 from outreach.models.recovery import ListedContacts
-from outreach.models.states import CallStatus, RecipientStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CallStatus, RecipientStatus, TrailRule
 from outreach.protocols.sent_list import SentRequest
 from outreach.rules.deciding import MAX_AHEAD, RenderedText, render_message
 from outreach.rules.flows import current_send_step
-from outreach.rules.placeholders import template_of
+from outreach.rules.numbering import person_key
+from outreach.rules.rendering import template_of
 from outreach.rules.settlement import Backoff
-from outreach.rules.spellings import person_key
 from outreach.storage.unit_of_work import Transaction
 
 _LISTED: Final = 0

@@ -18,14 +18,11 @@ from outreach.ledger.common import campaign_of
 from outreach.ledger.settling.ledger import settle
 from outreach.ledger.settling.skipping import BY_OPERATOR
 from outreach.models.call import Call
-from outreach.models.campaign import Counters
+from outreach.models.campaign import Counters, Recipient
 from outreach.models.dispatch import Dispatch, DispatchOutcome
-from outreach.models.recipient import Recipient
 from outreach.models.recovery import ContactedMeanwhile
-from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus, RecipientStatus
-from outreach.models.trail import TrailRule
-from outreach.rules.dispatch_history import NOT_REACHED
-from outreach.rules.settlement import Backoff, ended_recipient
+from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus, RecipientStatus, TrailRule
+from outreach.rules.settlement import NOT_REACHED, Backoff, ended_recipient
 from outreach.storage.unit_of_work import Transaction
 
 _LEFT_OUT: Final = frozenset({"opted_out", BY_OPERATOR})

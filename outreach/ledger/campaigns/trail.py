@@ -9,16 +9,24 @@ from datetime import datetime
 from typing import Final
 
 from outreach.models.call import Call
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import InboundMessage
-from outreach.models.recipient import Recipient
 from outreach.models.reports import MessageReport
-from outreach.models.states import CampaignAction, CampaignStatus, DispatchState, RecipientStatus, WorkspaceStatus
-from outreach.models.trail import UNCLEAR, TrailEntry, TrailRule, TrailStepKind
+from outreach.models.states import (
+    UNCLEAR,
+    CampaignAction,
+    CampaignStatus,
+    DispatchState,
+    RecipientStatus,
+    TrailEntry,
+    TrailRule,
+    TrailStepKind,
+    WorkspaceStatus,
+)
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.workspace import Workspace
-from outreach.rules.trail_rules import rule_of_move, rule_of_outcome, rule_of_recipient
+from outreach.rules.deciding import rule_of_move, rule_of_outcome, rule_of_recipient
 from outreach.storage.unit_of_work import Transaction
 
 ENGINE: Final = "engine"

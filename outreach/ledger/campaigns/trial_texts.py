@@ -13,8 +13,7 @@ from outreach.models.plans import Ending
 from outreach.models.workspace import Workspace
 from outreach.rules.contact_hours import next_contact
 from outreach.rules.contact_places import place_of_phone
-from outreach.rules.deciding import RenderedText, render_message, send_steps
-from outreach.rules.holding import LocalRules
+from outreach.rules.deciding import LocalRules, RenderedText, render_message, send_steps
 from outreach.rules.opening import local_text, opening_state
 from outreach.storage.unit_of_work import Transaction
 

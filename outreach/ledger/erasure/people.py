@@ -14,9 +14,8 @@ from outreach.ledger.campaigns.recipients import put_recipient
 from outreach.ledger.campaigns.transitions import complete_if_done
 from outreach.ledger.common import campaign_of, record_audit
 from outreach.models.archive import PurgeResult
-from outreach.models.recipient import Recipient
-from outreach.models.states import RecipientStatus
-from outreach.models.trail import TrailRule
+from outreach.models.campaign import Recipient
+from outreach.models.states import RecipientStatus, TrailRule
 from outreach.models.unsubscribe import HELD, KEYWORD
 from outreach.rules.settlement import ended_recipient, expire_receipt_wait
 from outreach.storage.unit_of_work import Transaction

@@ -18,15 +18,12 @@ from outreach.ledger.campaigns.recipients import put_recipient, steps_of
 from outreach.ledger.campaigns.trail import ENGINE
 from outreach.ledger.campaigns.transitions import due_time, move
 from outreach.ledger.common import call_settings_of, campaign_unit, settings_of
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import Dispatch
-from outreach.models.recipient import Recipient
-from outreach.models.states import CampaignAction, CampaignStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CampaignAction, CampaignStatus, TrailRule
 from outreach.models.work import CampaignRunState
-from outreach.rules.call_settlement import DOUBLE_DIAL, RETRYABLE_OUTCOMES
-from outreach.rules.holding import HOLDING_RULES, are_contact_rules_outdated, contact_rules_key
-from outreach.rules.settlement import MAX_RETRY_AFTER, TRANSIENT_FAILURES
+from outreach.rules.deciding import HOLDING_RULES, are_contact_rules_outdated, contact_rules_key
+from outreach.rules.settlement import DOUBLE_DIAL, MAX_RETRY_AFTER, RETRYABLE_OUTCOMES, TRANSIENT_FAILURES
 from outreach.storage.unit_of_work import Transaction
 
 _SET_BACK: Final = "the clock was set back"

@@ -1,25 +1,293 @@
-"""Beginning to dispatch from a database, and going on."""
+"""Beginning to dispatch from a database, and going on: the leases of workers, and their claims.
+
+A lease ends by the clock of the database (`Transaction.now`), because those of the workers may differ. That clock may
+be set forth, past the end of every lease. So another worker ends a lease only if it has seen it unrenewed for as long
+as it lasts, by its own monotonic clock, or if the place of its worker is free. The price: what a worker drove that
+hangs with its lock waits for a whole lease.
+
+A claim (docs/delivery-contract.md#rule-11) is about a campaign, about all that the sending numbers with a rate of a
+workspace send, or about its other single calls and messages. What is committed without it is refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Final, Self
 
 import attrs
 
-from outreach.errors import DispatchRefused, LeaseLost
+from outreach.core.clock import Clock
+from outreach.errors import DispatchRefused, LeaseLost, OutreachError
 from outreach.ledger.access import logins
 from outreach.ledger.campaigns.transitions import move
-from outreach.ledger.common import record_audit
-from outreach.ledger.leases import claims, clock_steps, workers
+from outreach.ledger.common import record_audit, require_worker
+from outreach.ledger.leases import clock_steps
 from outreach.ledger.schedules import pause_after_restore
 from outreach.models.campaign import Campaign, PauseReason
-from outreach.models.plans import sender_key
+from outreach.models.plans import SenderPace, sender_key
 from outreach.models.resources import Number
 from outreach.models.states import CampaignAction, CampaignStatus
-from outreach.models.work import COPIED_FROM, RESTORED, DatabaseHome, HighWaterMark, Lease
-from outreach.rules.deciding import first_slot, spacing
+from outreach.models.work import COPIED_FROM, RESTORED, Claim, DatabaseHome, HighWaterMark, Lease, WorkerLease
+from outreach.rules.deciding import first_slot, next_slot, spacing
 from outreach.storage.unit_of_work import Transaction
+
+SINGLES: Final = "singles"
+"""The subject of single calls and messages."""
+
+NUMBERS: Final = "numbers"
+"""The subject of the numbers that have a rate. One for all of a workspace: a pool sends from several at a time."""
+
+
+@attrs.frozen(kw_only=True)
+class Wanted:
+    """What a worker is to drive.
+
+    Attributes:
+        campaign: The campaign; None for single calls and messages.
+        senders: The paces of the numbers that it sends from; None for one without a rate.
+    """
+
+    workspace_id: str
+    campaign: Campaign | None
+    senders: Collection[SenderPace | None] = ()
+
+    @property
+    def subjects(self) -> Sequence[str]:
+        """What has to be claimed; the first one takes the others along."""
+        return subjects_of(None if self.campaign is None else self.campaign.id, self.senders)
+
+
+@attrs.frozen(kw_only=True)
+class Granted:
+    """A claim that was granted.
+
+    Attributes:
+        spacings: How long it takes until each pace that another worker may have used is free, by its key.
+    """
+
+    spacings: Mapping[str, timedelta]
+
+
+def subjects_of(campaign_id: str | None, senders: Collection[SenderPace | None] = ()) -> Sequence[str]:
+    """Return what has to be claimed to send for a campaign (None: a single message or call) from numbers."""
+    of_numbers = () if all(pace is None for pace in senders) else (NUMBERS,)
+    if campaign_id is None:
+        return of_numbers or (SINGLES,)
+    return (*of_numbers, campaign_id)
+
+
+class NotClaimed(OutreachError):
+    """Another worker drives a single call or message, or did last."""
+
+    code = "not_claimed"
+
+
+def may_commit(tx: Transaction, workspace_id: str, subjects: Sequence[str], epoch: int) -> bool:
+    """Return whether a worker may commit intents of these subjects: no other one has claimed them since.
+
+    It claims what no worker has claimed.
+    """
+    known = {subject: tx.claims.get(workspace_id, subject) for subject in subjects}
+    if any(one is not None and one.epoch != epoch for one in known.values()):
+        return False
+    for subject, one in known.items():
+        if one is None or not one.held:
+            tx.claims.put(Claim(workspace_id=workspace_id, subject=subject, epoch=epoch, held=True))
+    return True
+
+
+def require_claims(tx: Transaction, workspace_id: str, subjects: Sequence[str], epoch: int) -> None:
+    """Raise `NotClaimed` unless a worker may commit intents of these subjects."""
+    if not may_commit(tx, workspace_id, subjects, epoch):
+        raise NotClaimed("Another worker drives this.")
+
+
+def claim_all(tx: Transaction, wanted: Sequence[Wanted], *, epoch: int, now: datetime) -> Sequence[Granted | None]:
+    """Claim many things for a worker; None for each that another one drives, or has more capacity for.
+
+    The pace holds across workers, because every start of the earlier one lies before now.
+    """
+    tx.claims.prefetch((one.workspace_id, subject) for one in wanted for subject in one.subjects)
+    tx.runs.prefetch((one.workspace_id, one.campaign.id) for one in wanted if one.campaign is not None)
+    capacity = _WorkerCapacity.of(tx, epoch)
+    return [_claim(tx, one, capacity, epoch=epoch, now=now) for one in wanted]
+
+
+def _claim(tx: Transaction, wanted: Wanted, capacity: _WorkerCapacity, *, epoch: int, now: datetime) -> Granted | None:
+    of = wanted.workspace_id
+    known = {subject: tx.claims.get(of, subject) for subject in wanted.subjects}
+    if any(one is not None and one.held and one.epoch != epoch for one in known.values()):
+        return None
+    head = known[wanted.subjects[0]]
+    if not (head is not None and head.held) and not capacity.left:
+        return None
+    spacings: dict[str, timedelta] = {}
+    for subject, one in known.items():
+        if one is None or not one.held:
+            tx.claims.put(Claim(workspace_id=of, subject=subject, epoch=epoch, held=True))
+            capacity.mine += 1
+            capacity.all += 1
+        if subject == NUMBERS and (one is None or one.epoch != epoch):
+            for number in tx.numbers.list(of):
+                spacings.update(_shift_number(tx, number, now, given_back=one is not None))
+    campaign = wanted.campaign
+    run = None if campaign is None else tx.runs.get(of, campaign.id)
+    if campaign is not None and run is not None and run.owner_epoch != epoch:
+        spacings.update(shift_campaign(tx, campaign, epoch, now))
+    return Granted(spacings=spacings)
+
+
+def release_claim(tx: Transaction, workspace_id: str, subject: str, epoch: int) -> None:
+    """Free a claim, if a worker holds it."""
+    claim = tx.claims.get(workspace_id, subject)
+    if claim is not None and claim.held and claim.epoch == epoch:
+        tx.claims.put(attrs.evolve(claim, held=False))
+
+
+@attrs.define(kw_only=True)
+class _WorkerCapacity:
+    """How many of all claims one worker holds.
+
+    Attributes:
+        workers: How many workers there are.
+        mine: The claims that it holds.
+        all: The claims that any worker holds.
+    """
+
+    workers: int
+    mine: int
+    all: int
+
+    @classmethod
+    def of(cls, tx: Transaction, epoch: int) -> Self:
+        """Return the capacity of a worker."""
+        workers = len(tx.workers.list())
+        held = tx.claims.held() if workers > 1 else ()
+        return cls(workers=workers, mine=sum(one.epoch == epoch for one in held), all=len(held))
+
+    @property
+    def left(self) -> bool:
+        """Whether it drives no more than its portion."""
+        return self.workers == 1 or self.mine * self.workers <= self.all
+
+
+def shift_campaign(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> Mapping[str, timedelta]:
+    """Move a campaign's next slot behind what its last worker may have started; return its pace, by its key."""
+    run = tx.runs.get(campaign.workspace_id, campaign.id)
+    if run is None:
+        return {}
+    slot, spacings = run.next_slot_at, {}
+    if campaign.channel == "sms":
+        # Calls have no pace, only a limit in flight, which the ledger shows.
+        spacings[campaign.id] = spacing(campaign.rate_per_minute or 1)
+        slot = first_slot(slot, now, spacings[campaign.id])
+    tx.runs.put(attrs.evolve(run, owner_epoch=epoch, next_slot_at=slot))
+    return spacings
+
+
+def _shift_number(tx: Transaction, number: Number, now: datetime, *, given_back: bool) -> Mapping[str, timedelta]:
+    """Return when a number that another worker may have used is free, by its key; move its slot where that is needed.
+
+    A lost worker has no claims: the number's slot shows when it is free, unless the clock was set back.
+    """
+    workspace_id, phone = number.workspace_id, number.phone
+    taken = tx.runs.sender_slot(workspace_id, phone)
+    if number.rate_per_minute is None or taken is None:
+        return {}
+    key, apart = sender_key(workspace_id, phone), spacing(number.rate_per_minute)
+    if not given_back and (slot := next_slot(taken, now, apart)) is not None:
+        return {key: max(slot - now, timedelta())}
+    tx.runs.put_sender_slot(workspace_id, phone, first_slot(taken, now, apart))
+    return {key: apart}
+
+
+DEFAULT_LEASE: Final = timedelta(seconds=15)
+
+_AHEAD: Final = timedelta(seconds=1)
+"""A heartbeat farther ahead than this was written before the clock of the database was set back."""
+
+
+class StaleLeaseDetector:
+    """Detects leases that were not renewed for as long as they last, by the process's monotonic clock.
+
+    Args:
+        clock: The source of time.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._first: Mapping[int, tuple[datetime, float]] = {}
+
+    def look(self, tx: Transaction) -> Collection[int]:
+        """Return the epochs of the leases that were not renewed for as long as they last; called at each heartbeat."""
+        now, before, unrenewed = self._clock.monotonic(), self._first, []
+        self._first = {}
+        for worker in tx.workers.list():
+            renewed_at, since = before.get(worker.epoch, (None, now))
+            if renewed_at != worker.renewed_at:
+                since = now
+            elif now - since >= (worker.until - worker.renewed_at).total_seconds():
+                unrenewed.append(worker.epoch)
+            self._first[worker.epoch] = (worker.renewed_at, since)
+        return frozenset(unrenewed)
+
+
+def begin_worker(tx: Transaction, *, epoch: int, place: int, lasts: timedelta) -> None:
+    """Write the lease of a new worker."""
+    now = tx.now()
+    tx.workers.put(WorkerLease(epoch=epoch, place=place, renewed_at=now, until=now + lasts))
+
+
+def renew_worker(tx: Transaction, *, epoch: int, lasts: timedelta) -> None:
+    """Renew a worker's lease, or raise `LeaseLost` if it has ended."""
+    worker, now = require_worker(tx, epoch), tx.now()
+    tx.workers.put(attrs.evolve(worker, renewed_at=now, until=now + lasts))
+
+
+def leads(tx: Transaction, epoch: int) -> bool:
+    """Return whether a worker is the one that does what only one is to do."""
+    return all(epoch <= worker.epoch for worker in tx.workers.list())
+
+
+def end_worker(tx: Transaction, epoch: int) -> None:
+    """End a worker's lease: from now on it commits nothing, and what it drove is free."""
+    tx.workers.delete(epoch)
+    tx.claims.free(epoch)
+
+
+def seem_over(tx: Transaction, *, place: int) -> Mapping[int, int]:
+    """Return the places, by epoch, of workers in other places whose leases have ended by the database's clock."""
+    now = tx.now()
+    return {one.epoch: one.place for one in tx.workers.list() if one.until <= now and one.place != place}
+
+
+def end_lost(
+    tx: Transaction,
+    *,
+    but: int | None,
+    unrenewed: Collection[int] = (),
+    is_gone: Callable[[WorkerLease], bool] = lambda _: False,
+) -> Sequence[int]:
+    """End the leases of other workers that are over, and of those that are gone; return their epochs.
+
+    Args:
+        tx: The transaction.
+        but: The epoch of the worker that asks, if it has one.
+        unrenewed: The epochs of the leases that it has seen unrenewed for long (`StaleLeaseDetector`).
+        is_gone: Returns whether a worker is certainly gone.
+    """
+    now, lost = tx.now(), []
+    for worker in tx.workers.list():
+        if worker.epoch == but:
+            continue
+        if is_gone(worker) or (worker.until <= now and worker.epoch in unrenewed):
+            end_worker(tx, worker.epoch)
+            lost.append(worker.epoch)
+        elif worker.renewed_at > now + _AHEAD:
+            lasts = worker.until - worker.renewed_at
+            tx.workers.put(attrs.evolve(worker, renewed_at=now, until=now + lasts))
+    return lost
 
 
 @attrs.frozen(kw_only=True)
@@ -51,7 +319,7 @@ def take_over(
     now: datetime,
     receipt: timedelta | None = None,
     place: int = 1,
-    lasts: timedelta = workers.DEFAULT_LEASE,
+    lasts: timedelta = DEFAULT_LEASE,
     gone: Collection[int] = (),
     unrenewed: Collection[int] = (),
 ) -> Takeover:
@@ -77,9 +345,7 @@ def take_over(
     """
     current = tx.leases.current()
     known = tx.leases.home()
-    workers.end_lost(
-        tx, but=None, unrenewed=unrenewed, is_gone=lambda other: other.place == place or other.epoch in gone
-    )
+    end_lost(tx, but=None, unrenewed=unrenewed, is_gone=lambda other: other.place == place or other.epoch in gone)
     others = {other.epoch: other.place for other in tx.workers.list()}
     alone = not others
     epoch = max(current.epoch if current else 0, noted.epoch if noted else 0) + 1
@@ -121,7 +387,7 @@ def take_over(
             steady_until=current.steady_until,
         )
     tx.leases.put(begun)
-    workers.begin(tx, epoch=epoch, place=place, lasts=lasts)
+    begin_worker(tx, epoch=epoch, place=place, lasts=lasts)
     record_audit(tx, now=now, workspace_id=None, actor="engine", action="lease.take", subject=str(epoch), detail=reason)
     return Takeover(
         epoch=epoch,
@@ -141,7 +407,7 @@ def _take_everything(tx: Transaction, epoch: int, now: datetime, receipt: timede
     campaigns = tx.campaigns.in_status({CampaignStatus.ACTIVE, CampaignStatus.PAUSED, CampaignStatus.SCHEDULED})
     tx.runs.prefetch((campaign.workspace_id, campaign.id) for campaign in campaigns)
     for campaign in campaigns:
-        spacings.update(claims.shift_campaign(tx, campaign, epoch, now))
+        spacings.update(shift_campaign(tx, campaign, epoch, now))
     for workspace in tx.workspaces.list():
         for number in tx.numbers.list(workspace.id):
             spacings.update(_shift_sender_slot(tx, number, now))
@@ -168,7 +434,7 @@ def renew(
     noted: HighWaterMark | None = None,
     back: timedelta | None = None,
     present: datetime | None = None,
-    lasts: timedelta = workers.DEFAULT_LEASE,
+    lasts: timedelta = DEFAULT_LEASE,
     led: bool = True,
     receipt: timedelta | None = None,
 ) -> HighWaterMark | None:
@@ -190,9 +456,9 @@ def renew(
     """
     if is_behind(tx, noted, tx.leases.current()):
         raise LeaseLost("The database was set back to an earlier state during this lease: the worker starts a new one.")
-    workers.renew(tx, epoch=epoch, lasts=lasts)
+    renew_worker(tx, epoch=epoch, lasts=lasts)
     lease = tx.leases.current()
-    if lease is None or not workers.leads(tx, epoch):
+    if lease is None or not leads(tx, epoch):
         return None
     steady = led and back is None
     # What was written while this waited does not lie ahead.

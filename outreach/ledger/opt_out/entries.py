@@ -17,10 +17,9 @@ from outreach.ledger.settling.recipient_outcomes import update_recipient
 from outreach.models.base import Channel
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Purpose
-from outreach.models.states import CampaignStatus, RecipientStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CampaignStatus, RecipientStatus, TrailRule
 from outreach.models.unsubscribe import CALL, CARRIER, HELD, UNCLEAR, Unsubscribe
-from outreach.rules.holding import UNCLEAR_REPLY
+from outreach.rules.deciding import UNCLEAR_REPLY
 from outreach.rules.phones import is_erased
 from outreach.rules.settlement import ended_recipient
 from outreach.storage.unit_of_work import Transaction

@@ -7,8 +7,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Final
 
-from outreach.core.clock import format_timestamp
-from outreach.core.ids import IdSource
+from outreach.core.clock import IdSource, format_timestamp
 from outreach.ledger.campaigns import trail
 from outreach.ledger.common import record_audit, reply_settings_of
 from outreach.ledger.leases.clock_steps import latest_time
@@ -20,10 +19,11 @@ from outreach.ledger.opt_out.entries import (
     skip_waiting_recipients,
     take_off_register,
 )
-from outreach.ledger.sending.senders import keep_chosen_number
+from outreach.ledger.sending.intents import keep_chosen_number
 from outreach.ledger.sending.singles import create_message
 from outreach.models.base import CarrierName
-from outreach.models.message import InboundMessage, Message, ReplyPurpose
+from outreach.models.message import InboundMessage, Message
+from outreach.models.settings import ReplyPurpose
 from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.unsubscribe import KEYWORD, Unsubscribe, imports_alone
 from outreach.models.work import IdempotencyRecord
@@ -31,10 +31,9 @@ from outreach.models.workspace import Workspace
 from outreach.protocols.adapter import InboundMessageEvent
 from outreach.rules.opt_out.keywords import KeywordMatch, carrier_replies_to, keyword_of, may_mean_stop
 from outreach.rules.opt_out.words import words_of
-from outreach.rules.phones import normalise_single
+from outreach.rules.phones import normalise_single, parse_inbound_sender
 from outreach.rules.rendering import CONFIRMATION_DEADLINE, HELP_INTERVAL, reply_text
-from outreach.rules.senders import parse_inbound_sender
-from outreach.rules.texts import quoted, storable
+from outreach.rules.segments import quoted, storable
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 
 _MAX_EVIDENCE_LENGTH: Final = 200

@@ -14,20 +14,17 @@ from outreach.errors import AgentInactive, AgentNotOutbound, CallInProgress, Rec
 from outreach.ledger import provider_throttles
 from outreach.ledger.campaigns import trail
 from outreach.ledger.common import require_worker
-from outreach.ledger.leases import claims
+from outreach.ledger.leases import leases
 from outreach.ledger.opt_out.entries import block_reason
-from outreach.ledger.sending.intents import IntentDraft, commit_intents
-from outreach.ledger.sending.pace import pace_of_number
+from outreach.ledger.sending.intents import IntentDraft, commit_intents, pace_of_number
 from outreach.models.call import Call
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
 from outreach.models.resources import Agent
-from outreach.models.states import CallStatus, DispatchState, MessageStatus, WorkspaceStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CallStatus, DispatchState, MessageStatus, TrailRule, WorkspaceStatus
 from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
-from outreach.rules.dispatch_history import NOT_REACHED
-from outreach.rules.settlement import Backoff
+from outreach.rules.settlement import NOT_REACHED, Backoff
 from outreach.storage.unit_of_work import Transaction
 
 _CANCELED_BY: Final[Mapping[str, TrailRule]] = MappingProxyType(
@@ -129,7 +126,7 @@ def commit_single(
         tx.work.schedule(unit, min(stale_at, retry_at))
         return None
     pace = pace_of_number(tx, unit.workspace_id, single.from_number, now) if isinstance(single, Message) else None
-    claims.require(tx, unit.workspace_id, claims.subjects_of(None, [pace]), terms.epoch)
+    leases.require_claims(tx, unit.workspace_id, leases.subjects_of(None, [pace]), terms.epoch)
     slot = now if pace is None else max(now, pace.next_slot_at or now, terms.not_before or now)
     ahead = min(SLOT_LEAD_TIME, terms.lifetime / 2)
     if slot > now + ahead:

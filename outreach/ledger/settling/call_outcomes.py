@@ -13,13 +13,12 @@ from outreach.ledger.common import quarantine_reason, time_left
 from outreach.models.call import Call
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport
-from outreach.models.states import CALL_STATUS_RANK, ENDED_CALL_STATUSES, CallStatus, DispatchState
-from outreach.models.trail import TrailRule
+from outreach.models.states import CALL_STATUS_RANK, ENDED_CALL_STATUSES, CallStatus, DispatchState, TrailRule
 from outreach.models.work import WorkUnit
 from outreach.protocols.voice import Analyser
-from outreach.rules.dispatch_history import NOT_REACHED, earlier_acceptance, is_authoritative
+from outreach.rules.deciding import rule_of_outcome
 from outreach.rules.phones import is_erased
-from outreach.rules.trail_rules import rule_of_outcome
+from outreach.rules.settlement import NOT_REACHED, earlier_acceptance, is_authoritative
 from outreach.storage.unit_of_work import Transaction
 
 _SEEN: Final = timedelta(hours=1)

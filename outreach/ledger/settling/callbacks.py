@@ -1,7 +1,12 @@
-"""Provider callbacks: each event is processed once, in one transaction with its effects."""
+"""Provider callbacks: each event is processed once, in one transaction with its effects.
+
+Also receipts and ends of calls that somebody simulates in a sandbox, and checks of an account's callbacks.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -9,17 +14,22 @@ from typing import Final, TypeGuard
 
 import attrs
 
-from outreach.core.ids import IdSource
+from outreach.core.clock import IdSource
 from outreach.ledger.common import workspace_of
 from outreach.ledger.opt_out import inbound
 from outreach.ledger.settling import ledger
 from outreach.models.account import CallbackRecord, CallbackResult, Misdirection, StoredAccount
+from outreach.models.base import Channel
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport, Report
-from outreach.models.trail import TrailRule
+from outreach.models.simulation import NewSimulation
+from outreach.models.states import CallStatus, DispatchState, MessageStatus, TrailRule
+from outreach.models.work import IdempotencyRecord
 from outreach.protocols.adapter import CallbackEvent, InboundMessageEvent
 from outreach.protocols.voice import Analyser
+from outreach.providers.carriers.base import DISPATCH_PARAMETER
 from outreach.providers.registry import Adapters
+from outreach.rules.numbering import person_key
 from outreach.rules.phones import is_erased
 from outreach.rules.receipts import NOTED_EVERY
 from outreach.rules.settlement import Backoff
@@ -294,3 +304,197 @@ def merge_early_events(
             result = merge_event(tx, report, backoff=backoff, analyser=analyser, now=now)
             tx.callbacks.update(attrs.evolve(record, result=result, report=None))
     return tx.dispatches.get(dispatch.workspace_id, dispatch.id) if early else dispatch
+
+
+TEST_PREFIX: Final = "check_"
+"""How the token of a test callback begins, as no id of a dispatch does."""
+
+VALID: Final = timedelta(minutes=1)
+"""How long a token counts: longer than a test callback takes."""
+
+
+def token_of(query: Mapping[str, str]) -> str | None:
+    """Return the token of a test callback's query; None for what a provider sends."""
+    given = query.get(DISPATCH_PARAMETER, "")
+    return given if given.startswith(TEST_PREFIX) else None
+
+
+_SIGNED: Final = b"signed"
+
+
+def await_check(tx: Transaction, account: StoredAccount, token: str, *, signed: bool, now: datetime) -> None:
+    """Record that a test callback of an account is on its way, and whether it is signed as the provider signs."""
+    tx.callbacks.insert(
+        CallbackRecord(
+            workspace_id=account.workspace_id,
+            account_id=account.id,
+            event_id=_event_id(token),
+            result="awaited",
+            body=_SIGNED if signed else b"",
+            received_at=now,
+        )
+    )
+
+
+def is_signed(known: CallbackRecord) -> bool:
+    """Return whether what is awaited has to be signed."""
+    return known.body == _SIGNED
+
+
+def awaited_check(tx: Transaction, account: StoredAccount, token: str, *, now: datetime) -> CallbackRecord | None:
+    """Return what awaits a test callback with a token, if anything does and it has not come yet."""
+    known = tx.callbacks.get(account.workspace_id, account.id, _event_id(token))
+    if known is None or known.result != "awaited" or abs(now - known.received_at) > VALID:
+        return None
+    return known
+
+
+def note_check(tx: Transaction, known: CallbackRecord, result: CallbackResult) -> None:
+    """Record that a test callback came, unless it has or the test has ended meanwhile."""
+    current = tx.callbacks.get(known.workspace_id, known.account_id, known.event_id)
+    if current is not None and current.result == "awaited":
+        tx.callbacks.update(attrs.evolve(current, result=result))
+
+
+def result_of_check(tx: Transaction, account: StoredAccount, token: str) -> CallbackResult | None:
+    """Return what became of a test callback: `awaited`, `arrived` or `refused`; None after its end."""
+    known = tx.callbacks.get(account.workspace_id, account.id, _event_id(token))
+    return None if known is None else known.result
+
+
+def end_check(tx: Transaction, account: StoredAccount, token: str) -> None:
+    """Forget a test callback: what comes with its token from now on is a callback as any other."""
+    tx.callbacks.delete(account.workspace_id, account.id, _event_id(token))
+
+
+def _event_id(token: str) -> str:
+    # Who can read the database cannot make the test succeed.
+    return f"check:{hashlib.sha256(token.encode()).hexdigest()}"
+
+
+SIMULATOR: Final = "simulator"
+"""The name of the simulators in the ledger."""
+
+KEPT_FOR: Final = timedelta(days=1)
+
+_CODE: Final = "simulated"
+_OPERATION: Final = "simulate"
+_FINAL: Final = frozenset({MessageStatus.FAILED, MessageStatus.DELIVERED})
+_REACHED: Final = frozenset({DispatchState.ACCEPTED, DispatchState.UNKNOWN})
+_PLAYED: Final = frozenset({CallStatus.BUSY, CallStatus.NO_ANSWER})
+_CALL_ENDS: Final = {"busy": CallStatus.BUSY, "voicemail": CallStatus.COMPLETED, "no_answer": CallStatus.NO_ANSWER}
+
+
+def open_request(tx: Transaction, workspace_id: str, phone: str, event: NewSimulation) -> Dispatch | None:
+    """Return the newest request to a number if the event can be reported for it; None if not."""
+    if event.event in _CALL_ENDS:
+        calls = tx.calls.to_person(workspace_id, phone, limit=1)
+        if not calls or not calls[0].is_open:
+            return None
+        found = tx.dispatches.of_call(workspace_id, calls[0].id)
+        return next((one for one in reversed(found) if one.state in _REACHED), None)
+    dispatch = _newest_message(tx, workspace_id, phone)
+    if dispatch is None or dispatch.state not in _REACHED:
+        return None
+    # A delivery clears a failure; a failure after a delivery changes nothing.
+    ended = dispatch.report is MessageStatus.DELIVERED if event.status == "delivered" else dispatch.report in _FINAL
+    return None if ended else dispatch
+
+
+def newest_sender(tx: Transaction, workspace_id: str, phone: str) -> str | None:
+    """Return the number that the newest message to a number was sent from."""
+    dispatch = _newest_message(tx, workspace_id, phone)
+    return None if dispatch is None else dispatch.from_number
+
+
+def simulated_report_of(event: NewSimulation, dispatch: Dispatch, now: datetime) -> Report:
+    """Return the report of a simulated event on a request."""
+    if event.event in _CALL_ENDS:
+        machine = event.event == "voicemail"
+        return CallReport(
+            workspace_id=dispatch.workspace_id,
+            provider=dispatch.provider,
+            dispatch_id=dispatch.id,
+            provider_id=dispatch.provider_id,
+            status=_CALL_ENDS[event.event],
+            at=now,
+            answered_by="machine" if machine else None,
+            summary="Simulated call: a machine answered." if machine else None,
+        )
+    failed = event.status == "failed"
+    return MessageReport(
+        workspace_id=dispatch.workspace_id,
+        provider=dispatch.provider,
+        dispatch_id=dispatch.id,
+        provider_id=dispatch.provider_id,
+        status=MessageStatus.FAILED if failed else MessageStatus.DELIVERED,
+        at=now,
+        reason=(event.reason or "unreachable") if failed else None,
+        error_code=_CODE if failed else None,
+    )
+
+
+def keep_simulated(tx: Transaction, workspace_id: str, phone: str, event: NewSimulation, now: datetime) -> None:
+    """Keep an event for the next request to a number, in the place of one that is kept already."""
+    operation, key = _kept_as(phone, "call" if event.event in _CALL_ENDS else "sms")
+    tx.requests.put_stored(
+        IdempotencyRecord(
+            workspace_id=workspace_id,
+            operation=operation,
+            key=key,
+            fingerprint=key,
+            token="",
+            # Without the number: an erasure does not look here.
+            answer=json.dumps({"event": event.event, "status": event.status, "reason": event.reason}).encode(),
+            location=None,
+            locked_until=now,
+            expires_at=now + KEPT_FOR,
+        )
+    )
+
+
+def prefetch_simulated(tx: Transaction, reports: Sequence[Report]) -> None:
+    """Read the events that are kept for the requests of these reports, in one go."""
+    dispatches = [ledger.dispatch_of(tx, one) for one in reports if one.provider == SIMULATOR]
+    tx.requests.prefetch_stored(
+        (one.workspace_id, *_kept_as(one.to, one.channel)) for one in dispatches if one is not None
+    )
+
+
+def as_simulated(tx: Transaction, report: Report, *, now: datetime) -> Report | None:
+    """Return a report as somebody wants it, if it is the simulator's; None if a simulated event has overruled it."""
+    dispatch = ledger.dispatch_of(tx, report) if report.provider == SIMULATOR else None
+    if dispatch is None:
+        return report
+    if _is_overruled(tx, dispatch):
+        return None
+    kept = _take(tx, dispatch, now)
+    return report if kept is None else simulated_report_of(kept, dispatch, now)
+
+
+def _is_overruled(tx: Transaction, dispatch: Dispatch) -> bool:
+    """Return whether a simulated event ended the request: the simulators report none of these by themselves."""
+    if dispatch.report is MessageStatus.FAILED:
+        return True
+    call = tx.calls.get(dispatch.workspace_id, dispatch.call_id) if dispatch.call_id is not None else None
+    return call is not None and not call.is_open and (call.status in _PLAYED or call.answered_by == "machine")
+
+
+def _take(tx: Transaction, dispatch: Dispatch, now: datetime) -> NewSimulation | None:
+    operation, key = _kept_as(dispatch.to, dispatch.channel)
+    kept = tx.requests.stored(dispatch.workspace_id, operation, key)
+    if kept is None or kept.answer is None or kept.expires_at <= now:
+        return None
+    tx.requests.delete_stored(dispatch.workspace_id, operation, key)
+    return NewSimulation(phone_number=dispatch.to, **json.loads(kept.answer))
+
+
+def _newest_message(tx: Transaction, workspace_id: str, phone: str) -> Dispatch | None:
+    found = list(tx.dispatches.to_person(workspace_id, phone, limit=1))
+    for message in tx.messages.to_person(workspace_id, phone, limit=1):
+        found += tx.dispatches.of_message(workspace_id, message.id)
+    return max(found, key=lambda one: (one.created_at, one.id), default=None)
+
+
+def _kept_as(phone: str, channel: Channel) -> tuple[str, str]:
+    return f"{_OPERATION}.{channel}", hashlib.sha256(person_key(phone).encode()).hexdigest()

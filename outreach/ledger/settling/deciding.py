@@ -17,14 +17,12 @@ from outreach.ledger.common import campaign_of, record_audit
 from outreach.ledger.settling.ledger import prefetch_for_dispatches
 from outreach.ledger.settling.reconciling import Deadlines, resolve
 from outreach.ledger.settling.skipping import BY_OPERATOR
+from outreach.models.campaign import Recipient
 from outreach.models.dispatch import DECISION_UNDONE, DecisionResult, Dispatch, OperatorDecision
-from outreach.models.recipient import Recipient
-from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus, TrailRule
 from outreach.models.work import WorkUnit
-from outreach.rules.dispatch_history import LOCAL_INTERRUPTIONS
 from outreach.rules.phones import is_erased
-from outreach.rules.settlement import Backoff
+from outreach.rules.settlement import LOCAL_INTERRUPTIONS, Backoff
 from outreach.storage.unit_of_work import Transaction
 
 _UNREPORTED: Final = frozenset({CallStatus.UNCONFIRMED, CallStatus.QUEUED, CallStatus.CANCELED})

@@ -1,28 +1,144 @@
-"""Outcomes and reports of dispatches, merged into the ledger from every source."""
+"""Outcomes and reports of dispatches, merged into the ledger from every source, and what the engine stops by them.
+
+It stops campaigns whose requests fail, and ends the open recipients of those that are over.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 import attrs
 
 from outreach.core.copying import copy_with
-from outreach.ledger import provider_throttles, unreachable
-from outreach.ledger.campaigns import closing, trail
+from outreach.ledger import provider_throttles
+from outreach.ledger.campaigns import trail
+from outreach.ledger.campaigns.recipients import put_recipient
+from outreach.ledger.campaigns.transitions import complete_if_done, move
+from outreach.ledger.common import campaign_unit, provider_of
 from outreach.ledger.leases.clock_steps import corrected_created_at
 from outreach.ledger.opt_out import entries
-from outreach.ledger.sending import senders
+from outreach.ledger.sending import intents
 from outreach.ledger.settling import call_outcomes, message_outcomes, recipient_outcomes
 from outreach.models.account import PROVIDERS
-from outreach.models.dispatch import OPTED_OUT, Dispatch, DispatchOutcome
+from outreach.models.campaign import Campaign, Counters, PauseReason, Recipient
+from outreach.models.dispatch import FAILURE_CLASSES, OPTED_OUT, Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport, MessageReport, Report
-from outreach.models.states import MESSAGE_STATUS_RANK, DispatchState, MessageStatus
-from outreach.models.trail import TrailRule
+from outreach.models.states import (
+    MESSAGE_STATUS_RANK,
+    CampaignAction,
+    CampaignStatus,
+    DispatchState,
+    MessageStatus,
+    TrailRule,
+)
 from outreach.protocols.voice import Analyser
-from outreach.rules.dispatch_history import LOCAL_INTERRUPTIONS, NOT_REACHED
-from outreach.rules.settlement import Backoff, may_settle
+from outreach.rules.settlement import (
+    JUDGED_DISPATCHES,
+    LOCAL_INTERRUPTIONS,
+    NOT_REACHED,
+    Backoff,
+    close_recipient,
+    closing_status,
+    counts_against_budget,
+    expire_receipt_wait,
+    is_spent,
+    may_settle,
+)
 from outreach.storage.unit_of_work import Transaction
+
+_FAR_FUTURE: Final = timedelta(days=3650)
+"""Later than anything is due."""
+
+
+def close_open_recipients(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
+    """End a slice of a cancelled or expired campaign's open recipients; return whether more are left.
+
+    An accepted message that waits for its receipt ends as completed; a later receipt still counts.
+    """
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    closing = closing_status(campaign.status) if campaign else None
+    if campaign is None or closing is None:
+        return False
+    rows = tx.recipients.closable(workspace_id, campaign_id, limit=limit)
+    change = Counters()
+    for recipient in rows:
+        after = close_recipient(recipient, closing, now)
+        change += put_recipient(tx, workspace_id, recipient, after, rule=TrailRule.STOP, now=now)
+    accepted: Sequence[Recipient] = ()
+    if campaign.channel == "sms" and len(rows) < limit:
+        accepted = tx.recipients.overdue_in_progress(
+            workspace_id, campaign_id, now + _FAR_FUTURE, limit=limit - len(rows)
+        )
+    for recipient in accepted:
+        after = expire_receipt_wait(recipient, now)
+        change += put_recipient(tx, workspace_id, recipient, after, rule=TrailRule.RECEIPT_WAIT, now=now)
+    if rows or accepted:
+        tx.campaigns.add_counters(workspace_id, campaign_id, change)
+    more = len(rows) + len(accepted) == limit
+    work = tx.work.get(campaign_unit(campaign))
+    if not more and work is not None and work.due_at is not None:
+        # In flight recipients end by their outcomes, so that later starts need not check this campaign.
+        tx.work.schedule(campaign_unit(campaign), None)
+    return more
+
+
+def next_receipt_deadline(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime) -> datetime | None:
+    """Return when the next wait for a receipt ends; None if there is none."""
+    first = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now + _FAR_FUTURE, limit=1)
+    return first[0].due_at if first else None
+
+
+def expire_receipt_waits(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, limit: int) -> bool:
+    """Complete a slice of the recipients whose wait for a receipt has ended; return whether more are left."""
+    campaign = tx.campaigns.get(workspace_id, campaign_id)
+    if campaign is None:
+        return False
+    rows = tx.recipients.overdue_in_progress(workspace_id, campaign_id, now, limit=limit)
+    change = Counters()
+    for recipient in rows:
+        after = expire_receipt_wait(recipient, now)
+        change += put_recipient(tx, workspace_id, recipient, after, rule=TrailRule.RECEIPT_WAIT, now=now)
+    if rows:
+        counters = tx.campaigns.add_counters(workspace_id, campaign_id, change)
+        complete_if_done(tx, attrs.evolve(campaign, counters=counters), now=now)
+    return len(rows) == limit
+
+
+def charge_error_budget(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
+    """Count a dispatch against its campaign's budget, and pause the campaigns that must stop.
+
+    A failure of the account pauses its campaigns even if a single message or call had it.
+    """
+    if not counts_against_budget(dispatch):
+        return
+    traits = FAILURE_CLASSES.get(dispatch.reason or "")
+    account = None if traits is None else traits.pauses
+    if account is not None:
+        if provider_throttles.has_old_credentials(tx, dispatch, now):
+            # The operator has replaced them, and may have resumed the campaigns already.
+            return
+        # A scheduled campaign would start into the same failure.
+        running = {CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED}
+        for other in tx.campaigns.in_status(running, workspace_id=dispatch.workspace_id):
+            if other.channel == dispatch.channel and provider_of(tx, other) == dispatch.provider:
+                _pause(tx, other, account, now)
+        return
+    campaign = tx.campaigns.get(dispatch.workspace_id, dispatch.campaign_id) if dispatch.campaign_id else None
+    if campaign is None:
+        return
+    # A resume starts a new budget: the operator has seen the earlier failures. Requests from before a clock step may be
+    # older than a resume, and must not hide the others.
+    history = tx.dispatches.judged(
+        dispatch.workspace_id, campaign.id, since=campaign.updated_at, until=now, limit=JUDGED_DISPATCHES
+    )
+    if campaign.status is CampaignStatus.ACTIVE and is_spent(history):
+        _pause(tx, campaign, "error_budget", now)
+
+
+def _pause(tx: Transaction, campaign: Campaign, reason: PauseReason, now: datetime) -> None:
+    move(tx, campaign, CampaignAction.PAUSE, now=now, actor="engine", pause_reason=reason)
 
 
 def settle(
@@ -77,14 +193,14 @@ def settle(
     if outcome.state is DispatchState.REFUSED and outcome.reason == OPTED_OUT:
         entries.record_carrier_opt_out(tx, settled, outcome.error_code, now)
     if outcome.state is DispatchState.REFUSED:
-        unreachable.note(tx, settled, reason=outcome.reason, error_code=outcome.error_code, now=now)
+        provider_throttles.note_unreachable(tx, settled, reason=outcome.reason, error_code=outcome.error_code, now=now)
     if settled.message_id is not None:
         message_outcomes.settle(tx, settled, outcome, now)
     if settled.call_id is not None:
         call_outcomes.settle(tx, settled, outcome, now, by=by)
     if settled.campaign_id is not None:
         recipient_outcomes.settle(tx, settled, outcome, backoff, now, by=by)
-    closing.charge(tx, settled, now)
+    charge_error_budget(tx, settled, now)
     return settled
 
 
@@ -297,11 +413,11 @@ def _report_call(
     if event.reason is not None:
         dispatch = attrs.evolve(dispatch, reason=event.reason)
         tx.dispatches.update(dispatch)
-        unreachable.note(tx, dispatch, reason=event.reason, error_code=dispatch.error_code, now=now)
+        provider_throttles.note_unreachable(tx, dispatch, reason=event.reason, error_code=dispatch.error_code, now=now)
     if dispatch.campaign_id is not None:
         recipient_outcomes.call_ended(tx, dispatch, call, now, backoff=backoff, message_left=event.message_left)
     provider_throttles.throttle_until_reset(tx, dispatch, event, now)
-    closing.charge(tx, dispatch, now)
+    charge_error_budget(tx, dispatch, now)
     return True
 
 
@@ -315,7 +431,7 @@ def _analyse_call(tx: Transaction, dispatch: Dispatch, event: CallReport, analys
 
 
 def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, backoff: Backoff, now: datetime) -> bool:
-    senders.keep_chosen_number(tx, dispatch, event.from_number)
+    intents.keep_chosen_number(tx, dispatch, event.from_number)
     if not _rises(dispatch, event):
         return False
     known = dispatch.report or MessageStatus.ACCEPTED
@@ -328,7 +444,7 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, b
     tx.dispatches.update(reported)
     trail.record_message_report(tx, dispatch, event, now)
     if failed:
-        unreachable.note(tx, dispatch, reason=event.reason, error_code=event.error_code, now=now)
+        provider_throttles.note_unreachable(tx, dispatch, reason=event.reason, error_code=event.error_code, now=now)
     if _says_opted_out(event):
         entries.record_carrier_opt_out(tx, dispatch, event.error_code, now)
     if dispatch.message_id is not None:
@@ -336,5 +452,5 @@ def _report_message(tx: Transaction, dispatch: Dispatch, event: MessageReport, b
     else:
         recipient_outcomes.apply_receipt(tx, dispatch, event, backoff=backoff, now=now)
     provider_throttles.throttle_until_reset(tx, dispatch, event, now)
-    closing.charge(tx, reported, now)
+    charge_error_budget(tx, reported, now)
     return True

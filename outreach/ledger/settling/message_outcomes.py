@@ -13,7 +13,7 @@ from outreach.models.message import Message
 from outreach.models.reports import MessageReport
 from outreach.models.states import DispatchState, MessageStatus
 from outreach.models.work import WorkUnit
-from outreach.rules.dispatch_history import NOT_REACHED, earlier_acceptance, is_authoritative
+from outreach.rules.settlement import NOT_REACHED, earlier_acceptance, is_authoritative
 from outreach.storage.unit_of_work import Transaction
 
 

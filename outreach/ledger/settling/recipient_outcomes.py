@@ -10,9 +10,8 @@ from outreach.ledger.campaigns.recipients import advance_in_flow, put_recipient,
 from outreach.ledger.campaigns.transitions import complete_if_done, may_reopen, reopen_if_open
 from outreach.ledger.common import call_settings_of, campaign_unit, quarantine_reason, settings_of
 from outreach.models.call import Call, CallOutcome, CallVerdict
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome
-from outreach.models.recipient import Recipient
 from outreach.models.reports import MessageReport
 from outreach.models.resources import FlowStep
 from outreach.models.states import (
@@ -22,23 +21,29 @@ from outreach.models.states import (
     DispatchState,
     MessageStatus,
     RecipientStatus,
+    TrailRule,
 )
-from outreach.models.trail import TrailRule
-from outreach.rules.call_settlement import apply_late_analysis, end_by_verdict, end_call, settle_call_recipient
-from outreach.rules.dispatch_history import NOT_REACHED, earlier_acceptance, is_authoritative, is_earlier_acceptance
+from outreach.rules.deciding import rule_of_outcome
 from outreach.rules.phones import is_erased
 from outreach.rules.settlement import (
     LIMITED,
+    NOT_REACHED,
     TRANSIENT_FAILURES,
     Backoff,
+    apply_late_analysis,
+    earlier_acceptance,
+    end_by_verdict,
+    end_call,
     ended_recipient,
     fail_attempt,
+    is_authoritative,
+    is_earlier_acceptance,
     may_continue,
     recipient_after_receipt,
+    settle_call_recipient,
     settle_recipient,
     wait_for_limit,
 )
-from outreach.rules.trail_rules import rule_of_outcome
 from outreach.storage.unit_of_work import Transaction
 
 

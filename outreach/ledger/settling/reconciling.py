@@ -12,8 +12,7 @@ from outreach.ledger import provider_throttles
 from outreach.ledger.common import record_audit, time_left
 from outreach.ledger.settling.ledger import belongs_to_another, settle
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchOutcome, OperatorDecision
-from outreach.models.states import DispatchState
-from outreach.models.trail import TrailRule
+from outreach.models.states import DispatchState, TrailRule
 from outreach.rules.settlement import Backoff
 from outreach.storage.unit_of_work import Transaction
 

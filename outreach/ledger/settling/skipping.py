@@ -9,9 +9,8 @@ from outreach.errors import Conflict, NotFound
 from outreach.ledger.campaigns.recipients import put_recipient
 from outreach.ledger.campaigns.transitions import complete_if_done
 from outreach.ledger.common import campaign_of, record_audit
-from outreach.models.recipient import Recipient
-from outreach.models.states import IN_FLIGHT_RECIPIENT_STATUSES, RecipientStatus
-from outreach.models.trail import TrailRule
+from outreach.models.campaign import Recipient
+from outreach.models.states import IN_FLIGHT_RECIPIENT_STATUSES, RecipientStatus, TrailRule
 from outreach.rules.settlement import ended_recipient
 from outreach.storage.unit_of_work import Transaction
 

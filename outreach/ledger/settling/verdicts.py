@@ -12,10 +12,9 @@ from outreach.ledger.common import campaign_of, record_audit
 from outreach.ledger.settling import recipient_outcomes
 from outreach.models.call import Call, NewCallOutcome
 from outreach.models.dispatch import Dispatch
-from outreach.models.states import CallStatus, DispatchState
-from outreach.models.trail import TrailRule
-from outreach.rules.call_settlement import PROVISIONAL_OUTCOMES
+from outreach.models.states import CallStatus, DispatchState, TrailRule
 from outreach.rules.phones import is_erased
+from outreach.rules.settlement import PROVISIONAL_OUTCOMES
 from outreach.storage.unit_of_work import Transaction
 
 

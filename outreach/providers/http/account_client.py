@@ -13,7 +13,7 @@ import attrs
 import httpx
 
 from outreach.providers.http.client import ProviderClient
-from outreach.providers.http.fair_limiter import FairLimiter
+from outreach.providers.http.request_gate import FairLimiter
 
 _ONE: Final = 1
 """Connections of a pool of httpcore, which goes through all it has at each request."""

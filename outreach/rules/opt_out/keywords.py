@@ -4,7 +4,7 @@ There are two tiers. *Exact*: the whole message is one of the words, ignoring ca
 width and spacing, as carriers read it (CTIA messaging principles, 5.1.3; 47 CFR 64.1200(a)(10) names the words).
 *Phrase*, for opt-outs only: a message of at most five words, not counting politeness, that begins or ends with such a
 word or contains a phrase such as "do not text me", or a plain sentence in a longer message
-(`outreach.rules.opt_out.phrases`). The same rule demands that any reasonable wording is honoured, and one contact too
+(`outreach.rules.opt_out.words`). The same rule demands that any reasonable wording is honoured, and one contact too
 few costs less than one too many. Quotations are not read for phrases (`outreach.rules.opt_out.words`).
 
 Other messages with an opt-out word are for a person to read (`may_mean_stop`).
@@ -21,15 +21,17 @@ from typing import Final, Literal
 import attrs
 
 from outreach.models.message import Keyword
-from outreach.rules.opt_out.phrases import sentence_asks_to_stop
 from outreach.rules.opt_out.refusals import STOP_SIGNS, consists_of, may_refuse
-from outreach.rules.opt_out.slips import corrected, is_slip, meant_by
 from outreach.rules.opt_out.words import (
     MAX_CHARACTERS,
     Words,
+    corrected,
     is_reaction,
+    is_slip,
+    meant_by,
     own_text,
     phrases,
+    sentence_asks_to_stop,
     split_digits,
     to_latin,
     without_courtesies,

@@ -17,7 +17,7 @@ from outreach.models.campaign_report import ExportedContact
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import Explanation
 from outreach.rules.opening import load_zone
-from outreach.serialization.columns import json_text
+from outreach.serialization.documents import json_text
 
 Cell = str | int | float | bool | None
 

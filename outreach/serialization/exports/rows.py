@@ -9,10 +9,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, Final
 
 from outreach.models.campaign_report import ExportedContact
+from outreach.serialization.campaigns import write_call_details
 from outreach.serialization.documents import chosen_fields, to_json
 from outreach.serialization.exports.columns import CONTACT_FIELDS, Cell, Table
 from outreach.serialization.json_reports import write_provider_failure
-from outreach.serialization.json_responses import write_call_details
 
 _PART_CHARACTERS: Final = 64 * 1024
 

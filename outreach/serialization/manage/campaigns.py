@@ -12,7 +12,7 @@ import attrs
 
 from outreach.errors import Problem
 from outreach.models.base import CARRIERS, Channel
-from outreach.models.campaign import Campaign, CampaignUpdate
+from outreach.models.campaign import Campaign, CampaignUpdate, Recipient, RecipientCount
 from outreach.models.events import (
     CallEnded,
     CampaignStatusChanged,
@@ -26,16 +26,19 @@ from outreach.models.events import (
     ScheduleSkipped,
 )
 from outreach.models.fields import OneOf
-from outreach.models.recipient import Recipient, RecipientCount
 from outreach.models.reports import ProviderFailure
-from outreach.models.states import CampaignStatus, MessageStatus, RecipientStatus
-from outreach.models.trail import ContactHistory, TrailStep, TrailStepKind
+from outreach.models.states import (
+    CampaignStatus,
+    ContactHistory,
+    MessageStatus,
+    RecipientStatus,
+    TrailStep,
+    TrailStepKind,
+)
 from outreach.rules.explanations import PAUSE_REASONS, describe_reason
-from outreach.serialization.campaigns import UPDATE_NAMES, caller_ids, sending_number, times_rules
+from outreach.serialization.campaigns import UPDATE_NAMES, caller_ids, sending_number, times_rules, write_campaign
 from outreach.serialization.documents import Document, document_of, to_json, write_blocker
-from outreach.serialization.field_rules import uuid
-from outreach.serialization.json_responses import write_campaign
-from outreach.serialization.request_converter import make_request_converter, read_object, with_json_paths
+from outreach.serialization.field_rules import make_request_converter, read_object, uuid, with_json_paths
 
 _WITH_FAILURE: Final = frozenset({TrailStepKind.OUTCOME, TrailStepKind.REPORTED, TrailStepKind.CALL_ENDED})
 """The steps that a provider's failure belongs to."""

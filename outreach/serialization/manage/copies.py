@@ -13,8 +13,8 @@ from outreach.models.fields import sized
 from outreach.models.message import NewTestMessage
 from outreach.serialization.campaigns import LEAVE_OUT
 from outreach.serialization.documents import document_of, to_json
+from outreach.serialization.field_rules import make_request_converter, read_object
 from outreach.serialization.manage.campaigns import in_update_names, write_managed_campaign
-from outreach.serialization.request_converter import make_request_converter, read_object
 
 
 @attrs.frozen(kw_only=True)

@@ -12,12 +12,11 @@ from outreach.errors import InvalidRequest
 from outreach.models.account import Account, CallbackCheck
 from outreach.models.base import CARRIERS
 from outreach.models.call import NewCallOutcome
+from outreach.models.campaign import RecipientSkip
 from outreach.models.dispatch import DispatchFilter
 from outreach.models.fields import FieldRule, OneOf
 from outreach.models.history import HistoryItem
-from outreach.models.hours import PlaceHours
-from outreach.models.message import InboundMessage, Message, ReplyPurpose
-from outreach.models.recipient import RecipientSkip
+from outreach.models.message import InboundMessage, Message
 from outreach.models.reports import ProviderFailure
 from outreach.models.resources import (
     INTERNAL_FIELDS,
@@ -31,6 +30,8 @@ from outreach.models.resources import (
 from outreach.models.settings import (
     CallSettings,
     CallSettingsUpdate,
+    PlaceHours,
+    ReplyPurpose,
     ReplySettings,
     ReplySettingsUpdate,
     ReplyText,
@@ -39,11 +40,10 @@ from outreach.models.settings import (
 from outreach.models.unsubscribe import NewUnsubscribes, Unsubscribe
 from outreach.models.workspace import MAX_PLACES, Workspace
 from outreach.serialization.business_hours import read_schedule
+from outreach.serialization.campaigns import write_sms_settings
 from outreach.serialization.documents import chosen_fields, document_of
-from outreach.serialization.field_rules import Array, uuid
-from outreach.serialization.json_responses import write_sms_settings
+from outreach.serialization.field_rules import Array, make_request_converter, nested, read_object, uuid
 from outreach.serialization.manage.campaigns import write_failure
-from outreach.serialization.request_converter import make_request_converter, nested, read_object
 
 N = TypeVar("N")
 U = TypeVar("U")

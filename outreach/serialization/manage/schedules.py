@@ -9,9 +9,8 @@ from typing import Any, Final
 from outreach.models.fields import FieldRule, Refused
 from outreach.models.schedule import MAX_EXCEPTIONS, NewSchedule, Occurrence, PlannedRun, ScheduleUpdate, day
 from outreach.serialization.documents import document_of
-from outreach.serialization.field_rules import Array, uuid
+from outreach.serialization.field_rules import Array, make_request_converter, read_object, uuid
 from outreach.serialization.manage.resources import ResourceBodies
-from outreach.serialization.request_converter import make_request_converter, read_object
 
 INTERNAL_FIELDS: Final = ("known_contacts", "removed_at")
 """Fields of a schedule that no document shows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from outreach.models.simulation import NewSimulation
-from outreach.serialization.request_converter import make_request_converter, read_object
+from outreach.serialization.field_rules import make_request_converter, read_object
 
 _read: Final = make_request_converter(NewSimulation, closed="a simulated event")
 

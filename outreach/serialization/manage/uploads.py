@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from outreach.models.upload import NewUpload, Upload
 from outreach.serialization.documents import document_of
-from outreach.serialization.request_converter import make_request_converter, read_object
+from outreach.serialization.field_rules import make_request_converter, read_object
 
 _read_upload: Final = make_request_converter(NewUpload, closed="an upload")
 

@@ -10,11 +10,11 @@ import attrs
 import orjson
 
 from outreach.errors import InvalidRequest
-from outreach.ledger.campaigns import adding, loading
+from outreach.ledger.campaigns import adding
+from outreach.ledger.campaigns import recipients as loading
 from outreach.ledger.common import campaign_unit, workspace_of
 from outreach.models.audience import AudienceCounts, LeaveOut
-from outreach.models.campaign import Campaign, Counters, RecipientsAdded
-from outreach.models.recipient import PreparedRecipient
+from outreach.models.campaign import Campaign, Counters, PreparedRecipient, RecipientsAdded
 from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey
 from outreach.serialization.documents import from_json, to_json
@@ -168,7 +168,7 @@ class CampaignAdditions:
                 counters=Counters(),
                 agent=None,
             )
-            loading.begin(tx, hidden, now=begun)
+            loading.begin_loading(tx, hidden, now=begun)
             return hidden
 
         def known(tx: Transaction, chunk: Sequence[PreparedRecipient]) -> Collection[str]:

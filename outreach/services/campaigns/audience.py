@@ -11,12 +11,10 @@ from typing import Final
 from outreach.errors import InvalidRequest
 from outreach.ledger.common import workspace_of
 from outreach.models.audience import AudienceCounts, CampaignOverlap, LeaveOut, LeaveOutCause
-from outreach.models.campaign import Campaign
-from outreach.models.recipient import PreparedRecipient
-from outreach.rules.person_set import PersonSet
+from outreach.models.campaign import Campaign, PreparedRecipient
+from outreach.rules.phones import PersonSet
 from outreach.services.campaigns.contacts import RecipientSource, chunks
-from outreach.services.context import ServiceContext
-from outreach.services.validation import check_kind
+from outreach.services.context import ServiceContext, check_kind
 from outreach.storage.unit_of_work import Transaction
 
 _BATCH: Final = 1000

@@ -17,12 +17,11 @@ from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey
 from outreach.protocols.storage import Within
 from outreach.rules.holidays import extend_calendar
-from outreach.rules.texts import composed
+from outreach.rules.segments import composed
 from outreach.services.campaigns.loading import pool_fields
-from outreach.services.campaigns.start_checks import MAX_LOOKED_AT, check_contacts, texts_of
-from outreach.services.context import ServiceContext
+from outreach.services.campaigns.moves import MAX_LOOKED_AT, check_contacts, texts_of
+from outreach.services.context import ServiceContext, changed_fields, check_provider
 from outreach.services.idempotency import Idempotency
-from outreach.services.validation import changed_fields, check_provider
 from outreach.storage.unit_of_work import Transaction
 
 _WHEN: Final = ("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays")

@@ -13,19 +13,17 @@ from collections.abc import (
     Sequence,
 )
 from hashlib import sha256
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-import anyio
-import anyio.lowlevel
 import orjson
 
 from outreach.errors import InvalidRequest, Problem
 from outreach.ledger.campaigns.adding import MAX_NAMES
+from outreach.models.campaign import MAX_EXTERNAL_ID, NewRecipient, PreparedRecipient, own_zone
 from outreach.models.fields import check_value
-from outreach.models.recipient import MAX_EXTERNAL_ID, NewRecipient, PreparedRecipient, own_zone
 from outreach.rules.contact_places import us_place_of
 from outreach.rules.phones import normalise
-from outreach.rules.texts import composed_json, composed_or_none, text_problem
+from outreach.rules.segments import composed_json, composed_or_none, text_problem
 from outreach.services.idempotency import json_of
 
 _TEXTS: Final = (
@@ -33,9 +31,6 @@ _TEXTS: Final = (
     *("time_zone", "zip_code", "state"),
 )
 _FIELDS: Final = (*_TEXTS, "custom_variables")
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 def prepare_recipient(
@@ -225,41 +220,6 @@ class VariableNameCollector:
     def names(self) -> tuple[str, ...] | None:
         """Return the names, sorted and stripped; None if there are too many."""
         return None if self._names is None else tuple(sorted({name.strip() for name in self._names}))
-
-
-async def run_concurrently(aside: Callable[[], Awaitable[A]], here: Callable[[], Awaitable[B]]) -> tuple[A, B]:
-    """Run two functions at the same time; return both results.
-
-    Args:
-        aside: Runs in its own task, started first.
-        here: Runs in the caller's task; it may block in a read, and Ctrl-C may interrupt it.
-
-    Raises:
-        Exception: The first error of either, unwrapped; the other function is cancelled.
-        KeyboardInterrupt: The same.
-    """
-    done: list[A] = []
-    found: list[B] = []
-    failed: list[BaseException] = []
-
-    async def run() -> None:
-        try:
-            done.append(await aside())
-        except Exception as error:
-            failed.append(error)
-            group.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(run)
-        try:
-            await anyio.lowlevel.checkpoint()
-            found.append(await here())
-        except (Exception, KeyboardInterrupt) as error:
-            failed.append(error)
-            group.cancel_scope.cancel()
-    if failed:
-        raise failed[0]
-    return done[0], found[0]
 
 
 class HashedContacts:

@@ -20,10 +20,12 @@ from outreach.models.campaign import (
     FollowUpCreated,
     NewCallCampaign,
     NewFollowUp,
+    NewRecipient,
     NewSmsCampaign,
+    PreparedRecipient,
+    Recipient,
 )
 from outreach.models.fields import check_field
-from outreach.models.recipient import NewRecipient, PreparedRecipient, Recipient
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, DispatchState, MessageStatus, RecipientStatus
 from outreach.models.work import IdempotencyKey
 from outreach.rules.explanations import ended_reasons
@@ -31,9 +33,8 @@ from outreach.rules.phones import is_pseudonym
 from outreach.rules.us_places import as_address
 from outreach.services.campaigns.contacts import prepare_recipient
 from outreach.services.campaigns.loading import CampaignCreation, stored_campaign
-from outreach.services.context import ServiceContext
+from outreach.services.context import ServiceContext, check_kind
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
-from outreach.services.validation import check_kind
 from outreach.storage.unit_of_work import Transaction
 
 _BATCH: Final = 500

@@ -20,7 +20,7 @@ from outreach.models.workspace import Workspace
 from outreach.protocols.carrier import Carrier, ListsSent
 from outreach.protocols.sent_list import SentListFailed, SentQuery, SentRequest
 from outreach.protocols.voice import VoiceProvider
-from outreach.providers.http.call_plugin import call_plugin
+from outreach.providers.http.request_gate import call_plugin
 from outreach.providers.pool import ProviderPool
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction

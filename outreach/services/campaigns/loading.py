@@ -14,32 +14,30 @@ import attrs
 import orjson
 
 from outreach.errors import InvalidRequest, NotFound, SmsCampaignsDisabled, StorageError
-from outreach.ledger.campaigns import loading
-from outreach.ledger.campaigns.seen_numbers import SeenNumbers
-from outreach.ledger.campaigns.setup import find_text_warnings, unknown_placeholders
-from outreach.ledger.campaigns.transitions import missing_setup, setup_status
+from outreach.ledger.campaigns import recipients as loading
+from outreach.ledger.campaigns.recipients import SeenNumbers
+from outreach.ledger.campaigns.transitions import find_text_warnings, missing_setup, setup_status, unknown_placeholders
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.models.audience import AudienceCounts, LeaveOut
-from outreach.models.campaign import Campaign, CampaignCreated, Counters, NewCallCampaign, NewSmsCampaign
-from outreach.models.hours import DEFAULT_CONCURRENCY, HolidayCalendar
-from outreach.models.recipient import PreparedRecipient
+from outreach.models.campaign import (
+    Campaign,
+    CampaignCreated,
+    Counters,
+    NewCallCampaign,
+    NewSmsCampaign,
+    PreparedRecipient,
+)
+from outreach.models.settings import DEFAULT_CONCURRENCY, HolidayCalendar
 from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey, LastingKey
 from outreach.models.workspace import Workspace
 from outreach.rules.holidays import extend_calendar
-from outreach.rules.texts import composed, composed_or_none
+from outreach.rules.segments import composed, composed_or_none
 from outreach.serialization.documents import from_json, to_json
 from outreach.services.campaigns.audience import Audience
-from outreach.services.campaigns.contacts import (
-    HashedContacts,
-    RecipientSource,
-    VariableNameCollector,
-    chunks,
-    run_concurrently,
-)
-from outreach.services.context import ServiceContext
+from outreach.services.campaigns.contacts import HashedContacts, RecipientSource, VariableNameCollector, chunks
+from outreach.services.context import ServiceContext, check_kind, check_provider, run_concurrently
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
-from outreach.services.validation import check_kind, check_provider
 from outreach.storage.unit_of_work import Transaction
 
 Make = Callable[[RecipientSource, IdempotencyGuard[CampaignCreated]], Awaitable[CampaignCreated]]
@@ -274,7 +272,7 @@ class CampaignCreation:
                 if audience is not None and audience.leaves_out:
                     raise audience.nobody_left()
                 raise InvalidRequest.at("recipients", "must have at least 1 element")
-            loading.begin(tx, campaign, now=now)
+            loading.begin_loading(tx, campaign, now=now)
             loaded = loading.load_chunk(tx, campaign, contacts, seen_numbers=None, position=0, now=now)
             return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, audience, once, actor)
 
@@ -295,7 +293,7 @@ class CampaignCreation:
 
         def begin(tx: Transaction) -> Campaign:
             campaign = draft(tx)
-            loading.begin(tx, campaign, now=context.now())
+            loading.begin_loading(tx, campaign, now=context.now())
             return campaign
 
         campaign = await context.storage.write(begin)
@@ -327,7 +325,7 @@ class CampaignCreation:
             tx.trunks.existing(campaign.workspace_id, campaign.trunk_id)
         if campaign.flow_id is not None and campaign.message_source == "flow":
             _require_flow(tx, campaign.workspace_id, campaign.flow_id)
-        published, left_out = loading.publish(
+        published, left_out = loading.publish_loaded(
             tx,
             # The agent may have changed since loading began.
             attrs.evolve(campaign, status=setup_status(tx, campaign), changed_by=actor),

@@ -1,41 +1,267 @@
-"""Campaigns: reading them, and moving them from state to state."""
+"""Moving campaigns from status to status, with the checks of contacts and caller IDs before a start."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, Unpack
 
+import anyio.lowlevel
 import attrs
 
 from outreach.core.vault import Vault
-from outreach.errors import NotFound, Problem
+from outreach.errors import ConfigError, NotFound, Problem
 from outreach.ledger.campaigns import transitions as moves
-from outreach.ledger.common import campaign_of, campaign_unit, workspace_of
+from outreach.ledger.campaigns.transitions import (
+    caller_of,
+    find_text_warnings,
+    not_installed,
+    start_warnings,
+    templates_of,
+)
+from outreach.ledger.common import campaign_of, campaign_unit, provider_of, settings_of, workspace_of
 from outreach.ledger.provider_throttles import throttle_of_campaign
+from outreach.models.account import StoredAccount
 from outreach.models.approval import PricedRevision
 from outreach.models.base import Page
-from outreach.models.campaign import Campaign, CampaignFilters, Counters
-from outreach.models.states import CampaignAction, CampaignStatus
+from outreach.models.campaign import Campaign, CampaignFilters, Counters, Recipient
+from outreach.models.resources import Agent
+from outreach.models.states import CampaignAction, CampaignStatus, RecipientStatus, WorkspaceMode
 from outreach.models.status import StartCheck
 from outreach.models.work import IdempotencyKey
 from outreach.protocols.storage import Operation, Within
-from outreach.rules.approvals import is_person
-from outreach.services.campaigns.caller_checks import find_caller_id_problems
-from outreach.services.campaigns.contacts import run_concurrently
+from outreach.providers.registry import Adapters
+from outreach.rules.column_names import MisreadNumbers
+from outreach.rules.readiness import CampaignTexts, is_person
+from outreach.rules.rendering import PlaceholderTally, expected_names, values_for
 from outreach.services.campaigns.pages import check_filters
-from outreach.services.campaigns.start_checks import (
-    check_contacts,
-    find_misread_numbers,
-    find_start_warnings,
-    find_unsendable_text,
-)
-from outreach.services.context import ServiceContext
+from outreach.services.context import ServiceContext, run_concurrently
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.tables.campaign_lists import StoredCampaign
+from outreach.storage.unit_of_work.tables.campaigns import StoredCampaign
+
+MAX_LOOKED_AT: Final = 10_000
+"""Rows checked at most, about a second of work, in slices between which other work runs."""
+
+_LEFT: Final = (RecipientStatus.PENDING, RecipientStatus.WAITING)
+_SLICE: Final = 500
+_FIRST_SLICE: Final = 20
+"""Nearly always the first contact fits, which is all that a start needs."""
+
+
+async def check_contacts(
+    context: ServiceContext,
+    workspace_id: str,
+    campaign_id: str,
+    *,
+    changed: Campaign | None = None,
+    until_one_fits: bool = False,
+) -> StartCheck:
+    """Return how many of a campaign's first waiting contacts will fail, or lack a value for a placeholder.
+
+    A contact fails because its text is empty or too long.
+
+    Args:
+        context: The engine's.
+        workspace_id: The workspace.
+        campaign_id: The campaign.
+        changed: The campaign as it would be; None for as it is.
+        until_one_fits: Whether to stop at the first contact that will not fail.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+    """
+    # Before a start nobody waits.
+    statuses = (RecipientStatus.PENDING,) if changed is None else _LEFT
+    first_size = _FIRST_SLICE if until_one_fits else _SLICE
+
+    def read(tx: Transaction) -> tuple[Campaign, CampaignTexts, Agent | None, StartCheck, Sequence[Recipient]]:
+        campaign = changed or campaign_of(tx, workspace_id, campaign_id)
+        unchecked = StartCheck(
+            contacts=campaign.counters.open,
+            checked=0,
+            failures_by_reason={},
+            text_warnings=find_text_warnings(tx, campaign),
+            warnings=start_warnings(tx, campaign),
+        )
+        # Of the same snapshot, so that most checks take one.
+        first = tx.recipients.page(workspace_id, campaign_id, status=statuses[0], after=-1, limit=first_size)
+        return campaign, texts_of(tx, campaign), caller_of(tx, campaign), unchecked, first
+
+    campaign, texts, agent, unchecked, first = await context.storage.read(read)
+    failing: Counter[str] = Counter()
+    expected = expected_names(agent)
+    tally = PlaceholderTally(texts.templates, expected)
+    checked = 0
+    for status in statuses:
+        after, size = -1, first_size
+        while (texts.templates or expected) and checked < MAX_LOOKED_AT:
+            is_read = after < 0 and status is statuses[0]
+            rows = first if is_read else await _rows(context, workspace_id, campaign_id, status, after, size)
+            for row in rows:
+                checked += 1
+                values = values_for(campaign, agent, row)
+                tally.see(values, row.position, row.phone_number)
+                unsendable_reason = texts.unsendable_reason(values)
+                if unsendable_reason is not None:
+                    failing[unsendable_reason] += 1
+                elif until_one_fits:
+                    return attrs.evolve(unchecked, checked=checked, failures_by_reason=dict(failing))
+            if len(rows) < size:
+                break
+            after, size = rows[-1].position, _SLICE
+            await anyio.lowlevel.checkpoint()
+    return attrs.evolve(
+        unchecked, checked=checked, failures_by_reason=dict(failing), placeholder_problems=tally.problems()
+    )
+
+
+async def find_start_warnings(
+    context: ServiceContext, workspace_id: str, campaign_id: str, *, limit: int = MAX_LOOKED_AT
+) -> Sequence[Problem]:
+    """Return what does not prevent a start or a resume, but is most likely a mistake.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+    """
+    of_setup = await context.storage.read(lambda tx: start_warnings(tx, campaign_of(tx, workspace_id, campaign_id)))
+    return (*of_setup, *(await find_misread_numbers(context, workspace_id, campaign_id, limit=limit)).warnings())
+
+
+async def find_misread_numbers(
+    context: ServiceContext, workspace_id: str, campaign_id: str, *, limit: int = MAX_LOOKED_AT
+) -> MisreadNumbers:
+    """Return how many of a campaign's first open contacts may have been loaded under a wrong number."""
+    found = MisreadNumbers()
+    for status in _LEFT:
+        after = -1
+        while found.checked < limit:
+            size = min(_SLICE, limit - found.checked)
+            rows = await _rows(context, workspace_id, campaign_id, status, after, size)
+            found.see(rows)
+            if len(rows) < size:
+                break
+            after = rows[-1].position
+            await anyio.lowlevel.checkpoint()
+    return found
+
+
+async def find_unsendable_text(context: ServiceContext, workspace_id: str, campaign_id: str) -> StartCheck | None:
+    """Return the check if the text can be sent to none of the contacts; None if it may suit some.
+
+    If there are more contacts than are checked, only a text that is too long without any variables counts.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+    """
+    found = await check_contacts(context, workspace_id, campaign_id, until_one_fits=True)
+    if found.failing < found.checked or not found.checked:
+        return None
+    if found.checked >= found.contacts:
+        return found
+    texts = await context.storage.read(lambda tx: texts_of(tx, campaign_of(tx, workspace_id, campaign_id)))
+    return found if texts.fits_no_contact() else None
+
+
+async def _rows(
+    context: ServiceContext, workspace_id: str, campaign_id: str, status: RecipientStatus, after: int, limit: int
+) -> Sequence[Recipient]:
+    return await context.storage.read(
+        lambda tx: tx.recipients.page(workspace_id, campaign_id, status=status, after=after, limit=limit)
+    )
+
+
+def texts_of(tx: Transaction, campaign: Campaign) -> CampaignTexts:
+    """Return what a campaign sends, with the settings that decide whether it can be sent."""
+    settings = settings_of(tx, campaign.workspace_id)
+    return CampaignTexts(
+        templates=templates_of(tx, campaign),
+        footer=settings.footer,
+        max_segments=settings.max_segments,
+        replaces=campaign.replace_characters,
+    )
+
+
+_Callers = Sequence[tuple[str, str]]
+"""What names each caller ID, and the number."""
+
+
+async def find_caller_id_problems(
+    context: ServiceContext, vault: Vault, find: Callable[[Transaction], Campaign]
+) -> Sequence[Problem]:
+    """Return why the provider of the campaign that `find` returns cannot be asked, or calls placed as recorded.
+
+    In a sandbox there is no such problem.
+
+    The provider's adapter may not be installed here. A trunk may lack its identifier, at a provider that knows trunks
+    by nothing else. Some providers know numbers by ids that the account lists. If any are listed, and for every call
+    over a trunk, a caller ID without an id is refused; if none are, a rotation would show the account's one number.
+    Credentials that cannot be decrypted give no problem here: the dispatcher reports them.
+
+    Raises:
+        NotFound: The workspace has no such campaign.
+    """
+    adapters = context.adapters
+
+    def operation(tx: Transaction) -> tuple[Sequence[Problem], tuple[Campaign, _Callers, StoredAccount] | None]:
+        campaign = find(tx)
+        workspace = workspace_of(tx, campaign.workspace_id)
+        provider = provider_of(tx, campaign)
+        if provider is None or workspace.mode is not WorkspaceMode.LIVE:
+            return (), None
+        missing = not_installed(workspace, provider, adapters)
+        if missing is not None or campaign.channel != "call":
+            return () if missing is None else (missing,), None
+        account = tx.accounts.of_provider(workspace.id, provider)
+        call_check = None if account is None else (campaign, _callers(tx, campaign), account)
+        return _unknown_trunk(tx, campaign, provider, adapters), call_check
+
+    found, call_check = await context.storage.read(operation)
+    return found if call_check is None else (*found, *_caller_id_problems(*call_check, vault, adapters))
+
+
+def _unknown_trunk(tx: Transaction, campaign: Campaign, provider: str, adapters: Adapters) -> Sequence[Problem]:
+    trunk = tx.trunks.get(campaign.workspace_id, campaign.trunk_id) if campaign.trunk_id else None
+    if trunk is None or trunk.provider_trunk_id is not None or not adapters.trunks_by_identifier(provider):
+        return ()
+    words = f"Its trunk {trunk.name!r} needs its identifier at {provider}."
+    return (Problem(path="trunk_id", message=words),)
+
+
+def _callers(tx: Transaction, campaign: Campaign) -> _Callers:
+    if campaign.cli_mode == "group":
+        return [(f"cli_group_config[{n}]", entry.phone) for n, entry in enumerate(campaign.cli_group or ())]
+    agent = tx.agents.get(campaign.workspace_id, campaign.agent_id) if campaign.agent_id else None
+    return [("agent.from_number", agent.from_number)] if agent is not None and agent.from_number is not None else []
+
+
+def _caller_id_problems(
+    campaign: Campaign, callers: _Callers, account: StoredAccount, vault: Vault, adapters: Adapters
+) -> Sequence[Problem]:
+    # Imported here, so that a program without calls loads neither it nor httpx.
+    from outreach.providers.voice.base import PHONE_NUMBERS, phone_number_ids
+
+    if PHONE_NUMBERS not in adapters.voice(account.provider).fields:
+        return ()
+    try:
+        numbers = phone_number_ids(vault.open(account.id, account.sealed, provider=account.provider))
+    except ConfigError:
+        return ()
+    if not (numbers or campaign.trunk_id is not None or campaign.cli_mode == "group"):
+        return ()
+    return [
+        Problem(
+            path=path,
+            message=f"The account at {account.provider} has no id for caller ID {phone} ({PHONE_NUMBERS.name}), "
+            "so calls cannot be placed from it.",
+        )
+        for path, phone in callers
+        if phone not in numbers
+    ]
+
 
 _MOVES: Final[Mapping[CampaignAction, Callable[..., Campaign]]] = {
     CampaignAction.START: moves.start,

@@ -20,10 +20,10 @@ from outreach.models.base import JsonPage
 from outreach.models.campaign import CampaignFilters, NewSmsCampaign
 from outreach.models.fields import check_field, check_value, fields_of
 from outreach.protocols.storage import OneQuery
-from outreach.serialization.json_responses import write_campaign
+from outreach.serialization.campaigns import write_campaign
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.tables.campaign_lists import StoredCampaign
+from outreach.storage.unit_of_work.tables.campaigns import StoredCampaign
 
 MAX_PAGE_SIZE: Final = 100
 

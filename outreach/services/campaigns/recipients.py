@@ -12,15 +12,12 @@ from outreach.ledger.campaigns.results import results_of
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.settling.skipping import skip_recipient
 from outreach.models.base import Page
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import MAX_EXTERNAL_ID, Campaign, NewRecipient, Recipient, RecipientCount, RecipientSkip
 from outreach.models.dispatch import Dispatch
 from outreach.models.fields import Integer, OneOf, Text, check_field, check_value
-from outreach.models.recipient import MAX_EXTERNAL_ID, NewRecipient, Recipient, RecipientCount, RecipientSkip
-from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
-from outreach.models.trail import ContactHistory
-from outreach.services.context import ServiceContext
+from outreach.models.states import OPEN_RECIPIENT_STATUSES, ContactHistory, RecipientStatus
+from outreach.services.context import ServiceContext, require_text
 from outreach.services.lists import PageRequest, iterate, moment_cursor
-from outreach.services.validation import require_text
 from outreach.storage.unit_of_work import Transaction
 
 _MAX_POSITION: Final = 2**63 - 1

@@ -14,13 +14,12 @@ from urllib.parse import parse_qsl
 from anyio import to_thread
 
 from outreach.core.logged_errors import masked
-from outreach.dispatch.adapter_answers import recordable_event
+from outreach.dispatch.adapter_answers import SafeAnalyser, recordable_event
 from outreach.dispatch.batcher import Batcher
-from outreach.dispatch.provider_log import SafeAnalyser
 from outreach.dispatch.worker import backoff_of, notify_report
 from outreach.errors import CallbackRejected, NotFound
 from outreach.ledger.common import workspace_of
-from outreach.ledger.settling import callback_checks, callbacks, ledger
+from outreach.ledger.settling import callbacks, ledger
 from outreach.ledger.settling.callbacks import MISDIRECTIONS, CallbackContext
 from outreach.models.account import CallbackRecord, CallbackResult, Misdirection, StoredAccount
 from outreach.models.base import Page
@@ -35,8 +34,8 @@ from outreach.protocols.adapter import (
     InboundMessageEvent,
 )
 from outreach.protocols.voice import Analyser
-from outreach.providers.connections import AccountConnections
-from outreach.providers.http.call_plugin import call_plugin_function
+from outreach.providers.http.request_gate import call_plugin_function
+from outreach.providers.pool import AccountConnections
 from outreach.providers.redaction import Redaction
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate, moment_cursor
@@ -133,11 +132,11 @@ class Callbacks:
 
     async def _awaited_check(self, account: StoredAccount, callback: Callback) -> CallbackRecord | None:
         """Return the test that awaits this callback; None for what the provider sends."""
-        token = callback_checks.token_of(callback.query)
+        token = callbacks.token_of(callback.query)
         if token is None:
             return None
         now = self._context.now()
-        return await self._context.storage.read(lambda tx: callback_checks.awaited_check(tx, account, token, now=now))
+        return await self._context.storage.read(lambda tx: callbacks.awaited_check(tx, account, token, now=now))
 
     async def _take_check(
         self, account: StoredAccount, adapter: Adapter, callback: Callback, check: CallbackRecord
@@ -149,14 +148,14 @@ class Callbacks:
         """
         result: CallbackResult = "refused"
         try:
-            if callback_checks.is_signed(check):
+            if callbacks.is_signed(check):
                 await self._read(account, adapter, callback)
             result = "arrived"
         except CallbackRefused as refused:
             # Neither logged nor counted: the person who runs the test sees it.
             raise CallbackRejected(refused.reason) from None
         finally:
-            await self._context.storage.write(lambda tx: callback_checks.note_check(tx, check, result))
+            await self._context.storage.write(lambda tx: callbacks.note_check(tx, check, result))
         return []
 
     async def misdirected(self, account_id: str, how: Misdirection) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, get_args
 import anyio
 
 from outreach.errors import InvalidRequest, NotFound, Problem, StorageError
-from outreach.ledger.campaigns.setup import require_account
+from outreach.ledger.campaigns.transitions import require_account
 from outreach.ledger.common import campaign_of, require_available, workspace_of
 from outreach.ledger.sending import singles
 from outreach.ledger.settling import verdicts
@@ -24,12 +24,11 @@ from outreach.models.states import CallStatus
 from outreach.models.work import IdempotencyKey, WorkUnit
 from outreach.protocols.storage import Within
 from outreach.rules.phones import canonical_phone
-from outreach.rules.texts import as_text, text_problem
-from outreach.services.context import ServiceContext
+from outreach.rules.segments import as_text, text_problem
+from outreach.services.context import ServiceContext, check_kind
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.messaging.failures import call_failure
-from outreach.services.validation import check_kind
 from outreach.storage.unit_of_work import Transaction
 
 _POLL_SECONDS: Final = 0.02

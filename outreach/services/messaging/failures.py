@@ -7,10 +7,10 @@ from typing import Final
 
 from outreach.ledger.common import campaign_of
 from outreach.models.call import Call
+from outreach.models.campaign import NewRecipient, Recipient
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch, DispatchCount
 from outreach.models.fields import check_field
 from outreach.models.message import Message
-from outreach.models.recipient import NewRecipient, Recipient
 from outreach.models.reports import Explanation, ProviderFailure, RecipientOutcome
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.providers.registry import explain

@@ -10,7 +10,7 @@ from typing import Final
 
 from outreach.core.clock import in_utc
 from outreach.errors import Conflict, InvalidRequest, NotFound
-from outreach.ledger.campaigns.setup import require_account
+from outreach.ledger.campaigns.transitions import require_account
 from outreach.ledger.campaigns.trial_texts import require_open, text_for_contact
 from outreach.ledger.common import campaign_of, record_audit, require_available, workspace_of
 from outreach.ledger.opt_out import inbound
@@ -24,20 +24,13 @@ from outreach.models.work import IdempotencyKey, WorkUnit
 from outreach.models.workspace import Workspace
 from outreach.protocols.adapter import InboundMessageEvent
 from outreach.protocols.storage import Within
-from outreach.rules.phones import canonical_phone, normalise_single
-from outreach.rules.segments import count_segments
-from outreach.rules.senders import parse_inbound_sender
-from outreach.rules.spellings import person_key
-from outreach.rules.texts import composed
-from outreach.services.context import ServiceContext
+from outreach.rules.numbering import person_key
+from outreach.rules.phones import canonical_phone, normalise_single, parse_inbound_sender
+from outreach.rules.segments import composed, count_segments
+from outreach.services.context import ServiceContext, check_kind, check_provider, require_text
 from outreach.services.idempotency import Idempotency, IdempotencyGuard
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.messaging.failures import message_failure
-from outreach.services.validation import (
-    check_kind,
-    check_provider,
-    require_text,
-)
 from outreach.storage.unit_of_work import Transaction
 
 UNANSWERED_FOR: Final = timedelta(days=30)

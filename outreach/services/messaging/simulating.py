@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from outreach.dispatch.adapter_answers import recordable_report
-from outreach.dispatch.provider_log import SafeAnalyser
+from outreach.dispatch.adapter_answers import SafeAnalyser, recordable_report
 from outreach.dispatch.worker import backoff_of, notify_report
 from outreach.errors import Conflict, InvalidRequest
 from outreach.ledger.common import workspace_of
-from outreach.ledger.settling import callbacks, simulated
+from outreach.ledger.settling import callbacks
 from outreach.models.dispatch import Dispatch
 from outreach.models.reports import Report
 from outreach.models.simulation import NewSimulation, Simulation
@@ -15,9 +14,8 @@ from outreach.models.states import WorkspaceMode
 from outreach.models.workspace import Workspace
 from outreach.protocols.voice import Analyser
 from outreach.rules.phones import canonical_phone
-from outreach.services.context import ServiceContext
+from outreach.services.context import ServiceContext, check_kind
 from outreach.services.messaging.messages import Messages
-from outreach.services.validation import check_kind
 from outreach.storage.unit_of_work import Transaction
 
 _STOP = "STOP"
@@ -70,13 +68,13 @@ class Simulating:
         def operation(tx: Transaction) -> tuple[Dispatch, Report] | None:
             now = context.now()
             _sandbox(tx, workspace_id)
-            dispatch = simulated.open_request(tx, workspace_id, phone, event)
+            dispatch = callbacks.open_request(tx, workspace_id, phone, event)
             if dispatch is None:
                 if event.status == "delivered":
                     raise Conflict(f"No message to {phone} was accepted that is not delivered yet.")
-                simulated.keep(tx, workspace_id, phone, event, now)
+                callbacks.keep_simulated(tx, workspace_id, phone, event, now)
                 return None
-            report = recordable_report(simulated.report_of(event, dispatch, now))
+            report = recordable_report(callbacks.simulated_report_of(event, dispatch, now))
             callbacks.merge_event(tx, report, backoff=backoff_of(context.config), analyser=self._analyser, now=now)
             return dispatch, report
 
@@ -95,7 +93,7 @@ def _addresses(tx: Transaction, workspace_id: str, event: NewSimulation) -> tupl
     if phone is None:
         raise InvalidRequest.at("phone_number", "is not a phone number; write it like +14155550102")
     numbers = tx.numbers.list(workspace_id)
-    return phone, event.to or simulated.newest_sender(tx, workspace_id, phone) or (
+    return phone, event.to or callbacks.newest_sender(tx, workspace_id, phone) or (
         numbers[0].phone if numbers else None
     )
 

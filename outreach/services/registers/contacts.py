@@ -10,10 +10,9 @@ from outreach.ledger.common import workspace_of
 from outreach.ledger.number_history import HistoryPlace, Placed, history_of_number
 from outreach.models.base import Page
 from outreach.models.history import HistoryItem
-from outreach.rules.senders import parse_inbound_sender
-from outreach.services.context import ServiceContext
+from outreach.rules.phones import parse_inbound_sender
+from outreach.services.context import ServiceContext, phone_problem, require_text
 from outreach.services.lists import PageRequest, iterate, moment_cursor
-from outreach.services.validation import phone_problem, require_text
 from outreach.storage.unit_of_work import Transaction
 
 

@@ -28,8 +28,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.fields import Integer, check_value
 from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.rules.phones import PSEUDONYM_PREFIX, canonical_phone
-from outreach.services.context import ServiceContext
-from outreach.services.validation import require_text
+from outreach.services.context import ServiceContext, require_text
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.tables.erasures import PersonRows
 

@@ -10,9 +10,8 @@ from outreach.ledger.common import record_audit, workspace_of
 from outreach.models.base import Page
 from outreach.models.unreachable import UnreachableNumber
 from outreach.rules.phones import canonical_phone
-from outreach.services.context import ServiceContext
+from outreach.services.context import ServiceContext, require_text
 from outreach.services.lists import PageRequest, iterate
-from outreach.services.validation import require_text
 from outreach.storage.unit_of_work import Transaction
 
 

@@ -23,11 +23,9 @@ from outreach.models.unsubscribe import (
     is_of_import,
     without_import,
 )
-from outreach.rules.phones import normalise
-from outreach.rules.senders import number_of_channel, parse_inbound_sender
-from outreach.rules.spellings import spellings
-from outreach.services.context import ServiceContext
-from outreach.services.validation import require_text
+from outreach.rules.numbering import spellings
+from outreach.rules.phones import normalise, number_of_channel, parse_inbound_sender
+from outreach.services.context import ServiceContext, require_text
 from outreach.storage.unit_of_work import Transaction
 
 _BATCH: Final = 500

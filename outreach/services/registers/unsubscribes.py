@@ -27,17 +27,12 @@ from outreach.models.unsubscribe import (
 )
 from outreach.models.work import IdempotencyKey
 from outreach.protocols.storage import Within
-from outreach.rules.phones import OWN_NUMBER
-from outreach.rules.senders import parse_inbound_sender
-from outreach.rules.spellings import spellings
-from outreach.services.context import ServiceContext
+from outreach.rules.numbering import spellings
+from outreach.rules.phones import OWN_NUMBER, parse_inbound_sender
+from outreach.services.context import ServiceContext, phone_problem, require_text
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.registers.unsubscribe_imports import AT_ONCE, UnsubscribeImports
-from outreach.services.validation import (
-    phone_problem,
-    require_text,
-)
 from outreach.storage.unit_of_work import Transaction
 
 

@@ -15,10 +15,9 @@ from outreach.models.base import Page
 from outreach.models.fields import Integer, check_value
 from outreach.models.upload import MAX_CHUNK_BYTES, MAX_UPLOAD_BYTES, MAX_UPLOADS, MIN_CHUNK_BYTES, NewUpload, Upload
 from outreach.models.work import IdempotencyKey
-from outreach.services.context import ServiceContext
+from outreach.services.context import ServiceContext, check_kind
 from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
-from outreach.services.validation import check_kind
 from outreach.storage.unit_of_work import Transaction
 
 _KEPT: Final = timedelta(days=1)

@@ -20,11 +20,11 @@ from outreach.ledger.common import record_audit, workspace_of
 from outreach.models.account import Account, CallbackCheck, Provider, ProviderThrottle, StoredAccount
 from outreach.models.base import Page
 from outreach.protocols.adapter import AccountCheck, Adapter, CredentialField
-from outreach.providers.connections import AccountConnections
-from outreach.providers.http.call_plugin import call_plugin
+from outreach.providers.http.request_gate import call_plugin
+from outreach.providers.pool import AccountConnections
 from outreach.providers.redaction import Redaction
 from outreach.rules import previous_credentials
-from outreach.rules.texts import text_problem
+from outreach.rules.segments import text_problem
 from outreach.services.context import ServiceContext
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.tenants.account_rekeying import AccountRekeying

@@ -15,13 +15,13 @@ import anyio
 
 from outreach.core.config import PUBLIC_URL_VARIABLE
 from outreach.core.extras import needed_for
-from outreach.ledger.settling import callback_checks
+from outreach.ledger.settling import callbacks
 from outreach.models.account import CallbackCheck, CallbackFault, CallbackResult, StoredAccount
 from outreach.protocols.adapter import Adapter
 from outreach.protocols.diagnosis import SignsCallbacks
 from outreach.providers.carriers.base import DISPATCH_PARAMETER
-from outreach.providers.connections import AccountConnections
-from outreach.providers.http.call_plugin import call_plugin_function
+from outreach.providers.http.request_gate import call_plugin_function
+from outreach.providers.pool import AccountConnections
 from outreach.services.context import ServiceContext
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ async def try_callback(
     if url is None:
         return CallbackCheck(ok=False, fault="no_public_url", message=_MEANINGS["no_public_url"], url=None)
     # Not of the engine's randomness: nobody may guess it.
-    token = callback_checks.TEST_PREFIX + secrets.token_urlsafe(32)
+    token = callbacks.TEST_PREFIX + secrets.token_urlsafe(32)
     full_url = f"{url}?{urlencode({DISPATCH_PARAMETER: token})}"
     headers: Mapping[str, str] = {"content-type": "application/json"}
     body, signed = b"{}", None
@@ -86,13 +86,13 @@ async def try_callback(
         headers, body = signed.headers, signed.body
     now = context.now()
     is_signed = signed is not None
-    await context.storage.write(lambda tx: callback_checks.await_check(tx, account, token, signed=is_signed, now=now))
+    await context.storage.write(lambda tx: callbacks.await_check(tx, account, token, signed=is_signed, now=now))
     try:
         fault, detail, status = await _post(connections, account.id, full_url, headers, body)
         arrived = await _arrival(context, account, token, wait=fault is None)
     finally:
         with anyio.CancelScope(shield=True):
-            await context.storage.write(lambda tx: callback_checks.end_check(tx, account, token))
+            await context.storage.write(lambda tx: callbacks.end_check(tx, account, token))
     if arrived == "arrived":
         how = (
             "its signature was accepted"
@@ -115,7 +115,7 @@ async def _arrival(context: ServiceContext, account: StoredAccount, token: str, 
     result: CallbackResult | None = None
     with anyio.move_on_after(ARRIVAL_SECONDS):
         while True:
-            result = await context.storage.read(lambda tx: callback_checks.result_of_check(tx, account, token))
+            result = await context.storage.read(lambda tx: callbacks.result_of_check(tx, account, token))
             if result != "awaited" or not wait:
                 break
             await anyio.sleep(_LOOK_SECONDS)

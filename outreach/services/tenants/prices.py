@@ -13,8 +13,7 @@ from outreach.models.fields import OneOf, refusals
 from outreach.models.prices import Price, PriceKind, PriceTable
 from outreach.providers.registry import Adapters
 from outreach.rules.numbering import is_region
-from outreach.services.context import ServiceContext
-from outreach.services.validation import check_kind
+from outreach.services.context import ServiceContext, check_kind
 from outreach.storage.unit_of_work import Transaction
 
 MAX_PRICES: Final = 2000

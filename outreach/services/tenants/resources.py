@@ -36,12 +36,12 @@ from outreach.models.resources import (
 )
 from outreach.models.states import CampaignStatus
 from outreach.models.workspace import Workspace
+from outreach.rules.numbering import person_key
 from outreach.rules.phones import normalise_single
-from outreach.rules.spellings import person_key
-from outreach.rules.texts import composed_or_none
+from outreach.rules.segments import composed_or_none
+from outreach.services.context import check_phone, check_provider
 from outreach.services.resource import EVERY_OPERATION, CommandTexts, Resource, require_unused
 from outreach.services.tenants.schedules import Schedules
-from outreach.services.validation import check_phone, check_provider
 from outreach.storage.unit_of_work import AlreadyExists, Transaction, WorkspaceTable
 
 

@@ -37,9 +37,9 @@ from outreach.models.schedule import (
 from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
 from outreach.rules.recurrence import HORIZON_YEARS, runs_after
+from outreach.services.context import check_kind
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.resource import EVERY_OPERATION, Resource
-from outreach.services.validation import check_kind
 from outreach.storage.unit_of_work import Transaction
 
 MAX_SHOWN: Final = 50

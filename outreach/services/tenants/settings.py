@@ -14,10 +14,10 @@ from outreach.ledger.common import (
     wake_running_campaigns,
     workspace_of,
 )
-from outreach.models.message import ReplyPurpose
 from outreach.models.settings import (
     CallSettings,
     CallSettingsUpdate,
+    ReplyPurpose,
     ReplySettings,
     ReplySettingsUpdate,
     ReplyText,
@@ -26,9 +26,8 @@ from outreach.models.settings import (
 )
 from outreach.protocols.storage import Within
 from outreach.rules.rendering import reply_text
-from outreach.services.context import ServiceContext
+from outreach.services.context import ServiceContext, check_kind
 from outreach.services.resource import take_methods
-from outreach.services.validation import check_kind
 from outreach.storage.unit_of_work import Transaction
 
 

@@ -8,19 +8,18 @@ import attrs
 
 from outreach.core.meant import did_you_mean, regions_like
 from outreach.errors import InvalidRequest
-from outreach.ledger.access import workspaces as operations
+from outreach.ledger import common as operations
 from outreach.ledger.common import workspace_of
 from outreach.models.base import Page, Unset
-from outreach.models.hours import PlaceHours
+from outreach.models.settings import PlaceHours
 from outreach.models.states import WorkspaceMode, WorkspaceStatus
 from outreach.models.workspace import NewWorkspace, Workspace, WorkspaceUpdate
 from outreach.protocols.storage import Within
 from outreach.rules.numbering import is_region
 from outreach.rules.us_places import is_state
-from outreach.services.context import ServiceContext
+from outreach.services.context import ServiceContext, check_kind
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.tenants.api_keys import ApiKeyCache
-from outreach.services.validation import check_kind
 
 
 class Workspaces:
@@ -41,7 +40,7 @@ class Workspaces:
             InvalidRequest: The region, or a place of narrower hours, is unknown.
         """
         workspace = new_workspace(self._context, new)
-        return await self._context.storage.write(lambda tx: operations.create(tx, workspace, actor=actor))
+        return await self._context.storage.write(lambda tx: operations.create_workspace(tx, workspace, actor=actor))
 
     async def update(self, workspace_id: str, change: WorkspaceUpdate, *, actor: str = "library") -> Workspace:
         """Change a workspace; a running server applies it within a second.
@@ -58,7 +57,7 @@ class Workspaces:
             return await self._context.storage.write(
                 Within(
                     [workspace_id],
-                    lambda tx: operations.update(tx, workspace_id, change, now=clock.now(), actor=actor),
+                    lambda tx: operations.update_workspace(tx, workspace_id, change, now=clock.now(), actor=actor),
                 )
             )
         finally:

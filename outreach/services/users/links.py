@@ -10,8 +10,8 @@ from typing import Final
 import attrs
 
 from outreach.errors import Conflict, NotFound
+from outreach.ledger import common
 from outreach.ledger.access import users as operations
-from outreach.ledger.access import workspaces
 from outreach.ledger.common import record_audit, workspace_of
 from outreach.models.base import Page
 from outreach.models.fields import OneOf, check_value
@@ -27,12 +27,12 @@ from outreach.models.user import (
     User,
 )
 from outreach.models.workspace import NewWorkspace
+from outreach.services.context import check_kind
 from outreach.services.idempotency import Idempotency
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.tenants.workspaces import new_workspace
 from outreach.services.users.context import UserContext, check_email, check_new_password, check_text
 from outreach.services.users.secrets import digest_of, new_token
-from outreach.services.validation import check_kind
 from outreach.storage.unit_of_work import Transaction
 
 _INVITED_FOR: Final = timedelta(days=7)
@@ -265,7 +265,7 @@ class Links:
             stored = StoredUser(id=user_id, email=email, name=new.name, password=hashed, operator=True, created_at=now)
             actor = f"user:{user_id}"
             user = operations.create(tx, stored, actor=actor)
-            made = workspaces.create(tx, first, actor=actor)
+            made = common.create_workspace(tx, first, actor=actor)
             operations.set_role(tx, made.id, user_id, Role.OWNER, now=now, actor=actor)
             return SetUp(user=operations.shown(user), workspace=made)
 

@@ -13,11 +13,11 @@ from outreach.ledger.common import workspace_of
 from outreach.models.base import Page
 from outreach.models.fields import OneOf, boolean, check_value
 from outreach.models.user import ROLES, Member, NewUser, Role, StoredUser, User, UserUpdate
+from outreach.services.context import changed_fields, check_kind, check_phone
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.users.context import UserContext, check_email
 from outreach.services.users.links import Links
 from outreach.services.users.second_factors import SecondFactors
-from outreach.services.validation import changed_fields, check_kind, check_phone
 from outreach.storage.unit_of_work import Transaction
 
 

@@ -1,4 +1,4 @@
-"""The writer: operations queue up and are committed in groups.
+"""The writer: operations queue up as jobs, and are committed in groups, each undone by itself if it fails.
 
 A disk syncs fifty operations as fast as one, so that the operations that queue up during a commit form the next group:
 one transaction, one unit of work, one commit, then the answers.
@@ -6,16 +6,310 @@ one transaction, one unit of work, one commit, then the answers.
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, Protocol
+
+import attrs
 
 from outreach.core.clock import Clock
-from outreach.errors import StorageError
+from outreach.errors import DatabaseReplaced, StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
-from outreach.storage.base.group_commit import GroupControl, Session, commit_group, fail_jobs
-from outreach.storage.base.jobs import Job, Queue, deliver
+from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.transaction import TransactionControl, run_writing
+from outreach.storage.unit_of_work.unit_of_work import RollbackRequired, UnitOfWork
+
+
+@attrs.define(eq=False, kw_only=True)
+class Job:
+    """One operation with its caller and its outcome.
+
+    Attributes:
+        bulk: Whether it is part of bulk work.
+        since: When it was queued, in real seconds.
+        dropped: Whether its caller has gone, so that it is not started.
+    """
+
+    operation: Operation[Any]
+    bulk: bool
+    done: asyncio.Future[None]
+    since: float = attrs.field(factory=time.monotonic)
+    dropped: bool = False
+    result: Any = None
+    error: BaseException | None = None
+
+    def run(self, transaction: Transaction) -> None:
+        """Run the operation, or raise its error."""
+        self.result = self.operation(transaction)
+
+    def fail(self, error: BaseException) -> None:
+        """Set the caller's error."""
+        self.result = None
+        self.error = error
+
+    def forget_outcome(self) -> None:
+        """Forget what came of a run that was undone."""
+        self.result = self.error = None
+
+    async def outcome(self) -> Any:
+        """Wait for the job; return the operation's result or raise its error."""
+        try:
+            await self.done
+        except asyncio.CancelledError:
+            self.dropped = True
+            raise
+        error = self.error
+        if error is None:
+            return self.result
+        # The error's traceback refers to this frame: this breaks the cycle.
+        self.error = None
+        try:
+            raise error
+        finally:
+            del error
+
+
+def deliver(jobs: Sequence[Job]) -> None:
+    """Wake the callers of these jobs, from any thread."""
+    if not jobs:
+        return
+    # All jobs of a storage come from one loop; a closed one has no callers.
+    with suppress(RuntimeError):
+        jobs[0].done.get_loop().call_soon_threadsafe(_wake, jobs)
+
+
+def _wake(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        if not job.done.done():
+            job.done.set_result(None)
+
+
+class Queue:
+    """Jobs in two lanes, and the workers that sleep while there are none.
+
+    A worker is a function that wakes a thread. Each new job wakes one sleeping worker. Finding no job and falling
+    asleep are one step under the lock, so that no job is missed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._urgent: deque[Job] = deque()
+        self._bulk: deque[Job] = deque()
+        self._asleep: list[Callable[[], None]] = []
+
+    def add(self, worker: Callable[[], None]) -> None:
+        """Add a worker, while nothing is queued."""
+        self._asleep.append(worker)
+
+    def submit(self, operation: Operation[Any], *, bulk: bool = False) -> Job:
+        """Queue an operation and wake a sleeping worker."""
+        job = Job(operation=operation, bulk=bulk, done=asyncio.get_running_loop().create_future())
+        with self._lock:
+            (self._bulk if bulk else self._urgent).append(job)
+            wake = self._asleep.pop(0) if self._asleep else None
+        if wake is not None:
+            wake()
+        return job
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs are queued."""
+        return len(self._urgent) + len(self._bulk)
+
+    @property
+    def bulk_waits(self) -> bool:
+        """Whether bulk work is queued."""
+        return bool(self._bulk)
+
+    def take(self, *, bulk_first: bool = False) -> Job | None:
+        """Return the next job, an urgent one first unless `bulk_first`."""
+        lanes = (self._bulk, self._urgent) if bulk_first else (self._urgent, self._bulk)
+        with self._lock:
+            return self._next(lanes[0]) or self._next(lanes[1])
+
+    def take_or_sleep(self, worker: Callable[[], None]) -> Job | None:
+        """Return the next job; without one the worker sleeps."""
+        with self._lock:
+            job = self._next(self._urgent) or self._next(self._bulk)
+            if job is None:
+                self._asleep.append(worker)
+            return job
+
+    def take_all(self, *, bulk_since: float = float("inf")) -> Sequence[Job]:
+        """Return all jobs, bulk ones only if they were queued until `bulk_since`."""
+        with self._lock:
+            left = [job for job in self._bulk if job.since > bulk_since]
+            jobs = [*self._urgent, *(job for job in self._bulk if job.since <= bulk_since)]
+            self._urgent.clear()
+            self._bulk = deque(left)
+            return [job for job in jobs if not job.dropped]
+
+    def sleep(self, worker: Callable[[], None]) -> bool:
+        """Let a worker sleep if there is no job; return whether it does."""
+        with self._lock:
+            if self._urgent or self._bulk:
+                return False
+            self._asleep.append(worker)
+            return True
+
+    @staticmethod
+    def _next(lane: deque[Job]) -> Job | None:
+        while lane:
+            job = lane.popleft()
+            if not job.dropped:
+                return job
+        return None
+
+
+class CommitUnknown(StorageError):
+    """It could not be found out whether a transaction was committed."""
+
+
+class Session(Protocol):
+    """A connection's unit of work and tables."""
+
+    rows: UnitOfWork
+    transaction: Transaction
+
+
+class GroupControl(TransactionControl, Protocol):
+    """How transactions of groups begin and end; a commit raises `CommitUnknown` if it may or may not have happened."""
+
+    def check_open(self, error: BaseException) -> None:
+        """Raise if the transaction cannot go on after a job's error.
+
+        Raises:
+            RollbackRequired: The others have to run again, each alone.
+            Exception: The database's error: the whole group has failed.
+        """
+        ...
+
+    def may_run_again(self, error: BaseException) -> bool:
+        """Return whether what failed by this error may be run again, after waiting for a moment."""
+        ...
+
+    def as_caller_error(self, error: BaseException) -> BaseException:
+        """Return an operation's error for its caller: the driver's translated, any other as it is."""
+        ...
+
+    def as_storage_error(self, error: BaseException) -> StorageError | None:
+        """Return a driver's error translated; None for any other."""
+        ...
+
+    def name_of(self, error: BaseException) -> str:
+        """Return an error's short name: the database's own, such as `SQLITE_FULL`, or that of its class."""
+        ...
+
+
+def commit_group(session: Session, take: Callable[[], Job | None], group: list[Job], *, control: GroupControl) -> None:
+    """Run jobs in one transaction until none is left, and commit; each job then has its outcome.
+
+    A failed job is undone alone. If its rows have reached the database, the transaction is rolled back and every other
+    job runs again in a transaction of its own. A transaction that was lost on the way is run again.
+
+    Args:
+        session: The connection.
+        take: Returns the next job; None to commit.
+        group: Receives the jobs in order.
+        control: How transactions begin and end.
+
+    Raises:
+        Exception: The group failed: the disk is full, the database is locked or away, or worse.
+    """
+    again: deque[Job] = deque()
+    while True:
+        try:
+            _run_group(session, lambda: again.popleft() if again else take(), group, control)
+        except RollbackRequired:
+            _roll_back(session, control)
+            group.extend(again)
+            for job in group:
+                if job.error is None:
+                    _commit_alone(session, job, control)
+            return
+        except BaseException as error:
+            _roll_back(session, control)
+            # A job that was to run again, and has not yet, gets the group's outcome.
+            group.extend(again)
+            again.clear()
+            if not control.may_run_again(error):
+                raise
+            again.extend(job for job in group if not job.dropped)
+            group.clear()
+            for job in again:
+                job.forget_outcome()
+        else:
+            return
+
+
+def _run_group(session: Session, take: Callable[[], Job | None], group: list[Job], control: GroupControl) -> None:
+    control.begin()
+    session.rows.read_only = False
+    session.rows.begin()
+    while (job := take()) is not None:
+        group.append(job)
+        _run(session, job, control)
+    session.rows.flush()
+    control.commit()
+    session.rows.commit()
+
+
+def _run(session: Session, job: Job, control: GroupControl) -> None:
+    """Run a job in the group's transaction.
+
+    Raises:
+        RollbackRequired: It failed and cannot be undone alone, or a row of the group was refused.
+        Exception: The database has lost the whole transaction, as on a full disk.
+    """
+    savepoint = session.rows.savepoint()
+    try:
+        job.run(session.transaction)
+    except RollbackRequired:
+        raise
+    except BaseException as error:  # whatever it is, it is the caller's
+        job.fail(control.as_caller_error(error))
+        control.check_open(error)
+        session.rows.rollback_to(savepoint)
+
+
+def _commit_alone(session: Session, job: Job, control: GroupControl) -> None:
+    """Run a job again in its own transaction."""
+    while True:
+        try:
+            run_writing(session.rows, session.transaction, control, job.run)
+        except BaseException as error:  # whatever it is, it is the caller's
+            if control.may_run_again(error):
+                continue
+            job.fail(control.as_caller_error(error))
+        return
+
+
+def _roll_back(session: Session, control: GroupControl) -> None:
+    session.rows.forget()
+    control.roll_back()
+
+
+def fail_jobs(jobs: Sequence[Job], error: Exception, *, control: GroupControl) -> None:
+    """Fail the jobs without an error of their own: nothing was written, unless the error says that this is unknown."""
+    translated = control.as_storage_error(error)
+    kind = StorageError if translated is None else type(translated)
+    # The words of another error may quote a value.
+    reason = f"{type(error).__name__}." if translated is None else translated.message
+    for job in jobs:
+        if job.error is None and isinstance(error, DatabaseReplaced):
+            job.fail(type(error)(error.message))
+        elif job.error is None and isinstance(error, CommitUnknown):
+            job.fail(CommitUnknown(error.message))
+        elif job.error is None:
+            failure = kind(f"Nothing was written. {reason}")
+            failure.__cause__ = error
+            job.fail(failure)
+
 
 GROUP_SECONDS: Final = 0.025
 """After this long a group takes no further operation."""

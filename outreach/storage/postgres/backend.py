@@ -7,20 +7,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
-from outreach.serialization.columns import Value
+from outreach.serialization.documents import Value
 from outreach.storage.postgres.connect import PostgresConnection
 from outreach.storage.postgres.errors import is_row_error
 from outreach.storage.postgres.sql import Queries, Types, arrays, for_driver
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.backend import Change, Row, Write, write_one_by_one
-from outreach.storage.unit_of_work.kinds import Kind
+from outreach.storage.unit_of_work.kinds import Change, Kind, Row, Write, write_one_by_one
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 _COPY: Final = re.compile(r"^COPY ", re.MULTILINE)
 
 
 class PostgresBackend:
-    """The connection of the present transaction; see `unit_of_work.backend.Backend`.
+    """The connection of the present transaction; see `unit_of_work.kinds.Backend`.
 
     Args:
         types: The type of each column.

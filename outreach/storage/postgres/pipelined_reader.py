@@ -21,7 +21,7 @@ from outreach.storage.postgres.pool import configure
 from outreach.storage.postgres.single_query import CapturedQuery, QueryCaptured, SingleQueryBackend
 from outreach.storage.postgres.sql import Types
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.backend import Row
+from outreach.storage.unit_of_work.kinds import Row
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 _PAUSE_SECONDS: Final = 1.0

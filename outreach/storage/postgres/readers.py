@@ -10,8 +10,8 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import PoolTimeout
 
 from outreach.protocols.storage import OneQuery, Operation
-from outreach.storage.base.jobs import Job, Queue, deliver
 from outreach.storage.base.threads import Worker
+from outreach.storage.base.writer import Job, Queue, deliver
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import LONGEST_READ_SECONDS, PostgresConnection
 from outreach.storage.postgres.errors import as_caller_error, is_passing

@@ -6,11 +6,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from outreach.serialization.columns import Value
+from outreach.serialization.documents import Value
 from outreach.storage.postgres.backend import PostgresBackend
 from outreach.storage.postgres.sql import Types
-from outreach.storage.unit_of_work.backend import Row
-from outreach.storage.unit_of_work.kinds import Kind
+from outreach.storage.unit_of_work.kinds import Kind, Row
 
 _PLACEHOLDER: Final = re.compile(r"%(?:\(([a-z_]+)\))?s")
 

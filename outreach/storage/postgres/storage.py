@@ -138,7 +138,7 @@ class PostgresStorage:
         return f"no answer from {name_of(self._conninfo)} to a new connection within {_LOOK_SECONDS:g} s"
 
     def listen(self, notify: Callable[[str], None]) -> None:
-        """Call this with the topic of each change; see `outreach.protocols.wake_ups.NotifyingStorage`."""
+        """Call this with the topic of each change; see `outreach.protocols.storage.NotifyingStorage`."""
         self._notify = notify
         if self._open is not None and self._listener is None:
             self._listener = Listener(self._conninfo, notify, asyncio.get_running_loop())

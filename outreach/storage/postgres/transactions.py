@@ -25,12 +25,12 @@ from psycopg.pq import TransactionStatus
 
 from outreach.errors import StorageError
 from outreach.models.work import RESTORED, STATE
-from outreach.storage.base.group_commit import CommitUnknown
+from outreach.storage.base.writer import CommitUnknown
 from outreach.storage.postgres.backend import Session
 from outreach.storage.postgres.connect import BUSY_SECONDS, LONGEST_SECONDS, PostgresConnection
 from outreach.storage.postgres.errors import as_caller_error, first_line, is_passing, translate
 from outreach.storage.postgres.pool import Pool
-from outreach.storage.unit_of_work.journal import RollbackRequired
+from outreach.storage.unit_of_work.unit_of_work import RollbackRequired
 
 FIND_OUT_SECONDS: Final = 30.0
 """How long the outcome of a commit is looked for; the server ends idle transactions long before."""

@@ -32,7 +32,7 @@ A word in braces stands for what each database has in its own way:
 | `{milliseconds:a\|b}` | whole milliseconds from `a` to `b` | `strftime` | `extract` |
 
 A line that ends with `-- if given` is the condition of a filter. Such a query has a name for each choice of filters:
-`page` has none of them, and `page?channel,status` has both (`unit_of_work.backend.filtered`). A query with `-- or each`
+`page` has none of them, and `page?channel,status` has both (`unit_of_work.kinds.filtered`). A query with `-- or each`
 but without that filter is made for each channel, and merged in its order, for which each channel has an index.
 
 In a file with a part `filters`, which is no query, `{filters}` stands for its conditions.
@@ -54,8 +54,7 @@ from typing import Final, get_args
 import attrs
 
 from outreach.models.base import Channel
-from outreach.storage.unit_of_work.backend import filtered
-from outreach.storage.unit_of_work.kinds import ALL_KINDS, AUDIT, RESOURCE_KINDS, TRAIL
+from outreach.storage.unit_of_work.kinds import ALL_KINDS, AUDIT, RESOURCE_KINDS, TRAIL, filtered
 
 _HEADER: Final = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 _WORD: Final = re.compile(r"\{(\w+)(?::([^{}]*))?\}")

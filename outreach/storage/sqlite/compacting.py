@@ -15,12 +15,12 @@ import attrs
 from outreach.core.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
-from outreach.storage.sqlite.connect import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.copying import integrity_problems, remove, require_database, sibling_path, sync
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.restoring import free_name
 from outreach.storage.sqlite.schema import apply_migrations, locked_without_log
+from outreach.storage.sqlite.storage import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.watch import OPEN_FILES, FileWatch, in_use
 
 

@@ -20,8 +20,7 @@ from outreach.errors import DatabaseLogDeleted, DatabaseReplaced, Problem, Stora
 from outreach.models.diagnosis import DatabaseCode, database_problem
 from outreach.rules.status_findings import FULL_BYTES, LOW_BYTES
 from outreach.storage.base.schema import named
-from outreach.storage.sqlite.archive_mark import is_archive
-from outreach.storage.sqlite.copying import integrity_problems, is_empty, open_read_only, sibling_path
+from outreach.storage.sqlite.copying import integrity_problems, is_archive, is_empty, open_read_only, sibling_path
 from outreach.storage.sqlite.lock import NETWORK_FILE_SYSTEMS, SqliteDispatchLock, file_system_of, system_mounts
 from outreach.storage.sqlite.schema import version_of
 from outreach.storage.sqlite.watch import FileWatch

@@ -14,11 +14,11 @@ import attrs
 from outreach.core.clock import SystemClock
 from outreach.errors import StorageError
 from outreach.storage.base.progress import ProgressCallback
-from outreach.storage.sqlite.archive_mark import is_archive, is_archive_file
-from outreach.storage.sqlite.connect import BUSY_SECONDS
 from outreach.storage.sqlite.copying import (
     copy_database,
     integrity_problems,
+    is_archive,
+    is_archive_file,
     open_read_only,
     put_in_place,
     require_database,
@@ -28,6 +28,7 @@ from outreach.storage.sqlite.copying import (
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.schema import apply_migrations, version_of
+from outreach.storage.sqlite.storage import BUSY_SECONDS
 from outreach.storage.sqlite.watch import FileWatch
 
 

@@ -15,10 +15,9 @@ from outreach.core.clock import Clock, SystemClock
 from outreach.errors import ConfigError, StorageError
 from outreach.models.work import DatabaseHome, HighWaterMark
 from outreach.protocols.storage import DispatchLock, Operation
-from outreach.storage.sqlite.backend import Session, read_now
+from outreach.storage.sqlite.backend import Session, Transactions, read_now
 from outreach.storage.sqlite.errors import as_caller_error
 from outreach.storage.sqlite.schema import apply_migrations
-from outreach.storage.sqlite.writer import Transactions
 from outreach.storage.unit_of_work.transaction import run_writing
 
 T = TypeVar("T")

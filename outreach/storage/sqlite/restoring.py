@@ -13,8 +13,14 @@ import attrs
 
 from outreach.errors import DatabaseInUse, DatabaseNewer, DispatchRefused, StorageError
 from outreach.models.work import HighWaterMark
-from outreach.storage.sqlite.archive_mark import is_archive, is_archive_file
-from outreach.storage.sqlite.copying import copy_database, open_read_only, sibling_path, sync
+from outreach.storage.sqlite.copying import (
+    copy_database,
+    is_archive,
+    is_archive_file,
+    open_read_only,
+    sibling_path,
+    sync,
+)
 from outreach.storage.sqlite.lock import SqliteDispatchLock, mark_ahead
 from outreach.storage.sqlite.schema import version_of
 from outreach.storage.sqlite.watch import exclusive_use

@@ -1,28 +1,222 @@
-"""A database in one SQLite file."""
+"""A database in one SQLite file: its connections, and readers on snapshots in parallel with the writer.
+
+Each connection has its thread. All readers take jobs from one queue, so that one long read leaves the others available.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeVar, cast
+from typing import Any, Final, Self, TypeVar, cast
+
+import aiosqlite
 
 from outreach.core.clock import Clock
 from outreach.errors import ConfigError, Problem, StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import OneQuery, Operation
-from outreach.storage.sqlite.backend import Session, read_now
-from outreach.storage.sqlite.connect import open_quick_reader, open_reader, open_writer
+from outreach.storage.base.writer import Job, Queue, deliver
+from outreach.storage.sqlite.backend import Session, Writer, read_now
+from outreach.storage.sqlite.copying import require_database
+from outreach.storage.sqlite.errors import as_caller_error, translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
-from outreach.storage.sqlite.readers import Readers
+from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.sqlite.sql import statement
-from outreach.storage.sqlite.thread import call
+from outreach.storage.sqlite.thread import LockWait, call, close, connect, post
 from outreach.storage.sqlite.watch import OPEN_FILES, FileWatch
-from outreach.storage.sqlite.writer import Writer
+
+BUSY_SECONDS: Final = 30
+"""How long opening waits for another process's write."""
+
+BUSY_POLL_SECONDS: Final = 0.2
+"""How long SQLite waits at a time afterwards: its wait cannot be interrupted when the storage closes."""
+
+_COMMON: Final = (
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -16384",  # KiB
+)
+
+_WRITER: Final = (
+    # Commits survive a power cut, as the delivery contract demands.
+    "PRAGMA synchronous = FULL",
+    # A large import must not leave a large log.
+    "PRAGMA journal_size_limit = 67108864",
+)
+
+_READER: Final = ("PRAGMA query_only = ON",)
+
+_BUSY_TIMEOUT: Final = f"PRAGMA busy_timeout = {BUSY_POLL_SECONDS * 1000:.0f}"
+
+
+async def open_writer(
+    path: Path, *, create: bool = True, migrate: bool = True, clock: Clock
+) -> tuple[aiosqlite.Connection, Session]:
+    """Open the writing connection, and create or migrate the file if asked to.
+
+    Raises:
+        DatabaseOlder: Migrations are pending and `migrate` is false.
+        DatabaseInUse: Migrations are pending and another process has it open.
+        DatabaseMissing: There is no file, or an empty one, and `create` is false.
+        DatabaseNewer: A newer version of this package wrote it; nothing was changed.
+        StorageError: The file is foreign or unusable.
+    """
+    if create:
+        create_private(path)
+    else:
+        require_database(path)
+    return await _open(path, partial(_prepare_writer, migrate=migrate), read_only=False, clock=clock)
+
+
+async def open_reader(path: Path, *, clock: Clock) -> tuple[aiosqlite.Connection, Session]:
+    """Open a reading connection."""
+    return await _open(path, _prepare_reader, read_only=True, clock=clock)
+
+
+def open_quick_reader(path: Path, *, clock: Clock) -> Session:
+    """Open a connection for tiny reads on the event loop's thread, which never waits."""
+    try:
+        raw = sqlite3.connect(path, isolation_level=None, timeout=0)
+        _set_up(raw, (*_READER, "PRAGMA cache_size = -256"))
+    except sqlite3.Error as error:
+        raise _unusable(path, error) from error
+    return Session(raw, read_only=True, clock=clock)
+
+
+def create_private(path: Path) -> None:
+    """Create a missing file that only its owner can read; SQLite gives `-wal` and `-shm` the same mode."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise StorageError(
+            f"The database {str(path)!r} cannot be created: {error.strerror}. Its directory must exist and be "
+            "writable for this user."
+        ) from error
+
+
+async def _open(
+    path: Path, prepare: Callable[[sqlite3.Connection], None], *, read_only: bool, clock: Clock
+) -> tuple[aiosqlite.Connection, Session]:
+    try:
+        connection = await connect(path, busy_seconds=BUSY_SECONDS)
+    except sqlite3.Error as error:
+        raise _unusable(path, error) from error
+    try:
+        await call(connection, prepare)
+        return connection, await call(connection, partial(Session, read_only=read_only, clock=clock))
+    except BaseException as error:
+        await close(connection)
+        if isinstance(error, sqlite3.Error):
+            raise _unusable(path, error) from error
+        raise
+
+
+def _prepare_writer(raw: sqlite3.Connection, *, migrate: bool) -> None:
+    _set_up(raw, _COMMON)
+    apply_migrations(raw, migrate=migrate)
+    _set_up(raw, (*_WRITER, _BUSY_TIMEOUT))
+
+
+def _prepare_reader(raw: sqlite3.Connection) -> None:
+    _set_up(raw, (*_COMMON, *_READER, _BUSY_TIMEOUT))
+
+
+def _set_up(raw: sqlite3.Connection, pragmas: Iterable[str]) -> None:
+    for pragma in pragmas:
+        raw.execute(pragma)
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> StorageError:
+    return StorageError(f"The database {str(path)!r} cannot be opened. {translate(error).message}")
+
+
+_CLOSE_SECONDS: Final = 0.5
+"""Interrupting a read loses nothing."""
+
+
+class Readers:
+    """Runs operations over reading connections, which it owns; `watch` detects that the file was replaced."""
+
+    def __init__(self, watch: FileWatch) -> None:
+        self._watch = watch
+        self._readers: list[_Reader] = []
+        self._queue = Queue()
+        self._lock_wait = LockWait()
+
+    def add(self, connection: aiosqlite.Connection, session: Session) -> None:
+        """Add a connection."""
+        reader = _Reader(self._queue, connection, session, self._lock_wait, self._watch)
+        self._readers.append(reader)
+        self._queue.add(reader.wake)
+
+    async def run(self, operation: Operation[Any]) -> Any:
+        """Queue an operation; return its result, or raise its error."""
+        return await self._queue.submit(operation).outcome()
+
+    async def close(self) -> None:
+        """Finish queued operations for a moment, then close the connections."""
+        self._lock_wait.end()
+        for reader in self._readers:
+            await close(reader.connection, timeout_seconds=_CLOSE_SECONDS)
+
+
+class _Reader:
+    """One connection and its thread."""
+
+    def __init__(
+        self, queue: Queue, connection: aiosqlite.Connection, session: Session, lock_wait: LockWait, watch: FileWatch
+    ) -> None:
+        self.connection = connection
+        self._watch = watch
+        self._lock_wait = lock_wait
+        self._queue = queue
+        self._session = session
+
+    def wake(self) -> None:
+        post(self.connection, self._work)
+
+    def _work(self, raw: sqlite3.Connection) -> None:
+        while (job := self._queue.take_or_sleep(self.wake)) is not None:
+            self._run(raw, job)
+            deliver([job])
+
+    def _run(self, raw: sqlite3.Connection, job: Job) -> None:
+        """Run one operation on the snapshot that its first query takes."""
+        try:
+            self._watch.check()
+            self._lock_wait.retry_while_busy(lambda: _begin(raw))
+            # Rows cached before may be outdated, and belong to their callers.
+            self._session.rows.forget()
+            job.run(self._session.transaction)
+        except BaseException as error:  # whatever it is, it is the caller's
+            job.fail(as_caller_error(error))
+        finally:
+            # SQLite may have ended the transaction after a disk error.
+            with suppress(sqlite3.Error):
+                raw.execute("ROLLBACK")
+
+
+def _begin(raw: sqlite3.Connection) -> None:
+    """Begin a read; its first query takes the snapshot and waits for locks of other processes.
+
+    Recovering the log and closing the last connection hold such a lock for a moment.
+    """
+    try:
+        raw.execute("BEGIN")
+        raw.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+    except sqlite3.Error:
+        if raw.in_transaction:
+            raw.execute("ROLLBACK")
+        raise
+
 
 T = TypeVar("T")
 

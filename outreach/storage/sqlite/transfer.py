@@ -15,11 +15,11 @@ from outreach.core.clock import SystemClock
 from outreach.errors import DatabaseMissing, StorageError
 from outreach.models.work import DatabaseHome
 from outreach.storage.base.transfer import UNFINISHED, Row, Table
-from outreach.storage.sqlite.connect import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.errors import translate
 from outreach.storage.sqlite.lock import SqliteDispatchLock
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import MIGRATION_SET, apply_migrations, only_user, version_of
+from outreach.storage.sqlite.storage import BUSY_SECONDS, create_private
 from outreach.storage.sqlite.watch import FileWatch
 
 _OWN: Final = ("sqlite_", "_sqlite_", "campaign_names", "copy_notes")

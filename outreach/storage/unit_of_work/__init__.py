@@ -6,8 +6,8 @@ rows.
 
 from __future__ import annotations
 
-from outreach.storage.unit_of_work.journal import AlreadyExists
 from outreach.storage.unit_of_work.tables.base import WorkspaceTable
 from outreach.storage.unit_of_work.transaction import Transaction
+from outreach.storage.unit_of_work.unit_of_work import AlreadyExists
 
 __all__ = ["AlreadyExists", "Transaction", "WorkspaceTable"]

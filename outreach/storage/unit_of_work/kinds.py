@@ -1,15 +1,15 @@
-"""The kinds of rows: table, columns and key of each.
+"""The kinds of rows (table, columns and key of each), and the database that loads, queries and writes them.
 
-The columns of a row are the fields of its model (`serialization.columns`). Rows name their campaign by an internal
+The columns of a row are the fields of its model (`serialization.documents`). Rows name their campaign by an internal
 integer, which keeps millions of rows and their indexes small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import attrs
 
@@ -17,16 +17,15 @@ from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.core.copying import copy_with
 from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
 from outreach.models.call import Call
-from outreach.models.campaign import Campaign, Counters
+from outreach.models.campaign import Campaign, Counters, Recipient
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import InboundMessage, Message
 from outreach.models.prices import PriceTable
-from outreach.models.recipient import Recipient
 from outreach.models.resources import RESOURCES, Agent, Number
 from outreach.models.schedule import Occurrence, Schedule
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
+from outreach.models.states import TrailEntry
 from outreach.models.subscription import StoredSubscription
-from outreach.models.trail import TrailEntry
 from outreach.models.unreachable import UnreachableNumber
 from outreach.models.unsubscribe import RegisterSalt, Unsubscribe
 from outreach.models.upload import Upload
@@ -44,8 +43,8 @@ from outreach.models.work import (
     WorkUnit,
 )
 from outreach.models.workspace import ApiKey, Workspace
-from outreach.rules.texts import fold
-from outreach.serialization.columns import RENAMED, Columns, Value
+from outreach.rules.segments import fold
+from outreach.serialization.documents import RENAMED, Columns, Value
 
 M = TypeVar("M")
 
@@ -505,3 +504,92 @@ ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     *(USERS, MEMBERSHIPS, SESSIONS, INVITATIONS, RECOVERY_CODES, LOGIN_FAILURES),
 )
 """The kinds of rows with keys, in the order in which foreign keys need them to be written."""
+
+
+Row = Sequence[Any]
+"""The values of a row, in the order of its kind's columns."""
+
+Change = Literal["insert", "update", "put", "delete"]
+"""The kinds of writes: new rows, changed rows, either, deleted keys."""
+
+
+class Write(NamedTuple):
+    """Rows that are written by one statement.
+
+    Attributes:
+        kind: The kind whose rows they are; None for rows of values of a named statement.
+        statement: What is done with rows of the kind, or the name of the statement.
+        rows: The rows; for `delete` their keys.
+    """
+
+    kind: Kind[Any] | None
+    statement: str
+    rows: Sequence[Sequence[Value]]
+
+
+class Backend(Protocol):
+    """One connection to a database, within a transaction that its owner begins and ends.
+
+    Queries are named: `campaigns.leftovers` is the query `leftovers` of the aggregate `campaigns`, and
+    `campaigns.page?status` is `page` with a filter. Whole rows come in the order of their kind's columns.
+
+    Attributes:
+        own_clock: Whether the database may run on another machine, whose clock engines go by.
+    """
+
+    own_clock: bool
+
+    def now(self) -> datetime:
+        """Return the time by the clock of the database, aware, in UTC: one clock for all that open it."""
+        ...
+
+    def version(self) -> int:
+        """Return a number that changes when another connection has committed."""
+        ...
+
+    def load(self, kind: Kind[Any], keys: Collection[Sequence[Value]]) -> Iterable[Row]:
+        """Return the rows of a kind that have these keys, in any order."""
+        ...
+
+    def query(self, name: str, values: Mapping[str, Value]) -> Sequence[Row]:
+        """Run a named query that reads; `work.draw_changes` also writes."""
+        ...
+
+    def execute(self, name: str, values: Mapping[str, Value]) -> int:
+        """Run a named statement that writes at once; return how many rows it wrote."""
+        ...
+
+    def write(self, kind: Kind[Any], change: Change, rows: Sequence[Sequence[Value]]) -> int:
+        """Write rows of a kind (for `delete`: their keys); return how many were written.
+
+        `insert` leaves out rows that violate a key or unique rule, and `update` rows that do not exist.
+        """
+        ...
+
+    def is_row_error(self, error: Exception) -> bool:
+        """Return whether an error is about a row rather than the database."""
+        ...
+
+    def run_many(self, name: str, rows: Iterable[Sequence[Value]]) -> int:
+        """Run a named statement for each of many rows of values; return how many rows it wrote."""
+        ...
+
+    def write_all(self, writes: Sequence[Write]) -> Sequence[int]:
+        """Make writes in this order, on a server in one round trip; return how many rows each wrote.
+
+        `write_one_by_one` does it where there is no round trip to save.
+        """
+        ...
+
+
+def filtered(name: str, filters: Collection[str]) -> str:
+    """Return the name of a query with the conditions of these filters, such as `campaigns.page?channel,status`."""
+    return f"{name}?{','.join(sorted(filters))}" if filters else name
+
+
+def write_one_by_one(backend: Backend, writes: Sequence[Write]) -> Sequence[int]:
+    """Make writes one after the other; return how many rows each wrote."""
+    return [
+        backend.run_many(statement, rows) if kind is None else backend.write(kind, cast("Change", statement), rows)
+        for kind, statement, rows in writes
+    ]

@@ -7,17 +7,24 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from outreach.models.resources import Agent, Flow, Trunk
-from outreach.storage.unit_of_work.backend import Backend
-from outreach.storage.unit_of_work.journal import RollbackRequired
-from outreach.storage.unit_of_work.kinds import kind_of
-from outreach.storage.unit_of_work.tables.accounts import Accounts, Callbacks, ProviderThrottles
-from outreach.storage.unit_of_work.tables.approvals import Approvals
+from outreach.storage.unit_of_work.kinds import Backend, kind_of
 from outreach.storage.unit_of_work.tables.base import WorkspaceTable
-from outreach.storage.unit_of_work.tables.campaign_lists import CampaignLists
-from outreach.storage.unit_of_work.tables.campaigns import Campaigns
+from outreach.storage.unit_of_work.tables.campaigns import (
+    Approvals,
+    Audit,
+    CampaignLists,
+    Campaigns,
+    Forecasts,
+    Subscriptions,
+    Trail,
+)
 from outreach.storage.unit_of_work.tables.directory import (
+    Accounts,
+    Callbacks,
     Keys,
     Numbers,
+    ProviderThrottles,
+    Register,
     Requests,
     Workspaces,
     call_settings,
@@ -26,13 +33,10 @@ from outreach.storage.unit_of_work.tables.directory import (
     sms_settings,
 )
 from outreach.storage.unit_of_work.tables.erasures import Archives, Erasures
-from outreach.storage.unit_of_work.tables.forecasts import Forecasts
 from outreach.storage.unit_of_work.tables.ledger import Calls, Dispatches, Inbound, Messages
 from outreach.storage.unit_of_work.tables.recipients import Recipients
-from outreach.storage.unit_of_work.tables.register import Register
 from outreach.storage.unit_of_work.tables.reports import Reports
 from outreach.storage.unit_of_work.tables.schedules import Occurrences, Schedules
-from outreach.storage.unit_of_work.tables.trail import Audit, Subscriptions, Trail
 from outreach.storage.unit_of_work.tables.unreachable import UnreachableNumbers
 from outreach.storage.unit_of_work.tables.uploads import Uploads
 from outreach.storage.unit_of_work.tables.users import (
@@ -44,7 +48,7 @@ from outreach.storage.unit_of_work.tables.users import (
     Users,
 )
 from outreach.storage.unit_of_work.tables.work import Claims, Leases, Runs, Stops, Workers, WorkQueue
-from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
+from outreach.storage.unit_of_work.unit_of_work import RollbackRequired, UnitOfWork
 
 M = TypeVar("M")
 T = TypeVar("T")

@@ -11,8 +11,7 @@ from typing import Any, Final
 import attrs
 import pytest
 
-from outreach.models.campaign import Campaign
-from outreach.models.recipient import PreparedRecipient
+from outreach.models.campaign import Campaign, PreparedRecipient
 from outreach.models.states import RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction

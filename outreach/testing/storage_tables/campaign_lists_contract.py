@@ -16,7 +16,7 @@ from outreach.models.database import CampaignGroup
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.tables.campaign_lists import StoredCampaign
+from outreach.storage.unit_of_work.tables.campaigns import StoredCampaign
 from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, new_id
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK, ContractBase, publish
 

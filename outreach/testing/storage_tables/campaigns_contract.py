@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from outreach.models.campaign import AgentSnapshot, CallerIdAllocation, Counters
-from outreach.models.hours import BusinessHours, Holiday, HolidayCalendar, TimeWindow
+from outreach.models.settings import BusinessHours, Holiday, HolidayCalendar, TimeWindow
 from outreach.models.states import CampaignStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 import attrs
 import pytest
 
-from outreach.models.recipient import Recipient
+from outreach.models.campaign import Recipient
 from outreach.models.states import CLOSABLE_RECIPIENT_STATUSES, CampaignStatus, RecipientStatus
 from outreach.protocols.storage import Storage
-from outreach.rules.call_settlement import DOUBLE_DIAL
+from outreach.rules.settlement import DOUBLE_DIAL
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_campaign, make_prepared, new_id
 from outreach.testing.storage_tables.base_contract import (

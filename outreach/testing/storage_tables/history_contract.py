@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from itertools import product
 from typing import Any, Final
 
-from outreach.models.trail import TrailStepKind
+from outreach.models.states import TrailStepKind
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (

@@ -11,8 +11,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.campaign import Counters, contribution
-from outreach.models.recipient import Recipient
+from outreach.models.campaign import Counters, Recipient, contribution
 from outreach.models.states import IN_FLIGHT_RECIPIENT_STATUSES, OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import AlreadyExists, Transaction

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.trail import TrailEntry, TrailRule, TrailStepKind
+from outreach.models.states import TrailEntry, TrailRule, TrailStepKind
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, make_campaign, make_prepared, make_trail_entry, new_id

@@ -6,8 +6,7 @@ from typing import Final
 
 import click
 
-from outreach_server.cli.base import Group
-from outreach_server.cli.lazy_commands import CommandModule, LazyCommands
+from outreach_server.cli.base import CommandModule, Group, LazyCommands
 
 _MODULES: Final = {
     "listing": ("list",),

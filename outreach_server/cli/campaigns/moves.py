@@ -19,12 +19,14 @@ from outreach_server.cli.base import Command, actor, state, with_campaign, with_
 from outreach_server.cli.campaigns.picture import waiting_text
 from outreach_server.cli.campaigns.taking_over import take_over_contacts
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.output import amount, echo_json, note
-from outreach_server.cli.problems import (
+from outreach_server.cli.output import (
+    amount,
     contacts_checked,
+    echo_json,
     explain_failing,
     explain_start,
     explain_values,
+    note,
     problem_text,
     started_late,
 )

@@ -11,9 +11,8 @@ import anyio
 import click
 
 from outreach import Outreach
-from outreach_server.cli.base import OwnDatabaseCommand, state, unwrapped
+from outreach_server.cli.base import OwnDatabaseCommand, parser_command, state, unwrapped
 from outreach_server.cli.output import console, echo_json
-from outreach_server.cli.reading import parser_command
 from outreach_server.cli.serving.login_link import add_login_link
 from outreach_server.cli.serving.own_console import is_installed, missing_key, mount_console
 from outreach_server.cli.serving.sandbox import create_demo_workspace

@@ -15,7 +15,7 @@ from outreach.server_support import derived_keys_of
 from outreach_server.cli.base import actor
 from outreach_server.cli.console_links import CONSOLE
 from outreach_server.context import Server
-from outreach_server.needs import CONSOLE_MODULES
+from outreach_server.words import CONSOLE_MODULES
 
 
 def is_installed() -> bool:

@@ -10,9 +10,8 @@ import click
 
 from outreach import NewWorkspace, Outreach
 from outreach.models import API_SCOPES
-from outreach_server.cli.base import OwnDatabaseCommand, actor, state
+from outreach_server.cli.base import OwnDatabaseCommand, actor, parser_command, state
 from outreach_server.cli.output import console, echo_json, fields
-from outreach_server.cli.reading import parser_command
 from outreach_server.cli.serving.serving import Server, bind, run_fast, url_of
 from outreach_server.cli.sigint import ending_in_order
 from outreach_server.cli.values import PORT, OneOf

@@ -13,10 +13,9 @@ from anyio import to_thread
 from outreach import ConfigError, Outreach
 from outreach.database import shown_url
 from outreach.models import CreatedInvitation
-from outreach_server.cli.base import state
+from outreach_server.cli.base import parser_command, state
 from outreach_server.cli.console_links import CONSOLE, link_of
 from outreach_server.cli.output import echo_json
-from outreach_server.cli.reading import parser_command
 from outreach_server.cli.serving.metrics_address import answering, metrics_of
 from outreach_server.cli.serving.own_console import is_installed, missing_key, mount_console, open_setup
 from outreach_server.cli.serving.serving import Server, bind_metrics, run_fast, url_of

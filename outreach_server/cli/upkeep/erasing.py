@@ -12,8 +12,7 @@ from outreach.models import PurgeResult
 from outreach_server.cli import documents
 from outreach_server.cli.asking import YES, confirm
 from outreach_server.cli.base import EXIT_FAILED, Command, Group, actor, state, with_engine
-from outreach_server.cli.output import amount, echo_json, note
-from outreach_server.cli.problems import problem_text
+from outreach_server.cli.output import amount, echo_json, note, problem_text
 from outreach_server.cli.values import CAMPAIGN, WORKSPACE
 
 

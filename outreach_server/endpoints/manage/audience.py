@@ -7,12 +7,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from outreach.http import document_of
-from outreach_server.bodies.body import receive_body
-from outreach_server.bodies.parser_client import parsed_audience
+from outreach_server.bodies.body import parsed_audience, receive_body
 from outreach_server.bodies.reading import ParseOptions
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import admit
-from outreach_server.replies import json_response
+from outreach_server.errors import json_response
 
 
 class Audience(HTTPEndpoint):

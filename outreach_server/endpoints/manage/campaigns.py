@@ -26,7 +26,7 @@ from outreach_server.endpoints.manage.common import (
     read_page,
     refuse_body,
 )
-from outreach_server.replies import json_response
+from outreach_server.errors import json_response
 
 
 class ManagedCampaigns(HTTPEndpoint):

@@ -16,7 +16,7 @@ from outreach.http import (
 )
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_body, read_optional_body
-from outreach_server.replies import answer_once
+from outreach_server.errors import answer_once
 
 
 class CloneCampaign(HTTPEndpoint):

@@ -14,8 +14,8 @@ from outreach_server.auth import authenticate_request
 from outreach_server.bodies.strict_query import one_of, whole
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import read_page
+from outreach_server.errors import json_response
 from outreach_server.event_stream import EventStreamResponse, wants_stream
-from outreach_server.replies import json_response
 
 _LAST_EVENT_ID: Final = "Last-Event-ID"
 _LAST: Final = 2**53 - 1

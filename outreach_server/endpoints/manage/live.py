@@ -11,7 +11,7 @@ from outreach_server.auth import authenticate_request
 from outreach_server.bodies.strict_query import moment, read_query
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import admit, path_id
-from outreach_server.replies import json_response
+from outreach_server.errors import json_response
 
 
 class CampaignNow(HTTPEndpoint):

@@ -16,7 +16,7 @@ from outreach.http import in_update_names, read_campaign_start, write_managed_ca
 from outreach_server.bodies.body import Body
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_optional_body, refuse_body
-from outreach_server.replies import answer_once
+from outreach_server.errors import answer_once
 
 _WARNED_OF: Final = frozenset({"start", "resume"})
 

@@ -23,7 +23,7 @@ from outreach_server.auth import authenticate_request
 from outreach_server.bodies.strict_query import number, phone, read_query
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_body
-from outreach_server.replies import answer_once, json_response
+from outreach_server.errors import answer_once, json_response
 
 _share: Final = number(0, 1)
 _seconds: Final = number(0, 86_400)

@@ -13,8 +13,7 @@ from outreach import NotFound, RecipientStatus
 from outreach.http import document_of, read_recipient_skip, write_history, write_recipient
 from outreach.models import RecipientSkip
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.body import receive_body
-from outreach_server.bodies.parser_client import parsed_audience
+from outreach_server.bodies.body import parsed_audience, receive_body
 from outreach_server.bodies.reading import ParseOptions
 from outreach_server.bodies.strict_query import one_of, phone, words
 from outreach_server.context import server_of
@@ -27,7 +26,7 @@ from outreach_server.endpoints.manage.common import (
     read_optional_body,
     read_page,
 )
-from outreach_server.replies import answer_once, json_response
+from outreach_server.errors import answer_once, json_response
 
 _POSITION: Final = re.compile(r"[0-9]{1,18}")
 

@@ -28,7 +28,7 @@ from outreach_server.endpoints.manage.common import (
     read_page,
     refuse_body,
 )
-from outreach_server.replies import answer_once, json_response
+from outreach_server.errors import answer_once, json_response
 
 
 class Unsubscribes(HTTPEndpoint):

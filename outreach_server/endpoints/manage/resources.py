@@ -13,10 +13,10 @@ from starlette.routing import Route
 
 from outreach.http import FLOW_BODIES, SCHEDULE_BODIES, ResourceBodies, number_bodies, resource_bodies, to_json
 from outreach.server_support import RESOURCE_SERVICES
+from outreach_server.auth import resource_operation
 from outreach_server.context import Server, server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body, refuse_body
-from outreach_server.replies import answer_once, json_response
-from outreach_server.scopes import resource_operation
+from outreach_server.errors import answer_once, json_response
 
 _BODIES: Final[Mapping[str, Callable[[Server], ResourceBodies[Any, Any]]]] = {
     "numbers": lambda server: number_bodies(tuple(server.carriers)),

@@ -16,7 +16,7 @@ from outreach_server.bodies.strict_query import one_of, read_query
 from outreach_server.context import server_of
 from outreach_server.download import DownloadResponse, made_in_turn, prefers
 from outreach_server.endpoints.manage.common import ACTOR, path_id
-from outreach_server.replies import json_response
+from outreach_server.errors import json_response
 
 _HTML: Final = "text/html"
 _PAGE_HEADERS: Final = {

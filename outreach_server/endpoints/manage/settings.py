@@ -22,7 +22,7 @@ from outreach.http import (
 )
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, list_response, path_id, read_body, refuse_body
-from outreach_server.replies import json_response
+from outreach_server.errors import json_response
 
 
 class AllSettings(HTTPEndpoint):

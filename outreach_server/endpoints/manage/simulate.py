@@ -9,7 +9,7 @@ from starlette.responses import Response
 from outreach.http import read_new_simulation, to_json
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import admit, read_body
-from outreach_server.replies import json_response
+from outreach_server.errors import json_response
 
 
 class Simulate(HTTPEndpoint):

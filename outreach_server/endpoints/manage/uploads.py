@@ -31,9 +31,9 @@ from outreach_server.endpoints.manage.common import (
     read_page,
     refuse_body,
 )
+from outreach_server.errors import answer_once, json_response
 from outreach_server.lists.loading import check_list, document_of_list, load_list, opened_for, rejected_rows
 from outreach_server.lists.requests import ListRequest, read_list_request
-from outreach_server.replies import answer_once, json_response
 
 _offset: Final = whole(0, MAX_UPLOAD_BYTES)
 

@@ -13,12 +13,12 @@ from outreach.core.clock import SystemClock
 from outreach.core.vault import Vault
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
-from outreach.providers import connections
-from outreach.providers.connections import AccountConnections
+from outreach.providers import pool
 from outreach.providers.http import client
 from outreach.providers.http.client import ResponseTooLarge
 from outreach.providers.http.request_gate import request_gate
 from outreach.providers.http.sending import send_once
+from outreach.providers.pool import AccountConnections
 from outreach.testing.fault_server import Answer, FaultServer, Received
 
 pytestmark = pytest.mark.anyio
@@ -127,8 +127,8 @@ async def test_an_account_without_answers_takes_no_connection_from_another(
     other_provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What waits for one of its connections in vain is not sent, which is known before the engine gives up."""
-    monkeypatch.setattr(connections, "_MAX_CONNECTIONS", 4)
-    monkeypatch.setattr(connections, "_FREE_SECONDS", 0.05)
+    monkeypatch.setattr(pool, "_MAX_CONNECTIONS", 4)
+    monkeypatch.setattr(pool, "_FREE_SECONDS", 0.05)
     clock = SystemClock()
 
     def accepted(_: httpx.Response) -> DispatchOutcome:

@@ -12,8 +12,8 @@ from cryptography.fernet import Fernet
 from outreach.core.clock import SystemClock
 from outreach.core.vault import Vault
 from outreach.protocols.carrier import LookupRequest
-from outreach.providers.connections import AccountConnections
 from outreach.providers.http.log_redaction import redact_http_logs
+from outreach.providers.pool import AccountConnections
 from outreach.providers.registry import Adapters
 from outreach.testing.builders import NOW, WORKSPACE_ID, make_account, new_id
 from outreach.testing.fault_server import Answer, FaultServer

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from outreach.ledger.leases import clock_steps, leases
-from outreach.ledger.sending import committing, pace, planning
+from outreach.ledger.sending import committing, intents
 from outreach.ledger.settling import reconciling
 from outreach.rules.deciding import MAX_AHEAD
 from outreach.storage.unit_of_work import Transaction
@@ -20,7 +20,7 @@ def let_slots_recede(patch: pytest.MonkeyPatch) -> None:
     def receding(noted: datetime | None, now: datetime, spacing: timedelta) -> datetime | None:
         return noted if noted is None or noted <= now + spacing + MAX_AHEAD else now + spacing
 
-    for module in (planning, committing, pace):
+    for module in (committing, intents):
         patch.setattr(module, "next_slot", receding)
 
 
@@ -30,7 +30,7 @@ def trust_every_slot(patch: pytest.MonkeyPatch) -> None:
     def trusting(noted: datetime | None, now: datetime, spacing: timedelta) -> datetime:
         return max(noted or now, now + spacing)
 
-    for module in (planning, committing, pace):
+    for module in (committing, intents):
         patch.setattr(module, "next_slot", lambda noted, now, spacing: noted)
     patch.setattr(leases, "first_slot", trusting)
 

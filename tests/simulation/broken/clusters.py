@@ -11,13 +11,12 @@ import attrs
 import pytest
 
 from outreach.core.clock import SharedClock
-from outreach.dispatch.permits import WorkerPermits
+from outreach.dispatch.claims import WorkerPermits
 from outreach.dispatch.worker import Worker
-from outreach.ledger.leases import claims, workers
-from outreach.ledger.leases.claims import Granted, Wanted
-from outreach.ledger.leases.workers import StaleLeaseDetector
-from outreach.ledger.sending import permits
-from outreach.ledger.sending.permits import Permits
+from outreach.ledger.leases import leases
+from outreach.ledger.leases.leases import Granted, StaleLeaseDetector, Wanted
+from outreach.ledger.sending import intents
+from outreach.ledger.sending.intents import Permits
 from outreach.ledger.settling import ledger
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
@@ -36,13 +35,13 @@ def drive_what_others_drive(patch: pytest.MonkeyPatch) -> None:
     def granted(tx: Transaction, wanted: Sequence[Wanted], *, epoch: int, now: datetime) -> Sequence[Granted]:
         return [Granted(spacings={}) for _ in wanted]
 
-    patch.setattr(claims, "claim_all", granted)
-    patch.setattr(claims, "may_commit", lambda *_: True)
+    patch.setattr(leases, "claim_all", granted)
+    patch.setattr(leases, "may_commit", lambda *_: True)
 
 
 def keep_numbers_to_oneself(patch: pytest.MonkeyPatch) -> None:
     """Claim campaigns alone, so that each worker knows only of its own turns at a number."""
-    patch.setattr(claims, "subjects_of", lambda campaign_id, sender: (campaign_id or claims.SINGLES,))
+    patch.setattr(leases, "subjects_of", lambda campaign_id, sender: (campaign_id or leases.SINGLES,))
 
 
 def begin_a_pace_anew(patch: pytest.MonkeyPatch) -> None:
@@ -54,7 +53,7 @@ def begin_a_pace_anew(patch: pytest.MonkeyPatch) -> None:
             tx.runs.put(attrs.evolve(run, owner_epoch=epoch, next_slot_at=None))
         return {}
 
-    patch.setattr(claims, "shift_campaign", at_once)
+    patch.setattr(leases, "shift_campaign", at_once)
 
 
 def go_by_ones_own_clock(patch: pytest.MonkeyPatch) -> None:
@@ -64,16 +63,16 @@ def go_by_ones_own_clock(patch: pytest.MonkeyPatch) -> None:
 
 def end_leases_by_another_clock(patch: pytest.MonkeyPatch) -> None:
     """Take for lost whoever has not renewed its lease by a clock that is fast, and what it asks for as not sent."""
-    end_lost = workers.end_lost
+    end_lost = leases.end_lost
 
     def hasty(tx: Transaction, **given: Any) -> Sequence[int]:
         now = tx.now() + timedelta(seconds=16)
         for worker in tx.workers.list():
             if worker.epoch != given["but"] and worker.until <= now:
-                workers.end(tx, worker.epoch)
+                leases.end_worker(tx, worker.epoch)
         return end_lost(tx, **given)
 
-    patch.setattr(workers, "end_lost", hasty)
+    patch.setattr(leases, "end_lost", hasty)
 
 
 def believe_a_clock_set_forth(patch: pytest.MonkeyPatch) -> None:
@@ -153,7 +152,7 @@ def draw_changes_early(patch: pytest.MonkeyPatch) -> None:
 
 def grant_what_others_have(patch: pytest.MonkeyPatch) -> None:
     """Let each worker have as many intents without an outcome as if it were alone."""
-    patch.setattr(permits, "_portion", lambda most, _: most)
+    patch.setattr(intents, "_portion", lambda most, _: most)
 
 
 def go_by_an_earlier_portion(patch: pytest.MonkeyPatch) -> None:
@@ -183,7 +182,7 @@ def abandon_what_others_do(patch: pytest.MonkeyPatch) -> None:
 
 def leave_what_is_lost(patch: pytest.MonkeyPatch) -> None:
     """Do not look whether another worker is lost."""
-    patch.setattr(workers, "end_lost", lambda tx, **_: [])
+    patch.setattr(leases, "end_lost", lambda tx, **_: [])
 
 
 def tell_nobody_what_is_free(patch: pytest.MonkeyPatch) -> None:

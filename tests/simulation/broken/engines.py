@@ -10,15 +10,14 @@ import attrs
 import pytest
 
 from outreach.dispatch.campaigns import CampaignRunner
-from outreach.dispatch.channels import CampaignChannel
+from outreach.dispatch.outbox import CampaignChannel
 from outreach.dispatch.reconciler import Reconciler
 from outreach.dispatch.worker import Worker
-from outreach.ledger.campaigns import closing
 from outreach.ledger.campaigns.recipients import put_recipient
 from outreach.ledger.leases import leases
 from outreach.ledger.sending import committing, intents
 from outreach.ledger.settling import ledger, recipient_outcomes
-from outreach.models.campaign import Counters
+from outreach.models.campaign import Counters, Recipient
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.plans import (
     Intent,
@@ -26,7 +25,6 @@ from outreach.models.plans import (
     WavePlan,
     WaveResult,
 )
-from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState
 from outreach.models.work import CampaignRunState
 from outreach.rules.settlement import Backoff
@@ -179,18 +177,18 @@ def send_what_was_left(patch: pytest.MonkeyPatch) -> None:
 
 def go_on_in_trouble(patch: pytest.MonkeyPatch) -> None:
     """Let a campaign go on however many of its requests fail."""
-    patch.setattr(closing, "is_spent", lambda _: False)
+    patch.setattr(ledger, "is_spent", lambda _: False)
 
 
 def charge_nothing_to_receipts(patch: pytest.MonkeyPatch) -> None:
     """Count what an answer says against the budget, and not what is told of a request that was taken."""
-    charge = closing.charge
+    charge = ledger.charge_error_budget
 
     def charging(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
         if dispatch.state is not DispatchState.ACCEPTED:
             charge(tx, dispatch, now)
 
-    patch.setattr(closing, "charge", charging)
+    patch.setattr(ledger, "charge_error_budget", charging)
 
 
 BROKEN: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {

@@ -17,10 +17,9 @@ from outreach.ledger.leases import leases
 from outreach.ledger.opt_out import inbound
 from outreach.ledger.sending import committing, singles
 from outreach.ledger.settling import message_outcomes, recipient_outcomes, reconciling
-from outreach.models.campaign import Campaign, PauseReason
+from outreach.models.campaign import Campaign, PauseReason, Recipient
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.message import InboundMessage
-from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.work import WorkerLease
 from outreach.providers.pool import ProviderRequest, SendRequest

@@ -17,10 +17,9 @@ from outreach.models.plans import Wave, WaveResult
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.journal import Journal, Rows
 from outreach.storage.unit_of_work.kinds import CAMPAIGNS, RECIPIENTS
 from outreach.storage.unit_of_work.tables.work import Runs
-from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
+from outreach.storage.unit_of_work.unit_of_work import Journal, Rows, UnitOfWork
 
 
 def keep_a_row_after_a_stop(patch: pytest.MonkeyPatch) -> None:

@@ -8,16 +8,15 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.dispatch.channels import CallChannel
-from outreach.ledger.campaigns import closing, transitions
+from outreach.dispatch.outbox import CallChannel
+from outreach.ledger.campaigns import transitions
 from outreach.ledger.campaigns.recipients import put_recipient
 from outreach.ledger.sending import committing, intents
-from outreach.ledger.sending.senders import WaveSenders
+from outreach.ledger.sending.intents import WaveSenders
 from outreach.ledger.settling import ledger, reconciling
 from outreach.ledger.settling import recipient_outcomes as outcomes
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import Dispatch, DispatchOutcome
-from outreach.models.recipient import Recipient
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.rules.deciding import next_caller_id
@@ -68,9 +67,9 @@ def retry_at_once(patch: pytest.MonkeyPatch) -> None:
 
 def go_on_without_an_account(patch: pytest.MonkeyPatch) -> None:
     """Pause only the campaign whose request was refused for want of credentials or funds."""
-    pause = closing._pause
+    pause = ledger._pause
     mine: list[str | None] = []
-    charge = closing.charge
+    charge = ledger.charge_error_budget
 
     def charging(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:
         mine[:] = [dispatch.campaign_id]
@@ -80,13 +79,13 @@ def go_on_without_an_account(patch: pytest.MonkeyPatch) -> None:
         if campaign.id in mine:
             pause(tx, campaign, *more)
 
-    patch.setattr(closing, "charge", charging)
-    patch.setattr(closing, "_pause", pausing)
+    patch.setattr(ledger, "charge_error_budget", charging)
+    patch.setattr(ledger, "_pause", pausing)
 
 
 def stop_at_the_first_trouble(patch: pytest.MonkeyPatch) -> None:
     """Pause a campaign after one request in trouble."""
-    patch.setattr(closing, "is_spent", bool)
+    patch.setattr(ledger, "is_spent", bool)
 
 
 def start_before_its_time(patch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from outreach.ledger.leases.claims import NUMBERS, SINGLES
+from outreach.ledger.leases.leases import NUMBERS, SINGLES
 from outreach.models.dispatch import Dispatch
 from outreach.models.states import DispatchState
 from outreach.storage.unit_of_work import Transaction

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import Dispatch
-from outreach.models.recipient import Recipient
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.campaign_statuses import CampaignStatusChecks, is_spent

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 import attrs
 
 from outreach.ledger.common import call_settings_of, settings_of
-from outreach.models.campaign import Campaign
-from outreach.models.recipient import Recipient
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.states import CallStatus, DispatchState, RecipientStatus
 from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.bounds import Bounds

@@ -7,9 +7,8 @@ from datetime import datetime
 from typing import Final
 
 from outreach.ledger.common import settings_of
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import ASSUMED_SENT, Dispatch
-from outreach.models.recipient import Recipient
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, RecipientStatus
 from outreach.storage.unit_of_work import Transaction
 from tests.simulation.invariants.bounds import Bounds

@@ -9,10 +9,9 @@ from datetime import datetime
 import attrs
 
 from outreach.models.call import Call
-from outreach.models.campaign import Counters
+from outreach.models.campaign import Counters, Recipient
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import Message
-from outreach.models.recipient import Recipient
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.storage.unit_of_work import Transaction
 from tests.simulation.writes import RecipientKey, Writes

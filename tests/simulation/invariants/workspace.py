@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, Recipient
 from outreach.models.dispatch import ASSUMED_SENT, DispatchOutcome
-from outreach.models.recipient import Recipient
 from outreach.models.reports import Report
 from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.storage.unit_of_work import Transaction

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from outreach.models.campaign import Campaign, Counters
-from outreach.models.hours import BusinessHours, TimeWindow
+from outreach.models.settings import BusinessHours, TimeWindow
 from outreach.storage.unit_of_work.kinds import CAMPAIGNS, NO_CAMPAIGN
 from outreach.testing.builders import make_campaign
 

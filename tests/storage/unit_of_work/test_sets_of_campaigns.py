@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from outreach.ledger.leases import claims, clock_steps, workers
-from outreach.ledger.leases.claims import Wanted
-from outreach.ledger.sending import intents, planning
+from outreach.ledger.leases import clock_steps, leases
+from outreach.ledger.leases.leases import Wanted
+from outreach.ledger.sending import committing, intents
 from outreach.ledger.sending.intents import CommittedIntent
 from outreach.models.campaign import Campaign
 from outreach.models.states import CampaignStatus
@@ -39,7 +39,7 @@ Asking = Callable[[Transaction, Sequence[Campaign]], Any]
 
 def _claim(tx: Transaction, campaigns: Sequence[Campaign]) -> None:
     wanted = [Wanted(workspace_id=WORKSPACE_ID, campaign=one) for one in campaigns]
-    assert all(claims.claim_all(tx, wanted, epoch=1, now=NOW))
+    assert all(leases.claim_all(tx, wanted, epoch=1, now=NOW))
 
 
 def _look_back(tx: Transaction, campaigns: Sequence[Campaign]) -> None:
@@ -48,7 +48,7 @@ def _look_back(tx: Transaction, campaigns: Sequence[Campaign]) -> None:
 
 
 def _plan(tx: Transaction, campaigns: Sequence[Campaign]) -> None:
-    plans = planning.plan_waves(tx, [(WORKSPACE_ID, one.id, 10) for one in campaigns], now=NOW)
+    plans = committing.plan_waves(tx, [(WORKSPACE_ID, one.id, 10) for one in campaigns], now=NOW)
     assert all(plan is not None and not plan.due for plan in plans)
 
 
@@ -65,7 +65,7 @@ def session() -> Iterator[Session]:
         def prepare(tx: Transaction) -> None:
             tx.workspaces.insert(make_workspace(id=WORKSPACE_ID))
             for epoch in (1, 2):
-                workers.begin(tx, epoch=epoch, place=epoch, lasts=timedelta(minutes=1))
+                leases.begin_worker(tx, epoch=epoch, place=epoch, lasts=timedelta(minutes=1))
             for _ in range(2 * MANY):
                 # The other worker drives so much that there is room for all.
                 tx.claims.put(Claim(workspace_id=WORKSPACE_ID, subject=new_id(), epoch=2, held=True))

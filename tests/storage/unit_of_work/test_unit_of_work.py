@@ -14,13 +14,11 @@ import pytest
 from outreach.models.campaign import Counters
 from outreach.models.states import DispatchState, RecipientStatus
 from outreach.models.work import WorkUnit
-from outreach.storage.base.group_commit import commit_group
-from outreach.storage.base.jobs import Job
-from outreach.storage.sqlite.backend import Session, SqliteBackend
+from outreach.storage.base.writer import Job, commit_group
+from outreach.storage.sqlite.backend import Session, SqliteBackend, Transactions
 from outreach.storage.sqlite.errors import as_caller_error
 from outreach.storage.sqlite.memory import empty_database, open_image, write_now
 from outreach.storage.sqlite.schema import apply_migrations
-from outreach.storage.sqlite.writer import Transactions
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import (
     NOW,

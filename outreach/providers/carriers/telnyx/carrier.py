@@ -25,7 +25,7 @@ from outreach.providers.http.sending import (
     send_once,
     text_of,
 )
-from outreach.rules.senders import is_service
+from outreach.rules.phones import is_service
 from outreach.serialization.field_rules import read_timestamp
 
 if TYPE_CHECKING:

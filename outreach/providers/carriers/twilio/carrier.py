@@ -25,7 +25,7 @@ from outreach.providers.http.sending import (
     refusal,
     send_once,
 )
-from outreach.rules.senders import is_service
+from outreach.rules.phones import is_service
 
 if TYPE_CHECKING:
     import httpx

@@ -23,7 +23,7 @@ from outreach.providers.http.sending import (
     send_once,
     text_of,
 )
-from outreach.rules.senders import is_service
+from outreach.rules.phones import is_service
 
 if TYPE_CHECKING:
     import httpx

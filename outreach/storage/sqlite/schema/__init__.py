@@ -16,8 +16,7 @@ from typing import Final, Literal
 from outreach.errors import DatabaseInUse, DatabaseOlder, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
 from outreach.storage.base.schema import FIRST, Version, pending, read_migrations, require_usable, version_by
-from outreach.storage.sqlite.archive_mark import is_archive, needs_migration, require_no_archive
-from outreach.storage.sqlite.copying import integrity_problems
+from outreach.storage.sqlite.copying import integrity_problems, is_archive, needs_migration, require_no_archive
 from outreach.storage.sqlite.migration_backup import backup_during_migration, remove_migration_backup
 
 MIGRATION_SET: Final = "outreach"

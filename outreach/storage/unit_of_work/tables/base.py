@@ -8,10 +8,9 @@ from typing import Any, Final, Generic, TypeVar
 
 from outreach.core.clock import format_timestamp
 from outreach.errors import NotFound
-from outreach.rules.stored_numbers import stored_forms
-from outreach.serialization.columns import Value, json_text
-from outreach.storage.unit_of_work.backend import Row
-from outreach.storage.unit_of_work.kinds import WORKSPACES, Kind
+from outreach.rules.phones import stored_forms
+from outreach.serialization.documents import Value, json_text
+from outreach.storage.unit_of_work.kinds import WORKSPACES, Kind, Row
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 M = TypeVar("M")

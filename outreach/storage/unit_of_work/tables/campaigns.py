@@ -1,20 +1,45 @@
-"""Campaigns."""
+"""Campaigns with their lists, approvals and forecasts, the decision trail, its subscriptions, and the audit log.
+
+Pages are read without touching more than is shown: triggers of the schema keep the counts by status, the trigrams of
+names and the revision of each workspace's list, in the transaction that writes a campaign.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from enum import Enum
+from typing import Any, Final, Unpack, cast
 
 import attrs
 
-from outreach.core.clock import format_timestamp
-from outreach.models.campaign import AgentSnapshot, Campaign, Counters
+from outreach.core.clock import format_timestamp, parse_timestamp
+from outreach.models.approval import Approval, StartFigures
+from outreach.models.campaign import AgentSnapshot, Campaign, CampaignFilters, Counters
 from outreach.models.database import CampaignGroup
+from outreach.models.forecast import KeptForecast
 from outreach.models.resources import Agent
-from outreach.models.states import CampaignStatus
-from outreach.storage.unit_of_work.journal import AlreadyExists
-from outreach.storage.unit_of_work.kinds import AGENTS, CAMPAIGNS, LOADING_CAMPAIGNS
-from outreach.storage.unit_of_work.tables.base import Table, json_list
+from outreach.models.states import CampaignStatus, TrailEntry
+from outreach.models.subscription import StoredSubscription
+from outreach.models.work import AuditEntry
+from outreach.rules.segments import fold, trigram_query
+from outreach.serialization.documents import Value, from_json, json_text, to_json
+from outreach.serialization.kept_forecasts import forecast_text, read_forecast_text
+from outreach.storage.unit_of_work.kinds import (
+    AGENTS,
+    AUDIT,
+    CAMPAIGNS,
+    LOADING_CAMPAIGNS,
+    NO_CAMPAIGN,
+    SUBSCRIPTIONS,
+    TRAIL,
+    WORKSPACES,
+    Row,
+    filtered,
+)
+from outreach.storage.unit_of_work.tables.base import LAST, Place, Table, json_list
+from outreach.storage.unit_of_work.unit_of_work import AlreadyExists
 
 
 class Campaigns(Table):
@@ -174,3 +199,329 @@ def snapshot(agent: Agent | None) -> AgentSnapshot | None:
     if agent is None:
         return None
     return AgentSnapshot(id=agent.id, name=agent.name, provider=agent.provider, is_active=agent.is_active)
+
+
+_ID: Final = CAMPAIGNS.columns.index("id")
+_WORKSPACE: Final = CAMPAIGNS.columns.index("workspace_id")
+_AGENT: Final = CAMPAIGNS.columns.index("agent_id")
+
+_COUNTED: Final = {"channel", "status"}
+"""The filters by which the schema counts campaigns, and by which its indexes are ordered."""
+
+_MAX_INDEXED_NAMES: Final = 10_000
+"""From so many matching names on, a scan is faster than the index."""
+
+
+@attrs.frozen
+class StoredCampaign:
+    """A campaign as stored: the values of its columns and the current snapshot of its agent.
+
+    Comparing two is much cheaper than making the models.
+    """
+
+    row: tuple[Any, ...]
+    agent: AgentSnapshot | None
+
+    @property
+    def id(self) -> str:
+        """Its identifier."""
+        return str(self.row[_ID])
+
+    def campaign(self) -> Campaign:
+        """Return a new model."""
+        made = CAMPAIGNS.model(self.row, NO_CAMPAIGN)
+        return made if self.agent is None else attrs.evolve(made, agent=self.agent)
+
+
+class CampaignLists(Table):
+    """Pages of a workspace's campaigns; loading ones are left out."""
+
+    def revision(self, workspace_id: str) -> int | None:
+        """Return a number that rises with every change in a workspace's campaign lists; None without the workspace."""
+        rows = self._rows.query("campaigns.list", CAMPAIGNS, AGENTS, WORKSPACES, workspace_id=workspace_id)
+        return int(rows[0][1]) if rows else None
+
+    def page(
+        self,
+        workspace_id: str,
+        *,
+        limit: int,
+        offset: int = 0,
+        after: tuple[datetime, str] | None = None,
+        **filters: Unpack[CampaignFilters],
+    ) -> tuple[Sequence[StoredCampaign], int]:
+        """Return campaigns newest first by (created_at, id), both descending, and the total number of matches.
+
+        They begin behind `after`, which is such a pair, and leave the first `offset` out; the total is that of all.
+        `search` matches case-insensitively for every script (`rules.segments.fold`).
+        """
+        wanted: dict[str, Value] = {
+            name: value.value if isinstance(value, Enum) else value
+            for name, value in cast("Mapping[str, Any]", filters).items()
+            if value not in {None, ""}
+        }
+        archived = wanted.pop("archived", None)
+        if "search" in wanted:
+            wanted["search"] = fold(str(wanted["search"]))
+        begin: Mapping[str, Value] = {
+            "workspace_id": workspace_id,
+            "after_at": LAST if after is None else format_timestamp(after[0]),
+            "after_id": "" if after is None else after[1],
+        }
+        if "external_id" in wanted:
+            if archived is not None:
+                wanted["archived"] = int(archived)
+            given = {**begin, "external_id": wanted.pop("external_id")}
+            found = self._filtered("campaigns.of_external_id", wanted, given)
+        elif archived is not None and (archived or self._has_archived(workspace_id)):
+            name = "campaigns.archived" if archived else "campaigns.unarchived"
+            found = self._filtered(name, wanted, begin)
+        elif wanted.keys() <= _COUNTED:
+            [[total]] = self._filtered("campaigns.count", wanted, {"workspace_id": workspace_id})
+            page = {**begin, "offset": offset, "limit": limit}
+            rows = self._filtered("campaigns.page", wanted, page) if offset < (total or 0) else []
+            return self._stored(workspace_id, [row[0] for row in rows]), total or 0
+        else:
+            names = self._name_lookup(workspace_id, str(wanted.get("search", "")))
+            found = self._filtered("campaigns.found" if names else "campaigns.scanned", wanted, {**begin, **names})
+        total, numbers = len(found), _behind(found)[offset : offset + limit]
+        return self._stored(workspace_id, numbers), total
+
+    def _has_archived(self, workspace_id: str) -> bool:
+        return bool(self._rows.query("campaigns.any_archived", CAMPAIGNS, workspace_id=workspace_id))
+
+    def _filtered(self, name: str, filters: Mapping[str, Value], values: Mapping[str, Value]) -> Sequence[Row]:
+        """Run a query with the conditions of these filters."""
+        return self._rows.query(filtered(name, filters), CAMPAIGNS, **filters, **values)
+
+    def _name_lookup(self, workspace_id: str, folded: str) -> Mapping[str, Value]:
+        """Return the index lookup of a text; empty if the index does not help or too many names match."""
+        phrase = trigram_query(folded)
+        lists = self._rows.query("campaigns.list", WORKSPACES, workspace_id=workspace_id)
+        if phrase is None or not lists:
+            return {}
+        names: Mapping[str, Value] = {"phrase": phrase, "list": lists[0][0]}
+        [[count]] = self._rows.query("campaigns.names_with", CAMPAIGNS, **names, limit=_MAX_INDEXED_NAMES)
+        return names if count < _MAX_INDEXED_NAMES else {}
+
+    def _stored(self, workspace_id: str, numbers: Sequence[int]) -> Sequence[StoredCampaign]:
+        rows: Sequence[Row] = self._rows.query(
+            "campaigns.of_numbers", CAMPAIGNS, workspace_id=workspace_id, numbers=json_text(list(numbers))
+        )
+        agents = [None if row[_AGENT] is None else (row[_WORKSPACE], row[_AGENT]) for row in rows]
+        self._rows.prefetch(AGENTS, (key for key in agents if key is not None))
+        return [
+            StoredCampaign(tuple(row), None if key is None else snapshot(self._rows.get(AGENTS, key)))
+            for row, key in zip(rows, agents, strict=True)
+        ]
+
+
+def _behind(found: Sequence[Row]) -> list[int]:
+    """Return the numbers of those campaigns that come after a page's cursor."""
+    return [row[0] for row in found if row[1]]
+
+
+class Approvals(Table):
+    """Approvals by campaign and revision; not cached."""
+
+    def put(self, workspace_id: str, campaign_id: str, approval: Approval) -> None:
+        """Write the approval of a revision, in the place of an earlier one."""
+        number = self._rows.number(workspace_id, campaign_id)
+        if number is None:
+            raise LookupError("There is no such campaign.")
+        self._rows.execute(
+            "approvals.put",
+            number=number,
+            revision=approval.revision,
+            approved_by=approval.approved_by,
+            approved_at=format_timestamp(approval.approved_at),
+            figures=json_text(to_json(approval.figures)),
+        )
+
+    def get(self, workspace_id: str, campaign_id: str, revision: int) -> Approval | None:
+        """Return the approval of a revision; None without one."""
+        number = self._rows.number(workspace_id, campaign_id)
+        rows = self._rows.query("approvals.get", number=number, revision=revision)
+        for approved_by, approved_at, figures in rows:
+            return Approval(
+                revision=revision,
+                approved_by=approved_by,
+                approved_at=parse_timestamp(approved_at),
+                figures=from_json(StartFigures, json.loads(figures)),
+            )
+        return None
+
+
+class Forecasts(Table):
+    """Forecasts as they were at the start of campaigns and after changes; not cached."""
+
+    def keep(self, workspace_id: str, basis: str, forecast: KeptForecast, *, most: int) -> bool:
+        """Keep a forecast, unless there is one about the same; return whether there was none.
+
+        Args:
+            workspace_id: The workspace.
+            basis: What it is about.
+            forecast: The forecast.
+            most: Of more of the campaign, those between the first and the latest ones are deleted.
+        """
+        number = self._rows.number(workspace_id, forecast.campaign_id)
+        if number is None:
+            return False
+        written = self._rows.execute(
+            "campaigns.keep_forecast",
+            number=number,
+            basis=basis,
+            made_at=format_timestamp(forecast.at),
+            content=forecast_text(forecast),
+        )
+        if written:
+            self._rows.execute("campaigns.delete_forecasts", number=number, latest=most - 1)
+        return bool(written)
+
+    def has(self, workspace_id: str, campaign_id: str, basis: str) -> bool:
+        """Return whether a forecast about this is kept."""
+        number = self._rows.number(workspace_id, campaign_id)
+        return bool(self._rows.query("campaigns.has_forecast", number=number, basis=basis))
+
+    def of_campaign(self, workspace_id: str, campaign_id: str) -> Sequence[KeptForecast]:
+        """Return a campaign's forecasts, by (made_at, basis)."""
+        number = self._rows.number(workspace_id, campaign_id)
+        rows = self._rows.query("campaigns.forecasts", number=number)
+        return [read_forecast_text(content, campaign_id=campaign_id) for (content,) in rows]
+
+
+_LAST_NUMBER: Final = 2**63 - 1
+
+
+class Trail(Table):
+    """The decision trail; append only, except that a `held` entry can be prolonged.
+
+    Entries are numbered from 1 over the whole database, in the order of their commits; numbers are never reused.
+    """
+
+    def append(self, entry: TrailEntry) -> None:
+        """Write an entry under the next number, or raise `LookupError` without such a campaign."""
+        row = TRAIL.row((), entry)
+        if entry.campaign_id is not None:
+            number = self._rows.number(entry.workspace_id, entry.campaign_id)
+            if number is None:
+                raise LookupError("There is no such campaign.")
+            row[TRAIL.campaign or 0] = number
+        self._rows.append("trail", "append", row)
+
+    def prolong(self, workspace_id: str, campaign_id: str, position: int, due_at: datetime) -> None:
+        """Extend a recipient's latest `held` entry, if any, until `due_at` and count a repeat."""
+        number = self._rows.number(workspace_id, campaign_id)
+        if number is not None:
+            self._rows.append("trail", "prolong", (format_timestamp(due_at), number, position))
+
+    def of_recipient(self, workspace_id: str, campaign_id: str, position: int) -> Sequence[TrailEntry]:
+        """Return the entries of one recipient, by number."""
+        number = self._rows.number(workspace_id, campaign_id)
+        return self._entries(TRAIL, "trail.of_recipient", number=number, position=position)
+
+    def of_campaign(self, workspace_id: str, campaign_id: str, *, limit: int) -> Sequence[TrailEntry]:
+        """Return the latest `limit` entries of a campaign itself, by number."""
+        number = self._rows.number(workspace_id, campaign_id)
+        return self._entries(TRAIL, "trail.of_campaign", number=number, limit=limit)[::-1]
+
+    def of_workspace(self, workspace_id: str, *, limit: int) -> Sequence[TrailEntry]:
+        """Return the latest `limit` entries of the workspace itself, by number."""
+        return self._entries(TRAIL, "trail.of_workspace", workspace_id=workspace_id, limit=limit)[::-1]
+
+    def of_number(self, workspace_id: str, phone: str, *, limit: int) -> Sequence[TrailEntry]:
+        """Return the latest `limit` entries of the person at a phone number, by number."""
+        entries = [
+            entry
+            for form in self._forms(workspace_id, phone)
+            for entry in self._entries(TRAIL, "trail.of_number", workspace_id=workspace_id, phone=form, limit=limit)
+        ]
+        return sorted(entries, key=lambda entry: entry.number)[-limit:]
+
+    def opt_outs_of_person(
+        self, workspace_id: str, phone: str, *, after: Place | None = None, limit: int
+    ) -> Sequence[TrailEntry]:
+        """Return when the person at a number came onto the register and left it, by (at, number), descending."""
+        rows = self._rows_of_person("trail.opt_outs_of_person", TRAIL, workspace_id, phone, after=after, limit=limit)
+        found = self._rows.models(TRAIL, rows)
+        return sorted(found, key=lambda entry: (entry.at, entry.number), reverse=True)[:limit]
+
+    def between(self, workspace_id: str | None, after: int, until: int) -> Sequence[TrailEntry]:
+        """Return those of a workspace, or all, numbered above `after` and up to `until`, by number."""
+        return self._entries(TRAIL, "trail.between", workspace_id=workspace_id, after=after, until=until)
+
+    def count_opt_outs(self, after: int, until: int) -> Mapping[str, int]:
+        """Return the opt-outs numbered above `after` and up to `until` in all workspaces, by source."""
+        rows = self._rows.query("trail.count_opt_outs", TRAIL, after=after, until=until)
+        return {str(source): count for source, count in rows}
+
+    def last_number(self) -> int:
+        """Return the highest number ever given; 0 in a new database."""
+        rows = self._rows.query("trail.last_number", TRAIL)
+        return int(rows[0][0]) if rows else 0
+
+    def purged_until(self) -> int:
+        """Return the highest number of an entry that was deleted although its campaign is there; 0 when none was.
+
+        The engine deletes none: only the entries of a campaign whose loading was given up, or which was deleted before
+        it started, go with it, and are not counted here.
+        """
+        return int(self._rows.query("trail.purged_until", TRAIL)[0][0])
+
+
+class Audit(Table):
+    """The audit log; append only.
+
+    An entry raises the change number: a database that lacks what somebody did, such as a revoked key, is behind its
+    high-water mark.
+    """
+
+    def append(self, entry: AuditEntry) -> None:
+        """Write an entry, under a new change number."""
+        self._rows.raise_change()
+        self._rows.append("audit", "append", AUDIT.row((), entry))
+
+    def list(self, workspace_id: str | None, *, limit: int = 1000) -> Sequence[AuditEntry]:
+        """Return the newest entries of a workspace, or all, the last one first."""
+        return [entry for _, entry in self.numbered(workspace_id, limit=limit)]
+
+    def numbered(
+        self,
+        workspace_id: str | None,
+        *,
+        actor: str | None = None,
+        action: str | None = None,
+        subject: str | None = None,
+        after: int | None = None,
+        limit: int,
+    ) -> Sequence[tuple[int, AuditEntry]]:
+        """Return what `list` does, each entry with its number, from below the number `after` on.
+
+        The filters are for the entries of one workspace.
+        """
+        filters: dict[str, Value] = {"actor": actor, "action": action, "subject": subject}
+        given = {name: value for name, value in filters.items() if value is not None}
+        name = "audit.list_all" if workspace_id is None else filtered("audit.list", given)
+        values: dict[str, Value] = {} if workspace_id is None else {"workspace_id": workspace_id, **given}
+        rows = self._rows.query(name, AUDIT, **values, after=_LAST_NUMBER if after is None else after, limit=limit)
+        return list(zip((row[0] for row in rows), self._rows.models(AUDIT, [row[1:] for row in rows]), strict=True))
+
+
+class Subscriptions(Table):
+    """The positions and leases of named subscriptions; names are unique over all workspaces."""
+
+    def get(self, name: str) -> StoredSubscription | None:
+        """Return a subscription."""
+        return self._rows.get(SUBSCRIPTIONS, (name,))
+
+    def put(self, subscription: StoredSubscription) -> None:
+        """Insert or replace a subscription."""
+        self._rows.put(SUBSCRIPTIONS, SUBSCRIPTIONS.key_of(subscription), subscription)
+
+    def delete(self, name: str) -> bool:
+        """Delete a subscription; return whether it existed."""
+        return self._rows.delete(SUBSCRIPTIONS, (name,))
+
+    def list(self) -> Sequence[StoredSubscription]:
+        """Return all subscriptions by name."""
+        return self._list(SUBSCRIPTIONS, "subscriptions.list")

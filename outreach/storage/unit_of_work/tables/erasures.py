@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.archive import Archive, ArchivedErasure, ArchivedLedger
+from outreach.models.campaign import Recipient
 from outreach.models.message import InboundMessage
-from outreach.models.recipient import Recipient
 from outreach.rules.number_zones import country_of_phone
-from outreach.serialization.columns import Value, json_text
+from outreach.serialization.documents import Value, json_text
 from outreach.storage.unit_of_work.kinds import (
     CALLBACKS,
     CALLS,

@@ -11,14 +11,14 @@ import attrs
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.call import Call, CallOutcomeFilter
 from outreach.models.dispatch import Dispatch, DispatchCount, DispatchFilter, RecentRequest, UnknownDispatchCount
-from outreach.models.message import InboundMessage, Keyword, Message, ReplyPurpose
+from outreach.models.message import InboundMessage, Keyword, Message
+from outreach.models.settings import ReplyPurpose
 from outreach.models.states import CallStatus, DispatchState, MessageStatus
-from outreach.rules.spellings import spellings
-from outreach.serialization.columns import Value, json_text
-from outreach.storage.unit_of_work.backend import Row, filtered
-from outreach.storage.unit_of_work.journal import AlreadyExists
-from outreach.storage.unit_of_work.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES
+from outreach.rules.numbering import spellings
+from outreach.serialization.documents import Value, json_text
+from outreach.storage.unit_of_work.kinds import CALLS, DISPATCHES, INBOUND, MESSAGES, Row, filtered
 from outreach.storage.unit_of_work.tables.base import LAST, Place, Table, json_list
+from outreach.storage.unit_of_work.unit_of_work import AlreadyExists
 
 C = TypeVar("C", Dispatch, Call, Message)
 

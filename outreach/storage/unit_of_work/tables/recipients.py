@@ -8,16 +8,15 @@ from typing import NamedTuple
 
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.base import Channel
-from outreach.models.campaign import Counters, contribution
-from outreach.models.recipient import PreparedRecipient, Recipient
+from outreach.models.campaign import Counters, PreparedRecipient, Recipient, contribution
 from outreach.models.resources import StepCount
 from outreach.models.states import OPEN_RECIPIENT_STATUSES, RecipientStatus
-from outreach.rules.call_settlement import DOUBLE_DIAL
-from outreach.rules.spellings import person_key, spellings
-from outreach.serialization.columns import Value, json_text
-from outreach.storage.unit_of_work.journal import AlreadyExists
+from outreach.rules.numbering import person_key, spellings
+from outreach.rules.settlement import DOUBLE_DIAL
+from outreach.serialization.documents import Value, json_text
 from outreach.storage.unit_of_work.kinds import CAMPAIGNS, RECIPIENTS, UNSUBSCRIBES
 from outreach.storage.unit_of_work.tables.base import LAST, Place, Table, json_list
+from outreach.storage.unit_of_work.unit_of_work import AlreadyExists
 
 NewRow = tuple[int, PreparedRecipient, RecipientStatus, str | None]
 

@@ -13,7 +13,7 @@ import attrs
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.campaign_report import SenderFigures
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, RecipientStatus
-from outreach.serialization.columns import json_text, money_of
+from outreach.serialization.documents import json_text, money_of
 from outreach.storage.unit_of_work.kinds import CALLS, DISPATCHES, INBOUND, RECIPIENTS, UNSUBSCRIBES, Kind
 from outreach.storage.unit_of_work.tables.base import Table, json_list
 
