@@ -33,6 +33,7 @@ _LISTS: Final = {
     "ACCOUNT_ID": ("accounts", "list"),
     "TRUNK_ID": ("trunks", "list"),
     "FLOW_ID": ("flows", "list"),
+    "SCHEDULE_ID": ("schedules", "list"),
     "KEY_ID": ("keys", "list"),
     "CAMPAIGN_ID": ("campaigns", "list"),
     "DISPATCH_ID": ("dispatches", "unknown"),
