@@ -47,6 +47,7 @@ from outreach.storage.unit_of_work.tables.users import (
     Sessions,
     Users,
 )
+from outreach.storage.unit_of_work.tables.webhooks import WebhookAttempts, WebhookCursors, WebhookHolds, Webhooks
 from outreach.storage.unit_of_work.tables.work import Claims, Leases, Runs, Stops, Workers, WorkQueue
 from outreach.storage.unit_of_work.unit_of_work import TransactionControl, UnitOfWork
 
@@ -67,6 +68,10 @@ class Transaction:
         self.flows = self.table(Flow)
         self.schedules = Schedules(rows)
         self.occurrences = Occurrences(rows)
+        self.webhooks = Webhooks(rows)
+        self.webhook_cursors = WebhookCursors(rows)
+        self.webhook_holds = WebhookHolds(rows)
+        self.webhook_attempts = WebhookAttempts(rows)
         self.accounts = Accounts(rows)
         self.provider_throttles = ProviderThrottles(rows)
         self.callbacks = Callbacks(rows)
