@@ -143,7 +143,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             cursor = _cursor_of(tx, webhook)
             kept = [
                 PreviousCredentials(values={_KEY: one}, until=min(until, now + timedelta(hours=overlap_hours)))
-                for one, until in self._secrets(cursor, now)
+                for one, until in self.secrets(cursor, now)
             ]
             previous = [one for one in kept if one.until > now]
             sealed = self._vault.encrypt(webhook.id, {_KEY: secret}, previous=previous)
@@ -228,7 +228,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         """Iterate over the attempts of an endpoint, the latest first; see `list_attempts`."""
         return iterate(partial(self.list_attempts, workspace_id, webhook_id))
 
-    def _secrets(self, cursor: WebhookCursor, now: datetime) -> Sequence[tuple[str, datetime]]:
+    def secrets(self, cursor: WebhookCursor, now: datetime) -> Sequence[tuple[str, datetime]]:
         """Return the secrets that sign now, the newest first, each with its end."""
         opened = self._vault.open(cursor.webhook_id, cursor.sealed, provider="webhooks")
         before = self._vault.previous(cursor.webhook_id, cursor.sealed, provider="webhooks")
