@@ -48,6 +48,9 @@ COMMANDS: Final = LazyCommands(
         "schedules": CommandModule(
             "setup.schedules", "Create, change and control schedules, by which campaigns recur."
         ),
+        "webhooks": CommandModule(
+            "setup.webhooks", "Add, change and control webhooks: endpoints that events are delivered to."
+        ),
         "settings": CommandModule(
             "setup.settings", "Show and set the settings of a workspace, of its messages and of its calling campaigns."
         ),

@@ -123,6 +123,12 @@ async def _numbers(engine: Outreach, workspace: Workspace, written: str) -> Sequ
     return [Candidate(id=one.id, name=written, workspace=workspace) async for one in found if one.phone == phone]
 
 
+async def _webhooks(engine: Outreach, workspace: Workspace, _: str) -> Sequence[Candidate]:
+    """Return a workspace's webhooks, named by their URLs."""
+    found = engine.webhooks.iter_all(workspace.id)
+    return [Candidate(id=one.id, name=one.url, workspace=workspace) async for one in found]
+
+
 async def _campaigns(engine: Outreach, workspace: Workspace, name: str) -> Sequence[Candidate]:
     found: list[Candidate] = []
     # An archived one counts where no other has the name.
@@ -142,6 +148,7 @@ _FINDERS: Final[Mapping[str, Find]] = {
     **{noun: _by_name(attrgetter(f"{noun}s")) for noun in RESOURCES},
     "account": _accounts,
     "number": _numbers,
+    "webhook": _webhooks,
     "campaign": _campaigns,
 }
 

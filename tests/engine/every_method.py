@@ -38,6 +38,7 @@ from outreach.models import (
     NewUnsubscribes,
     NewUpload,
     NewUser,
+    NewWebhook,
     Price,
     PriceTable,
 )
@@ -102,6 +103,7 @@ _BY_TYPE: dict[type, Callable[[], Any]] = {
         name="Daily", template_id=new_id(), rule="FREQ=DAILY", zone="UTC", starts_on=date(2026, 3, 2), at="09:00"
     ),
     NewScheduleApproval: lambda: NewScheduleApproval(revision=1, most_contacts=1),
+    NewWebhook: lambda: NewWebhook(url="https://app.example/hook"),
     NewTrunk: lambda: NewTrunk(name="Main", address="sip.example.com"),
     NewWorkspace: lambda: NewWorkspace(name="Acme"),
     NewTestMessage: lambda: NewTestMessage(contact="+14155550101", to="+14155550102"),

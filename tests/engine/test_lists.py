@@ -41,6 +41,8 @@ from outreach.testing.builders import (
     make_trunk,
     make_unsubscribe,
     make_user,
+    make_webhook,
+    make_webhook_attempt,
     make_workspace,
     new_id,
 )
@@ -70,6 +72,7 @@ LISTS = {
 CAMPAIGN = make_campaign(id="0195554e-0000-7000-8000-00000000ca11")
 
 SCHEDULE = make_schedule(id="0195554e-0000-7000-8000-00000000ca14")
+WEBHOOK = make_webhook(id="0195554e-0000-7000-8000-00000000ca15")
 
 USER = make_user(id="0195554e-0000-7000-8000-00000000ca13")
 
@@ -81,6 +84,7 @@ ARGUMENTS = {
     "campaigns.list_recipients": (THIS_WORKSPACE, CAMPAIGN.id),
     "contacts.list_history": (THIS_WORKSPACE, "+14155550400"),
     "schedules.list_occurrences": (THIS_WORKSPACE, SCHEDULE.id),
+    "webhooks.list_attempts": (THIS_WORKSPACE, WEBHOOK.id),
     "users.list": (),
     "sessions.list": (USER.id,),
 }
@@ -127,6 +131,7 @@ def fill(tx: Transaction) -> None:
     """Write some of everything, created at the same moment and an instant later."""
     publish(tx, CAMPAIGN, pending(*(make_prepared(external_id="crm-7") for _ in range(COUNT))))
     tx.schedules.insert(SCHEDULE)
+    tx.webhooks.insert(WEBHOOK)
     tx.users.insert(USER)
     for number in range(COUNT):
         at = {"created_at": NOW + timedelta(microseconds=number // 2)}
@@ -138,6 +143,8 @@ def fill(tx: Transaction) -> None:
         tx.numbers.insert(make_number(phone=f"+1415555010{number}", **at))
         tx.flows.insert(make_flow(**at))
         tx.schedules.insert(make_schedule(**at))
+        tx.webhooks.insert(make_webhook(**at))
+        tx.webhook_attempts.insert(make_webhook_attempt(webhook_id=WEBHOOK.id))
         planned = NOW + timedelta(days=number)
         tx.occurrences.insert(make_occurrence(schedule_id=SCHEDULE.id, at=planned))
         tx.keys.insert(make_key(workspace_id=THIS_WORKSPACE, **at))

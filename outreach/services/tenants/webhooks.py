@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from outreach.core.vault import PreviousCredentials
+from outreach.core.vault import PreviousCredentials, Vault
 from outreach.errors import InvalidRequest, NotFound
 from outreach.ledger.common import workspace_of
 from outreach.models.base import Page
@@ -143,7 +143,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             cursor = _cursor_of(tx, webhook)
             kept = [
                 PreviousCredentials(values={_KEY: one}, until=min(until, now + timedelta(hours=overlap_hours)))
-                for one, until in self.secrets(cursor, now)
+                for one, until in signing_secrets(self._vault, cursor, now)
             ]
             previous = [one for one in kept if one.until > now]
             sealed = self._vault.encrypt(webhook.id, {_KEY: secret}, previous=previous)
@@ -228,13 +228,6 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         """Iterate over the attempts of an endpoint, the latest first; see `list_attempts`."""
         return iterate(partial(self.list_attempts, workspace_id, webhook_id))
 
-    def secrets(self, cursor: WebhookCursor, now: datetime) -> Sequence[tuple[str, datetime]]:
-        """Return the secrets that sign now, the newest first, each with its end."""
-        opened = self._vault.open(cursor.webhook_id, cursor.sealed, provider="webhooks")
-        before = self._vault.previous(cursor.webhook_id, cursor.sealed, provider="webhooks")
-        newest = (opened[_KEY], datetime.max.replace(tzinfo=UTC))
-        return [newest, *((one.values[_KEY], one.until) for one in before if one.until > now)]
-
     async def _move(
         self, action: str, workspace_id: str, webhook_id: str, actor: str, *, state: WebhookState, reason: str | None
     ) -> Webhook:
@@ -276,6 +269,18 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
     def _remove(self, tx: Transaction, one: Webhook, now: datetime) -> Webhook:
         tx.webhook_holds.delete_all(one.workspace_id, one.id)
         return super()._remove(tx, one, now)
+
+
+def signing_secrets(vault: Vault, cursor: WebhookCursor, now: datetime) -> Sequence[tuple[str, datetime]]:
+    """Return the secrets that sign deliveries now, the newest first, each with its end.
+
+    Raises:
+        ConfigError: No usable key, or another one than they were encrypted with; the message says what to do.
+    """
+    opened = vault.open(cursor.webhook_id, cursor.sealed, provider="webhooks")
+    before = vault.previous(cursor.webhook_id, cursor.sealed, provider="webhooks")
+    newest = (opened[_KEY], datetime.max.replace(tzinfo=UTC))
+    return [newest, *((one.values[_KEY], one.until) for one in before if one.until > now)]
 
 
 def _new_secret() -> str:

@@ -1,0 +1,182 @@
+"""`webhooks`: endpoints that the events of a workspace are delivered to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+import click
+
+from outreach import Outreach
+from outreach.models import CreatedWebhook, NewWebhook, Webhook, WebhookUpdate
+from outreach_server.cli import documents
+from outreach_server.cli.base import Command, Group, actor, with_engine
+from outreach_server.cli.collecting import collect
+from outreach_server.cli.model_options import ClearOption, given_changes, given_fields
+from outreach_server.cli.output import note, show, show_list
+from outreach_server.cli.resources import ResourceCommands, workspace_argument
+from outreach_server.cli.values import MOMENT, OneOf, Text, integer_of
+
+_WEBHOOKS: Final = ResourceCommands("webhooks")
+
+_ONCE: Final = "Keep the secret now: it is stored encrypted, and cannot be shown again."
+
+
+def _options() -> list[click.Option]:
+    """Return the options of the fields beside the URL."""
+    return [
+        click.Option(["--description"], type=Text(0, 200), help="What it is for."),
+        click.Option(
+            ["--type", "types"], multiple=True, help="A type of events that it gets; repeatable; all by default."
+        ),
+        click.Option(
+            ["--payload"],
+            type=OneOf(["thin", "full"]),
+            help="Whether deliveries have ids and states (thin, the default), or numbers and texts too.",
+        ),
+        click.Option(
+            ["--concurrency"], type=integer_of(NewWebhook, "concurrency"), help="Deliveries at a time; 4 by default."
+        ),
+    ]
+
+
+def _url(**more: Any) -> click.Parameter:
+    return click.Argument(["url"], **more)
+
+
+def _show_created(made: CreatedWebhook) -> None:
+    show({**documents.resource(made.webhook), "secret": made.secret})
+    note(_ONCE)
+
+
+def _add(workspace_id: str, **values: Any) -> None:
+    new = NewWebhook(**given_fields(values))
+    _show_created(with_engine(lambda engine: engine.webhooks.create(workspace_id, new, actor=actor())))
+
+
+def _update(workspace_id: str, webhook_id: str, **values: Any) -> None:
+    change = WebhookUpdate(**given_changes(values))
+    _shown(lambda engine: engine.webhooks.update(workspace_id, webhook_id, change, actor=actor()))
+
+
+def _shown(call: Any) -> None:
+    found: Webhook = with_engine(call)
+    show(documents.resource(found))
+
+
+def _show(workspace_id: str, webhook_id: str) -> None:
+    async def work(engine: Outreach) -> dict[str, Any]:
+        found = await engine.webhooks.get(workspace_id, webhook_id)
+        cursor = await engine.webhooks.cursor(workspace_id, webhook_id)
+        progress = {
+            "position": cursor.position,
+            "failures": cursor.failures,
+            "failing_since": cursor.failing_since,
+            "probe_at": cursor.probe_at,
+        }
+        return {**documents.resource(found), **progress}
+
+    show(with_engine(work))
+
+
+def _move(name: str, meaning: str) -> Command:
+    def run(workspace_id: str, webhook_id: str) -> None:
+        _shown(lambda engine: getattr(engine.webhooks, name)(workspace_id, webhook_id, actor=actor()))
+
+    return Command(name, help=meaning, callback=run, params=[*_WEBHOOKS.arguments()])
+
+
+def _rotate(workspace_id: str, webhook_id: str, overlap_hours: int) -> None:
+    _show_created(
+        with_engine(
+            lambda engine: engine.webhooks.rotate(workspace_id, webhook_id, overlap_hours=overlap_hours, actor=actor())
+        )
+    )
+
+
+def _replay(workspace_id: str, webhook_id: str, number: int | None, at: datetime | None) -> None:
+    if (number is None) == (at is None):
+        raise click.UsageError("Give --from with the number of the first event, or --since with a time.")
+    _shown(lambda engine: engine.webhooks.replay(workspace_id, webhook_id, number=number, at=at, actor=actor()))
+
+
+def _attempts(workspace_id: str, webhook_id: str) -> None:
+    found = with_engine(lambda engine: collect(engine.webhooks.iter_attempts(workspace_id, webhook_id)))
+    show_list(
+        [documents.resource(one) for one in found],
+        ("at", "number", "type", "status", "error", "duration_ms"),
+        empty="Nothing was delivered to it yet.",
+    )
+
+
+webhooks = Group(
+    "webhooks",
+    help="Add, change and control webhooks: endpoints that events are delivered to.",
+    commands=[
+        Command(
+            "add",
+            help="Add an endpoint, which gets the events of the workspace from now on; show its secret, once.",
+            callback=_add,
+            params=[workspace_argument(), _url(), *_options()],
+        ),
+        _WEBHOOKS.list(
+            "id",
+            "url",
+            "types",
+            "state",
+            "reason",
+            empty="The workspace has no webhooks. Add one: outreach-server webhooks add WORKSPACE_ID URL",
+        ),
+        Command(
+            "show",
+            help="Show an endpoint, how far its deliveries have come, and since when they fail.",
+            callback=_show,
+            params=[*_WEBHOOKS.arguments()],
+        ),
+        Command(
+            "update",
+            help="Change an endpoint; a new URL is tried at once.",
+            callback=_update,
+            params=[
+                *_WEBHOOKS.arguments(),
+                click.Option(["--url"], help="Where deliveries go."),
+                *_options(),
+                ClearOption("types", "Have events of all types.", word="types", value=()),
+            ],
+        ),
+        _move("pause", "Deliver nothing until it is enabled; its position stays, so that nothing is lost."),
+        _move("enable", "Go on with an endpoint that is paused or disabled, from its position."),
+        Command(
+            "rotate",
+            help="Give an endpoint a new secret; the one before signs too for a while.",
+            callback=_rotate,
+            params=[
+                *_WEBHOOKS.arguments(),
+                click.Option(
+                    ["--overlap-hours"],
+                    type=click.IntRange(0, 168),
+                    default=24,
+                    show_default=True,
+                    help="How long the one before signs too.",
+                ),
+            ],
+        ),
+        Command(
+            "replay",
+            help="Deliver events again, from a number or a time on, with the ids that they had.",
+            callback=_replay,
+            params=[
+                *_WEBHOOKS.arguments(),
+                click.Option(["--from", "number"], type=click.IntRange(1), help="The number of the first event."),
+                click.Option(["--since", "at"], type=MOMENT, help="The time from which on."),
+            ],
+        ),
+        Command(
+            "attempts",
+            help="List the deliveries to an endpoint, the latest first.",
+            callback=_attempts,
+            params=[*_WEBHOOKS.arguments()],
+        ),
+        _WEBHOOKS.remove("Remove an endpoint; what it was to get is not delivered."),
+    ],
+)
