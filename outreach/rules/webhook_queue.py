@@ -147,7 +147,7 @@ class DeliveryQueue:
     def next_at(self) -> datetime | None:
         """Return when an event that waits for its time may be sent; None if there is none."""
         if self.health.is_down:
-            return self.health.next_probe_at
+            return None if self._sent or not self._keys else self.health.next_probe_at or _LONG_AGO
         while self._later and not self._is_head(self._later[0][3]):
             heapq.heappop(self._later)
         return self._later[0][0] if self._later else None
@@ -239,7 +239,7 @@ class DeliveryQueue:
     def take_changed(self) -> Mapping[int, QueuedEvent | None]:
         """Return what is to be stored of held events, and forget it."""
         changed, self.changed = self.changed, {}
-        return changed
+        return {number: event and attrs.evolve(event) for number, event in changed.items()}
 
     def _take_probe(self, now: datetime) -> QueuedEvent | None:
         """Return the event that was tried least often, the oldest of these.
