@@ -27,7 +27,8 @@ REDIRECTED = DeliveryAnswer(status=302)
 class Stage:
     """One feed, its receivers, and the processes that deliver."""
 
-    def __init__(self, *names: str, seed: int = 1) -> None:
+    def __init__(self, *names: str, seed: int = 1, poll_seconds: float = 0.25) -> None:
+        self.poll_seconds = poll_seconds
         self.clock = clock_of_loop()
         self.feed = Feed(self.clock)
         self.receivers = {name: Receiver(self.clock) for name in names}
@@ -41,7 +42,7 @@ class Stage:
             sender=Network(self.receivers),
             clock=self.clock,
             rng=self.rng,
-            poll_seconds=0.25,
+            poll_seconds=self.poll_seconds,
             log_throttle=LogThrottle(self.clock),
         )
 
@@ -52,7 +53,7 @@ class Stage:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(pump.run)
                 while not reached():
-                    await anyio.sleep(0.1)
+                    await anyio.sleep(self.poll_seconds)
                 pump.stop()
 
     def require_order(self, name: str) -> None:
@@ -97,7 +98,7 @@ async def test_events_that_come_later_are_delivered_soon() -> None:
 
 
 async def test_an_outage_of_a_day_costs_few_requests_and_loses_nothing() -> None:
-    stage = Stage("a")
+    stage = Stage("a", poll_seconds=60)
     stage.feed.add(*(f"key{number}" for number in range(2_000)))
     receiver, began = stage.receivers["a"], stage.clock.monotonic()
     receiver.answers = lambda number, request: (0.01, FAILED if stage.clock.monotonic() < began + 86_400 else TAKEN)
@@ -135,7 +136,7 @@ async def test_410_disables_at_once_and_the_position_stays() -> None:
 
 
 async def test_three_days_without_a_success_disable() -> None:
-    stage = Stage("a")
+    stage = Stage("a", poll_seconds=60)
     stage.feed.add(*(f"key{number}" for number in range(100)))
     stage.receivers["a"].answers = lambda number, request: (0.01, REDIRECTED)
     one, began = stage.feed.endpoints["a"], stage.clock.monotonic()
@@ -159,7 +160,7 @@ async def test_a_stop_waits_for_answers_and_stores_them() -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 async def test_nothing_is_missed_over_10_000_events_and_20_kills(processes: int) -> None:
-    stage = Stage("a", seed=processes)
+    stage = Stage("a", seed=processes, poll_seconds=1)
     rng, receiver = stage.rng, stage.receivers["a"]
     stage.feed.endpoints["a"].concurrency = 16
     phases = [
