@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import Final, Protocol
 
 import anyio
@@ -14,11 +15,16 @@ from anyio.abc import TaskGroup
 
 from outreach.core.clock import Clock
 from outreach.core.webhook_signatures import signed_headers
-from outreach.dispatch.webhook_sender import WHOLE_SECONDS, DeliveryAnswer
 from outreach.errors import StorageError
 from outreach.providers.http.request_gate import FairLimiter
 from outreach.rules.webhook_queue import DeliveryQueue, EndpointHealth, QueuedEvent
 from outreach.rules.webhooks import Pace, message_id, retry_after_seconds
+
+MAX_CONNECTIONS: Final = 64
+"""Of all endpoints together."""
+
+WHOLE_SECONDS: Final = 15.0
+"""How long one request may take."""
 
 LEASE: Final = timedelta(seconds=5)
 """How long a process that no longer renews the lease of an endpoint keeps others from it."""
@@ -35,18 +41,44 @@ _STAY_SECONDS: Final = 2.0
 
 
 @attrs.frozen(kw_only=True)
+class DeliveryAnswer:
+    """What came of one delivery.
+
+    Attributes:
+        status: The HTTP status; None where no answer came.
+        error: Why no answer came: `target_refused`, `not_connected`, `timeout` or `dropped`; else None.
+        text: The beginning of the answer, at most 4 kB.
+        retry_after: The header `Retry-After`, as it came; None where there is none.
+        seconds: How long it took.
+    """
+
+    status: int | None
+    error: str | None = None
+    text: bytes = b""
+    retry_after: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the event is delivered: any status of 200 to 299."""
+        return self.status is not None and HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
+
+@attrs.frozen(kw_only=True)
 class ReadyEvent:
     """An event with the body that is sent.
 
     Attributes:
         number: Its number in the feed.
         key: What it is about.
+        type: Its type.
         at: When it happened.
         body: The bytes of the delivery.
     """
 
     number: int
     key: str
+    type: str
     at: datetime
     body: bytes
 
@@ -91,6 +123,7 @@ class AttemptMade:
     """One request of a delivery, for the log of attempts."""
 
     number: int
+    type: str
     at: datetime
     answer: DeliveryAnswer
 
@@ -143,6 +176,10 @@ class Sender(Protocol):
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryAnswer:
         """Make one request, and return what came of it."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close all connections."""
         ...
 
 
@@ -292,7 +329,7 @@ class EndpointDeliveries:
             answer = await self._sender.send(self._endpoint.url, self._headers(ready, at), ready.body)
         finally:
             self._permits.release(self._endpoint.id, 1)
-        self._attempts.append(AttemptMade(number=event.number, at=at, answer=answer))
+        self._attempts.append(AttemptMade(number=event.number, type=ready.type, at=at, answer=answer))
         self._take_answer(event, answer)
 
     def _headers(self, ready: ReadyEvent, at: datetime) -> Mapping[str, str]:
@@ -308,8 +345,6 @@ class EndpointDeliveries:
             event,
             now,
             draw=self._rng.random(),
-            status=answer.status,
-            error=answer.error,
             retry_after=retry_after_seconds(answer.retry_after, now),
         )
         self.given_up += given_up

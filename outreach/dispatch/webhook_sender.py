@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
-import attrs
 
 from outreach.core.extras import needed_for
+from outreach.dispatch.webhook_endpoint import MAX_CONNECTIONS, WHOLE_SECONDS, DeliveryAnswer
 from outreach.rules.webhook_targets import Address, Allowed, TargetRefused, check_addresses, check_url
 
 with needed_for("Webhooks"):
@@ -27,38 +27,12 @@ if TYPE_CHECKING:
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns the addresses of a host, for a port; an `OSError` where it has none."""
 
-MAX_CONNECTIONS: Final = 64
 CONNECT_SECONDS: Final = 5.0
-WHOLE_SECONDS: Final = 15.0
 MAX_ANSWER_BYTES: Final = 4096
 
 _ADDRESSES_TRIED: Final = 2
 _IDLE_SECONDS: Final = 5.0
 _RESOLVER_THREADS: Final = 16
-
-
-@attrs.frozen(kw_only=True)
-class DeliveryAnswer:
-    """What came of one delivery.
-
-    Attributes:
-        status: The HTTP status; None where no answer came.
-        error: Why no answer came: `target_refused`, `not_connected`, `timeout` or `dropped`; else None.
-        text: The beginning of the answer, at most 4 kB.
-        retry_after: The header `Retry-After`, as it came; None where there is none.
-        seconds: How long it took.
-    """
-
-    status: int | None
-    error: str | None = None
-    text: bytes = b""
-    retry_after: str | None = None
-    seconds: float = 0.0
-
-    @property
-    def ok(self) -> bool:
-        """Whether the event is delivered: any status of 200 to 299."""
-        return self.status is not None and httpx.codes.is_success(self.status)
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
@@ -97,7 +71,7 @@ class WebhookSender:
 
     def __init__(self, *, allowed: Allowed, resolver: Resolver = resolve, tls: ssl.SSLContext | None = None) -> None:
         self._allowed = allowed
-        transport = httpx.AsyncHTTPTransport(verify=False)  # noqa: S501 - its pool, which never connects, is replaced
+        transport = httpx.AsyncHTTPTransport(verify=False)
         transport._pool = httpcore.AsyncConnectionPool(
             ssl_context=tls or httpx.create_ssl_context(),
             max_connections=MAX_CONNECTIONS,
@@ -121,6 +95,10 @@ class WebhookSender:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         """Close all connections."""
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close all connections."""
         await self._http.aclose()
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryAnswer:
@@ -139,7 +117,13 @@ class WebhookSender:
                     text = await _beginning(answer)
         except TargetRefused:
             error = "target_refused"
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.InvalidURL, httpx.LocalProtocolError):
+        except (
+            httpx.ConnectError,
+            httpx.ConnectTimeout,
+            httpx.PoolTimeout,
+            httpx.InvalidURL,
+            httpx.LocalProtocolError,
+        ):
             error = "not_connected"
         except (TimeoutError, httpx.TimeoutException):
             error = "timeout"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Final, Protocol
 
 import anyio
@@ -12,9 +13,14 @@ from anyio.abc import TaskGroup
 
 from outreach.core.clock import Clock
 from outreach.core.log_throttle import LogThrottle
-from outreach.dispatch.webhook_endpoint import STOP_SECONDS, EndpointDeliveries, EndpointRecords, Sender
-from outreach.dispatch.webhook_sender import MAX_CONNECTIONS
-from outreach.errors import StorageError
+from outreach.dispatch.webhook_endpoint import (
+    MAX_CONNECTIONS,
+    STOP_SECONDS,
+    EndpointDeliveries,
+    EndpointRecords,
+    Sender,
+)
+from outreach.errors import ConfigError, StorageError
 from outreach.providers.http.request_gate import FairLimiter
 
 _FIRST_BACKOFF_SECONDS: Final = 1.0
@@ -44,13 +50,17 @@ class WebhookRecords(Protocol):
         """Return the records of one endpoint."""
         ...
 
+    def ended(self, place: EndpointPlace, next_at: datetime | None) -> None:
+        """Take note that nothing is due for an endpoint before a moment, or before its next event."""
+        ...
+
 
 class WebhookPump:
     """Delivers to each endpoint in a task of its own, so that a slow one delays none.
 
     Args:
         records: What the database holds.
-        sender: Makes the requests.
+        make_sender: Returns what makes the requests; called when something is due for the first time.
         clock: The source of time.
         rng: Where the jitter comes from.
         poll_seconds: How often events are looked for.
@@ -61,14 +71,15 @@ class WebhookPump:
         self,
         *,
         records: WebhookRecords,
-        sender: Sender,
+        make_sender: Callable[[], Sender],
         clock: Clock,
         rng: random.Random,
         poll_seconds: float,
         log_throttle: LogThrottle,
     ) -> None:
         self._records = records
-        self._sender = sender
+        self._make_sender = make_sender
+        self._sender: Sender | None = None
         self._clock = clock
         self._rng = rng
         self._poll_seconds = poll_seconds
@@ -81,11 +92,19 @@ class WebhookPump:
 
     async def run(self) -> None:
         """Deliver until stopped."""
+        try:
+            await self._run()
+        finally:
+            if self._sender is not None:
+                with anyio.CancelScope(shield=True):
+                    await self._sender.aclose()
+
+    async def _run(self) -> None:
         async with anyio.create_task_group() as tasks:
             while not self._closing.is_set():
                 try:
                     await self._look(tasks)
-                except StorageError as error:
+                except (StorageError, ConfigError) as error:
                     self._log_throttle.failure("webhooks_failed", error, "Could not look for webhooks to deliver.")
                 with anyio.move_on_after(self._poll_seconds):
                     await self._closing.wait()
@@ -105,6 +124,8 @@ class WebhookPump:
         for place in await self._records.due(frozenset(self._running)):
             if place in self._running or self._not_before.get(place, now) > now:
                 continue
+            if self._sender is None:
+                self._sender = self._make_sender()
             self._running[place] = EndpointDeliveries(
                 records=self._records.of(place),
                 sender=self._sender,
@@ -118,7 +139,7 @@ class WebhookPump:
 
     async def _deliver(self, place: EndpointPlace, deliveries: EndpointDeliveries) -> None:
         try:
-            await deliveries.run()
+            self._records.ended(place, await deliveries.run())
         except Exception as error:
             # Its lease expires meanwhile; other endpoints go on.
             failures = self._failures[place] = self._failures.get(place, 0) + 1

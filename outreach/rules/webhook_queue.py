@@ -28,18 +28,16 @@ class QueuedEvent:
         key: What it is about.
         attempts: How often it was refused.
         next_at: When it is tried again; None for at once.
+        first_at: When it was refused first; None if it was not.
         held: Whether the position has passed it, so that it is stored by itself.
-        last_status: The status of its last refusal; None where no answer came.
-        last_error: Why no answer came.
     """
 
     number: int
     key: str
     attempts: int = 0
     next_at: datetime | None = None
+    first_at: datetime | None = None
     held: bool = False
-    last_status: int | None = None
-    last_error: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -193,8 +191,6 @@ class DeliveryQueue:
         now: datetime,
         *,
         draw: float,
-        status: int | None = None,
-        error: str | None = None,
         retry_after: float | None = None,
     ) -> bool:
         """Note that an event was refused; return whether it is given up.
@@ -203,8 +199,6 @@ class DeliveryQueue:
             event: The event.
             now: The present moment.
             draw: A random number of 0 to 1.
-            status: The status of the answer; None where none came.
-            error: Why none came.
             retry_after: How many seconds the receiver wants.
         """
         was_down, failing_since = self.health.is_down, self.health.failing_since
@@ -220,7 +214,7 @@ class DeliveryQueue:
             consecutive_failures=failures, failing_since=failing_since or now, next_probe_at=next_probe_at
         )
         event.attempts += 1
-        event.last_status, event.last_error = status, error
+        event.first_at = event.first_at or now
         if not self.health.is_down and is_given_up(event.attempts, failing_since, now):
             self.drop(event)
             return True

@@ -140,7 +140,9 @@ def check_url(url: str, allowed: Allowed) -> None:
         raise TargetRefused(f"The port of url is {port}; it must be {usual}, or {_FIRST_FREE_PORT} and up.")
     literal = _literal(host)
     local = _plain(host) == "localhost" or _plain(host).endswith(".localhost")
-    if (literal is not None and not is_allowed(literal, host, allowed)) or (local and _plain(host) not in allowed.names):
+    if (literal is not None and not is_allowed(literal, host, allowed)) or (
+        local and _plain(host) not in allowed.names
+    ):
         raise TargetRefused(_REFUSED)
 
 

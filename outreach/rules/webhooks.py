@@ -7,8 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 STEPS: Final = tuple(
-    timedelta(seconds=seconds)
-    for seconds in (5, 300, 1800, 7200, 5 * 3600, 10 * 3600, 14 * 3600, 20 * 3600, 24 * 3600)
+    timedelta(seconds=seconds) for seconds in (5, 300, 1800, 7200, 5 * 3600, 10 * 3600, 14 * 3600, 20 * 3600, 24 * 3600)
 )
 """The waits after the first failure, the second, and so on: those of Standard Webhooks 1.0, 75 hours together."""
 

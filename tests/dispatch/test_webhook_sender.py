@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from outreach.dispatch import webhook_sender
-from outreach.dispatch.webhook_sender import MAX_ANSWER_BYTES, DeliveryAnswer, WebhookSender, resolve
+from outreach.dispatch.webhook_endpoint import DeliveryAnswer
+from outreach.dispatch.webhook_sender import MAX_ANSWER_BYTES, WebhookSender, resolve
 from outreach.rules.webhook_targets import Allowed
 from outreach.testing.fault_server import Answer, FaultServer
 from tests.rules.test_webhook_targets import SPECIAL
@@ -43,7 +44,10 @@ def named(url: str, host: str) -> str:
 
 async def test_a_delivery_goes_to_the_address_that_was_checked_under_the_name_of_the_url() -> None:
     names = Names(["127.0.0.1"])
-    async with FaultServer(lambda _: Answer(body=b"taken")) as server, WebhookSender(allowed=LOCAL, resolver=names) as sender:
+    async with (
+        FaultServer(lambda _: Answer(body=b"taken")) as server,
+        WebhookSender(allowed=LOCAL, resolver=names) as sender,
+    ):
         answer = await sender.send(named(server.url, "hooks.example.com"), {"webhook-id": "evt_1"}, b"{}")
 
     (received,) = server.requests
@@ -123,7 +127,9 @@ async def test_an_answer_is_read_to_4_kb_and_its_cookies_are_forgotten() -> None
     assert "cookie" not in server.requests[1].headers
 
 
-@pytest.mark.parametrize(("fault", "error"), [("silence", "timeout"), ("drop_before", "dropped"), ("drop_after", "dropped")])
+@pytest.mark.parametrize(
+    ("fault", "error"), [("silence", "timeout"), ("drop_before", "dropped"), ("drop_after", "dropped")]
+)
 async def test_a_receiver_that_fails(fault: str, error: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhook_sender, "WHOLE_SECONDS", 0.3)
     async with FaultServer(lambda _: Answer()) as server, WebhookSender(allowed=LOCAL) as sender:
@@ -156,7 +162,10 @@ async def dripping(text: bytes, seconds: float) -> AsyncIterator[str]:
 
 @pytest.mark.parametrize(
     ("answered", "status", "error"),
-    [(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", 200, None), (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 500, None, "timeout")],
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", 200, None),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 500, None, "timeout"),
+    ],
 )
 async def test_an_answer_that_comes_byte_by_byte_ends_in_time(
     answered: bytes, status: int | None, error: str | None, monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from outreach.core.log_throttle import LogThrottle
-from outreach.dispatch.webhook_sender import DeliveryAnswer
+from outreach.dispatch.webhook_endpoint import DeliveryAnswer
 from outreach.dispatch.webhooks import WebhookPump
 from outreach.rules.webhooks import DOWN_AFTER
 from outreach.testing.virtual_time import clock_of_loop
@@ -34,12 +34,12 @@ class Stage:
         self.receivers = {name: Receiver(self.clock) for name in names}
         for name in names:
             self.feed.endpoints[name] = Stored(url=name)
-        self.rng = random.Random(seed)  # noqa: S311 - no secret
+        self.rng = random.Random(seed)
 
     def pump(self, process: Process) -> WebhookPump:
         return WebhookPump(
             records=process,
-            sender=Network(self.receivers),
+            make_sender=lambda: Network(self.receivers),
             clock=self.clock,
             rng=self.rng,
             poll_seconds=self.poll_seconds,

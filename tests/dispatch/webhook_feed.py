@@ -10,8 +10,14 @@ import anyio
 import attrs
 
 from outreach.core.clock import Clock
-from outreach.dispatch.webhook_endpoint import LEASE, OpenedEndpoint, Progress, ReadyEvent, Stretch
-from outreach.dispatch.webhook_sender import DeliveryAnswer
+from outreach.dispatch.webhook_endpoint import (
+    LEASE,
+    DeliveryAnswer,
+    OpenedEndpoint,
+    Progress,
+    ReadyEvent,
+    Stretch,
+)
 from outreach.dispatch.webhooks import EndpointPlace
 from outreach.errors import StorageError
 from outreach.rules.webhook_queue import EndpointHealth, QueuedEvent
@@ -78,8 +84,14 @@ class Process:
             EndpointPlace("ws1", name)
             for name, one in self.feed.endpoints.items()
             if one.state == "active"
-            and ((one.next_at is not None and one.next_at <= now) or (not one.health.is_down and one.position < self.feed.last))
+            and (
+                (one.next_at is not None and one.next_at <= now)
+                or (not one.health.is_down and one.position < self.feed.last)
+            )
         ]
+
+    def ended(self, place: EndpointPlace, next_at: datetime | None) -> None:
+        """The endpoint has it."""
 
     def of(self, place: EndpointPlace) -> Records:
         return Records(self, place.id)
@@ -143,7 +155,7 @@ class Records:
 
     def _ready(self, number: int) -> ReadyEvent:
         at = datetime.fromisoformat("2026-03-02T15:00:00+00:00") + timedelta(milliseconds=number)
-        return ReadyEvent(number=number, key=self._feed.keys[number], at=at, body=str(number).encode())
+        return ReadyEvent(number=number, key=self._feed.keys[number], type="t", at=at, body=str(number).encode())
 
 
 @attrs.define
@@ -189,3 +201,6 @@ class Network:
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryAnswer:
         return await self._receivers[url].receive(headers, body)
+
+    async def aclose(self) -> None:
+        """There is no connection."""

@@ -30,10 +30,10 @@ def taken(queue: DeliveryQueue, now: datetime = NOW) -> list[int]:
     return found
 
 
-def refuse(queue: DeliveryQueue, now: datetime = NOW, *, status: int = 500) -> QueuedEvent:
+def refuse(queue: DeliveryQueue, now: datetime = NOW) -> QueuedEvent:
     event = queue.take(now)
     assert event is not None
-    queue.fail(event, now, draw=0.5, status=status)
+    queue.fail(event, now, draw=0.5)
     return event
 
 
@@ -54,7 +54,7 @@ def test_the_position_is_the_number_up_to_which_all_is_done_or_held() -> None:
 
     queue.succeed(second, NOW)
     assert queue.position == 0
-    queue.fail(first, NOW, draw=0.5, status=500)
+    queue.fail(first, NOW, draw=0.5)
     assert queue.position == 2
     queue.succeed(third, NOW)
     queue.read_until = 9
@@ -99,7 +99,7 @@ def test_while_an_endpoint_is_down_one_probe_goes_out_for_each_step() -> None:
         probe = queue.take(now)
         assert probe is not None and queue.take(now) is None
         probes.append(probe.number)
-        queue.fail(probe, now, draw=0.5, status=503)
+        queue.fail(probe, now, draw=0.5)
     assert probes == [1, 2, 3, 4, 5] * 2
     assert queue.health.failing_since == NOW
 
@@ -122,7 +122,7 @@ def test_answers_that_come_late_are_no_probes() -> None:
     events = [queue.take(NOW) for _ in range(9)]
     for event in events:
         assert event is not None
-        queue.fail(event, NOW, draw=0.5, status=500)
+        queue.fail(event, NOW, draw=0.5)
 
     assert queue.health.consecutive_failures == DOWN_AFTER
     assert queue.next_at() == NOW + STEPS[0]
@@ -133,7 +133,7 @@ def test_an_event_that_is_refused_for_its_own_sake_is_given_up() -> None:
     for number in range(10, 10 + len(STEPS) + 1):
         bad = queue.take(now)
         assert bad is not None and bad.number == 1
-        given_up = queue.fail(bad, now, draw=0.5, status=400)
+        given_up = queue.fail(bad, now, draw=0.5)
         queue.add(number, f"good{number}")
         good = queue.take(now)
         assert good is not None
@@ -168,7 +168,7 @@ def test_what_was_taken_and_not_sent_is_next_again() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_nothing_is_lost_and_order_holds_within_each_key_over_restarts(seed: int) -> None:
-    rng, now = random.Random(seed), NOW  # noqa: S311 - no secret
+    rng, now = random.Random(seed), NOW
     feed = {number: f"key{rng.randrange(12)}" for number in range(1, 300)}
     stored: dict[int, QueuedEvent] = {}
     queue, position = DeliveryQueue(position=0, health=EndpointHealth()), 0
@@ -188,7 +188,7 @@ def test_nothing_is_lost_and_order_holds_within_each_key_over_restarts(seed: int
         if in_flight:
             event = in_flight.pop(rng.randrange(len(in_flight)))
             if rng.random() < 0.35:
-                assert not queue.fail(event, now, draw=rng.random(), status=500)
+                assert not queue.fail(event, now, draw=rng.random())
             else:
                 delivered[event.key].append(event.number)
                 queue.succeed(event, now)

@@ -235,6 +235,10 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         newest = (opened[_KEY], datetime.max.replace(tzinfo=UTC))
         return [newest, *((one.values[_KEY], one.until) for one in before if one.until > now)]
 
+    def _signing_keys(self, cursor: WebhookCursor, now: datetime) -> Sequence[bytes]:
+        """Return the raw bytes of the secrets that sign now, the newest first."""
+        return [base64.b64decode(secret.removeprefix(_PREFIX)) for secret, _ in self.secrets(cursor, now)]
+
     async def _move(
         self, action: str, workspace_id: str, webhook_id: str, actor: str, *, state: WebhookState, reason: str | None
     ) -> Webhook:
