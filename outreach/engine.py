@@ -44,12 +44,16 @@ from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
 from outreach.storage.opening import is_postgres, key_file_for, state_directory, storage_from_url
 
 if TYPE_CHECKING:
+    from outreach.dispatch.webhooks import WebhookPump
     from outreach.providers.pool import ProviderPool
     from outreach.storage.unit_of_work import Transaction
 
 _log = logging.getLogger(__name__)
 
 _REMIND_SECONDS: Final = 5.0
+_WEBHOOK_POLLS: Final = 4
+"""Events for webhooks are looked for so much less often than changes of the work."""
+
 _STORAGE: Final = ("__aenter__", "__aexit__", "write", "read", "campaign_list_revision")
 _DISPATCHER: Final = ("run", "wake", "stop", "health")
 
@@ -434,6 +438,36 @@ class Outreach(EngineServices):
         await asyncio.wait({root, started}, return_when=asyncio.FIRST_COMPLETED)
         if not started.done():
             root.result()
+        self._start_webhooks(stack)
+
+    def _start_webhooks(self, stack: AsyncExitStack) -> None:
+        """Deliver events to webhooks until the engine is closed, before dispatching is."""
+        from outreach.dispatch.webhook_endpoint import Sender
+        from outreach.dispatch.webhook_records import StoredWebhooks
+        from outreach.dispatch.webhooks import WebhookPump
+        from outreach.rules.webhook_targets import Allowed
+
+        config = self._config
+        allowed = Allowed.from_settings(config.webhook_allow, http=config.webhook_allow_http)
+
+        def make_sender() -> Sender:
+            # httpx takes long to import, and few databases have webhooks.
+            from outreach.dispatch.webhook_sender import WebhookSender
+
+            return WebhookSender(allowed=allowed)
+
+        pump = WebhookPump(
+            records=StoredWebhooks(
+                storage=self._storage, clock=self._clock, ids=self._ids, secrets=self.webhooks._signing_keys
+            ),
+            make_sender=make_sender,
+            clock=self._clock,
+            rng=self._rng,
+            poll_seconds=_WEBHOOK_POLLS * config.change_poll_seconds,
+            log_throttle=self._log_throttle,
+        )
+        task = asyncio.create_task(pump.run(), name="outreach webhooks")
+        stack.push_async_callback(_stop_webhooks, pump, task)
 
     def _make_providers(self) -> tuple[Carrier, VoiceProvider, ProviderPool]:
         """Return the carrier and the voice provider of sandboxes, and the pool of all."""
@@ -544,6 +578,15 @@ class Outreach(EngineServices):
                 # Its result is not awaited: an error at the start was raised to the opener, and later ones are logged.
                 await asyncio.gather(root, return_exceptions=True)
                 self._dispatcher = None
+
+
+async def _stop_webhooks(pump: WebhookPump, task: asyncio.Task[None]) -> None:
+    pump.stop()
+    with anyio.CancelScope(shield=True):
+        (ended,) = await asyncio.gather(task, return_exceptions=True)
+    if isinstance(ended, Exception):
+        what = "Deliveries of webhooks ended in an unexpected error."
+        log_error(_log, logging.ERROR, what, error=ended, extra={"action": "webhooks_failed"})
 
 
 def _check_kinds(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from outreach.models.events import (
     CallEnded,
     CampaignStatusChanged,
+    ContactHeld,
     Event,
     EventPage,
     MessageReceived,
@@ -14,6 +15,7 @@ from outreach.models.events import (
     RecipientEnded,
     ScheduleRan,
     ScheduleSkipped,
+    WebhookDisabled,
 )
 from outreach.models.subscription import EventGap, Subscription
 from outreach.services.messaging.events import EventStream
@@ -22,6 +24,7 @@ from outreach.services.messaging.named_streams import NamedStream
 __all__ = [
     "CallEnded",
     "CampaignStatusChanged",
+    "ContactHeld",
     "Event",
     "EventGap",
     "EventPage",
@@ -35,4 +38,5 @@ __all__ = [
     "ScheduleRan",
     "ScheduleSkipped",
     "Subscription",
+    "WebhookDisabled",
 ]

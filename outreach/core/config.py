@@ -10,6 +10,7 @@ typed-settings 26.0 was tried in its place. It read `change_poll_seconds = true`
 from __future__ import annotations
 
 import inspect
+import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -351,6 +352,28 @@ def _dispatcher(instance: Any, attribute: Any, value: object) -> None:
         )
 
 
+_NAME: Final = re.compile(r"(?!-)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*\.?", re.IGNORECASE)
+
+
+def _networks_and_names(instance: Any, attribute: Any, value: object) -> None:
+    where = f"{type(instance).__name__}.{attribute.name}"
+    if not isinstance(value, str):
+        raise ConfigError(f"{where} is {value!r}; it must be a text like '10.2.0.0/16,mattermost.internal'.")
+    for one in filter(None, (part.strip() for part in value.split(","))):
+        try:
+            ipaddress.ip_network(one)
+        except ValueError as error:
+            if "/" in one or ":" in one or one[-1].isdigit() or not _NAME.fullmatch(one):
+                raise ConfigError(
+                    f"{where} has {one!r}, which is neither a network nor the name of a host: {error}."
+                ) from None
+
+
+def _truth(instance: Any, attribute: Any, value: object) -> None:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{type(instance).__name__}.{attribute.name} is {value!r}; it must be true or false.")
+
+
 def _count(default: int, most: int) -> Any:
     return attrs.field(default=default, validator=Bounds(least=1, most=most, integer=True))
 
@@ -405,6 +428,9 @@ class EngineConfig(Configurable):
         callback_retention_days: How long the events that providers call back are kept as they came.
         public_url: Where this server is reached from outside, such as `https://outreach.example.com`: there providers
             call back. None: no callback URL is sent.
+        webhook_allow: Networks and names, with commas between, to which webhooks are sent though they are not public, such
+            as `10.2.0.0/16,mattermost.internal`. Metadata services of clouds are never among them.
+        webhook_allow_http: Whether webhooks are also sent unencrypted.
     """
 
     tables: ClassVar[frozenset[str]] = frozenset({"simulator"})
@@ -446,6 +472,8 @@ class EngineConfig(Configurable):
     cleanup_interval_seconds: float = _time(30.0)
     callback_retention_days: float = _time(30.0)
     public_url: str | None = attrs.field(default=None, converter=_public_url)
+    webhook_allow: str = attrs.field(default="", validator=_networks_and_names)
+    webhook_allow_http: bool = attrs.field(default=False, validator=_truth)
 
     def __attrs_post_init__(self) -> None:
         """Check what only makes sense together."""

@@ -156,4 +156,10 @@ def events_between(tx: Transaction, workspace_id: str | None, after: int, until:
             found = tx.messages.get(entry.workspace_id, entry.message_id)
         return OwnData() if found is None else OwnData(found.external_id, found.metadata)
 
-    return [event_from_entry(entry, own(entry)) for entry in entries]
+    def event(entry: TrailEntry) -> Event | None:
+        found = None
+        if entry.what is TrailStepKind.CAMPAIGN and entry.campaign_id is not None:
+            found = tx.campaigns.get(entry.workspace_id, entry.campaign_id)
+        return event_from_entry(entry, own(entry), first_started_at=None if found is None else found.started_at)
+
+    return [event(entry) for entry in entries]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -13,6 +13,11 @@ from outreach.models.campaign import PauseReason
 from outreach.models.schedule import OccurrenceState
 from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, RecipientStatus, TrailRule
 from outreach.models.unsubscribe import UnsubscribeScope
+
+CampaignChange = Literal[
+    "created", "draft", "ready", "scheduled", "started", "paused", "resumed", "completed", "cancelled", "expired"
+]
+"""What happened to a campaign: `started` for the first time, `resumed` for each time after; else its new status."""
 
 
 @attrs.frozen(kw_only=True)
@@ -51,6 +56,7 @@ class CampaignStatusChanged(Event):
 
     Attributes:
         status: The new status.
+        change: What happened to it.
         reason: Why it was paused; else None.
         rule: The rule that decided.
         actor: Who did it; None for the engine.
@@ -60,6 +66,7 @@ class CampaignStatusChanged(Event):
 
     campaign_id: str
     status: CampaignStatus
+    change: CampaignChange
     reason: PauseReason | str | None
     rule: TrailRule
     actor: str | None
@@ -162,6 +169,19 @@ class OptedIn(Event):
 
 
 @attrs.frozen(kw_only=True)
+class ContactHeld(Event):
+    """Campaigns no longer contact a number until a person has read its message, which may be an opt-out.
+
+    Attributes:
+        phone: As in `OptedOut`.
+        reason: Why it is held: `unclear`.
+    """
+
+    phone: str
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
 class MessageReceived(Event):
     """An inbound message has arrived.
 
@@ -206,3 +226,42 @@ class ScheduleSkipped(Event):
     state: OccurrenceState
     reason: str
     campaign_id: str | None
+
+
+@attrs.frozen(kw_only=True)
+class WebhookDisabled(Event):
+    """A webhook endpoint receives nothing more until it is enabled.
+
+    Attributes:
+        endpoint_id: The endpoint.
+        reason: Why: `gone` or `failing`.
+    """
+
+    endpoint_id: str
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class WebhookTest(Event):
+    """An event without effect that an operator sends to one webhook endpoint; the feed does not have it.
+
+    Attributes:
+        number: The number of the feed's last event.
+        endpoint_id: The endpoint.
+    """
+
+    endpoint_id: str
+
+
+@attrs.frozen(kw_only=True)
+class EventsPurged(Event):
+    """Events were purged before a webhook endpoint had received them; the feed does not have it.
+
+    Attributes:
+        number: The same as `last`.
+        first: The first number that may be missing.
+        last: The last one; what is left between them is delivered all the same.
+    """
+
+    first: int
+    last: int

@@ -460,7 +460,7 @@ class TrailStepKind(StrEnum):
             as a whole (`stop`).
         held: The contact waits, until when. Repeated holds for one reason are one step: `repeats` says how often,
             `until` is the last. With the campaign's state: everybody waits, for its hours, a holiday, or a provider's
-            throttle of 5 seconds or more.
+            throttle of 5 seconds or more. An event alone where a number is held until a person has read its message.
         intent: A request was committed, before it was sent. `until` is its slot: it starts no earlier.
         outcome: The outcome of the request.
         reported: The provider's later report: sent, delivered, failed; ringing, in progress.

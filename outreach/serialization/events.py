@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from outreach.models.events import (
     CallEnded,
+    CampaignChange,
     CampaignStatusChanged,
+    ContactHeld,
     Event,
     MessageReceived,
     MessageStatusChanged,
@@ -24,6 +27,7 @@ from outreach.models.states import (
     MessageStatus,
     RecipientStatus,
     TrailEntry,
+    TrailRule,
     TrailStepKind,
 )
 
@@ -35,12 +39,13 @@ class OwnData(NamedTuple):
     metadata: Mapping[str, Any] | None = None
 
 
-def event_from_entry(entry: TrailEntry, own: OwnData) -> Event | None:
+def event_from_entry(entry: TrailEntry, own: OwnData, *, first_started_at: datetime | None = None) -> Event | None:
     """Return an entry's event for applications; None for an entry of the trail alone.
 
     Args:
         entry: The entry.
         own: What the application attached to its recipient, single message, single call or campaign.
+        first_started_at: When its campaign was started for the first time, for an entry of a campaign.
     """
     # The operations that write a row fill the fields that its kind needs.
     row: Any = entry
@@ -54,6 +59,7 @@ def event_from_entry(entry: TrailEntry, own: OwnData) -> Event | None:
                 **head,
                 campaign_id=row.campaign_id,
                 status=CampaignStatus(row.state),
+                change=_change(entry, first_started_at),
                 reason=entry.reason,
                 rule=entry.rule,
                 actor=entry.actor,
@@ -94,6 +100,8 @@ def event_from_entry(entry: TrailEntry, own: OwnData) -> Event | None:
             return OptedOut(**head, phone=phone, scope=row.state, source=row.reason, actor=entry.actor)
         case TrailStepKind.OPTED_IN:
             return OptedIn(**head, phone=phone, actor=entry.actor)
+        case TrailStepKind.HELD if entry.campaign_id is None:
+            return ContactHeld(**head, phone=phone, reason=row.reason)
         case TrailStepKind.REPLIED:
             return MessageReceived(
                 **head, message_id=row.message_id, from_number=phone, unclear=entry.reason == UNCLEAR
@@ -105,3 +113,13 @@ def event_from_entry(entry: TrailEntry, own: OwnData) -> Event | None:
             return ScheduleSkipped(**head, **run, state=row.state, reason=row.reason)
         case _:
             return None
+
+
+def _change(entry: TrailEntry, first_started_at: datetime | None) -> CampaignChange:
+    """Return what happened to a campaign."""
+    if entry.rule is TrailRule.LOAD:
+        return "created"
+    if entry.state == CampaignStatus.ACTIVE:
+        return "started" if entry.at == first_started_at else "resumed"
+    change: Any = entry.state
+    return change

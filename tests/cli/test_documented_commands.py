@@ -79,7 +79,7 @@ def test_the_guides_show_commands() -> None:
     pages = {page for page, _ in SHOWN}
     guides = {page for page in PAGES if page.startswith(("docs/carriers/", "docs/voice/"))}
     assert len(guides) == 6
-    assert pages >= {"README.md", "docs/webhooks.md", "docs/opt-out.md", *guides}
+    assert pages >= {"README.md", "docs/provider-callbacks.md", "docs/opt-out.md", *guides}
     for guide in guides:
         shown = " ".join(text for page, text in SHOWN if page == guide)
         assert all(step in shown for step in ("accounts connect", "accounts check", "serve", "test-send"))

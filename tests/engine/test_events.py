@@ -13,6 +13,7 @@ from outreach.errors import StorageError
 from outreach.events import (
     CallEnded,
     CampaignStatusChanged,
+    ContactHeld,
     Event,
     EventStream,
     MessageReceived,
@@ -119,6 +120,36 @@ async def test_single_calls_and_messages_are_heard(open_storage: OpenStorage) ->
             assert isinstance(changed, MessageStatusChanged)
             assert (changed.message_id, changed.dispatch_id) == (message.id, request.dispatch_id)
             assert (changed.campaign_id, changed.status, changed.reason) == (None, "delivered", None)
+
+
+async def test_campaign_change_tells_first_start_from_resume(open_storage: OpenStorage) -> None:
+    """Status `active` is `started` once and `resumed` later; other changes are named for the new status."""
+    async with engine_on(open_storage(clock_of_loop())) as engine:
+        workspace = await given_workspace(engine)
+        campaign = await given_campaign(engine, workspace, [NewRecipient(phone_number="+14155550101")])
+        for move in (engine.campaigns.start, engine.campaigns.pause, engine.campaigns.resume, engine.campaigns.cancel):
+            await anyio.sleep(1)
+            await move(workspace.id, campaign.id)
+        found = await rest(engine, CampaignStatusChanged, workspace_id=workspace.id)
+        changes = [event.change for event in found if isinstance(event, CampaignStatusChanged)]
+        assert changes == ["created", "started", "paused", "resumed", "cancelled"]
+
+
+async def test_held_number_is_an_event_once(open_storage: OpenStorage) -> None:
+    """An unclear message holds its number; another one adds nothing, nor does one of a number that has opted out."""
+    async with engine_on(open_storage(clock_of_loop())) as engine:
+        workspace = await given_workspace(engine)
+        await engine.unsubscribes.add(workspace.id, "+14155550103")
+        for phone in ("+14155550102", "+14155550102", "+14155550103"):
+            await anyio.sleep(1)
+            await engine.messages.receive(workspace.id, from_number=phone, to="+14155550199", body="Don't stop!")
+        (held,) = await rest(engine, ContactHeld, workspace_id=workspace.id)
+        assert isinstance(held, ContactHeld)
+        assert (held.phone, held.reason) == ("+14155550102", "unclear")
+        await engine.erasure.purge(workspace.id, "+14155550102")
+        (erased,) = await rest(engine, ContactHeld, workspace_id=workspace.id)
+        assert isinstance(erased, ContactHeld)
+        assert erased.phone not in {"", "+14155550102"}
 
 
 async def test_opt_outs_and_replies_are_heard(open_storage: OpenStorage) -> None:

@@ -93,7 +93,9 @@ def _register_steps(tx: Transaction, campaign: Campaign, phone: str) -> Sequence
     steps = [
         _step(entry)
         for entry in entries
-        if entry.what is not TrailStepKind.OPTED_OUT or entry.state in {"all", campaign.channel}
+        # A number that is held is shown by the message that held it, and by its contact's wait.
+        if entry.what is not TrailStepKind.HELD
+        and (entry.what is not TrailStepKind.OPTED_OUT or entry.state in {"all", campaign.channel})
     ]
     known = tx.register.get(campaign.workspace_id, phone)
     if known is not None and known.stops(campaign.channel) and not _is_stopped(steps):

@@ -266,6 +266,20 @@ def record_opt_in(tx: Transaction, entry: Unsubscribe, *, actor: str, now: datet
     )
 
 
+def record_hold(tx: Transaction, entry: Unsubscribe, *, now: datetime) -> None:
+    """Record that a number is held until a person has read its message."""
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=entry.workspace_id,
+            what=TrailStepKind.HELD,
+            rule=TrailRule.REGISTER,
+            reason=entry.source,
+            phone=entry.phone,
+        )
+    )
+
+
 def record_reply(tx: Transaction, message: InboundMessage) -> None:
     """Record a reply, and whether a person must read it."""
     tx.trail.append(

@@ -64,6 +64,8 @@ def hold_number(tx: Transaction, workspace_id: str, phone: str, evidence: str, n
     after = held if known is None else known.merged(held)
     if after != known:
         tx.register.put(after)
+    if after.scope == HELD and _is_new(known, after):
+        trail.record_hold(tx, after, now=now)
 
 
 def is_number_held(tx: Transaction, workspace_id: str, phone: str | None) -> bool:

@@ -16,6 +16,7 @@ from outreach.models.campaign import Campaign, CampaignUpdate, Recipient, Recipi
 from outreach.models.events import (
     CallEnded,
     CampaignStatusChanged,
+    ContactHeld,
     Event,
     MessageReceived,
     MessageStatusChanged,
@@ -24,6 +25,7 @@ from outreach.models.events import (
     RecipientEnded,
     ScheduleRan,
     ScheduleSkipped,
+    WebhookDisabled,
 )
 from outreach.models.fields import OneOf
 from outreach.models.reports import ProviderFailure
@@ -225,8 +227,10 @@ EVENT_TYPES: Final[Mapping[str, type[Event]]] = {
         MessageReceived,
         OptedOut,
         OptedIn,
+        ContactHeld,
         ScheduleRan,
         ScheduleSkipped,
+        WebhookDisabled,
     )
 }
 """The classes of events by their names in JSON."""

@@ -228,6 +228,12 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         """Iterate over the attempts of an endpoint, the latest first; see `list_attempts`."""
         return iterate(partial(self.list_attempts, workspace_id, webhook_id))
 
+    def _signing_keys(self, cursor: WebhookCursor, now: datetime) -> Sequence[bytes]:
+        """Return the raw bytes of the secrets that sign now, the newest first."""
+        return [
+            base64.b64decode(secret.removeprefix(_PREFIX)) for secret, _ in signing_secrets(self._vault, cursor, now)
+        ]
+
     async def _move(
         self, action: str, workspace_id: str, webhook_id: str, actor: str, *, state: WebhookState, reason: str | None
     ) -> Webhook:

@@ -1,1 +1,1 @@
-"""The callbacks of carriers and voice providers (`docs/webhooks.md`), not part of `openapi.yaml`."""
+"""The callbacks of carriers and voice providers (`docs/provider-callbacks.md`), not part of `openapi.yaml`."""

@@ -1,0 +1,102 @@
+"""When a webhook is delivered again, when its endpoint counts as down, and when it is disabled."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+STEPS: Final = tuple(
+    timedelta(seconds=seconds) for seconds in (5, 300, 1800, 7200, 5 * 3600, 10 * 3600, 14 * 3600, 20 * 3600, 24 * 3600)
+)
+"""The waits after the first failure, the second, and so on: those of Standard Webhooks 1.0, 75 hours together."""
+
+JITTER: Final = 0.2
+
+DOWN_AFTER: Final = 5
+"""So many failures in a row, each of an event with another key, mean that the endpoint is down, not the event."""
+
+DISABLED_AFTER: Final = timedelta(days=3)
+MAX_HELD_KEYS: Final = 1_000
+DRAIN_PER_SECOND: Final = 50
+
+GONE: Final = 410
+
+
+def next_wait(failures: int, *, draw: float, retry_after: float | None = None) -> timedelta:
+    """Return how long to wait after a failure.
+
+    Args:
+        failures: How many there were in a row, this one included; at least 1.
+        draw: A random number of 0 to 1.
+        retry_after: How many seconds the receiver wants; it counts between one and two times the step.
+    """
+    step = STEPS[min(max(failures, 1), len(STEPS)) - 1]
+    if retry_after is not None:
+        return min(max(timedelta(seconds=min(retry_after, 2 * step.total_seconds())), step), 2 * step)
+    return step * (1 - JITTER + 2 * JITTER * draw)
+
+
+def retry_after_seconds(header: str | None, now: datetime) -> float | None:
+    """Return what `Retry-After` says, in seconds from now; None if it says nothing that can be read."""
+    text = (header or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:12])
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    return max((moment - now).total_seconds(), 0.0) if moment.tzinfo is not None else None
+
+
+def is_down(failed_keys: int) -> bool:
+    """Return whether an endpoint is down.
+
+    Args:
+        failed_keys: The keys of the events that failed since the last success.
+    """
+    return failed_keys >= DOWN_AFTER
+
+
+def is_given_up(failures: int, failing_since: datetime | None, now: datetime) -> bool:
+    """Return whether an event is given up: its endpoint has refused it in all steps, and taken others meanwhile.
+
+    Args:
+        failures: How often it was refused.
+        failing_since: When the endpoint's first failure after its last success was; None after a success.
+        now: The present moment.
+    """
+    return failures > len(STEPS) and (failing_since is None or now - failing_since < STEPS[-1] * (1 - JITTER))
+
+
+def disabling_reason(status: int | None, failing_since: datetime | None, now: datetime) -> str | None:
+    """Return why an endpoint is to be disabled after a failure; None if it is not.
+
+    Args:
+        status: The status of the answer; None where none came.
+        failing_since: When the first failure after the last success was.
+        now: The present moment.
+    """
+    if status == GONE:
+        return "gone"
+    if failing_since is not None and now - failing_since >= DISABLED_AFTER:
+        return "failing"
+    return None
+
+
+def message_id(workspace_id: str, number: int, at: datetime) -> str:
+    """Return the value of `webhook-id`: the same for each delivery of an event, and without a full stop."""
+    return f"evt_{workspace_id}_{number}_{int(at.timestamp() * 1000)}"
+
+
+class Pace:
+    """At most 50 deliveries a second to one endpoint."""
+
+    def __init__(self) -> None:
+        self._next = float("-inf")
+
+    def wait(self, monotonic: float) -> float:
+        """Return after how many seconds the next delivery may begin, and count it."""
+        at = max(self._next, monotonic)
+        self._next = at + 1 / DRAIN_PER_SECOND
+        return at - monotonic

@@ -1,0 +1,93 @@
+"""Webhooks over a database and a real receiver."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from standardwebhooks import Webhook as Verifier
+
+from outreach import NewWorkspace, Outreach
+from outreach.core.config import EngineConfig
+from outreach.models import NewWebhook
+from outreach.testing.fault_server import Answer, FaultServer
+
+pytestmark = pytest.mark.anyio
+
+CONFIG = EngineConfig(webhook_allow="127.0.0.0/8", webhook_allow_http=True, change_poll_seconds=0.05)
+
+
+async def until(server: FaultServer, count: int) -> None:
+    async with asyncio.timeout(20):
+        while len(server.requests) < count:
+            await asyncio.sleep(0.05)
+
+
+async def opt_out(engine: Outreach, workspace: str, number: int) -> None:
+    await engine.unsubscribes.add(workspace, f"+1212555{number:04}")
+
+
+async def test_events_are_delivered_signed_and_stored(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    async with (
+        FaultServer(lambda _: Answer(status=204)) as server,
+        Outreach.open(url, dispatch=True, config=CONFIG) as engine,
+    ):
+        workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
+        made = await engine.webhooks.create(workspace, NewWebhook(url=f"{server.url}/hooks", types=["contact.*"]))
+        for number in range(5):
+            await opt_out(engine, workspace, number)
+        await until(server, 5)
+        received = server.requests[0]
+        verified = Verifier(made.secret).verify(received.body, dict(received.headers))
+        assert verified["type"] == "contact.opted_out"
+        assert "phone" not in verified["data"]
+        assert len({one.headers["webhook-id"] for one in server.requests}) == 5
+        async with asyncio.timeout(10):
+            while not (attempts := (await engine.webhooks.list_attempts(workspace, made.webhook.id)).items):
+                await asyncio.sleep(0.1)
+        assert {(one.status, one.type, one.error) for one in attempts} == {(204, "contact.opted_out", None)}
+
+
+async def test_a_refused_event_is_held_and_comes_again_after_a_restart_with_its_id(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    async with FaultServer(lambda _: Answer(status=500)) as server:
+        async with Outreach.open(url, dispatch=True, config=CONFIG) as engine:
+            workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
+            webhook = (await engine.webhooks.create(workspace, NewWebhook(url=server.url, payload="full"))).webhook
+            await opt_out(engine, workspace, 1)
+            await until(server, 1)
+            await asyncio.sleep(0.5)
+        server.answer = lambda _: Answer()
+        async with Outreach.open(url, dispatch=True, config=CONFIG) as engine:
+            await until(server, 2)
+            await asyncio.sleep(0.5)
+            cursor = await engine.webhooks.cursor(workspace, webhook.id)
+            assert (cursor.failures, cursor.failing_since) == (0, None)
+            await engine.webhooks.replay(workspace, webhook.id, number=1)
+            await until(server, 3)
+
+    first, second, third = server.requests
+    assert first.headers["webhook-id"] == second.headers["webhook-id"] == third.headers["webhook-id"]
+    assert json.loads(first.body) == json.loads(second.body)
+    assert json.loads(first.body)["data"]["phone"] == "+12125550001"
+
+
+async def test_410_disables_with_a_reason_and_an_entry_of_the_audit_log(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    async with (
+        FaultServer(lambda _: Answer(status=410)) as server,
+        Outreach.open(url, dispatch=True, config=CONFIG) as engine,
+    ):
+        workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
+        webhook = (await engine.webhooks.create(workspace, NewWebhook(url=server.url))).webhook
+        await opt_out(engine, workspace, 1)
+        async with asyncio.timeout(10):
+            while (found := await engine.webhooks.get(workspace, webhook.id)).state == "active":
+                await asyncio.sleep(0.05)
+        assert (found.state, found.reason) == ("disabled", "gone")
+        server.answer = lambda _: Answer()
+        await engine.webhooks.enable(workspace, webhook.id)
+        await until(server, 2)
