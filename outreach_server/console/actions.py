@@ -238,6 +238,9 @@ FORM_ACTIONS: Final[Mapping[str, FormAction]] = MappingProxyType(
             right=Right.DECIDE,
             done="The outcome is set, and final.",
         ),
+        "call-again": FormAction(
+            command="test-send", operation="createCall", right=Right.REPLY, done="The number is called again."
+        ),
     }
 )
 """What the forms of the other pages do."""
