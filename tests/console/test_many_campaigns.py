@@ -112,5 +112,7 @@ async def test_the_list_leads_to_it(house: House) -> None:
     boxes = [one for one in page.all("input") if one.attributes.get("type") == "checkbox"]
     assert [one.attributes["value"] for one in boxes] == [campaign.id]
     assert boxes[0].attributes["form"] == "many"
+    none = await house.page("campaigns/many?rows=yes")
+    assert ("No campaign was chosen" in none.root.text, none.buttons) == (True, set())
     assert house.url("campaigns/many?q=May") in [one.attributes.get("href") for one in page.all("a")]
     assert house.url("campaigns/many") in [one.attributes.get("action") for one in page.all("form")]

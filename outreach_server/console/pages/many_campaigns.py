@@ -25,6 +25,9 @@ MOST: Final = 200
 _CHOSEN: Final = "campaign"
 _NUMBER: Final = "number"
 
+_FROM_ROWS: Final = "rows"
+"""The field that says that rows were chosen, so that none is not all."""
+
 
 @attrs.frozen(kw_only=True)
 class ManyButton:
@@ -101,7 +104,7 @@ async def _matching(visit: Visit) -> Matching:
     chosen = list(dict.fromkeys(visit.request.query_params.getlist(_CHOSEN)))
     if len(chosen) > MOST:
         raise HTTPException(400, f"Choose at most {MOST} campaigns.")
-    if chosen:
+    if chosen or visit.request.query_params.get(_FROM_ROWS):
         async with JoinedReads() as reads:
             found = [reads.start(visit.engine.campaigns.get(visit.place.id, one)) for one in chosen]
         return Matching(campaigns=[one.result() for one in found], total=len(found), query=visit.request.url.query)
