@@ -81,13 +81,16 @@ def is_row(text: str) -> bool:
 
 
 def in_campaign(error: InvalidRequest) -> InvalidRequest:
-    """Return an error about a campaign as one about the field `campaign`, if it names places; keep `leave_out`."""
+    """Return an error about a campaign as one about the field `campaign`, if it names places.
+
+    `leave_out` and the headers stay.
+    """
     return error if not error.details else InvalidRequest(details=list(_under("campaign", error.details)))
 
 
 def _under(field: str, details: Sequence[Problem]) -> Iterator[Problem]:
     for one in details:
-        if one.path.startswith("leave_out"):
+        if one.path.startswith(("leave_out", "Idempotency-")):
             yield one
         else:
             yield attrs.evolve(one, path=f"{field}.{one.path}" if one.path else field)

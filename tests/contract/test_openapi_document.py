@@ -311,6 +311,8 @@ def test_a_post_takes_an_idempotency_key(operation_id: str) -> None:
     assert ("Idempotency-Key" in listed) is makes
     if makes:
         assert "Idempotency-Key" in operation["description"]
+    if "x-scopes" in operation:
+        assert ("Idempotency-Days" in listed) is makes
 
 
 @pytest.mark.parametrize(

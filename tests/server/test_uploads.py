@@ -102,7 +102,8 @@ def test_a_load_happens_once_for_each_key(tenant: Tenant) -> None:
     assert tenant.post(f"{path}/load", {"campaign": SMS}, headers=key).json() == first.json()
     assert len(tenant.get("/campaigns").json()["data"]) == 1
     other = {"campaign": SMS | {"name": "Other"}}
-    check_envelope(tenant.post(f"{path}/load", other, headers=key), 400, "invalid_request")
+    refused = check_envelope(tenant.post(f"{path}/load", other, headers=key), 400, "invalid_request")
+    assert [one["path"] for one in refused["details"]] == ["Idempotency-Key"]
 
 
 @pytest.mark.parametrize(
