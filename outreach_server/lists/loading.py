@@ -31,13 +31,14 @@ async def opened_for(
     campaign: NewSmsCampaign | NewCallCampaign | Campaign | None = wanted.campaign
     if wanted.campaign_id:
         campaign = await server.engine.campaigns.get(workspace.id, wanted.campaign_id)
+    calls = isinstance(campaign, NewCallCampaign) or (isinstance(campaign, Campaign) and campaign.channel == "call")
     templates, expected = ((), ()) if campaign is None else await texts_of(server.engine, workspace.id, campaign)
     options = wanted.reading(
         name=upload.file_name,
         region=wanted.options.get("region") or workspace.default_region,
         templates=templates,
         expected=expected,
-        sms=not (isinstance(campaign, NewCallCampaign) or (isinstance(campaign, Campaign) and campaign.channel == "call")),
+        sms=not calls,
         rejects=rejects,
     )
     async with opened_list(server, workspace.id, upload_id, options) as opened:

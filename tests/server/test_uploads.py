@@ -130,7 +130,8 @@ def test_a_list_is_not_added_to_what_takes_no_contacts(tenant: Tenant, service: 
     path, body = upload(tenant, LIST), {"campaign_id": made["id"]}
     stranger = service.tenant()
     check_envelope(stranger.post(f"{upload(stranger, LIST)}/add", body), 404, "not_found")
-    for wrong, where in (({}, "campaign_id"), (body | {"campaign": SMS}, "campaign"), ({"campaign_id": 7}, "campaign_id")):
+    bodies = ({}, "campaign_id"), ({"campaign_id": 7}, "campaign_id"), (body | {"campaign": SMS}, "campaign")
+    for wrong, where in bodies:
         refused = check_envelope(tenant.post(f"{path}/add", wrong), 400, "invalid_request")
         assert [one["path"] for one in refused["details"]] == [where]
     refused = check_envelope(tenant.post(f"{path}/check", body), 400, "invalid_request")

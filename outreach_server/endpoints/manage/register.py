@@ -16,7 +16,7 @@ from outreach.http import (
     write_unsubscribe,
 )
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.strict_query import words
+from outreach_server.bodies.query import words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,

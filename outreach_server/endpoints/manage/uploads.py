@@ -19,7 +19,7 @@ from outreach.http import (
 from outreach.models import MAX_CHUNK_BYTES, MAX_UPLOAD_BYTES
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.body import receive_content
-from outreach_server.bodies.strict_query import read_query, whole, words
+from outreach_server.bodies.query import read_query, whole, words
 from outreach_server.context import Server, server_of
 from outreach_server.download import DownloadResponse
 from outreach_server.endpoints.manage.common import (
