@@ -180,14 +180,15 @@ def read_list_query(raw: bytes) -> ListQuery:
 
 
 def _read(raw: bytes) -> ListQuery:
-    filters: Any = read_parameters(raw, _RULES, strict=False)
-    page, size = filters.pop("page", "1"), filters.pop("page_size", str(_DEFAULT_PAGE_SIZE))
+    given = read_parameters(raw, _RULES, strict=False)
+    page, size = given.pop("page", "1"), given.pop("page_size", str(_DEFAULT_PAGE_SIZE))
+    filters: Any = {name: value for name, value in given.items() if value}
     is_far = len(page) > _FAR_DIGITS
     return ListQuery(
         page=_FAR_PAGE if is_far else int(page),
         page_echo=page.encode(),
         page_size=_MAX_PAGE_SIZE if len(size) > _FAR_DIGITS else min(int(size), _MAX_PAGE_SIZE),
-        filters={name: value for name, value in filters.items() if value},
+        filters=filters,
     )
 
 

@@ -130,10 +130,10 @@ def test_a_list_is_not_added_to_what_takes_no_contacts(tenant: Tenant, service: 
     path, body = upload(tenant, LIST), {"campaign_id": made["id"]}
     stranger = service.tenant()
     check_envelope(stranger.post(f"{upload(stranger, LIST)}/add", body), 404, "not_found")
-    bodies = ({}, "campaign_id"), ({"campaign_id": 7}, "campaign_id"), (body | {"campaign": SMS}, "campaign")
-    for wrong, where in bodies:
+    bodies: list[dict[str, Any]] = [{}, {"campaign_id": 7}, {"campaign_id": ""}, body | {"campaign": SMS}]
+    for wrong in bodies:
         refused = check_envelope(tenant.post(f"{path}/add", wrong), 400, "invalid_request")
-        assert [one["path"] for one in refused["details"]] == [where]
+        assert [one["path"] for one in refused["details"]] == ["campaign" if "campaign" in wrong else "campaign_id"]
     refused = check_envelope(tenant.post(f"{path}/check", body), 400, "invalid_request")
     assert [one["path"] for one in refused["details"]] == ["campaign_id"]
     check_envelope(tenant.post(f"{upload(tenant, b'phone' + bytes([10]) + b'12')}/add", body), 400, "invalid_request")
