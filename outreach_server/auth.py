@@ -84,6 +84,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "checkUpload": _MANAGE,
     "listUploadRejects": _MANAGE,
     "loadUpload": _MANAGE,
+    "addUpload": _MANAGE,
     "updateCampaign": _MANAGE,
     "deleteCampaign": _MANAGE,
     "sendTestMessage": _MANAGE,

@@ -195,7 +195,9 @@ STEPS: Final = (
         "loadUpload",
         "$upload",
         {"region": "US", "campaign": {"channel": "sms", "name": "List", "message_body": "Hi", **_SENDER}},
+        keep="loaded",
     ),
+    Step("addUpload", "$upload", {"region": "US", "campaign_id": "$loaded"}),
     Step("removeUpload", "$upload"),
 )
 

@@ -167,9 +167,6 @@ class RecipientCount:
     count: int
 
 
-PreparedChunk = Sequence[PreparedRecipient]
-
-
 PauseReason = Literal[
     "operator",
     "missed_start",

@@ -85,7 +85,8 @@ class DispatchFilter(Checked):
         provider: Those to this carrier or voice provider: a workspace has one account there.
         since: Those committed at this time or later.
         until: Those committed before this time.
-        reason: Those with this reason or this error code of the provider.
+        reason: Those with this reason or this error code of the provider; a decision replaces those of a
+            provider by `assumed_sent` or `operator_retry`.
     """
 
     campaign_id: str | None = sized(1, 100, default=None)

@@ -361,8 +361,8 @@ OWN_CODES: Final[Mapping[str, FailureText]] = MappingProxyType(
             "Set the sending number of the campaign or message.",
         ),
         "simulated": (
-            "The simulator rejected it, by its failure rate, as a temporary failure.",
-            "Nothing: this is a sandbox. OUTREACH_SIMULATOR_FAILURE_RATE sets how often it happens.",
+            "The simulator failed it: by its failure rate, or because somebody simulated a failed receipt.",
+            "Nothing: this is a sandbox. OUTREACH_SIMULATOR_FAILURE_RATE sets how often it happens by itself.",
         ),
     }
 )

@@ -352,7 +352,7 @@ class Metadata(click.ParamType[Mapping[str, Any]]):
         try:
             return read_metadata(parse_json(value.encode(errors="surrogateescape")))
         except InvalidRequest as error:
-            self.fail(error.message.removeprefix("metadata: "), param, ctx)
+            self.fail(error.message.removeprefix("metadata: ").removeprefix("The body "), param, ctx)
 
 
 WORKSPACE: Final = Identifier("workspace")

@@ -109,6 +109,11 @@ _ALL: Final = (
 ACTIONS: Final[Mapping[str, Action]] = MappingProxyType({one.name: one for one in _ALL})
 """Every action of the console, in the order of its buttons."""
 
+FOR_MANY: Final[Mapping[str, str]] = MappingProxyType(
+    {"resume": "Resumed", "pause": "Paused", "archive": "Archived", "unarchive": "Brought back"}
+)
+"""The actions that can be done to many campaigns at once, with the word for what was done: those that can be undone."""
+
 
 def actions_on(campaign: Campaign, role: Role) -> Sequence[Action]:
     """Return what a role may do to a campaign in its present state."""
@@ -232,6 +237,9 @@ FORM_ACTIONS: Final[Mapping[str, FormAction]] = MappingProxyType(
             operation="setCallOutcome",
             right=Right.DECIDE,
             done="The outcome is set, and final.",
+        ),
+        "call-again": FormAction(
+            command="test-send", operation="createCall", right=Right.REPLY, done="The number is called again."
         ),
     }
 )

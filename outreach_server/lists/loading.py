@@ -9,9 +9,9 @@ from typing import Any, Final
 import anyio
 import attrs
 
-from outreach import CampaignCreated, InvalidRequest, NewCallCampaign, NewSmsCampaign, Workspace
+from outreach import Campaign, CampaignCreated, InvalidRequest, NewCallCampaign, NewSmsCampaign, Workspace
 from outreach.http import IdempotentRequest, document_of, in_json_names, write_preflight
-from outreach.models import ForecastAssumptions
+from outreach.models import ForecastAssumptions, RecipientsAdded
 from outreach_server.bodies.spool import spool_directory
 from outreach_server.context import Server
 from outreach_server.lists.errors import NothingToLoad, UnsendableText, in_body_names
@@ -28,14 +28,17 @@ async def opened_for(
 ) -> AsyncIterator[OpenedList]:
     """Open an upload as the list of a request; see `opened_list`."""
     upload = await server.engine.uploads.get(workspace.id, upload_id)
-    campaign = wanted.campaign
+    campaign: NewSmsCampaign | NewCallCampaign | Campaign | None = wanted.campaign
+    if wanted.campaign_id:
+        campaign = await server.engine.campaigns.get(workspace.id, wanted.campaign_id)
+    calls = isinstance(campaign, NewCallCampaign) or (isinstance(campaign, Campaign) and campaign.channel == "call")
     templates, expected = ((), ()) if campaign is None else await texts_of(server.engine, workspace.id, campaign)
     options = wanted.reading(
         name=upload.file_name,
         region=wanted.options.get("region") or workspace.default_region,
         templates=templates,
         expected=expected,
-        sms=campaign is None or isinstance(campaign, NewSmsCampaign),
+        sms=not calls,
         rejects=rejects,
     )
     async with opened_list(server, workspace.id, upload_id, options) as opened:
@@ -117,6 +120,30 @@ async def load_list(
         return await campaigns.create_call(workspace.id, new, contacts, **more)
     except InvalidRequest as error:
         raise in_campaign(in_json_names(error)) if error.details else error from None
+
+
+async def add_list(
+    server: Server,
+    workspace: Workspace,
+    wanted: ListRequest,
+    opened: OpenedList,
+    key: IdempotentRequest[RecipientsAdded] | str,
+    *,
+    actor: str,
+) -> RecipientsAdded:
+    """Add the contacts of a list to the campaign of a request; see `add_recipients`.
+
+    Raises:
+        NothingToLoad: No row can be loaded.
+    """
+    return await server.engine.campaigns.add_recipients(
+        workspace.id,
+        wanted.campaign_id,
+        _some(opened),
+        leave_out=wanted.leave_out,
+        idempotency_key=key,
+        actor=actor,
+    )
 
 
 async def _sendable(

@@ -31,19 +31,27 @@ class ListRequest:
         options: How to read it, without the file's name and the texts.
         campaign: The campaign; None if there is none yet.
         leave_out: Which contacts to leave out; None for none.
+        campaign_id: The campaign that is to get them, of an addition.
     """
 
     options: Mapping[str, Any]
     campaign: NewSmsCampaign | NewCallCampaign | None
     leave_out: LeaveOut | None = None
+    campaign_id: str = ""
 
     def reading(self, **more: Any) -> ListOptions:
         """Return how to read the list, given the rest."""
         return ListOptions(**{**self.options, **more})
 
 
-def read_list_request(data: Any, *, this_year: int, carriers: Sequence[str], needs_campaign: bool) -> ListRequest:
-    """Return the request of a body of POST /manage/uploads/{id}/check, rejects or load.
+def read_list_request(data: Any, *, this_year: int, carriers: Sequence[str], needs: str | None = None) -> ListRequest:
+    """Return the request of a body of POST /manage/uploads/{id}/check, rejects, load or add.
+
+    Args:
+        data: The body.
+        this_year: The year of times without one.
+        carriers: The names of carriers.
+        needs: The field that must be there: `campaign` for a load, `campaign_id` for an addition.
 
     Raises:
         InvalidRequest: A field is unknown or invalid; the details name each place.
@@ -52,27 +60,30 @@ def read_list_request(data: Any, *, this_year: int, carriers: Sequence[str], nee
         raise InvalidRequest.at("", "The body must be a JSON object.")
     details: list[Problem] = []
     options: dict[str, Any] = {}
-    campaign, leave_out = None, None
+    campaign, leave_out, campaign_id = None, None, ""
+    fields = (*_READERS, "leave_out", "campaign_id" if needs == "campaign_id" else "campaign")
     for name, value in data.items():
         try:
-            if value is None and name in _FIELDS:
+            if value is None and name in fields:
                 continue
+            if name not in fields:
+                raise InvalidRequest.at(name, f"is not a field of this operation; it has {', '.join(fields)}")
             if name == "campaign":
                 campaign = _read_campaign(value, this_year, carriers)
             elif name == "leave_out":
                 leave_out = read_leave_out({"leave_out": value})
-            elif name in _READERS:
+            elif name == "campaign_id":
+                campaign_id = _identifier(value)
+            else:
                 option, read = _READERS[name]
                 options[option] = read(value)
-            else:
-                raise InvalidRequest.at(name, f"is not a field of this operation; it has {', '.join(_FIELDS)}")
         except InvalidRequest as error:
             details += error.details
-    if needs_campaign and data.get("campaign") is None:
-        details.append(Problem(path="campaign", message="is required"))
+    if needs is not None and data.get(needs) is None:
+        details.append(Problem(path=needs, message="is required"))
     if details:
         raise InvalidRequest(details=details)
-    return ListRequest(options=options, campaign=campaign, leave_out=leave_out)
+    return ListRequest(options=options, campaign=campaign, leave_out=leave_out, campaign_id=campaign_id)
 
 
 def is_row(text: str) -> bool:
@@ -81,13 +92,16 @@ def is_row(text: str) -> bool:
 
 
 def in_campaign(error: InvalidRequest) -> InvalidRequest:
-    """Return an error about a campaign as one about the field `campaign`, if it names places; keep `leave_out`."""
+    """Return an error about a campaign as one about the field `campaign`, if it names places.
+
+    `leave_out` and the headers stay.
+    """
     return error if not error.details else InvalidRequest(details=list(_under("campaign", error.details)))
 
 
 def _under(field: str, details: Sequence[Problem]) -> Iterator[Problem]:
     for one in details:
-        if one.path.startswith("leave_out"):
+        if one.path.startswith(("leave_out", "Idempotency-")):
             yield one
         else:
             yield attrs.evolve(one, path=f"{field}.{one.path}" if one.path else field)
@@ -104,6 +118,12 @@ def _text(path: str, value: Any) -> str:
     if type(value) is not str or len(value) > _MAX_TEXT or "\0" in value:
         raise InvalidRequest.at(path, f"must be a text of at most {_MAX_TEXT} characters, without NUL")
     return value
+
+
+def _identifier(value: Any) -> str:
+    if not (text := _text("campaign_id", value)):
+        raise InvalidRequest.at("campaign_id", "must name a campaign")
+    return text
 
 
 def _mapping(value: Any) -> Mapping[str, str]:
@@ -164,6 +184,3 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "corrections": ("corrections", _corrections),
 }
 """The option and the reader of each field."""
-
-_FIELDS: Final = (*_READERS, "leave_out", "campaign")
-"""The fields of a body."""

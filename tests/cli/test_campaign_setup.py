@@ -343,3 +343,4 @@ def test_a_campaign_keeps_what_an_application_attaches(cli: Cli, workspace_id: s
     for wrong, words in (("[]", "object"), ("{", "JSON"), ('{"a": 1e999}', "64 bits")):
         refused = cli.refuse("campaigns", "import", workspace_id, file, "--name", "C", "--metadata", wrong, code=2)
         assert words in refused
+        assert "body" not in refused

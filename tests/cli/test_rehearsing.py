@@ -48,6 +48,8 @@ def test_a_rehearsal_with_simulated_events(cli: Cli, workspace_id: str, csv_file
     report = ended(cli, campaign_id)
     assert report["contacts"] == 6
     until(lambda: results(cli, campaign_id)[FAILED] == ("failed", "unreachable"), "the receipt")
+    [failure] = cli.ask("campaigns", "report", campaign_id)["failures"]
+    assert "simulated a failed receipt" in failure["meaning"]
     cli.ask("simulate", "reply", workspace_id, ANSWERED, "Which table?")
     cli.ask("simulate", "stop", workspace_id, OPTED_OUT)
     written = cli.ask("messages", "inbound", workspace_id)

@@ -131,7 +131,7 @@ GUARDED = {
 """Pages that take more than to see, with the right that they take."""
 
 PAGES = (
-    *("", "campaigns", "campaigns/{id}", "campaigns/{id}/contacts", "campaigns/{id}/contacts/0"),
+    *("", "campaigns", "campaigns/many", "campaigns/{id}", "campaigns/{id}/contacts", "campaigns/{id}/contacts/0"),
     *("campaigns/{id}/report", "contacts/13035550000", "calls", *GUARDED, "/", "nothing"),
     *("search", "search?q=Reminders", "search?q=%2B13035550000", "search?q=A1", "/account/look"),
 )

@@ -47,7 +47,13 @@ def pages_of(served: Site) -> tuple[str, ...]:
     others = [f"{served.home}{path}" for path in (*more, "unknown", "unknown?decide=retry", "calls", *set_up)]
     frame = (f"{served.home}search?q=%2B13035550000", f"{served.home.partition('/w/')[0]}/account/look")
     of_it = (f"{campaign}/report", f"{campaign}/follow-up", f"{campaign}/edit", served.call)
-    campaigns = (f"{served.home}campaigns", f"{served.home}campaigns/new", *steps, campaign)
+    campaigns = (
+        f"{served.home}campaigns",
+        f"{served.home}campaigns/many",
+        f"{served.home}campaigns/new",
+        *steps,
+        campaign,
+    )
     return (served.home, *campaigns, *others, *frame, *of_it, *paths)
 
 

@@ -288,6 +288,23 @@ async def test_calls_are_listed_and_judged(house: House, story: Story) -> None:
     assert (await house.post(path, {**form, "verdict": "positive"})).status_code == 409
 
 
+async def test_a_call_that_has_ended_is_placed_again(house: House, story: Story) -> None:
+    """By the same agent to the same number, once for a form; the register is asked as always."""
+    path = f"calls/{story.call.id}"
+    assert "call-again" not in (await house.page(path, person="viewer")).buttons
+    form = fields(await house.page(path, person="agent"), "call-again")
+    answers = [await house.post(path, form, person="agent") for _ in range(2)]
+    assert [one.status_code for one in answers] == [303, 303]
+    assert len({one.headers["location"] for one in answers}) == 1
+    made, before = (await house.engine.calls.list(house.workspace)).items[:2]
+    assert answers[0].headers["location"].endswith(f"/calls/{made.id}?done=call-again")
+    assert (made.to, made.agent_id, made.variables) == (before.to, before.agent_id, before.variables)
+    await house.engine.unsubscribes.add(house.workspace, story.call.to)
+    answer = await house.post(path, {**form, "key": "another"}, person="agent")
+    assert (answer.status_code, "unsubscribe" in answer.text) == (409, True)
+    assert (await house.engine.calls.list(house.workspace)).items[0].id == made.id
+
+
 async def test_a_contact_is_left_out_of_its_campaign(house: House) -> None:
     """With the reason in the audit trail; what has ended, or was erased, has no such button."""
     campaign = await house.campaign()
@@ -319,6 +336,7 @@ TRIES: dict[str, tuple[str, dict[str, Any], Right]] = {
     "assume_sent": ("unknown", {}, Right.DECIDE),
     "retry": ("unknown", {}, Right.DECIDE),
     "outcome": ("calls/{call}", {"verdict": "positive"}, Right.DECIDE),
+    "call-again": ("calls/{call}", {}, Right.REPLY),
     "skip": ("campaigns/{campaign}/contacts/0", {"reason": "asked us to"}, Right.DECIDE),
 }
 """Of each form: its page, its fields, and the right that it takes, written out and not read from the code."""

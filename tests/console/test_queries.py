@@ -61,7 +61,15 @@ LONG: Final = "<" * 100
 
 PATHS: Final = (
     *("/", "/account", "/account/two-factor", "/account/look", ""),
-    *("campaigns", "campaigns?status=ready", "campaigns/new", "search", "search?q={name}", "search?q=%2B13035550001"),
+    *(
+        "campaigns",
+        "campaigns?status=ready",
+        "campaigns/many",
+        "campaigns/new",
+        "search",
+        "search?q={name}",
+        "search?q=%2B13035550001",
+    ),
     *("campaigns/{each}", "campaigns/{each}/contacts", "campaigns/{each}/contacts?q=%2B13035550001"),
     *("campaigns/{each}/contacts/1", "campaigns/{each}/report", "campaigns/{active}/report?with={ended}"),
     *("campaigns/{active}/edit", "campaigns/{each}/follow-up", "contacts/{phone}", "inbox", "inbox?folder=held"),

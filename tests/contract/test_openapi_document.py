@@ -242,7 +242,7 @@ MAY_CONFLICT = {
     *("updateCampaign", "startCampaign", "unscheduleCampaign", "pauseCampaign", "resumeCampaign", "cancelCampaign"),
     *("resolveUnsubscribe", "addNumber", "removeNumber", "updateFlow", "removeFlow", "listEvents"),
     *("deleteCampaign", "sendTestMessage", "cloneCampaign", "followUpCampaign", "archiveCampaign"),
-    *("createUpload", "addUploadChunk", "checkUpload", "listUploadRejects", "loadUpload"),
+    *("createUpload", "addUploadChunk", "checkUpload", "listUploadRejects", "loadUpload", "addUpload"),
     *("setCallOutcome", "erasePerson", "skipRecipient", "simulateEvent", "addRecipients", "closeCampaign"),
     "lookUpDispatch",
     *("updateSchedule", "removeSchedule", "pauseSchedule", "resumeSchedule", "runSchedule", "skipNextRun"),
@@ -250,6 +250,7 @@ MAY_CONFLICT = {
 CREATING = {
     *("addUnsubscribes", "createAgent", "addNumber", "createFlow", "createSchedule"),
     *("sendTestMessage", "cloneCampaign", "followUpCampaign", "createUpload", "loadUpload", "addRecipients"),
+    "addUpload",
 }
 REPEATABLE = {
     *("checkCallback", "checkUpload", "countAudience", "listUploadRejects", "simulateEvent", "skipRecipient"),
@@ -313,6 +314,8 @@ def test_a_post_takes_an_idempotency_key(operation_id: str) -> None:
     assert ("Idempotency-Key" in listed) is makes
     if makes:
         assert "Idempotency-Key" in operation["description"]
+    if "x-scopes" in operation:
+        assert ("Idempotency-Days" in listed) is makes
 
 
 @pytest.mark.parametrize(

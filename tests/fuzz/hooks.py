@@ -190,12 +190,13 @@ def use_a_trunk_of_the_workspace(body: Body) -> None:
 
 
 def use_a_campaign_of_the_workspace(body: Body) -> None:
-    """Name a campaign that exists as the template of a schedule.
+    """Name a campaign that exists as the template of a schedule, or as what a list is added to.
 
-    Reason: one that is not the workspace's own is a 400, and no schema can hold the campaigns of a workspace.
+    Reason: one that is not the workspace's own is a 400 or 404, and no schema can hold the campaigns of a workspace.
     """
-    if KNOWN.campaign_id is not None and isinstance(body.get("template_id"), str):
-        body["template_id"] = KNOWN.campaign_id
+    for name in {"template_id", "campaign_id"} & body.keys():
+        if KNOWN.campaign_id is not None and isinstance(body[name], str):
+            body[name] = KNOWN.campaign_id
 
 
 def begin_with_the_first_page(query: Body) -> None:

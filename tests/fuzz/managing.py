@@ -278,4 +278,5 @@ RULES: Final[Mapping[str, Callable[[Body], None]]] = {
     "checkUpload": read_the_list_as_it_is,
     "listUploadRejects": read_the_list_as_it_is,
     "loadUpload": read_the_list_as_it_is,
+    "addUpload": read_the_list_as_it_is,
 }

@@ -98,7 +98,7 @@ def test_a_person_is_erased_once_it_is_confirmed(service: Service, caplog: pytes
         ({"phone_number": PHONE}, "confirm"),
         ({"phone_number": PHONE, "confirm": False}, "confirm"),
         ({"confirm": True}, "phone_number"),
-        ({"phone_number": "12", "confirm": True}, "phone"),
+        ({"phone_number": "12", "confirm": True}, "phone_number"),
     ):
         error = check_envelope(tenant.request("PUT", "/manage/erasures", json=body), 400, "invalid_request")
         assert [one["path"] for one in error["details"]] == [where]

@@ -115,6 +115,8 @@ def test_what_is_anothers_is_not_there(
     """A 404 for whoever asks, and the owner still has it: the same request goes well, or is a conflict, there."""
     here, owner, its = world
     body = {"json": BODIES[operation]} if operation in BODIES else {}
+    if operation == "addUpload":
+        body = {"json": {"campaign_id": its.ids["campaigns"]}}
     check_envelope(here.request(method.upper(), its.path(path), **body), 404, "not_found")
     answer = owner.request(method.upper(), its.path(path), **body)
     if not path.startswith("/manage/accounts"):
@@ -194,6 +196,8 @@ def test_every_identifier_in_a_query_or_body_is_tried() -> None:
         ("updateCampaign", "agent_id"),
         ("createAgent", "provider_agent_id"),
         ("updateAgent", "provider_agent_id"),
+        # tests/server/test_uploads.py adds a list of one's own to another's campaign.
+        ("addUpload", "campaign_id"),
         # Its engine tests are with those of trunks, which have no operation here.
         ("addNumber", "trunk_id"),
         ("updateNumber", "trunk_id"),

@@ -102,7 +102,43 @@ def test_a_load_happens_once_for_each_key(tenant: Tenant) -> None:
     assert tenant.post(f"{path}/load", {"campaign": SMS}, headers=key).json() == first.json()
     assert len(tenant.get("/campaigns").json()["data"]) == 1
     other = {"campaign": SMS | {"name": "Other"}}
-    check_envelope(tenant.post(f"{path}/load", other, headers=key), 400, "invalid_request")
+    refused = check_envelope(tenant.post(f"{path}/load", other, headers=key), 400, "invalid_request")
+    assert [one["path"] for one in refused["details"]] == ["Idempotency-Key"]
+
+
+def test_a_list_is_added_to_a_campaign(tenant: Tenant) -> None:
+    """Who is in the campaign already is not contacted again: several lists are one."""
+    first, second = upload(tenant, LIST), upload(tenant, b"Handy;Vorname\n(415) 555-0102;Ada\n415 555 0103;Bo\n12;Cy\n")
+    made = tenant.post(f"{first}/load", {"region": "US", "campaign": SMS}).json()
+    body, key = {"region": "US", "campaign_id": made["id"]}, {"Idempotency-Key": "second"}
+    answer = tenant.post(f"{second}/add", body, headers=key)
+    assert answer.status_code == 201, answer.text
+    added = answer.json()
+    assert (added["campaign_id"], added["added"], added["skipped"], added["audience"]) == (made["id"], 2, 1, None)
+    assert (added["rows"], added["rejected_count"], added["read_as"]) == (3, 1, "separated by semicolons, utf-8")
+    assert [one["is"] for one in added["mapping"]] == ["phone_number", "first_name"]
+    assert tenant.post(f"{second}/add", body, headers=key).json() == added
+    assert tenant.get(f"/manage/campaigns/{made['id']}").json()["total_recipients"] == 3
+    left_out = tenant.post(f"{second}/add", body | {"leave_out": {"campaigns": [made["id"]]}})
+    refused = check_envelope(left_out, 400, "invalid_request")
+    assert [one["path"] for one in refused["details"]] == ["leave_out.campaigns[0]"]
+
+
+def test_a_list_is_not_added_to_what_takes_no_contacts(tenant: Tenant, service: Service) -> None:
+    """A campaign that has ended is a 409, one of another workspace a 404, a list without contacts a 400."""
+    made = tenant.post(f"{upload(tenant, LIST)}/load", {"campaign": SMS}).json()
+    path, body = upload(tenant, LIST), {"campaign_id": made["id"]}
+    stranger = service.tenant()
+    check_envelope(stranger.post(f"{upload(stranger, LIST)}/add", body), 404, "not_found")
+    bodies: list[dict[str, Any]] = [{}, {"campaign_id": 7}, {"campaign_id": ""}, body | {"campaign": SMS}]
+    for wrong in bodies:
+        refused = check_envelope(tenant.post(f"{path}/add", wrong), 400, "invalid_request")
+        assert [one["path"] for one in refused["details"]] == ["campaign" if "campaign" in wrong else "campaign_id"]
+    refused = check_envelope(tenant.post(f"{path}/check", body), 400, "invalid_request")
+    assert [one["path"] for one in refused["details"]] == ["campaign_id"]
+    check_envelope(tenant.post(f"{upload(tenant, b'phone' + bytes([10]) + b'12')}/add", body), 400, "invalid_request")
+    assert tenant.post(f"/manage/campaigns/{made['id']}/cancel").status_code == 200
+    check_envelope(tenant.post(f"{path}/add", body), 409, "conflict")
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,6 @@ _ERAS: Final = re.compile(r"[bge]+", re.IGNORECASE)
 _OF_TIME: Final = frozenset({"h", "minute", "s", "noon", "fraction", "elapsed"})
 _NOON: Final = 12
 _MONTH_NAME: Final = 3
-_LONG_NAME: Final = 4
 _MONTH_INITIAL: Final = 5
 _YEAR_DIGITS: Final = 2
 

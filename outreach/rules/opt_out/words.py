@@ -50,8 +50,6 @@ _LOOK_ALIKES: Final = str.maketrans(
 )
 """Lower-case letters of other scripts by the Latin ones that they look like."""
 
-_LATIN: Final = re.compile(r"[a-z]")
-
 
 def to_latin(word: str) -> str:
     """Return a word with Latin letters for their look-alikes in other scripts."""

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 import pytest
@@ -16,6 +16,9 @@ from outreach.models.states import RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import NOW, WORKSPACE_ID, make_campaign, make_prepared, make_workspace
+
+R = TypeVar("R")
+V = TypeVar("V")
 
 THIS_WORKSPACE: Final = WORKSPACE_ID
 OTHER_WORKSPACE: Final = "0195554e-0000-7000-8000-00000000beef"
@@ -47,6 +50,11 @@ MAX_KEY_LENGTH: Final = 250
 def as_key(text: str) -> str:
     """Return a text as an identifier, key or phone number may be."""
     return text[:MAX_KEY_LENGTH]
+
+
+def bound(function: Callable[[Transaction, V], R], value: V) -> Callable[[Transaction], R]:
+    """Return a function of a transaction alone, for a value that a loop changes."""
+    return lambda tx: function(tx, value)
 
 
 awkward_texts = pytest.mark.parametrize("text", AWKWARD_TEXTS.values(), ids=AWKWARD_TEXTS.keys())

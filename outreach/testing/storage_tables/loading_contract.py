@@ -23,6 +23,7 @@ from outreach.testing.storage_tables.base_contract import (
     THIS_WORKSPACE,
     TICK,
     ContractBase,
+    bound,
     given_campaign,
     pending,
 )
@@ -138,7 +139,7 @@ class LoadingContract(ContractBase):
         campaign = await given_loading(storage)
         for absent in (make_campaign(), attrs.evolve(campaign, workspace_id=OTHER_WORKSPACE)):
             with pytest.raises(LookupError):
-                await storage.write(lambda tx, absent=absent: tx.campaigns.publish(absent))  # type: ignore[misc]
+                await storage.write(bound(lambda tx, campaign: tx.campaigns.publish(campaign), absent))
         assert await storage.read(lambda tx: tx.campaigns.get_loading(OTHER_WORKSPACE, campaign.id)) is None
         assert await storage.read(lambda tx: tx.campaigns.get_loading(THIS_WORKSPACE, campaign.id)) == campaign
 

@@ -19,6 +19,7 @@ from outreach.testing.storage_tables.base_contract import (
     as_key,
     awkward_moments,
     awkward_texts,
+    bound,
 )
 
 
@@ -53,7 +54,7 @@ class RequestsContract(ContractBase):
             expires_at=NOW + 2 * TICK,
         )
         for request in (running, finished):
-            await storage.write(lambda tx, request=request: tx.requests.put_stored(request))  # type: ignore[misc]
+            await storage.write(bound(lambda tx, request: tx.requests.put_stored(request), request))
             assert (
                 await storage.read(lambda tx: tx.requests.stored(THIS_WORKSPACE, as_key(text), as_key(text))) == request
             )
@@ -62,10 +63,9 @@ class RequestsContract(ContractBase):
         """None is a request that still runs."""
         empty, none = make_stored_request(answer=b"", location=""), make_stored_request()
         for request in (empty, none):
-            await storage.write(lambda tx, request=request: tx.requests.put_stored(request))  # type: ignore[misc]
-            key = request.key
-            read = await storage.read(lambda tx, key=key: tx.requests.stored(THIS_WORKSPACE, "create_call", key))  # type: ignore[misc]
-            assert read == request
+            await storage.write(bound(lambda tx, request: tx.requests.put_stored(request), request))
+            stored = bound(lambda tx, key: tx.requests.stored(THIS_WORKSPACE, "create_call", key), request.key)
+            assert await storage.read(stored) == request
 
     async def test_a_key_is_of_one_workspace_and_operation(self, storage: Storage) -> None:
         """The same key elsewhere is another; deleting one leaves the others, and an absent one is no error."""
@@ -152,7 +152,7 @@ class RequestsContract(ContractBase):
 
         await storage.write(append)
         for owner, count in ((None, 4), (THIS_WORKSPACE, 2), (OTHER_WORKSPACE, 1)):
-            every = list(await storage.read(lambda tx, owner=owner: tx.audit.numbered(owner, limit=9)))  # type: ignore[misc]
+            every = list(await storage.read(bound(lambda tx, owner: tx.audit.numbered(owner, limit=9), owner)))
             numbers = [number for number, _ in every]
             assert numbers == sorted(set(numbers), reverse=True)
             assert len(numbers) == count

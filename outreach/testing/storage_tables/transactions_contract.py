@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import anyio
 import attrs
@@ -154,7 +155,7 @@ class TransactionsContract(ContractBase):
 
         async with anyio.create_task_group() as group:
             for number in range(40):
-                group.start_soon(lambda number=number: run(new_id(), fails=number % 2 == 1))  # type: ignore[misc]
+                group.start_soon(partial(run, new_id(), fails=number % 2 == 1))
         assert sorted(outcomes.values()) == ["kept"] * 20 + ["undone"] * 20
         assert await pairs(storage) == {key for key, outcome in outcomes.items() if outcome == "kept"}
 

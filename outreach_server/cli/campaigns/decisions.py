@@ -26,7 +26,11 @@ _FILTER = (
     click.option("--provider", help="Only those to this carrier or voice provider."),
     click.option("--since", type=MOMENT, help="Only those made from then on, such as 2026-11-30T09:00, in UTC."),
     click.option("--until", type=MOMENT, help="Only those made before then."),
-    click.option("--reason", help="Only those with this reason, or this error code of the provider."),
+    click.option(
+        "--reason",
+        help="Only those with this reason, or this error code of the provider; after a decision assumed_sent or "
+        "operator_retry.",
+    ),
     click.option("--dry-run", is_flag=True, help="Only count them."),
     YES,
 )

@@ -9,7 +9,7 @@ import attrs
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from outreach import Call, CallStatus, Campaign, Conflict, InvalidRequest, NotFound
+from outreach import Call, CallStatus, Campaign, Conflict, InvalidRequest, NewCall, NotFound
 from outreach.models import CallVerdict
 from outreach.server_support import JoinedReads
 from outreach_server.console import words
@@ -98,9 +98,10 @@ async def show_one(visit: Visit) -> Response:
 
 
 async def act(visit: Visit) -> Response:
-    """Give a call its outcome."""
-    name = visit.chosen("outcome")
-    key_of(visit)
+    """Give a call its outcome, or place it again."""
+    name, key = visit.chosen("outcome", "call-again"), key_of(visit)
+    if name == "call-again":
+        return await _call_again(visit, key)
     verdict: Any = visit.form.get("verdict", "")
     if verdict not in VERDICTS:
         raise HTTPException(400)
@@ -118,6 +119,21 @@ async def act(visit: Visit) -> Response:
     except Conflict as error:
         return await _page(visit, status=409, problems={"": error.message})
     return visit.go("call", said=name, call=call.id)
+
+
+async def _call_again(visit: Visit, key: str) -> Response:
+    """Place a call like one that has ended: by the same agent, to the same number, with the same variables."""
+    call = await visit.engine.calls.get(visit.place.id, visit.request.path_params["call"])
+    if call.is_open:
+        return await _page(visit, status=409, problems={"": "This call has not ended yet, so nothing was done."})
+    try:
+        new = NewCall(agent_id=call.agent_id, to=call.to, variables=call.variables)
+        made = await visit.engine.calls.create(visit.place.id, new, idempotency_key=key)
+    except NotFound:
+        return await _page(visit, status=409, problems={"": "Its agent was removed, so nobody was called."})
+    except (Conflict, InvalidRequest) as error:
+        return await _page(visit, status=409, problems={"": error.message})
+    return visit.go("call", said="call-again", call=made.id)
 
 
 async def _page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] | None = None) -> Response:
@@ -151,12 +167,14 @@ async def _page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] 
         if campaign is None or call.position is None
         else visit.url("contact", campaign=campaign.id, position=call.position),
         may_judge=visit.may(Right.DECIDE) and call.status is CallStatus.COMPLETED and call.judged_at is None,
+        may_call_again=visit.may(Right.REPLY) and not call.is_open and phone_url(visit, "person", call.to) != "",
         verdicts=[
             Choice(value=one, word=words.OUTCOMES[one][0], chosen=one == visit.form.get("verdict", call.outcome))
             for one in VERDICTS
         ],
         typed=visit.form.get("summary", call.summary or ""),
         key=visit.new_key(),
+        again_key=visit.new_key(),
     )
 
 

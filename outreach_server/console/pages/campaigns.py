@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Final, Self, cast
 
 import attrs
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from outreach import CampaignStatus
+from outreach import Campaign, CampaignStatus, Page
 from outreach.models import Channel
 from outreach_server.console import words
 from outreach_server.console.access import Right
+from outreach_server.console.actions import ACTIONS, FOR_MANY
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_actions import ButtonView, buttons_of, do_action
 from outreach_server.console.pages.campaign_views import CampaignRow, row_of
@@ -30,23 +31,67 @@ class ListedCampaign:
     buttons: Sequence[ButtonView]
 
 
+@attrs.frozen(kw_only=True)
+class CampaignFilter:
+    """Which campaigns the address of a page is about.
+
+    Attributes:
+        status: Their status; empty for all.
+        channel: Their channel; empty for both.
+        text: What is in their names; empty for all.
+        archived: Whether archived ones are meant instead of the others.
+        after: The cursor of the page before; empty for the first page.
+    """
+
+    status: str
+    channel: str
+    text: str
+    archived: bool
+    after: str
+
+    @classmethod
+    def of(cls, visit: Visit) -> Self:
+        """Return that of a request.
+
+        Raises:
+            HTTPException: There is no such status or channel.
+        """
+        query = visit.request.query_params
+        status, channel = query.get("status", ""), query.get("channel", "")
+        if status not in {*words.STATES, ""} or channel not in {*words.CHANNELS, ""}:
+            raise HTTPException(404)
+        return cls(
+            status=status,
+            channel=channel,
+            text=query.get("q", "").strip(),
+            archived=query.get("archived") == "yes",
+            after=query.get("after", ""),
+        )
+
+    @property
+    def kept(self) -> Mapping[str, str]:
+        """The fields of the query, without the page."""
+        archived = "yes" if self.archived else ""
+        return {"status": self.status, "channel": self.channel, "q": self.text, "archived": archived}
+
+    async def read(self, visit: Visit, *, limit: int) -> Page[Campaign]:
+        """Return a page of the campaigns that match."""
+        return await visit.engine.campaigns.list(
+            visit.place.id,
+            status=CampaignStatus(self.status) if self.status else None,
+            channel=cast(Channel, self.channel) if self.channel else None,
+            search=self.text or None,
+            archived=self.archived,
+            after=self.after or None,
+            limit=limit,
+        )
+
+
 async def show(visit: Visit) -> Response:
     """Show a page of the list."""
-    asked = visit.request.query_params
-    status, channel, text = asked.get("status", ""), asked.get("channel", ""), asked.get("q", "").strip()
-    archived = asked.get("archived", "")
-    if status not in {*words.STATES, ""} or channel not in {*words.CHANNELS, ""}:
-        raise HTTPException(404)
-    page = await visit.engine.campaigns.list(
-        visit.place.id,
-        status=CampaignStatus(status) if status else None,
-        channel=cast(Channel, channel) if channel else None,
-        search=text or None,
-        archived=archived == "yes",
-        after=asked.get("after") or None,
-        limit=PAGE_SIZE,
-    )
-    kept = {"status": status, "channel": channel, "q": text, "archived": archived}
+    asked = CampaignFilter.of(visit)
+    page = await asked.read(visit, limit=PAGE_SIZE)
+    kept = asked.kept
     total = page.total or 0
     return visit.page(
         "campaigns",
@@ -60,14 +105,16 @@ async def show(visit: Visit) -> Response:
             for one in page.items
         ],
         total="10,000+" if total > _MOST_COUNTED else words.number(total),
-        text=text,
+        text=asked.text,
         may_draft=visit.may(Right.DRAFT),
-        archived=archived == "yes",
+        archived=asked.archived,
         filtered=any(kept.values()),
-        statuses=_choices({name: word for name, (word, _, _) in words.STATES.items()}, status),
-        channels=_choices(words.CHANNELS, channel),
-        first_url=visit.url("campaigns", kept) if asked.get("after") else "",
+        statuses=_choices({name: word for name, (word, _, _) in words.STATES.items()}, asked.status),
+        channels=_choices(words.CHANNELS, asked.channel),
+        first_url=visit.url("campaigns", kept) if asked.after else "",
         next_url=visit.url("campaigns", {**kept, "after": page.next}) if page.next else "",
+        many_url=visit.url("campaigns-many", kept),
+        may_change=any(visit.may(ACTIONS[name].right) for name in FOR_MANY),
     )
 
 

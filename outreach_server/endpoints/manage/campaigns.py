@@ -15,7 +15,7 @@ from outreach.errors import Problem
 from outreach.http import in_update_names, read_campaign_update, write_managed_campaign, write_recipient_count
 from outreach.models import Channel
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.strict_query import flag, one_of, words
+from outreach_server.bodies.query import flag, one_of, words
 from outreach_server.context import Server, server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from outreach import InvalidRequest, NotFound, Page, Workspace
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.body import Body, read_model, read_small_body
-from outreach_server.bodies.strict_query import DEFAULT_LIMIT, Rule, limit, read_query
+from outreach_server.bodies.query import DEFAULT_LIMIT, Rule, limit, read_query
 from outreach_server.errors import json_response
 
 ACTOR: Final = "api"

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from outreach.http import write_history_item
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.strict_query import words
+from outreach_server.bodies.query import words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import number_of_path, page_response, path_id, read_page
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from outreach import InvalidRequest
 from outreach.http import EVENT_TYPES, write_event
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.strict_query import one_of, whole
+from outreach_server.bodies.query import one_of, whole
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import read_page
 from outreach_server.errors import json_response

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from outreach.http import write_campaign_now, write_campaign_progress
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.strict_query import moment, read_query
+from outreach_server.bodies.query import moment, read_query
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import admit, path_id
 from outreach_server.errors import json_response

@@ -21,7 +21,7 @@ from outreach.http import (
 )
 from outreach.models import CallOutcomeFilter
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.strict_query import flag, identifier, one_of, words
+from outreach_server.bodies.query import flag, identifier, one_of, words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, page_response, path_id, read_body, read_page
 from outreach_server.errors import json_response

@@ -20,7 +20,7 @@ from outreach.http import (
 )
 from outreach.models import ForecastAssumptions
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.strict_query import number, phone, read_query
+from outreach_server.bodies.query import number, phone, read_query
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import ACTOR, admit, path_id, read_body
 from outreach_server.errors import answer_once, json_response

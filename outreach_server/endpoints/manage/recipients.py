@@ -14,8 +14,8 @@ from outreach.http import document_of, read_recipient_skip, write_history, write
 from outreach.models import RecipientSkip
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.body import parsed_audience, receive_body
+from outreach_server.bodies.query import one_of, phone, words
 from outreach_server.bodies.reading import ParseOptions
-from outreach_server.bodies.strict_query import one_of, phone, words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,

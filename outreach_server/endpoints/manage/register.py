@@ -6,7 +6,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach import NotFound
+from outreach import InvalidRequest, NotFound
 from outreach.http import (
     document_of,
     read_decision,
@@ -16,7 +16,7 @@ from outreach.http import (
     write_unsubscribe,
 )
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.strict_query import words
+from outreach_server.bodies.query import words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,
@@ -134,7 +134,11 @@ class Erasures(HTTPEndpoint):
         workspace = await admit(request, "erasePerson")
         # No POST: an idempotency key would keep a hash of the number, and a repetition finds nothing.
         phone, _ = await read_body(request, read_erasure)
-        return json_response(to_json(await server_of(request).engine.erasure.purge(workspace.id, phone, actor=ACTOR)))
+        try:
+            erased = await server_of(request).engine.erasure.purge(workspace.id, phone, actor=ACTOR)
+        except InvalidRequest as error:
+            raise InvalidRequest.at("phone_number", error.details[0].message) from None
+        return json_response(to_json(erased))
 
 
 def _phone(request: Request) -> str:

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response
 from outreach.http import EXPORT_CONTENT_TYPES, write_campaign_report
 from outreach.integrations.report_page import render_report_page
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.strict_query import one_of, read_query
+from outreach_server.bodies.query import one_of, read_query
 from outreach_server.context import server_of
 from outreach_server.download import DownloadResponse, made_in_turn, prefers
 from outreach_server.endpoints.manage.common import ACTOR, path_id

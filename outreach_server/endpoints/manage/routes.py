@@ -73,6 +73,7 @@ from outreach_server.endpoints.manage.settings import (
 )
 from outreach_server.endpoints.manage.simulate import Simulate
 from outreach_server.endpoints.manage.uploads import (
+    AddUpload,
     CheckUpload,
     LoadUpload,
     OneUpload,
@@ -141,6 +142,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/uploads/{id}/check", CheckUpload),
     Route("/manage/uploads/{id}/rejects", RejectsOfUpload),
     Route("/manage/uploads/{id}/load", LoadUpload),
+    Route("/manage/uploads/{id}/add", AddUpload),
     Route("/manage/settings", AllSettings),
     Route("/manage/settings/calls", CallSettings),
     Route("/manage/settings/replies", ReplySettings),

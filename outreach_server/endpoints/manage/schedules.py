@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from outreach.http import SCHEDULE_BODIES, write_occurrence, write_planned_run
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.strict_query import words
+from outreach_server.bodies.query import words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,

@@ -1,4 +1,4 @@
-"""/manage/uploads: lists of contacts that are uploaded in chunks, checked, and loaded into a campaign."""
+"""/manage/uploads: lists of contacts that are uploaded in chunks, checked, and loaded into campaigns."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from outreach.http import (
     EXPORT_CONTENT_TYPES,
+    document_of,
     read_new_upload,
     write_campaign_copy,
     write_upload,
@@ -18,7 +19,7 @@ from outreach.http import (
 from outreach.models import MAX_CHUNK_BYTES, MAX_UPLOAD_BYTES
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.body import receive_content
-from outreach_server.bodies.strict_query import read_query, whole, words
+from outreach_server.bodies.query import read_query, whole, words
 from outreach_server.context import Server, server_of
 from outreach_server.download import DownloadResponse
 from outreach_server.endpoints.manage.common import (
@@ -32,7 +33,7 @@ from outreach_server.endpoints.manage.common import (
     refuse_body,
 )
 from outreach_server.errors import answer_once, json_response
-from outreach_server.lists.loading import check_list, document_of_list, load_list, opened_for, rejected_rows
+from outreach_server.lists.loading import add_list, check_list, document_of_list, load_list, opened_for, rejected_rows
 from outreach_server.lists.requests import ListRequest, read_list_request
 
 _offset: Final = whole(0, MAX_UPLOAD_BYTES)
@@ -97,7 +98,7 @@ class CheckUpload(HTTPEndpoint):
         """Return what its columns mean, its numbers, its rejected rows and, given a campaign, its preflight."""
         workspace = await admit(request, "checkUpload")
         server, upload_id = server_of(request), path_id(request, "upload")
-        read = partial(_read_request, server, needs_campaign=False)
+        read = partial(_read_request, server)
         wanted, _ = await read_optional_body(request, read, read({}))
         async with opened_for(server, workspace, upload_id, wanted) as opened:
             checked = await check_list(server, workspace, wanted, opened)
@@ -111,7 +112,7 @@ class RejectsOfUpload(HTTPEndpoint):
         """Return a CSV file of them, each with its number, what is wrong, and its own cells."""
         workspace = await admit(request, "listUploadRejects")
         server, upload_id = server_of(request), path_id(request, "upload")
-        read = partial(_read_request, server, needs_campaign=False)
+        read = partial(_read_request, server)
         wanted, _ = await read_optional_body(request, read, read({}))
         return DownloadResponse(
             rejected_rows(server, workspace, upload_id, wanted, actor=ACTOR),
@@ -127,7 +128,7 @@ class LoadUpload(HTTPEndpoint):
         """Create a campaign of the list's contacts, without starting it."""
         workspace = await admit(request, "loadUpload")
         server, upload_id = server_of(request), path_id(request, "upload")
-        read = partial(_read_request, server, needs_campaign=True)
+        read = partial(_read_request, server, needs="campaign")
         wanted, body = await read_body(request, read)
         async with opened_for(server, workspace, upload_id, wanted) as opened:
             return await answer_once(
@@ -138,7 +139,22 @@ class LoadUpload(HTTPEndpoint):
             )
 
 
-def _read_request(server: Server, data: Any, *, needs_campaign: bool) -> ListRequest:
-    return read_list_request(
-        data, this_year=server.engine.now().year, carriers=server.carriers, needs_campaign=needs_campaign
-    )
+class AddUpload(HTTPEndpoint):
+    """Add an uploaded list to a campaign."""
+
+    async def post(self, request: Request) -> Response:
+        """Add the list's contacts to a campaign that has not ended."""
+        workspace = await admit(request, "addUpload")
+        server, upload_id = server_of(request), path_id(request, "upload")
+        wanted, body = await read_body(request, partial(_read_request, server, needs="campaign_id"))
+        async with opened_for(server, workspace, upload_id, wanted) as opened:
+            return await answer_once(
+                body,
+                "addUpload",
+                lambda key: add_list(server, workspace, wanted, opened, key, actor=ACTOR),
+                lambda added: {**document_of(added), **document_of_list(opened)},
+            )
+
+
+def _read_request(server: Server, data: Any, *, needs: str | None = None) -> ListRequest:
+    return read_list_request(data, this_year=server.engine.now().year, carriers=server.carriers, needs=needs)

@@ -78,7 +78,7 @@ class AudienceRequest:
         data: dict[str, Any] = {"map": mapped, "corrections": self.corrections}
         if self.region:
             data["region"] = self.region
-        wanted = read_list_request(data, this_year=visit.now.year, carriers=(), needs_campaign=False)
+        wanted = read_list_request(data, this_year=visit.now.year, carriers=())
         return attrs.evolve(wanted, leave_out=self._leave_out())
 
     def _leave_out(self) -> LeaveOut:

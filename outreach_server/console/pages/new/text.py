@@ -21,7 +21,6 @@ _SHOWN: Final = 3
 _SHOWN_CHARACTERS: Final = 5
 _SHOWN_NAMES: Final = 40
 _OWN_NAMES: Final = ("first_name", "last_name", "email", "company", "phone_number")
-_NO_TEXT: Final = "Write a text first."
 _NO_CONTACT: Final = "No contact of this campaign can get a text, so there is nothing to try."
 
 
