@@ -428,8 +428,8 @@ class EngineConfig(Configurable):
         callback_retention_days: How long the events that providers call back are kept as they came.
         public_url: Where this server is reached from outside, such as `https://outreach.example.com`: there providers
             call back. None: no callback URL is sent.
-        webhook_allow: Networks and names, with commas between, to which webhooks are sent though they are not public, such
-            as `10.2.0.0/16,mattermost.internal`. Metadata services of clouds are never among them.
+        webhook_allow: Networks and names, with commas between, to which webhooks are sent though they are not public,
+            such as `10.2.0.0/16,mattermost.internal`. Metadata services of clouds are never among them.
         webhook_allow_http: Whether webhooks are also sent unencrypted.
     """
 

@@ -35,6 +35,9 @@ STORE_SECONDS: Final = 0.5
 STOP_SECONDS: Final = 2.0
 """How long a stop waits for requests in flight; what has no answer by then is delivered again."""
 
+_LEAST_WAIT_SECONDS: Final = 0.001
+"""So that a time that is due but for rounding is not waited for in no time, again and again."""
+
 _RENEW_SECONDS: Final = LEASE.total_seconds() / 4
 _STAY_SECONDS: Final = 2.0
 """An event that is due within this is waited for; otherwise the lease is given back."""
@@ -138,7 +141,6 @@ class Progress:
         changed: The held events that changed, by number; None for those that are done.
         attempts: The requests since the last time.
         disabled: Why the endpoint is disabled with it; None if it is not.
-        next_at: When the next event is due, as the lease is given back; None where the lease is renewed.
         release: Whether the lease is given back.
     """
 
@@ -147,7 +149,6 @@ class Progress:
     changed: Mapping[int, QueuedEvent | None]
     attempts: Sequence[AttemptMade]
     disabled: str | None
-    next_at: datetime | None
     release: bool
 
 
@@ -359,7 +360,6 @@ class EndpointDeliveries:
             changed=self._queue.take_changed(),
             attempts=attempts,
             disabled=self._disabled,
-            next_at=self._queue.next_at() if release else None,
             release=release,
         )
         if await self._records.store(progress):
@@ -386,6 +386,6 @@ class EndpointDeliveries:
         if self._changed.is_set():
             self._changed = anyio.Event()
             return
-        with anyio.move_on_after(max(min(ends) - now, 0.0)):
+        with anyio.move_on_after(max(min(ends) - now, _LEAST_WAIT_SECONDS)):
             await self._changed.wait()
         self._changed = anyio.Event()

@@ -118,7 +118,7 @@ class StoredEndpoint:
         self._webhook: Webhook | None = None
         self._cursor: WebhookCursor | None = None
         self._gaps: list[tuple[int, int]] = []
-        """The number in whose place each notice of a gap stands, and up to which number it says that events are gone."""
+        """The number in whose place each notice of a gap stands, and up to which number events are gone."""
 
     async def open(self) -> OpenedEndpoint | None:
         """Take the lease; see the protocol."""

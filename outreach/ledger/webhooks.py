@@ -64,7 +64,7 @@ def is_free(cursor: WebhookCursor, holder: str, *, lease: timedelta, now: dateti
 
 
 def wanted_after(tx: Transaction, webhook: Webhook, after: int) -> tuple[Sequence[Event], int, bool]:
-    """Return the events that an endpoint wants after a number, up to which number they were read, and whether to the end."""
+    """Return the events that an endpoint wants after a number, up to which number they were read, and if to the end."""
     last = tx.trail.last_number()
     until = max(min(last, after + _STRETCH), after)
     found = events_between(tx, webhook.workspace_id, after, until)

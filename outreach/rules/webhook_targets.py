@@ -177,8 +177,8 @@ def is_allowed(address: Address, host: str, allowed: Allowed) -> bool:
 
 
 _REFUSED: Final = (
-    "Webhooks are not sent to the host of url: it must have public addresses only. The operator of the server can allow "
-    "others by OUTREACH_WEBHOOK_ALLOW."
+    "Webhooks are not sent to the host of url: it must have public addresses only. The operator of the server can "
+    "allow others by OUTREACH_WEBHOOK_ALLOW."
 )
 
 

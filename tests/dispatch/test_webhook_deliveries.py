@@ -20,16 +20,19 @@ CONFIG = EngineConfig(webhook_allow="127.0.0.0/8", webhook_allow_http=True, chan
 
 
 async def until(server: FaultServer, count: int) -> None:
+    """Until."""
     async with asyncio.timeout(20):
-        while len(server.requests) < count:
+        while len(server.requests) < count:  # noqa: ASYNC110 - the database notifies nobody here
             await asyncio.sleep(0.05)
 
 
 async def opt_out(engine: Outreach, workspace: str, number: int) -> None:
+    """Opt out."""
     await engine.unsubscribes.add(workspace, f"+1212555{number:04}")
 
 
 async def test_events_are_delivered_signed_and_stored(tmp_path: Path) -> None:
+    """Events are delivered signed and stored."""
     url = f"sqlite:///{tmp_path / 'a.db'}"
     async with (
         FaultServer(lambda _: Answer(status=204)) as server,
@@ -46,12 +49,13 @@ async def test_events_are_delivered_signed_and_stored(tmp_path: Path) -> None:
         assert "phone" not in verified["data"]
         assert len({one.headers["webhook-id"] for one in server.requests}) == 5
         async with asyncio.timeout(10):
-            while not (attempts := (await engine.webhooks.list_attempts(workspace, made.webhook.id)).items):
+            while not (attempts := (await engine.webhooks.list_attempts(workspace, made.webhook.id)).items):  # noqa: ASYNC110 - the database notifies nobody here
                 await asyncio.sleep(0.1)
         assert {(one.status, one.type, one.error) for one in attempts} == {(204, "contact.opted_out", None)}
 
 
 async def test_a_refused_event_is_held_and_comes_again_after_a_restart_with_its_id(tmp_path: Path) -> None:
+    """A refused event is held and comes again after a restart with its id."""
     url = f"sqlite:///{tmp_path / 'a.db'}"
     async with FaultServer(lambda _: Answer(status=500)) as server:
         async with Outreach.open(url, dispatch=True, config=CONFIG) as engine:
@@ -76,6 +80,7 @@ async def test_a_refused_event_is_held_and_comes_again_after_a_restart_with_its_
 
 
 async def test_410_disables_with_a_reason_and_an_entry_of_the_audit_log(tmp_path: Path) -> None:
+    """410 disables with a reason and an entry of the audit log."""
     url = f"sqlite:///{tmp_path / 'a.db'}"
     async with (
         FaultServer(lambda _: Answer(status=410)) as server,
@@ -85,7 +90,7 @@ async def test_410_disables_with_a_reason_and_an_entry_of_the_audit_log(tmp_path
         webhook = (await engine.webhooks.create(workspace, NewWebhook(url=server.url))).webhook
         await opt_out(engine, workspace, 1)
         async with asyncio.timeout(10):
-            while (found := await engine.webhooks.get(workspace, webhook.id)).state == "active":
+            while (found := await engine.webhooks.get(workspace, webhook.id)).state == "active":  # noqa: ASYNC110 - the database notifies nobody here
                 await asyncio.sleep(0.05)
         assert (found.state, found.reason) == ("disabled", "gone")
         server.answer = lambda _: Answer()

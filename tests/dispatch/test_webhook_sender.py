@@ -30,19 +30,23 @@ class Names:
         self.hosts: list[str] = []
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
+        """call  ."""
         self.hosts.append(host)
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
 async def deliver(sender: WebhookSender, url: str, **headers: str) -> DeliveryAnswer:
+    """Deliver."""
     return await sender.send(url, headers, b'{"type":"webhook.test"}')
 
 
 def named(url: str, host: str) -> str:
+    """Named."""
     return f"http://{host}:{urlsplit(url).port}/hooks"
 
 
 async def test_a_delivery_goes_to_the_address_that_was_checked_under_the_name_of_the_url() -> None:
+    """A delivery goes to the address that was checked under the name of the url."""
     names = Names(["127.0.0.1"])
     async with (
         FaultServer(lambda _: Answer(body=b"taken")) as server,
@@ -59,9 +63,10 @@ async def test_a_delivery_goes_to_the_address_that_was_checked_under_the_name_of
 
 
 async def test_a_name_that_resolves_to_a_private_address_later_is_refused_at_the_connection() -> None:
+    """A name that resolves to a private address later is refused at the connection."""
     allowed = Allowed.from_settings("127.0.0.1/32", http=True)
     names = Names(["127.0.0.1"], ["127.0.0.2"])
-    async with FaultServer(lambda _: Answer(headers={"connection": "close"})) as server:
+    async with FaultServer(lambda _: Answer(headers={"connection": "close"})) as server:  # noqa: SIM117
         async with WebhookSender(allowed=allowed, resolver=names) as sender:
             first = await deliver(sender, named(server.url, "hooks.example.com"))
             second = await deliver(sender, named(server.url, "hooks.example.com"))
@@ -71,7 +76,8 @@ async def test_a_name_that_resolves_to_a_private_address_later_is_refused_at_the
 
 
 async def test_one_private_address_among_public_ones_is_refused() -> None:
-    async with FaultServer(lambda _: Answer()) as server:
+    """One private address among public ones is refused."""
+    async with FaultServer(lambda _: Answer()) as server:  # noqa: SIM117
         async with WebhookSender(allowed=LOCAL, resolver=Names(["127.0.0.1", "10.0.0.1"])) as sender:
             answer = await deliver(sender, named(server.url, "hooks.example.com"))
 
@@ -80,11 +86,14 @@ async def test_one_private_address_among_public_ones_is_refused() -> None:
 
 @pytest.mark.parametrize("address", SPECIAL)
 async def test_every_special_address_is_refused_by_name(address: str) -> None:
+    """Every special address is refused by name."""
     async with WebhookSender(allowed=Allowed(), resolver=Names([address])) as sender:
         assert (await deliver(sender, "https://hooks.example.com/")).error == "target_refused"
 
 
 async def test_a_name_without_an_address_is_not_connected() -> None:
+    """A name without an address is not connected."""
+
     async def resolver(host: str, port: int) -> Sequence[str]:
         raise OSError("no such name")
 
@@ -93,17 +102,20 @@ async def test_a_name_without_an_address_is_not_connected() -> None:
 
 
 async def test_a_second_address_is_tried() -> None:
-    async with FaultServer(lambda _: Answer()) as server:
+    """A second address is tried."""
+    async with FaultServer(lambda _: Answer()) as server:  # noqa: SIM117
         async with WebhookSender(allowed=LOCAL, resolver=Names(["127.0.0.9", "127.0.0.1"])) as sender:
             assert (await deliver(sender, named(server.url, "hooks.example.com"))).ok
 
 
 async def test_the_system_resolves_names() -> None:
+    """The system resolves names."""
     assert "127.0.0.1" in await resolve("127.0.0.1", 443)
 
 
 async def test_redirects_are_not_followed() -> None:
-    async with FaultServer(lambda _: Answer(status=307, headers={"location": "/other"})) as server:
+    """Redirects are not followed."""
+    async with FaultServer(lambda _: Answer(status=307, headers={"location": "/other"})) as server:  # noqa: SIM117
         async with WebhookSender(allowed=LOCAL) as sender:
             answer = await deliver(sender, server.url)
 
@@ -111,6 +123,7 @@ async def test_redirects_are_not_followed() -> None:
 
 
 async def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy of the environment is not used."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     async with FaultServer(lambda _: Answer()) as server, WebhookSender(allowed=LOCAL) as sender:
@@ -118,6 +131,7 @@ async def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.Monkey
 
 
 async def test_an_answer_is_read_to_4_kb_and_its_cookies_are_forgotten() -> None:
+    """An answer is read to 4 kb and its cookies are forgotten."""
     long = Answer(body=b"x" * 1_000_000, headers={"set-cookie": "a=b", "retry-after": "7"}, status=503)
     async with FaultServer(lambda _: long) as server, WebhookSender(allowed=LOCAL) as sender:
         answer = await deliver(sender, server.url)
@@ -131,6 +145,7 @@ async def test_an_answer_is_read_to_4_kb_and_its_cookies_are_forgotten() -> None
     ("fault", "error"), [("silence", "timeout"), ("drop_before", "dropped"), ("drop_after", "dropped")]
 )
 async def test_a_receiver_that_fails(fault: str, error: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A receiver that fails."""
     monkeypatch.setattr(webhook_sender, "WHOLE_SECONDS", 0.3)
     async with FaultServer(lambda _: Answer()) as server, WebhookSender(allowed=LOCAL) as sender:
         server.fault = fault  # type: ignore[assignment]
@@ -170,6 +185,7 @@ async def dripping(text: bytes, seconds: float) -> AsyncIterator[str]:
 async def test_an_answer_that_comes_byte_by_byte_ends_in_time(
     answered: bytes, status: int | None, error: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """An answer that comes byte by byte ends in time."""
     monkeypatch.setattr(webhook_sender, "WHOLE_SECONDS", 1.0)
     began = time.monotonic()
     async with dripping(answered, 0.01) as url, WebhookSender(allowed=LOCAL) as sender:

@@ -35,14 +35,19 @@ class Stored:
     url: str = "https://hooks.example.com/"
     concurrency: int = 4
     position: int = 0
-    health: EndpointHealth = EndpointHealth()
+    health: EndpointHealth = attrs.field(factory=EndpointHealth)
     held: dict[int, QueuedEvent] = attrs.field(factory=dict)
     state: str = "active"
     reason: str | None = None
-    next_at: datetime | None = None
     holder: object = None
     held_until: datetime | None = None
     stores: int = 0
+
+    def is_due(self, now: datetime, last: int) -> bool:
+        """Return whether something may be due."""
+        if self.health.is_down:
+            return self.health.next_probe_at is None or self.health.next_probe_at <= now
+        return self.position < last or any(one.next_at is None or one.next_at <= now for one in self.held.values())
 
 
 class Feed:
@@ -54,11 +59,13 @@ class Feed:
         self.endpoints: dict[str, Stored] = {}
 
     def add(self, *keys: str) -> None:
+        """Add."""
         for key in keys:
             self.keys[len(self.keys) + 1] = key
 
     @property
     def last(self) -> int:
+        """Last."""
         return len(self.keys)
 
 
@@ -70,30 +77,30 @@ class Process:
         self.is_dead = False
 
     def kill(self) -> None:
+        """Kill."""
         self.is_dead = True
 
     async def alive(self) -> None:
+        """Alive."""
         await anyio.sleep(0.001)
         if self.is_dead:
             raise StorageError("The process was killed.")
 
     async def due(self, running: frozenset[EndpointPlace]) -> Sequence[EndpointPlace]:
+        """Due."""
         await self.alive()
         now = self.feed.clock.now()
         return [
             EndpointPlace("ws1", name)
             for name, one in self.feed.endpoints.items()
-            if one.state == "active"
-            and (
-                (one.next_at is not None and one.next_at <= now)
-                or (not one.health.is_down and one.position < self.feed.last)
-            )
+            if one.state == "active" and one.is_due(now, self.feed.last)
         ]
 
     def ended(self, place: EndpointPlace, next_at: datetime | None) -> None:
         """The endpoint has it."""
 
     def of(self, place: EndpointPlace) -> Records:
+        """Of."""
         return Records(self, place.id)
 
 
@@ -107,6 +114,7 @@ class Records:
         self._one = process.feed.endpoints[name]
 
     async def open(self) -> OpenedEndpoint | None:
+        """Open."""
         await self._process.alive()
         one, now = self._one, self._feed.clock.now()
         is_free = one.holder in {None, self._process} or one.held_until is None or one.held_until <= now
@@ -125,22 +133,25 @@ class Records:
         )
 
     async def read(self, after: int) -> Stretch:
+        """Read."""
         await self._process.alive()
         until = min(after + 500, self._feed.last)
         events = [self._ready(number) for number in range(after + 1, until + 1)]
         return Stretch(events=events, until=until, at_end=until == self._feed.last)
 
     async def ready(self, event: QueuedEvent) -> ReadyEvent | None:
+        """Ready."""
         await self._process.alive()
         return self._ready(event.number)
 
     async def store(self, progress: Progress) -> bool:
+        """Store."""
         await self._process.alive()
         one, now = self._one, self._feed.clock.now()
         if one.holder is not self._process:
             return False
         one.stores += 1
-        one.position, one.health, one.next_at = progress.position, progress.health, progress.next_at
+        one.position, one.health = progress.position, progress.health
         for number, event in progress.changed.items():
             if event is None:
                 one.held.pop(number, None)
@@ -178,6 +189,7 @@ class Receiver:
     most: int = 0
 
     async def receive(self, headers: Mapping[str, str], body: bytes) -> DeliveryAnswer:
+        """Receive."""
         number = int(body)
         self.times.append(self.clock.monotonic())
         self.ids[number].add(headers["webhook-id"])
@@ -200,6 +212,7 @@ class Network:
         self._receivers = receivers
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryAnswer:
+        """Send."""
         return await self._receivers[url].receive(headers, body)
 
     async def aclose(self) -> None:

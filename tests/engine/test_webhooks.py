@@ -94,3 +94,17 @@ async def test_other_workspaces_have_none_of_it(engine: Outreach) -> None:
             await call(other, webhook.id)
     assert (await engine.webhooks.list(other)).items == []
     assert (await engine.webhooks.list_attempts(place, webhook.id)).items == []
+
+
+@pytest.mark.parametrize(
+    "url", ["http://app.example/hook", "https://127.0.0.1/", "https://[::1]/", "https://a:b@app.example/"]
+)
+async def test_a_target_that_is_not_allowed_is_refused(engine: Outreach, url: str) -> None:
+    """When it is created, and when it is changed; nothing is stored."""
+    place = await _workspace(engine)
+    with pytest.raises(InvalidRequest, match="url"):
+        await engine.webhooks.create(place, NewWebhook(url=url))
+    webhook = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
+    with pytest.raises(InvalidRequest, match="url"):
+        await engine.webhooks.update(place, webhook.id, WebhookUpdate(url=url))
+    assert await engine.webhooks.get(place, webhook.id) == webhook

@@ -17,6 +17,7 @@ SECOND = timedelta(seconds=1)
 
 
 def queue_of(*keys: str) -> DeliveryQueue:
+    """Queue of."""
     queue = DeliveryQueue(position=0, health=EndpointHealth())
     for number, key in enumerate(keys, 1):
         queue.add(number, key)
@@ -24,6 +25,7 @@ def queue_of(*keys: str) -> DeliveryQueue:
 
 
 def taken(queue: DeliveryQueue, now: datetime = NOW) -> list[int]:
+    """Taken."""
     found: list[int] = []
     while (event := queue.take(now)) is not None:
         found.append(event.number)
@@ -31,6 +33,7 @@ def taken(queue: DeliveryQueue, now: datetime = NOW) -> list[int]:
 
 
 def refuse(queue: DeliveryQueue, now: datetime = NOW) -> QueuedEvent:
+    """Refuse."""
     event = queue.take(now)
     assert event is not None
     queue.fail(event, now, draw=0.5)
@@ -38,19 +41,24 @@ def refuse(queue: DeliveryQueue, now: datetime = NOW) -> QueuedEvent:
 
 
 def test_keys_go_side_by_side_and_events_of_one_key_one_after_the_other() -> None:
+    """Keys go side by side and events of one key one after the other."""
     queue = queue_of("a", "a", "b", "a")
     first, second = queue.take(NOW), queue.take(NOW)
 
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     assert (first.number, second.number, queue.take(NOW)) == (1, 3, None)
     queue.succeed(first, NOW)
     assert taken(queue) == [2]
 
 
 def test_the_position_is_the_number_up_to_which_all_is_done_or_held() -> None:
+    """The position is the number up to which all is done or held."""
     queue = queue_of("a", "b", "c")
     first, second, third = (queue.take(NOW) for _ in range(3))
-    assert first and second and third
+    assert first
+    assert second
+    assert third
 
     queue.succeed(second, NOW)
     assert queue.position == 0
@@ -62,6 +70,7 @@ def test_the_position_is_the_number_up_to_which_all_is_done_or_held() -> None:
 
 
 def test_a_refused_event_holds_its_key_alone() -> None:
+    """A refused event holds its key alone."""
     queue = queue_of("a", "b", "a", "b")
     event = refuse(queue)
     queue.add(5, "a")
@@ -77,6 +86,7 @@ def test_a_refused_event_holds_its_key_alone() -> None:
 
 
 def test_five_failures_over_one_key_do_not_mean_that_the_endpoint_is_down() -> None:
+    """Five failures over one key do not mean that the endpoint is down."""
     queue, now = queue_of("a"), NOW
     for _ in range(8):
         now = refuse(queue, now).next_at or now
@@ -86,6 +96,7 @@ def test_five_failures_over_one_key_do_not_mean_that_the_endpoint_is_down() -> N
 
 
 def test_while_an_endpoint_is_down_one_probe_goes_out_for_each_step() -> None:
+    """While an endpoint is down one probe goes out for each step."""
     queue, now = queue_of(*map(str, range(20))), NOW
     for _ in range(DOWN_AFTER):
         refuse(queue, now)
@@ -97,7 +108,8 @@ def test_while_an_endpoint_is_down_one_probe_goes_out_for_each_step() -> None:
         assert queue.take(now + step - SECOND) is None
         now += step
         probe = queue.take(now)
-        assert probe is not None and queue.take(now) is None
+        assert probe is not None
+        assert queue.take(now) is None
         probes.append(probe.number)
         queue.fail(probe, now, draw=0.5)
     assert probes == [1, 2, 3, 4, 5] * 2
@@ -105,6 +117,7 @@ def test_while_an_endpoint_is_down_one_probe_goes_out_for_each_step() -> None:
 
 
 def test_after_a_probe_succeeds_everything_is_due() -> None:
+    """After a probe succeeds everything is due."""
     queue = queue_of(*map(str, range(7)))
     for _ in range(DOWN_AFTER):
         refuse(queue)
@@ -118,6 +131,7 @@ def test_after_a_probe_succeeds_everything_is_due() -> None:
 
 
 def test_answers_that_come_late_are_no_probes() -> None:
+    """Answers that come late are no probes."""
     queue = queue_of(*map(str, range(9)))
     events = [queue.take(NOW) for _ in range(9)]
     for event in events:
@@ -129,10 +143,12 @@ def test_answers_that_come_late_are_no_probes() -> None:
 
 
 def test_an_event_that_is_refused_for_its_own_sake_is_given_up() -> None:
+    """An event that is refused for its own sake is given up."""
     queue, now, given_up = queue_of("bad", "bad"), NOW, False
     for number in range(10, 10 + len(STEPS) + 1):
         bad = queue.take(now)
-        assert bad is not None and bad.number == 1
+        assert bad is not None
+        assert bad.number == 1
         given_up = queue.fail(bad, now, draw=0.5)
         queue.add(number, f"good{number}")
         good = queue.take(now)
@@ -147,6 +163,7 @@ def test_an_event_that_is_refused_for_its_own_sake_is_given_up() -> None:
 
 
 def test_no_more_is_read_while_a_thousand_keys_are_held_or_many_events_wait() -> None:
+    """No more is read while a thousand keys are held or many events wait."""
     held = [QueuedEvent(number=n, key=str(n), attempts=1, next_at=NOW, held=True) for n in range(1, MAX_HELD_KEYS + 1)]
     queue = DeliveryQueue(position=MAX_HELD_KEYS, health=EndpointHealth(), held=held)
     assert not queue.wants_more
@@ -158,6 +175,7 @@ def test_no_more_is_read_while_a_thousand_keys_are_held_or_many_events_wait() ->
 
 
 def test_what_was_taken_and_not_sent_is_next_again() -> None:
+    """What was taken and not sent is next again."""
     queue = queue_of("a", "b")
     event = queue.take(NOW)
     assert event is not None
@@ -168,6 +186,7 @@ def test_what_was_taken_and_not_sent_is_next_again() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_nothing_is_lost_and_order_holds_within_each_key_over_restarts(seed: int) -> None:
+    """Nothing is lost and order holds within each key over restarts."""
     rng, now = random.Random(seed), NOW
     feed = {number: f"key{rng.randrange(12)}" for number in range(1, 300)}
     stored: dict[int, QueuedEvent] = {}

@@ -21,12 +21,14 @@ def _receiver(secret: bytes) -> Webhook:
 
 @pytest.mark.parametrize("secret", [_OLD, _NEW])
 def test_a_delivery_verifies_with_either_secret_during_a_rotation(secret: bytes) -> None:
+    """A delivery verifies with either secret during a rotation."""
     headers = signed_headers([_NEW, _OLD], _ID, int(time.time()), _BODY)
 
     assert _receiver(secret).verify(_BODY, dict(headers))["type"] == "message.received"
 
 
 def test_a_secret_that_has_ended_verifies_no_more() -> None:
+    """A secret that has ended verifies no more."""
     headers = signed_headers([_NEW], _ID, int(time.time()), _BODY)
 
     with pytest.raises(WebhookVerificationError):
@@ -35,6 +37,7 @@ def test_a_secret_that_has_ended_verifies_no_more() -> None:
 
 @pytest.mark.parametrize("changed", ["body", "webhook-id", "webhook-timestamp"])
 def test_a_changed_byte_is_refused(changed: str) -> None:
+    """A changed byte is refused."""
     now = int(time.time())
     headers = dict(signed_headers([_NEW], _ID, now, _BODY))
     body = _BODY
@@ -50,6 +53,7 @@ def test_a_changed_byte_is_refused(changed: str) -> None:
 
 
 def test_a_delivery_is_refused_once_it_is_old() -> None:
+    """A delivery is refused once it is old."""
     headers = signed_headers([_NEW], _ID, int(time.time()) - 3600, _BODY)
 
     with pytest.raises(WebhookVerificationError):

@@ -9,7 +9,7 @@ from outreach.rules.webhook_targets import Allowed, TargetRefused, check_address
 NONE = Allowed()
 
 SPECIAL = [
-    "0.0.0.0",
+    "0.0.0.0",  # noqa: S104 - an address among others
     "0.1.2.3",
     "10.0.0.1",
     "10.255.255.255",
@@ -81,11 +81,13 @@ PUBLIC = ["8.8.8.8", "93.184.216.34", "100.63.255.255", "172.32.0.1", "192.0.1.1
 
 
 def test_the_list_of_special_addresses_is_long_enough() -> None:
+    """The list of special addresses is long enough."""
     assert len(set(SPECIAL)) >= 60
 
 
 @pytest.mark.parametrize("address", SPECIAL)
 def test_a_special_address_is_refused_in_the_url_and_by_name(address: str) -> None:
+    """A special address is refused in the url and by name."""
     with pytest.raises(TargetRefused):
         check_url(f"https://[{address}]/hooks" if ":" in address else f"https://{address}/hooks", NONE)
     with pytest.raises(TargetRefused) as refused:
@@ -95,11 +97,13 @@ def test_a_special_address_is_refused_in_the_url_and_by_name(address: str) -> No
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_a_public_address_is_allowed(address: str) -> None:
+    """A public address is allowed."""
     check_url(f"https://[{address}]/hooks" if ":" in address else f"https://{address}/hooks", NONE)
     assert [str(one) for one in check_addresses([address], "hooks.example.com", NONE)] == [address]
 
 
 def test_a_mapped_public_address_is_connected_to_as_ipv4() -> None:
+    """A mapped public address is connected to as ipv4."""
     assert [str(one) for one in check_addresses(["::ffff:8.8.8.8"], "hooks.example.com", NONE)] == ["8.8.8.8"]
 
 
@@ -118,12 +122,14 @@ def test_a_mapped_public_address_is_connected_to_as_ipv4() -> None:
     ],
 )
 def test_other_spellings_of_this_machine_are_refused(host: str) -> None:
+    """Other spellings of this machine are refused."""
     with pytest.raises(TargetRefused):
         check_url(f"https://{host}/hooks", NONE)
 
 
 @pytest.mark.parametrize("found", [[], ["no address"], ["8.8.8.8", "fe80::1%eth0"], ["8.8.8.8", "no address"]])
 def test_what_is_no_public_address_is_refused(found: list[str]) -> None:
+    """What is no public address is refused."""
     with pytest.raises(TargetRefused):
         check_addresses(found, "hooks.example.com", NONE)
 
@@ -155,6 +161,7 @@ def test_what_is_no_public_address_is_refused(found: list[str]) -> None:
     ],
 )
 def test_other_urls_are_refused(url: str) -> None:
+    """Other urls are refused."""
     with pytest.raises(TargetRefused):
         check_url(url, NONE)
 
@@ -164,10 +171,12 @@ def test_other_urls_are_refused(url: str) -> None:
     ["https://example.com", "https://example.com:443/a?b=c", "https://example.com:1024/", "https://example.com:8443/"],
 )
 def test_https_to_public_hosts_is_allowed(url: str) -> None:
+    """Https to public hosts is allowed."""
     check_url(url, NONE)
 
 
 def test_the_operator_allows_networks_and_names() -> None:
+    """The operator allows networks and names."""
     allowed = Allowed.from_settings("10.2.0.0/16, Mattermost.internal,fd12::/16", http=False)
 
     check_url("https://10.2.3.4/hooks", allowed)
@@ -190,6 +199,7 @@ def test_the_operator_allows_networks_and_names() -> None:
     ],
 )
 def test_no_setting_opens_a_metadata_service(address: str) -> None:
+    """No setting opens a metadata service."""
     allowed = Allowed.from_settings("0.0.0.0/0,::/0,metadata.internal", http=True)
 
     with pytest.raises(TargetRefused):
@@ -199,6 +209,7 @@ def test_no_setting_opens_a_metadata_service(address: str) -> None:
 
 
 def test_http_is_allowed_by_a_setting() -> None:
+    """Http is allowed by a setting."""
     allowed = Allowed.from_settings("127.0.0.0/8,localhost", http=True)
 
     check_url("http://127.0.0.1:8080/", allowed)

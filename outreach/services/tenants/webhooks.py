@@ -26,6 +26,7 @@ from outreach.models.webhook import (
     WebhookUpdate,
 )
 from outreach.models.workspace import Workspace
+from outreach.rules.webhook_targets import Allowed, check_url
 from outreach.services.context import check_kind
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.resource import Resource
@@ -259,6 +260,10 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         return ()
 
     def _stored(self, tx: Transaction, workspace: Workspace, values: dict[str, Any]) -> dict[str, Any]:
+        if "url" in values:
+            config = self._context.config
+            allowed = Allowed.from_settings(config.webhook_allow, http=config.webhook_allow_http)
+            check_url(values["url"], allowed)
         return {**values, "types": tuple(values["types"])} if "types" in values else values
 
     def _begun(self, values: dict[str, Any], now: datetime) -> dict[str, Any]:
