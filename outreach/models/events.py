@@ -14,7 +14,6 @@ from outreach.models.schedule import OccurrenceState
 from outreach.models.states import CallStatus, CampaignStatus, MessageStatus, RecipientStatus, TrailRule
 from outreach.models.unsubscribe import UnsubscribeScope
 
-
 CampaignChange = Literal[
     "created", "draft", "ready", "scheduled", "started", "paused", "resumed", "completed", "cancelled", "expired"
 ]
