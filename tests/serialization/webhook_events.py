@@ -50,9 +50,7 @@ _CHANGES: Final = st.sampled_from(
     ["created", "draft", "ready", "scheduled", "started", "paused", "resumed", "completed", "cancelled", "expired"]
 )
 
-CONTENTS: Final = st.builds(
-    EventContent, phone=st.one_of(st.none(), _PHONES), text=st.one_of(st.none(), TEXTS, _LONG)
-)
+CONTENTS: Final = st.builds(EventContent, phone=st.one_of(st.none(), _PHONES), text=st.one_of(st.none(), TEXTS, _LONG))
 
 
 def events_of(kind: type[Event]) -> st.SearchStrategy[Event]:
