@@ -276,8 +276,9 @@ class EndpointDeliveries:
         since = now - self._stored_at
         if (self._attempts and (idle or since >= STORE_SECONDS)) or since >= _RENEW_SECONDS:
             await self._store()
-        if self._lost or self._queue.sent or self._attempts:
-            return not self._lost
+        if self._queue.sent or self._attempts:
+            # Where the lease was lost meanwhile, the next step ends.
+            return True
         if self._disabled is not None:
             return False
         if self._queue.wants_more and self._look_at <= now:

@@ -215,7 +215,7 @@ class DeliveryQueue:
         )
         event.attempts += 1
         event.first_at = event.first_at or now
-        if not self.health.is_down and is_given_up(event.attempts, failing_since, now):
+        if not self.health.is_down and is_given_up(event.first_at, failing_since, now):
             self.drop(event)
             return True
         self._sent.discard(event.key)

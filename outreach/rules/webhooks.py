@@ -16,6 +16,7 @@ JITTER: Final = 0.2
 DOWN_AFTER: Final = 5
 """So many failures in a row, each of an event with another key, mean that the endpoint is down, not the event."""
 
+GIVEN_UP_AFTER: Final = timedelta(hours=75)
 DISABLED_AFTER: Final = timedelta(days=3)
 MAX_HELD_KEYS: Final = 1_000
 DRAIN_PER_SECOND: Final = 50
@@ -58,15 +59,15 @@ def is_down(failed_keys: int) -> bool:
     return failed_keys >= DOWN_AFTER
 
 
-def is_given_up(failures: int, failing_since: datetime | None, now: datetime) -> bool:
-    """Return whether an event is given up: its endpoint has refused it in all steps, and taken others meanwhile.
+def is_given_up(first_at: datetime, failing_since: datetime | None, now: datetime) -> bool:
+    """Return whether an event is given up: its endpoint has refused it for 75 hours, and taken others meanwhile.
 
     Args:
-        failures: How often it was refused.
+        first_at: When it was refused first.
         failing_since: When the endpoint's first failure after its last success was; None after a success.
         now: The present moment.
     """
-    return failures > len(STEPS) and (failing_since is None or now - failing_since < STEPS[-1] * (1 - JITTER))
+    return now - first_at >= GIVEN_UP_AFTER and (failing_since is None or failing_since > first_at)
 
 
 def disabling_reason(status: int | None, failing_since: datetime | None, now: datetime) -> str | None:

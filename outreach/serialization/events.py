@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from outreach.models.events import (
     CallEnded,
@@ -121,5 +121,4 @@ def _change(entry: TrailEntry, first_started_at: datetime | None) -> CampaignCha
         return "created"
     if entry.state == CampaignStatus.ACTIVE:
         return "started" if entry.at == first_started_at else "resumed"
-    change: Any = entry.state
-    return change
+    return cast("CampaignChange", entry.state)

@@ -30,7 +30,7 @@ class Names:
         self.hosts: list[str] = []
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
-        """call  ."""
+        """Return the next answer."""
         self.hosts.append(host)
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 

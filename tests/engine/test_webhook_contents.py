@@ -25,10 +25,8 @@ async def full_bodies(storage: Storage, workspace_id: str) -> dict[str, dict[str
     def operation(tx: Transaction) -> dict[str, dict[str, object]]:
         last = tx.trail.last_number()
         events = [event for event in events_between(tx, workspace_id, 0, last) if event is not None]
-        bodies = [
-            body_of(event, "full", content) for event, content in zip(events, contents_of(tx, events), strict=True)
-        ]
-        return {type_of(event): orjson.loads(body)["data"] for event, body in zip(events, bodies, strict=True)}
+        pairs = zip(events, contents_of(tx, events), strict=True)
+        return {type_of(event): orjson.loads(body_of(event, "full", content))["data"] for event, content in pairs}
 
     return await storage.read(operation)
 
@@ -51,10 +49,8 @@ async def test_full_bodies_have_numbers_and_texts_until_the_person_is_erased(ope
         before = await full_bodies(storage, workspace.id)
         assert before["recipient.ended"]["phone"] == PHONE
         assert (before["message.status"]["phone"], before["message.status"]["text"]) == (PHONE, request.body)
-        assert (before["message.received"]["from_number"], before["message.received"]["text"]) == (
-            PHONE,
-            "Which table?",
-        )
+        received = before["message.received"]
+        assert (received["from_number"], received["text"]) == (PHONE, "Which table?")
         await rig.engine.erasure.purge(workspace.id, PHONE)
         after = await full_bodies(storage, workspace.id)
         assert after["recipient.ended"]["phone"] is None

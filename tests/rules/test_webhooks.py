@@ -68,14 +68,15 @@ def test_five_failures_over_different_keys_mean_that_the_endpoint_is_down() -> N
     assert [is_down(keys) for keys in (0, 1, 4, 5, 6)] == [False, False, False, True, True]
 
 
-def test_an_event_is_given_up_after_all_steps_while_others_are_taken() -> None:
-    """An event is given up after all steps while others are taken."""
-    attempts = len(STEPS) + 1
+def test_an_event_is_given_up_after_75_hours_while_others_are_taken() -> None:
+    """Not where nothing was taken since it was refused first."""
+    first = NOW - 75 * HOUR
 
-    assert is_given_up(attempts, None, NOW)
-    assert is_given_up(attempts, NOW - HOUR, NOW)
-    assert not is_given_up(attempts - 1, None, NOW)
-    assert not is_given_up(attempts, NOW - 20 * HOUR, NOW)
+    assert is_given_up(first, None, NOW)
+    assert is_given_up(first, NOW - HOUR, NOW)
+    assert not is_given_up(first + timedelta(seconds=1), None, NOW)
+    assert not is_given_up(first, first, NOW)
+    assert not is_given_up(first, first - HOUR, NOW)
 
 
 def test_410_disables_at_once_and_three_days_of_failures_do() -> None:
