@@ -82,7 +82,7 @@ async def test_events_are_replayed_from_a_number_or_a_time(engine: Outreach) -> 
     assert (await engine.webhooks.cursor(place, webhook.id)).position == end
     for wrong in ({}, {"number": 0}, {"number": end + 2}, {"number": 1, "at": engine.now()}):
         with pytest.raises(InvalidRequest, match="number"):
-            await engine.webhooks.replay(place, webhook.id, **wrong)  # type: ignore[arg-type]
+            await engine.webhooks.replay(place, webhook.id, **wrong)
 
 
 async def test_other_workspaces_have_none_of_it(engine: Outreach) -> None:
