@@ -9,7 +9,8 @@ from outreach.storage.sqlite.backend import write as sqlite_write
 from outreach.storage.sqlite.schema import migrations as sqlite_migrations
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.storage.unit_of_work.kinds import ALL_KINDS, Backend, Change, Kind, Row, Write, write_one_by_one
-from outreach.storage.unit_of_work.transaction import OperationRunner, TransactionControl
+from outreach.storage.unit_of_work.transaction import OperationRunner
+from outreach.storage.unit_of_work.unit_of_work import TransactionControl
 
 __all__ = [
     "ALL_KINDS",

@@ -63,7 +63,7 @@ def _maker(noun: str) -> Callable[[EngineServices], Any]:
     def make(services: EngineServices) -> Any:
         from outreach.services.tenants.resources import RESOURCE_SERVICES
 
-        return RESOURCE_SERVICES[name](services._context)
+        return RESOURCE_SERVICES[name](services._context, services._vault)
 
     make.__doc__ = f"The {name} of workspaces."
     return make

@@ -11,11 +11,11 @@ from outreach.core.lazy_names import imported_when_used
 
 if TYPE_CHECKING:
     from collections.abc import (
-        Collection as Collection,
-        Sequence as Sequence,
+        Collection,
+        Sequence,
     )
     from outreach.core.clock import (
-        Clock as Clock,
+        Clock,
         is_zone as is_zone,
     )
     from outreach.core.command_lines import (
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         database_option as database_option,
     )
     from outreach.core.config import PUBLIC_URL_VARIABLE as PUBLIC_URL_VARIABLE
-    from outreach.core.log_throttle import LogThrottle as LogThrottle
+    from outreach.core.log_throttle import LogThrottle
     from outreach.core.logged_errors import (
         described as described,
         log_error as log_error,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         DateFormat as DateFormat,
         date_format as date_format,
     )
-    from outreach.engine import Outreach as Outreach
+    from outreach.engine import Outreach
     from outreach.insight.diagnosis.checks import (
         Check as Check,
         run_checks as run_checks,
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
         fields_of as fields_of,
     )
     from outreach.models.recovery import (
-        ContactedMeanwhile as ContactedMeanwhile,
-        ListedContacts as ListedContacts,
+        ContactedMeanwhile,
+        ListedContacts,
     )
     from outreach.models.states import operator_actions as operator_actions
     from outreach.rules.column_names import (
@@ -124,11 +124,9 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
     __getattr__, __dir__, __all__ = imported_when_used(
         globals(),
         {
-            "collections.abc": "Collection Sequence",
-            "core.clock": "Clock is_zone",
+            "core.clock": "is_zone",
             "core.command_lines": "PROGRAM SERVE database_option",
             "core.config": "PUBLIC_URL_VARIABLE",
-            "core.log_throttle": "LogThrottle",
             "core.logged_errors": "described log_error masked",
             "core.meant": (
                 "dates_like day_like did_you_mean hours_like moment_like nearest number_like regions_like sentence "
@@ -136,12 +134,10 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             ),
             "core.meant.countries": "region_of_country",
             "core.meant.date_formats": "DateFormat date_format",
-            "engine": "Outreach",
             "insight.diagnosis.checks": "Check run_checks",
             "insight.readiness": "FILES_GONE",
             "ledger.settling.callbacks": "token_of",
             "models.fields": "ListOf Option bounded_fields fields_of",
-            "models.recovery": "ContactedMeanwhile ListedContacts",
             "models.states": "operator_actions",
             "rules.column_names": (
                 "LAST_NAMES_BESIDE NAMES NUMBERS REPLACED VARIABLES_TOO Field bare_phone_name decoded_once "

@@ -273,6 +273,16 @@ if TYPE_CHECKING:
         UserUpdate as UserUpdate,
         Visit as Visit,
     )
+    from outreach.models.webhook import (
+        CreatedWebhook as CreatedWebhook,
+        NewWebhook as NewWebhook,
+        Webhook as Webhook,
+        WebhookAttempt as WebhookAttempt,
+        WebhookCursor as WebhookCursor,
+        WebhookPayload as WebhookPayload,
+        WebhookState as WebhookState,
+        WebhookUpdate as WebhookUpdate,
+    )
     from outreach.models.work import AuditEntry as AuditEntry
     from outreach.models.workspace import (
         API_SCOPES as API_SCOPES,
@@ -357,6 +367,10 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "models.user": (
                 "ROLES CreatedInvitation Invitation InvitationKind Member NewUser Role SecondFactor SecondFactorSecret "
                 "Session SetUp SignedIn User UserUpdate Visit"
+            ),
+            "models.webhook": (
+                "CreatedWebhook NewWebhook Webhook WebhookAttempt WebhookCursor WebhookPayload WebhookState "
+                "WebhookUpdate"
             ),
             "models.work": "AuditEntry",
             "models.workspace": (

@@ -13,6 +13,7 @@ from outreach.errors import Problem
 from outreach.models.base import UNSET, CarrierName, Unset
 from outreach.models.fields import Checked, ListOf, Model, Option, Text, bounded, bounded_fields, ruled, sized
 from outreach.models.schedule import Schedule
+from outreach.models.webhook import Webhook
 
 __all__ = [
     "INTERNAL_FIELDS",
@@ -357,6 +358,7 @@ RESOURCES: Final[Mapping[str, type[Any]]] = MappingProxyType(
         "number": Number,
         "flow": Flow,
         "schedule": Schedule,
+        "webhook": Webhook,
     }
 )
 """The models by what one of them is called; its plural is their table. A table may refer to those before it."""

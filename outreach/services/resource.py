@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar, get_args
 
 import attrs
 
+from outreach.core.vault import Vault
 from outreach.errors import Conflict
 from outreach.ledger.common import record_audit, workspace_of
 from outreach.models.base import Page
@@ -107,8 +108,9 @@ class Resource(Generic[M, N, U]):
         cls.called = f"{'an' if cls.kind.noun[0] in 'aeiou' else 'a'} {cls.kind.noun}"
         take_methods(cls, Resource, called=cls.called)
 
-    def __init__(self, context: ServiceContext) -> None:
+    def __init__(self, context: ServiceContext, vault: Vault) -> None:
         self._context = context
+        self._vault = vault
         self._keys = Idempotency(context)
 
     async def create(

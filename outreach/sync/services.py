@@ -43,6 +43,7 @@ from outreach.services.tenants.schedules import Schedules as AsyncSchedules
 from outreach.services.tenants.settings import CallingSettings as AsyncCallingSettings
 from outreach.services.tenants.settings import Replies as AsyncReplies
 from outreach.services.tenants.settings import Settings as AsyncSettings
+from outreach.services.tenants.webhooks import Webhooks as AsyncWebhooks
 from outreach.services.tenants.workspaces import Workspaces as AsyncWorkspaces
 from outreach.services.users.sessions import Sessions as AsyncSessions
 from outreach.services.users.users import Users as AsyncUsers
@@ -223,6 +224,24 @@ class Schedules(Service[AsyncSchedules]):
     approve = awaited(AsyncSchedules.approve)
     list_occurrences = awaited(AsyncSchedules.list_occurrences)
     iter_occurrences = iterated(AsyncSchedules.iter_occurrences)
+
+
+class Webhooks(Service[AsyncWebhooks]):
+    """The webhooks of workspaces."""
+
+    create = awaited(AsyncWebhooks.create)
+    get = awaited(AsyncWebhooks.get)
+    update = awaited(AsyncWebhooks.update)
+    remove = awaited(AsyncWebhooks.remove)
+    list = awaited(AsyncWebhooks.list)
+    iter_all = iterated(AsyncWebhooks.iter_all)
+    pause = awaited(AsyncWebhooks.pause)
+    enable = awaited(AsyncWebhooks.enable)
+    rotate = awaited(AsyncWebhooks.rotate)
+    replay = awaited(AsyncWebhooks.replay)
+    cursor = awaited(AsyncWebhooks.cursor)
+    list_attempts = awaited(AsyncWebhooks.list_attempts)
+    iter_attempts = iterated(AsyncWebhooks.iter_attempts)
 
 
 class Settings(Service[AsyncSettings]):
@@ -619,6 +638,7 @@ class Outreach(Service[AsyncOutreach]):
         self.numbers = Numbers(lifetime, engine.numbers)
         self.flows = Flows(lifetime, engine.flows)
         self.schedules = Schedules(lifetime, engine.schedules)
+        self.webhooks = Webhooks(lifetime, engine.webhooks)
         self.sms_settings = Settings(lifetime, engine.sms_settings)
         self.call_settings = CallingSettings(lifetime, engine.call_settings)
         self.reply_settings = Replies(lifetime, engine.reply_settings)

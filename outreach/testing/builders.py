@@ -40,6 +40,7 @@ from outreach.models.states import (
 from outreach.models.subscription import StoredSubscription
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.models.user import Invitation, Membership, Role, Session, StoredUser
+from outreach.models.webhook import Webhook, WebhookAttempt, WebhookCursor, WebhookHold
 from outreach.models.work import AuditEntry, CampaignRunState, IdempotencyRecord, Lease, RequestWindow, WorkerLease
 from outreach.models.workspace import ApiKey, Workspace
 
@@ -601,6 +602,63 @@ def make_occurrence(**changes: Any) -> Occurrence:
         decided_at=NOW,
     )
     return attrs.evolve(occurrence, **changes)
+
+
+def make_webhook(**changes: Any) -> Webhook:
+    """Return an active endpoint."""
+    webhook = Webhook(
+        id=new_id(),
+        workspace_id=WORKSPACE_ID,
+        url="https://app.example/hook",
+        description="",
+        types=(),
+        payload="thin",
+        concurrency=4,
+        state="active",
+        reason=None,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+    return attrs.evolve(webhook, **changes)
+
+
+def make_webhook_cursor(**changes: Any) -> WebhookCursor:
+    """Return the cursor of an endpoint that is up."""
+    cursor = WebhookCursor(
+        workspace_id=WORKSPACE_ID, webhook_id=new_id(), sealed="sealed", position=0, gap_until=0, updated_at=NOW
+    )
+    return attrs.evolve(cursor, **changes)
+
+
+def make_webhook_hold(**changes: Any) -> WebhookHold:
+    """Return an event that was tried once."""
+    hold = WebhookHold(
+        workspace_id=WORKSPACE_ID,
+        webhook_id=new_id(),
+        number=1,
+        key="campaign:1",
+        attempts=1,
+        next_at=NOW,
+        first_at=NOW,
+    )
+    return attrs.evolve(hold, **changes)
+
+
+def make_webhook_attempt(**changes: Any) -> WebhookAttempt:
+    """Return a delivery that was accepted."""
+    attempt = WebhookAttempt(
+        id=new_id(),
+        workspace_id=WORKSPACE_ID,
+        webhook_id=new_id(),
+        number=1,
+        type="campaign.completed",
+        at=NOW,
+        duration_ms=12,
+        status=204,
+        error=None,
+        answer="",
+    )
+    return attrs.evolve(attempt, **changes)
 
 
 def make_trail_entry(**changes: Any) -> TrailEntry:

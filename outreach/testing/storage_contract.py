@@ -34,6 +34,7 @@ from outreach.testing.storage_tables.subscriptions_contract import Subscriptions
 from outreach.testing.storage_tables.trail_contract import TrailContract
 from outreach.testing.storage_tables.transactions_contract import TransactionsContract
 from outreach.testing.storage_tables.users_contract import UsersContract
+from outreach.testing.storage_tables.webhooks_contract import WebhooksContract
 from outreach.testing.storage_tables.work_contract import WorkContract
 
 __all__ = ["StorageContract"]
@@ -58,6 +59,7 @@ class StorageContract(
     SubscriptionsContract,
     UsersContract,
     SchedulesContract,
+    WebhooksContract,
     ReportsContract,
     ErasuresContract,
 ):

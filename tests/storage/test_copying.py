@@ -130,6 +130,11 @@ def fill(tx: Transaction) -> None:
     schedule = builders.make_schedule(name=AWKWARD, except_dates=(NOW.date(),), ends_on=NOW.date(), approval=approval)
     tx.schedules.insert(schedule)
     tx.occurrences.insert(builders.make_occurrence(schedule_id=schedule.id, detail=AWKWARD, amount=Decimal("0.07")))
+    webhook = builders.make_webhook(description=AWKWARD, types=("campaign.completed",))
+    tx.webhooks.insert(webhook)
+    tx.webhook_cursors.put(builders.make_webhook_cursor(webhook_id=webhook.id, probe_at=NOW))
+    tx.webhook_holds.put(builders.make_webhook_hold(webhook_id=webhook.id))
+    tx.webhook_attempts.insert(builders.make_webhook_attempt(webhook_id=webhook.id, answer=AWKWARD))
     tx.trail.append(builders.make_trail_entry(campaign_id=campaign.id, schedule_id=schedule.id))
     tx.trail.append(builders.make_trail_entry())
     upload = Upload(

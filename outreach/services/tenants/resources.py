@@ -42,6 +42,7 @@ from outreach.rules.segments import composed_or_none
 from outreach.services.context import check_phone, check_provider
 from outreach.services.resource import EVERY_OPERATION, CommandTexts, Resource, require_unused
 from outreach.services.tenants.schedules import Schedules
+from outreach.services.tenants.webhooks import Webhooks
 from outreach.storage.unit_of_work import AlreadyExists, Transaction, WorkspaceTable
 
 
@@ -248,6 +249,7 @@ class ResourceServices:
         numbers: Numbers to send and call from.
         flows: Automation flows.
         schedules: Schedules, by which campaigns recur.
+        webhooks: Endpoints that events are delivered to.
     """
 
     agents: Agents
@@ -255,6 +257,7 @@ class ResourceServices:
     numbers: Numbers
     flows: Flows
     schedules: Schedules
+    webhooks: Webhooks
 
 
 RESOURCE_SERVICES: Final[Mapping[str, type[Resource[Any, Any, Any]]]] = MappingProxyType(

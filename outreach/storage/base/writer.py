@@ -21,8 +21,7 @@ from outreach.errors import DatabaseReplaced, StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.transaction import TransactionControl, run_writing
-from outreach.storage.unit_of_work.unit_of_work import RollbackRequired, UnitOfWork
+from outreach.storage.unit_of_work.unit_of_work import RollbackRequired, TransactionControl, UnitOfWork
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -281,7 +280,7 @@ def _commit_alone(session: Session, job: Job, control: GroupControl) -> None:
     """Run a job again in its own transaction."""
     while True:
         try:
-            run_writing(session.rows, session.transaction, control, job.run)
+            session.rows.run_writing(control, lambda: job.run(session.transaction))
         except BaseException as error:  # whatever it is, it is the caller's
             if control.may_run_again(error):
                 continue

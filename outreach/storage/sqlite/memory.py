@@ -18,7 +18,6 @@ from outreach.protocols.storage import DispatchLock, Operation
 from outreach.storage.sqlite.backend import Session, Transactions, read_now
 from outreach.storage.sqlite.errors import as_caller_error
 from outreach.storage.sqlite.schema import apply_migrations
-from outreach.storage.unit_of_work.transaction import run_writing
 
 T = TypeVar("T")
 
@@ -171,7 +170,7 @@ class MemoryLock:
 def write_now(session: Session, operation: Operation[T]) -> T:
     """Run and commit an operation in its own transaction, or raise `StorageError` if the database refuses it."""
     try:
-        return run_writing(session.rows, session.transaction, Transactions(session.connection), operation)
+        return session.rows.run_writing(Transactions(session.connection), lambda: operation(session.transaction))
     except sqlite3.Error as error:
         raise as_caller_error(error) from None
 

@@ -30,6 +30,7 @@ from outreach.models.unreachable import UnreachableNumber
 from outreach.models.unsubscribe import RegisterSalt, Unsubscribe
 from outreach.models.upload import Upload
 from outreach.models.user import Invitation, LoginFailures, Membership, RecoveryCode, Session, StoredUser
+from outreach.models.webhook import Webhook, WebhookAttempt, WebhookCursor, WebhookHold
 from outreach.models.work import (
     AuditEntry,
     CampaignRunState,
@@ -192,6 +193,14 @@ OCCURRENCES: Final = attrs.evolve(
     _kind("occurrences", Occurrence, "run of a schedule", key=("workspace_id", "schedule_id", "at")),
     key_of=lambda it: (it.workspace_id, it.schedule_id, format_timestamp(it.at)),
 )
+WEBHOOKS: Final = kind_of(Webhook)
+WEBHOOK_CURSORS: Final = _kind(
+    "webhook_cursors", WebhookCursor, "cursor of a webhook", key=("workspace_id", "webhook_id")
+)
+WEBHOOK_HOLDS: Final = _kind(
+    "webhook_holds", WebhookHold, "held event", key=("workspace_id", "webhook_id", "number"), fixed=("key", "first_at")
+)
+WEBHOOK_ATTEMPTS: Final = _kind("webhook_attempts", WebhookAttempt, "attempt of a delivery")
 ACCOUNTS: Final = _kind("accounts", StoredAccount, "account", fixed=("provider", "created_at"))
 PROVIDER_THROTTLES: Final = _kind(
     "provider_throttles", ProviderThrottle, "throttle of an account", key=("workspace_id", "provider")
@@ -496,7 +505,7 @@ STOPS: Final = _make_stops()
 ALL_KINDS: Final[tuple[Kind[Any], ...]] = (
     *(WORKSPACES, KEYS),
     *RESOURCE_KINDS.values(),
-    *(OCCURRENCES, ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
+    *(OCCURRENCES, WEBHOOK_CURSORS, WEBHOOK_HOLDS, WEBHOOK_ATTEMPTS, ACCOUNTS, PROVIDER_THROTTLES, CALLBACKS),
     *(SMS_SETTINGS, CALL_SETTINGS, REPLY_SETTINGS, PRICE_TABLES),
     *(UNSUBSCRIBES, REGISTER_SALTS, UNREACHABLE_NUMBERS, REQUEST_WINDOWS, IDEMPOTENCY_KEYS, UPLOADS),
     *(CAMPAIGNS, RECIPIENTS, CALLS, MESSAGES, DISPATCHES, INBOUND),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from outreach.models.resources import Agent, Flow, Trunk
 from outreach.storage.unit_of_work.kinds import Backend, kind_of
@@ -47,8 +47,9 @@ from outreach.storage.unit_of_work.tables.users import (
     Sessions,
     Users,
 )
+from outreach.storage.unit_of_work.tables.webhooks import WebhookAttempts, WebhookCursors, WebhookHolds, Webhooks
 from outreach.storage.unit_of_work.tables.work import Claims, Leases, Runs, Stops, Workers, WorkQueue
-from outreach.storage.unit_of_work.unit_of_work import RollbackRequired, UnitOfWork
+from outreach.storage.unit_of_work.unit_of_work import TransactionControl, UnitOfWork
 
 M = TypeVar("M")
 T = TypeVar("T")
@@ -67,6 +68,10 @@ class Transaction:
         self.flows = self.table(Flow)
         self.schedules = Schedules(rows)
         self.occurrences = Occurrences(rows)
+        self.webhooks = Webhooks(rows)
+        self.webhook_cursors = WebhookCursors(rows)
+        self.webhook_holds = WebhookHolds(rows)
+        self.webhook_attempts = WebhookAttempts(rows)
         self.accounts = Accounts(rows)
         self.provider_throttles = ProviderThrottles(rows)
         self.callbacks = Callbacks(rows)
@@ -120,22 +125,6 @@ class Transaction:
         return self._rows.backend.now()
 
 
-class TransactionControl(Protocol):
-    """How the transactions of a connection begin and end."""
-
-    def begin(self) -> None:
-        """Begin a transaction: for a writer with the lock for writing, for a reader with a snapshot."""
-        ...
-
-    def commit(self) -> None:
-        """Commit it durably."""
-        ...
-
-    def roll_back(self) -> None:
-        """Roll it back, if one is open; raise nothing."""
-        ...
-
-
 class OperationRunner:
     """Runs operations over one connection, each in a transaction of its own. It blocks, and is used by one at a time.
 
@@ -151,7 +140,7 @@ class OperationRunner:
 
     def write(self, operation: Callable[[Transaction], T]) -> T:
         """Run an operation and commit it; return its result. Whatever it or the database raises, nothing is written."""
-        return run_writing(self._rows, self._transaction, self._control, operation)
+        return self._rows.run_writing(self._control, lambda: operation(self._transaction))
 
     def read(self, operation: Callable[[Transaction], T]) -> T:
         """Run a reading operation on a snapshot; return its result."""
@@ -162,28 +151,3 @@ class OperationRunner:
             return operation(self._transaction)
         finally:
             self._control.roll_back()
-
-
-def run_writing(
-    rows: UnitOfWork, transaction: Transaction, control: TransactionControl, operation: Callable[[Transaction], T]
-) -> T:
-    """Run an operation over the tables of a unit of work in a transaction of its own; return its result."""
-    try:
-        control.begin()
-        rows.read_only = False
-        rows.begin()
-        rows.savepoint()
-        result = operation(transaction)
-        rows.flush()
-        control.commit()
-    except BaseException as error:
-        rows.forget()
-        control.roll_back()
-        if isinstance(error, RollbackRequired) and error.__cause__ is not None:
-            raise error.__cause__ from None
-        raise
-    finally:
-        # A leaked transaction must not write.
-        rows.read_only = True
-    rows.commit()
-    return result

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 
@@ -45,6 +45,22 @@ class RollbackRequired(BaseException):
 
 
 _MISSING: Final = object()
+
+
+class TransactionControl(Protocol):
+    """How the transactions of a connection begin and end."""
+
+    def begin(self) -> None:
+        """Begin a transaction: for a writer with the lock for writing, for a reader with a snapshot."""
+        ...
+
+    def commit(self) -> None:
+        """Commit it durably."""
+        ...
+
+    def roll_back(self) -> None:
+        """Roll it back, if one is open; raise nothing."""
+        ...
 
 
 class Journal:
@@ -119,6 +135,7 @@ class Rows:
 
 
 M = TypeVar("M")
+T = TypeVar("T")
 
 MAX_CACHED_ROWS: Final = 20_000
 """Cached rows of one kind that are kept between transactions; a row takes about a kilobyte."""
@@ -164,6 +181,28 @@ class UnitOfWork:
         self._flushed = False
 
     # ------------------------------------------------------------------------------------- transactions
+
+    def run_writing(self, control: TransactionControl, operation: Callable[[], T]) -> T:
+        """Run an operation over these rows in a transaction of its own; return its result."""
+        try:
+            control.begin()
+            self.read_only = False
+            self.begin()
+            self.savepoint()
+            result = operation()
+            self.flush()
+            control.commit()
+        except BaseException as error:
+            self.forget()
+            control.roll_back()
+            if isinstance(error, RollbackRequired) and error.__cause__ is not None:
+                raise error.__cause__ from None
+            raise
+        finally:
+            # A leaked transaction must not write.
+            self.read_only = True
+        self.commit()
+        return result
 
     def begin(self) -> None:
         """Begin a transaction; the cache is dropped if another process has written."""

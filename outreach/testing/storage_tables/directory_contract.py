@@ -21,6 +21,7 @@ from outreach.testing.builders import (
     make_number,
     make_schedule,
     make_trunk,
+    make_webhook,
     make_workspace,
     new_id,
 )
@@ -41,6 +42,7 @@ OWNED: dict[str, Callable[..., Any]] = {
     "numbers": make_number,
     "flows": make_flow,
     "schedules": make_schedule,
+    "webhooks": make_webhook,
 }
 SCOPED = [name for name in OWNED if name != "keys"]
 

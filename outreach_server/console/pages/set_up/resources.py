@@ -303,7 +303,7 @@ def _shown(visit: Visit, name: str, value: object, names: Mapping[str, str]) -> 
 
 
 _OWN_WAYS: Final[Mapping[str, type[ResourceNoun]]] = {"flows": FlowsNoun, "numbers": NumbersNoun}
-_COMMANDS_ONLY: Final = frozenset({"schedules"})
+_COMMANDS_ONLY: Final = frozenset({"schedules", "webhooks"})
 """Resources without pages: a schedule is made from campaigns, which the generic form cannot choose."""
 
 

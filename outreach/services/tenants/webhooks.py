@@ -1,0 +1,308 @@
+"""Webhooks: endpoints that the events of a workspace are delivered to."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+import attrs
+
+from outreach.core.vault import PreviousCredentials
+from outreach.errors import InvalidRequest, NotFound
+from outreach.ledger.common import workspace_of
+from outreach.models.base import Page
+from outreach.models.fields import Integer, check_value
+from outreach.models.webhook import (
+    CreatedWebhook,
+    NewWebhook,
+    Webhook,
+    WebhookAttempt,
+    WebhookCursor,
+    WebhookState,
+    WebhookUpdate,
+)
+from outreach.models.workspace import Workspace
+from outreach.services.context import check_kind
+from outreach.services.lists import PageRequest, iterate
+from outreach.services.resource import Resource
+from outreach.storage.unit_of_work import Transaction
+
+SECRET_BYTES: Final = 32
+MAX_OVERLAP_DAYS: Final = 7
+"""The longest time for which a replaced secret signs too."""
+
+_STRETCH: Final = 200
+"""Numbers among which one is looked for that has an entry."""
+
+_PREFIX: Final = "whsec_"
+_KEY: Final = "signing_key"
+_AGAIN: Final = "This endpoint was made before, as {id}: its secret was shown once. Rotate it to get another one."
+
+
+class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
+    """The webhooks of workspaces.
+
+    An endpoint is a position in the workspace's events: while it is paused, or disabled because it failed, its position
+    stays, so that nothing is lost.
+    """
+
+    remove_advice = ""
+    title = "url"
+
+    async def create(  # type: ignore[override]
+        self, workspace_id: str, new: NewWebhook, *, idempotency_key: str | None = None, actor: str = "library"
+    ) -> CreatedWebhook:
+        """Create an endpoint, which gets the events from now on; return it with its secret, which is shown once.
+
+        Args:
+            workspace_id: The workspace.
+            new: The endpoint.
+            idempotency_key: A name for it, such as `order-42`: for a day, the same key makes no second one.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace does not exist.
+            InvalidRequest: A value is invalid, or the key was used with other content.
+            Conflict: It was made with this key before.
+            RequestInProgress: The first call with this key is still running.
+            ConfigError: No usable encryption key.
+        """
+        check_kind("new", new, NewWebhook)
+        context = self._context
+        identifier, now, secret = context.ids(), context.now(), _new_secret()
+        sealed = self._vault.encrypt(identifier, {_KEY: secret})
+
+        def operation(tx: Transaction) -> CreatedWebhook:
+            workspace = workspace_of(tx, workspace_id)
+            values = self._begun(self._stored(tx, workspace, attrs.asdict(new, recurse=False)), now)
+            made = Webhook(id=identifier, workspace_id=workspace_id, created_at=now, **values)
+            tx.webhooks.insert(made)
+            cursor = WebhookCursor(
+                workspace_id=workspace_id,
+                webhook_id=identifier,
+                sealed=sealed,
+                position=tx.trail.last_number(),
+                gap_until=tx.trail.purged_until(),
+                updated_at=now,
+            )
+            tx.webhook_cursors.put(cursor)
+            self._record(tx, self.created, made, now, actor)
+            return CreatedWebhook(webhook=made, secret=secret)
+
+        return await self._keys.written_once(
+            workspace_id,
+            "webhooks.create",
+            idempotency_key,
+            operation,
+            content=new,
+            remember=lambda made: made.webhook.id,
+            again=_AGAIN,
+        )
+
+    async def pause(self, workspace_id: str, webhook_id: str, *, actor: str = "library") -> Webhook:
+        """Deliver nothing to an endpoint until it is enabled; its position stays.
+
+        Raises:
+            NotFound: The workspace has no such endpoint.
+        """
+        return await self._move("pause", workspace_id, webhook_id, actor, state="paused", reason="operator")
+
+    async def enable(self, workspace_id: str, webhook_id: str, *, actor: str = "library") -> Webhook:
+        """Go on with the deliveries to an endpoint that is paused or disabled, from its position; try at once.
+
+        Raises:
+            NotFound: The workspace has no such endpoint.
+        """
+        return await self._move("enable", workspace_id, webhook_id, actor, state="active", reason=None)
+
+    async def rotate(
+        self, workspace_id: str, webhook_id: str, *, overlap_hours: int = 24, actor: str = "library"
+    ) -> CreatedWebhook:
+        """Give an endpoint a new secret, and return it; deliveries are signed with the one before too for a while.
+
+        Args:
+            workspace_id: The workspace.
+            webhook_id: The endpoint.
+            overlap_hours: How long the one before signs too, 0 to 168.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such endpoint.
+            InvalidRequest: The time is out of its bounds.
+            ConfigError: No usable encryption key.
+        """
+        check_value("overlap_hours", overlap_hours, Integer(0, MAX_OVERLAP_DAYS * 24))
+        now, secret = self._context.now(), _new_secret()
+
+        def operation(tx: Transaction) -> CreatedWebhook:
+            webhook = tx.webhooks.existing(workspace_id, webhook_id)
+            cursor = _cursor_of(tx, webhook)
+            kept = [
+                PreviousCredentials(values={_KEY: one}, until=min(until, now + timedelta(hours=overlap_hours)))
+                for one, until in self.secrets(cursor, now)
+            ]
+            previous = [one for one in kept if one.until > now]
+            sealed = self._vault.encrypt(webhook.id, {_KEY: secret}, previous=previous)
+            tx.webhook_cursors.put(attrs.evolve(cursor, sealed=sealed, updated_at=now))
+            self._record(tx, "rotate", webhook, now, actor)
+            return CreatedWebhook(webhook=webhook, secret=secret)
+
+        return await self._context.storage.write(operation)
+
+    async def replay(
+        self,
+        workspace_id: str,
+        webhook_id: str,
+        *,
+        number: int | None = None,
+        at: datetime | None = None,
+        actor: str = "library",
+    ) -> Webhook:
+        """Deliver events again, from a number or a time on, with the ids that they had.
+
+        Args:
+            workspace_id: The workspace.
+            webhook_id: The endpoint.
+            number: The first event.
+            at: The time from which on.
+            actor: Recorded in the audit trail.
+
+        Raises:
+            NotFound: The workspace has no such endpoint.
+            InvalidRequest: Neither or both are given, or the number is not that of an event so far.
+        """
+        if (number is None) == (at is None):
+            raise InvalidRequest.at("number", "give the number of the first event, or a time")
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Webhook:
+            webhook = tx.webhooks.existing(workspace_id, webhook_id)
+            last = tx.trail.last_number()
+            begin = _first_since(tx, at) if at is not None else number or 0
+            if not 1 <= begin <= last + 1:
+                raise InvalidRequest.at("number", f"must be from 1 to {last + 1}, the number of the next event")
+            cursor = _cursor_of(tx, webhook)
+            tx.webhook_holds.delete_all(workspace_id, webhook_id)
+            gap = min(cursor.gap_until, begin - 1)
+            tx.webhook_cursors.put(
+                attrs.evolve(cursor, position=begin - 1, gap_until=gap, probe_at=None, updated_at=now)
+            )
+            self._record(tx, "replay", webhook, now, actor)
+            return webhook
+
+        return await self._context.storage.write(operation)
+
+    async def cursor(self, workspace_id: str, webhook_id: str) -> WebhookCursor:
+        """Return how far the deliveries to an endpoint have come.
+
+        Raises:
+            NotFound: The workspace has no such endpoint.
+        """
+        return await self._context.storage.read(
+            lambda tx: _cursor_of(tx, tx.webhooks.existing(workspace_id, webhook_id))
+        )
+
+    async def list_attempts(
+        self, workspace_id: str, webhook_id: str, *, after: str | None = None, limit: int = 100
+    ) -> Page[WebhookAttempt]:
+        """Return a page of the attempts of an endpoint, the latest first.
+
+        Raises:
+            NotFound: The workspace has no such endpoint.
+            InvalidRequest: `after` or `limit` is invalid.
+        """
+        page_request = PageRequest("webhook attempts", workspace_id, webhook_id, after=after, limit=limit)
+        before = page_request.cursor
+
+        def operation(tx: Transaction) -> Sequence[WebhookAttempt]:
+            webhook = tx.webhooks.existing(workspace_id, webhook_id)
+            return tx.webhook_attempts.page(workspace_id, webhook.id, before=before, limit=limit + 1)
+
+        return page_request.page(await self._context.storage.read(operation), lambda one: one.id)
+
+    def iter_attempts(self, workspace_id: str, webhook_id: str) -> AsyncIterator[WebhookAttempt]:
+        """Iterate over the attempts of an endpoint, the latest first; see `list_attempts`."""
+        return iterate(partial(self.list_attempts, workspace_id, webhook_id))
+
+    def secrets(self, cursor: WebhookCursor, now: datetime) -> Sequence[tuple[str, datetime]]:
+        """Return the secrets that sign now, the newest first, each with its end."""
+        opened = self._vault.open(cursor.webhook_id, cursor.sealed, provider="webhooks")
+        before = self._vault.previous(cursor.webhook_id, cursor.sealed, provider="webhooks")
+        newest = (opened[_KEY], datetime.max.replace(tzinfo=UTC))
+        return [newest, *((one.values[_KEY], one.until) for one in before if one.until > now)]
+
+    async def _move(
+        self, action: str, workspace_id: str, webhook_id: str, actor: str, *, state: WebhookState, reason: str | None
+    ) -> Webhook:
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Webhook:
+            before = tx.webhooks.existing(workspace_id, webhook_id)
+            after = attrs.evolve(before, state=state, reason=reason, updated_at=now)
+            tx.webhooks.update(after)
+            if state == "active":
+                _forget_failures(tx, after, now)
+            self._record(tx, action, after, now, actor)
+            return after
+
+        return await self._context.storage.write(operation)
+
+    # How the set-up differs from that of other resources.
+
+    def _name(self, one: Webhook) -> str:
+        return f"Webhook {one.id}"
+
+    def _users(self, tx: Transaction, one: Webhook) -> Sequence[str]:
+        return ()
+
+    def _stored(self, tx: Transaction, workspace: Workspace, values: dict[str, Any]) -> dict[str, Any]:
+        return {**values, "types": tuple(values["types"])} if "types" in values else values
+
+    def _begun(self, values: dict[str, Any], now: datetime) -> dict[str, Any]:
+        return {**values, "state": "active", "reason": None, "updated_at": now}
+
+    def _replace(self, tx: Transaction, before: Webhook, after: Webhook, now: datetime, actor: str) -> Webhook:
+        changed = attrs.evolve(after, updated_at=now)
+        tx.webhooks.update(changed)
+        if changed.url != before.url:
+            # The new one may be up.
+            _forget_failures(tx, changed, now)
+        return changed
+
+    def _remove(self, tx: Transaction, one: Webhook, now: datetime) -> Webhook:
+        tx.webhook_holds.delete_all(one.workspace_id, one.id)
+        return super()._remove(tx, one, now)
+
+
+def _new_secret() -> str:
+    return _PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode("ascii")
+
+
+def _cursor_of(tx: Transaction, webhook: Webhook) -> WebhookCursor:
+    cursor = tx.webhook_cursors.get(webhook.workspace_id, webhook.id)
+    if cursor is None:
+        raise NotFound("webhook", webhook.id)
+    return cursor
+
+
+def _forget_failures(tx: Transaction, webhook: Webhook, now: datetime) -> None:
+    """Let an endpoint be tried at once."""
+    cursor = _cursor_of(tx, webhook)
+    tx.webhook_cursors.put(attrs.evolve(cursor, failures=0, failing_since=None, probe_at=None, updated_at=now))
+
+
+def _first_since(tx: Transaction, at: datetime) -> int:
+    """Return the number of the first event at or after a moment: numbers follow the order of the commits."""
+    low, high = tx.trail.purged_until() + 1, tx.trail.last_number() + 1
+    while low < high:
+        middle = (low + high) // 2
+        found = tx.trail.between(None, middle - 1, min(middle + _STRETCH, high - 1))
+        if found and found[0].at < at:
+            low = found[0].number + 1
+        else:
+            high = middle
+    return low

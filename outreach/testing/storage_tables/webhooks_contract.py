@@ -1,0 +1,86 @@
+"""The contract of endpoints of webhooks, and of what is stored about their deliveries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from outreach.models.webhook import Webhook
+from outreach.protocols.storage import Storage
+from outreach.testing.builders import (
+    NOW,
+    make_webhook,
+    make_webhook_attempt,
+    make_webhook_cursor,
+    make_webhook_hold,
+)
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK, ContractBase
+
+
+async def given_webhook(storage: Storage, **changes: Any) -> Webhook:
+    """Write an endpoint, and return it."""
+    webhook = make_webhook(**changes)
+    await storage.write(lambda tx: tx.webhooks.insert(webhook))
+    return webhook
+
+
+class WebhooksContract(ContractBase):
+    """Endpoints, beside what all resources have, with their cursors, held events and attempts."""
+
+    async def test_active_and_disabled_endpoints_are_found(self, storage: Storage) -> None:
+        """Of all workspaces, in the order of their identifiers; those that were removed are left out."""
+        made = [await given_webhook(storage) for _ in range(3)]
+        theirs = await given_webhook(storage, workspace_id=OTHER_WORKSPACE)
+        disabled = await given_webhook(storage, state="disabled", reason="gone")
+        await given_webhook(storage, state="paused", reason="operator")
+        await given_webhook(storage, removed_at=NOW)
+        active = sorted([*made, theirs], key=lambda one: one.id)
+        assert list(await storage.read(lambda tx: tx.webhooks.active(limit=9))) == active
+        assert list(await storage.read(lambda tx: tx.webhooks.active(after=active[0].id, limit=2))) == active[1:3]
+        assert list(await storage.read(lambda tx: tx.webhooks.disabled(THIS_WORKSPACE, limit=9))) == [disabled]
+        assert list(await storage.read(lambda tx: tx.webhooks.disabled(None, limit=9))) == [disabled]
+        assert list(await storage.read(lambda tx: tx.webhooks.disabled(OTHER_WORKSPACE, limit=9))) == []
+
+    async def test_a_cursor_is_put_and_replaced(self, storage: Storage) -> None:
+        """One for each endpoint."""
+        webhook = await given_webhook(storage)
+        place = (THIS_WORKSPACE, webhook.id)
+        assert await storage.read(lambda tx: tx.webhook_cursors.get(*place)) is None
+        cursor = make_webhook_cursor(webhook_id=webhook.id, position=7, probe_at=NOW, failing_since=NOW)
+        await storage.write(lambda tx: tx.webhook_cursors.put(cursor))
+        moved = attrs.evolve(cursor, position=9, probe_at=None, holder="one", held_until=NOW + TICK)
+        await storage.write(lambda tx: tx.webhook_cursors.put(moved))
+        assert await storage.read(lambda tx: tx.webhook_cursors.get(*place)) == moved
+        assert await storage.read(lambda tx: tx.webhook_cursors.get(OTHER_WORKSPACE, webhook.id)) is None
+
+    async def test_held_events_are_listed_by_number(self, storage: Storage) -> None:
+        """Those of one endpoint; each is deleted alone, or all at once."""
+        webhook, other = await given_webhook(storage), await given_webhook(storage)
+        holds = [make_webhook_hold(webhook_id=webhook.id, number=number) for number in (10, 2, 30)]
+        theirs = make_webhook_hold(webhook_id=other.id)
+        for one in (*holds, theirs):
+            await storage.write(lambda tx, one=one: tx.webhook_holds.put(one))  # type: ignore[misc]
+        again = attrs.evolve(holds[1], attempts=2, next_at=NOW + TICK)
+        await storage.write(lambda tx: tx.webhook_holds.put(again))
+        place = (THIS_WORKSPACE, webhook.id)
+        assert list(await storage.read(lambda tx: tx.webhook_holds.list(*place, limit=2))) == [again, holds[0]]
+        assert await storage.write(lambda tx: tx.webhook_holds.delete(*place, 10))
+        assert not await storage.write(lambda tx: tx.webhook_holds.delete(*place, 10))
+        assert await storage.write(lambda tx: tx.webhook_holds.delete_all(*place)) == 2
+        assert list(await storage.read(lambda tx: tx.webhook_holds.list(*place, limit=9))) == []
+        assert list(await storage.read(lambda tx: tx.webhook_holds.list(THIS_WORKSPACE, other.id, limit=9))) == [theirs]
+
+    async def test_attempts_are_listed_latest_first(self, storage: Storage) -> None:
+        """Those of one endpoint; old ones are deleted by their identifiers."""
+        webhook, other = await given_webhook(storage), await given_webhook(storage)
+        made = [make_webhook_attempt(webhook_id=webhook.id, number=number) for number in range(3)]
+        for one in (*made, make_webhook_attempt(webhook_id=other.id)):
+            await storage.write(lambda tx, one=one: tx.webhook_attempts.insert(one))  # type: ignore[misc]
+        made.sort(key=lambda one: one.id, reverse=True)
+        place = (THIS_WORKSPACE, webhook.id)
+        assert list(await storage.read(lambda tx: tx.webhook_attempts.page(*place, limit=9))) == made
+        page = await storage.read(lambda tx: tx.webhook_attempts.page(*place, before=made[0].id, limit=1))
+        assert list(page) == [made[1]]
+        assert await storage.write(lambda tx: tx.webhook_attempts.delete_before(*place, made[0].id)) == 2
+        assert list(await storage.read(lambda tx: tx.webhook_attempts.page(*place, limit=9))) == made[:1]

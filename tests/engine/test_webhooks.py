@@ -1,0 +1,96 @@
+"""Webhooks in the library: endpoints, their secrets and their positions."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from outreach import Conflict, InvalidRequest, NewWorkspace, NotFound, Outreach
+from outreach.models import NewWebhook, WebhookUpdate
+
+pytestmark = pytest.mark.anyio
+
+URL = "https://app.example/hook"
+
+
+async def _workspace(engine: Outreach, name: str = "Acme") -> str:
+    return (await engine.workspaces.create(NewWorkspace(name=name))).id
+
+
+async def test_an_endpoint_is_created_with_a_secret_that_is_shown_once(engine: Outreach) -> None:
+    """Its position is the end of the feed; a repeated key makes no second one."""
+    place = await _workspace(engine)
+    made = await engine.webhooks.create(place, NewWebhook(url=URL, types=["campaign.completed"]), idempotency_key="a")
+    assert made.secret.startswith("whsec_")
+    assert made.secret not in repr(made)
+    assert (made.webhook.state, made.webhook.payload, made.webhook.types) == ("active", "thin", ("campaign.completed",))
+    assert await engine.webhooks.get(place, made.webhook.id) == made.webhook
+    with pytest.raises(Conflict, match=made.webhook.id):
+        await engine.webhooks.create(place, NewWebhook(url=URL, types=["campaign.completed"]), idempotency_key="a")
+    assert [one.id async for one in engine.webhooks.iter_all(place)] == [made.webhook.id]
+    cursor = await engine.webhooks.cursor(place, made.webhook.id)
+    assert made.secret not in cursor.sealed
+
+
+async def test_an_endpoint_is_paused_and_enabled(engine: Outreach) -> None:
+    """Its position stays, and failures are forgotten, so that it is tried at once."""
+    place = await _workspace(engine)
+    webhook = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
+    before = await engine.webhooks.cursor(place, webhook.id)
+    paused = await engine.webhooks.pause(place, webhook.id)
+    assert (paused.state, paused.reason) == ("paused", "operator")
+    enabled = await engine.webhooks.enable(place, webhook.id)
+    assert (enabled.state, enabled.reason) == ("active", None)
+    assert (await engine.webhooks.cursor(place, webhook.id)).position == before.position
+    changed = await engine.webhooks.update(place, webhook.id, WebhookUpdate(url=f"{URL}/2", types=()))
+    assert (changed.url, changed.payload) == (f"{URL}/2", "thin")
+    await engine.webhooks.remove(place, webhook.id)
+    for call in (engine.webhooks.get, engine.webhooks.pause, engine.webhooks.cursor, engine.webhooks.rotate):
+        with pytest.raises(NotFound):
+            await call(place, webhook.id)
+
+
+async def test_a_rotated_secret_signs_too_for_a_while(engine: Outreach) -> None:
+    """For 24 hours by default; with none, at once not any more."""
+    place = await _workspace(engine)
+    made = await engine.webhooks.create(place, NewWebhook(url=URL))
+    now = engine.now()
+    second = await engine.webhooks.rotate(place, made.webhook.id)
+    service = engine.webhooks
+
+    async def signing(at: timedelta) -> list[str]:
+        cursor = await service.cursor(place, made.webhook.id)
+        return [secret for secret, _ in service.secrets(cursor, now + at)]
+
+    assert await signing(timedelta(hours=23)) == [second.secret, made.secret]
+    assert await signing(timedelta(hours=25)) == [second.secret]
+    third = await engine.webhooks.rotate(place, made.webhook.id, overlap_hours=0)
+    assert await signing(timedelta()) == [third.secret]
+    with pytest.raises(InvalidRequest, match="overlap_hours"):
+        await engine.webhooks.rotate(place, made.webhook.id, overlap_hours=169)
+
+
+async def test_events_are_replayed_from_a_number_or_a_time(engine: Outreach) -> None:
+    """By moving the position; a number ahead of the feed is refused."""
+    place = await _workspace(engine)
+    webhook = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
+    end = (await engine.webhooks.cursor(place, webhook.id)).position
+    await engine.webhooks.replay(place, webhook.id, number=1)
+    assert (await engine.webhooks.cursor(place, webhook.id)).position == 0
+    await engine.webhooks.replay(place, webhook.id, at=engine.now() + timedelta(days=1))
+    assert (await engine.webhooks.cursor(place, webhook.id)).position == end
+    for wrong in ({}, {"number": 0}, {"number": end + 2}, {"number": 1, "at": engine.now()}):
+        with pytest.raises(InvalidRequest, match="number"):
+            await engine.webhooks.replay(place, webhook.id, **wrong)  # type: ignore[arg-type]
+
+
+async def test_other_workspaces_have_none_of_it(engine: Outreach) -> None:
+    """Neither to see nor to change."""
+    place, other = await _workspace(engine), await _workspace(engine, "Others")
+    webhook = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
+    for call in (engine.webhooks.get, engine.webhooks.pause, engine.webhooks.list_attempts, engine.webhooks.remove):
+        with pytest.raises(NotFound):
+            await call(other, webhook.id)
+    assert (await engine.webhooks.list(other)).items == []
+    assert (await engine.webhooks.list_attempts(place, webhook.id)).items == []
