@@ -348,7 +348,7 @@ class TrailRule(StrEnum):
     )
     WEBHOOK = (
         "webhook",
-        "An endpoint that answers 410, or nothing but failures for three days, is disabled (docs/webhooks.md#webhooks).",
+        "An endpoint that answers 410, or takes nothing for three days, is disabled (docs/webhooks.md#webhooks).",
     )
     UNREACHABLE = (
         "unreachable",
