@@ -346,6 +346,10 @@ class TrailRule(StrEnum):
         "register",
         "A number on the unsubscribe register is not contacted (docs/interface.md#register; 47 CFR 64.1200(a)(10)).",
     )
+    WEBHOOK = (
+        "webhook",
+        "An endpoint that answers 410, or takes nothing for three days, is disabled (docs/webhooks.md#webhooks).",
+    )
     UNREACHABLE = (
         "unreachable",
         "A number that a provider has reported as unreachable is left out, if the workspace says so "
@@ -456,6 +460,7 @@ class TrailStepKind(StrEnum):
             person has to read whether it is an opt-out. A flow that stops for it shows it by its end.
         campaign: The campaign was started, paused, resumed, cancelled, or has expired.
         schedule: A run of a schedule was started, or was not (the reason); `until` is the time that it was planned for.
+        webhook: A webhook endpoint was disabled.
         workspace: The workspace was suspended, may work again, has other rules of contact (the reason), or was paused
             as a whole (`stop`).
         held: The contact waits, until when. Repeated holds for one reason are one step: `repeats` says how often,
@@ -475,6 +480,7 @@ class TrailStepKind(StrEnum):
     REPLIED = "replied"
     CAMPAIGN = "campaign"
     SCHEDULE = "schedule"
+    WEBHOOK = "webhook"
     WORKSPACE = "workspace"
     HELD = "held"
     INTENT = "intent"
@@ -505,6 +511,7 @@ class TrailEntry:
         actor: Who did it, as in the audit trail; None for the engine.
         phone: E.164, for opt-outs, opt-ins and inbound messages; else None.
         schedule_id: The schedule of a run; else None.
+        webhook_id: The webhook endpoint; else None.
     """
 
     number: int = 0
@@ -527,6 +534,7 @@ class TrailEntry:
     actor: str | None = None
     phone: str | None = None
     schedule_id: str | None = None
+    webhook_id: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -19,6 +19,7 @@ from outreach.models.events import (
     RecipientEnded,
     ScheduleRan,
     ScheduleSkipped,
+    WebhookDisabled,
 )
 from outreach.models.states import (
     UNCLEAR,
@@ -111,6 +112,8 @@ def event_from_entry(entry: TrailEntry, own: OwnData, *, first_started_at: datet
             if row.state == "started":
                 return ScheduleRan(**head, **run)
             return ScheduleSkipped(**head, **run, state=row.state, reason=row.reason)
+        case TrailStepKind.WEBHOOK:
+            return WebhookDisabled(**head, endpoint_id=row.webhook_id, reason=row.reason)
         case _:
             return None
 

@@ -21,7 +21,9 @@ from outreach.events import (
     OptedIn,
     OptedOut,
     RecipientEnded,
+    WebhookDisabled,
 )
+from outreach.ledger.campaigns.trail import record_webhook_disabled
 from outreach.protocols.storage import Storage
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.unit_of_work import Transaction
@@ -150,6 +152,18 @@ async def test_held_number_is_an_event_once(open_storage: OpenStorage) -> None:
         (erased,) = await rest(engine, ContactHeld, workspace_id=workspace.id)
         assert isinstance(erased, ContactHeld)
         assert erased.phone not in {"", "+14155550102"}
+
+
+async def test_disabled_webhook_is_an_event(open_storage: OpenStorage) -> None:
+    """Of its workspace, with its id and the reason."""
+    storage = open_storage(clock_of_loop())
+    async with engine_on(storage) as engine:
+        workspace = await given_workspace(engine)
+        now, webhook_id = clock_of_loop().now(), new_id()
+        await storage.write(lambda tx: record_webhook_disabled(tx, workspace.id, webhook_id, reason="gone", now=now))
+        (disabled,) = await rest(engine, WebhookDisabled, workspace_id=workspace.id)
+        assert isinstance(disabled, WebhookDisabled)
+        assert (disabled.endpoint_id, disabled.reason, disabled.at) == (webhook_id, "gone", now)
 
 
 async def test_opt_outs_and_replies_are_heard(open_storage: OpenStorage) -> None:

@@ -280,6 +280,21 @@ def record_hold(tx: Transaction, entry: Unsubscribe, *, now: datetime) -> None:
     )
 
 
+def record_webhook_disabled(tx: Transaction, workspace_id: str, webhook_id: str, *, reason: str, now: datetime) -> None:
+    """Record that the engine disabled a webhook endpoint."""
+    tx.trail.append(
+        TrailEntry(
+            at=now,
+            workspace_id=workspace_id,
+            what=TrailStepKind.WEBHOOK,
+            rule=TrailRule.WEBHOOK,
+            state="disabled",
+            reason=reason,
+            webhook_id=webhook_id,
+        )
+    )
+
+
 def record_reply(tx: Transaction, message: InboundMessage) -> None:
     """Record a reply, and whether a person must read it."""
     tx.trail.append(

@@ -58,3 +58,6 @@ CREATE TABLE webhook_attempts (
 ) {strict};
 
 CREATE INDEX webhook_attempts_of_webhook ON webhook_attempts (workspace_id, webhook_id, id);
+
+-- Events of an endpoint: that it was disabled.
+ALTER TABLE trail ADD COLUMN webhook_id {text};
