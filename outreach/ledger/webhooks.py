@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import attrs
 
+from outreach.ledger.campaigns.trail import record_webhook_disabled
 from outreach.ledger.common import record_audit
 from outreach.ledger.subscriptions import events_between
 from outreach.ledger.webhook_contents import contents_of
@@ -205,6 +206,7 @@ def advance(
         moved = attrs.evolve(cursor, position=moved.position, gap_until=moved.gap_until, holder=None, held_until=None)
     elif disabled is not None:
         tx.webhooks.update(attrs.evolve(webhook, state="disabled", reason=disabled, updated_at=now))
+        record_webhook_disabled(tx, webhook.workspace_id, webhook.id, reason=disabled, now=now)
         record_audit(
             tx,
             now=now,

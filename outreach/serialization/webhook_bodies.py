@@ -71,8 +71,13 @@ class _Kind:
     content: tuple[str, ...] = ()
 
 
+def contact_key(phone: str) -> str:
+    """Return the key of the events of a number."""
+    return f"contact:{phone}"
+
+
 def _contact(event: ContactHeld | OptedIn | OptedOut) -> str:
-    return f"contact:{event.phone}"
+    return contact_key(event.phone)
 
 
 _KINDS: Final[Mapping[type[Event], _Kind]] = MappingProxyType(
@@ -88,7 +93,7 @@ _KINDS: Final[Mapping[type[Event], _Kind]] = MappingProxyType(
             content=("phone", "text"),
         ),
         MessageReceived: _Kind(
-            type="message.received", key=lambda one: f"contact:{one.from_number}", content=("text",)
+            type="message.received", key=lambda one: contact_key(one.from_number), content=("text",)
         ),
         OptedOut: _Kind(type="contact.opted_out", key=_contact),
         OptedIn: _Kind(type="contact.opted_in", key=_contact),

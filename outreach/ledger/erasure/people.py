@@ -18,6 +18,7 @@ from outreach.models.campaign import Recipient
 from outreach.models.states import RecipientStatus, TrailRule
 from outreach.models.unsubscribe import HELD, KEYWORD
 from outreach.rules.settlement import ended_recipient, expire_receipt_wait
+from outreach.serialization.webhook_bodies import contact_key
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.tables.erasures import PersonRows
 
@@ -65,6 +66,7 @@ def purge_person(
         tx.register.delete(workspace_id, phone)
         name = tx.register.hash_number(kept, salt=salt)
     tx.unreachable_numbers.remove(workspace_id, phone)
+    tx.webhook_holds.forget_key(workspace_id, contact_key(phone))
     tx.erasures.erase_person(workspace_id, phone, found, name=name)
     for operation, key in found.answers:
         erase_answer(tx, workspace_id, operation, key)

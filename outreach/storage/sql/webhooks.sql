@@ -29,6 +29,10 @@ WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id AND id < :before
 ORDER BY id DESC
 LIMIT :limit
 
+-- forget_key --
+-- As a person is erased: few events are held, and for days at most.
+UPDATE webhook_holds SET key = 'erased:' || number WHERE workspace_id = :workspace_id AND key = :key
+
 -- delete_holds --
 -- As an endpoint starts from another position.
 DELETE FROM webhook_holds WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id

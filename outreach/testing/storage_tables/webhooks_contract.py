@@ -71,6 +71,24 @@ class WebhooksContract(ContractBase):
         assert list(await storage.read(lambda tx: tx.webhook_holds.list(*place, limit=9))) == []
         assert list(await storage.read(lambda tx: tx.webhook_holds.list(THIS_WORKSPACE, other.id, limit=9))) == [theirs]
 
+    async def test_a_key_with_a_number_is_forgotten(self, storage: Storage) -> None:
+        """At all endpoints of the workspace; other keys stay."""
+        webhook, other = await given_webhook(storage), await given_webhook(storage)
+        theirs = await given_webhook(storage, workspace_id=OTHER_WORKSPACE)
+        ours = [
+            make_webhook_hold(webhook_id=one.id, number=number, key=key)
+            for one in (webhook, other)
+            for number, key in ((1, "contact:+14155550101"), (2, "contact:+14155550102"))
+        ]
+        for hold in (*ours, make_webhook_hold(workspace_id=OTHER_WORKSPACE, webhook_id=theirs.id, key=ours[0].key)):
+            await storage.write(lambda tx, hold=hold: tx.webhook_holds.put(hold))  # type: ignore[misc]
+        assert await storage.write(lambda tx: tx.webhook_holds.forget_key(THIS_WORKSPACE, ours[0].key)) == 2
+        for one in (webhook, other):
+            found = await storage.read(lambda tx, one=one: tx.webhook_holds.list(THIS_WORKSPACE, one.id, limit=9))  # type: ignore[misc]
+            assert [hold.key for hold in found] == ["erased:1", "contact:+14155550102"]
+        kept = await storage.read(lambda tx: tx.webhook_holds.list(OTHER_WORKSPACE, theirs.id, limit=9))
+        assert [hold.key for hold in kept] == [ours[0].key]
+
     async def test_attempts_are_listed_latest_first(self, storage: Storage) -> None:
         """Those of one endpoint; old ones are deleted by their identifiers."""
         webhook, other = await given_webhook(storage), await given_webhook(storage)

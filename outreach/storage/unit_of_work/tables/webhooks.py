@@ -54,6 +54,10 @@ class WebhookHolds(Table):
         """Delete an event; return whether it was there."""
         return self._rows.delete(WEBHOOK_HOLDS, (workspace_id, webhook_id, number))
 
+    def forget_key(self, workspace_id: str, key: str) -> int:
+        """Replace a key that has a number, at all endpoints of a workspace; return for how many events."""
+        return self._rows.execute_on(WEBHOOK_HOLDS, "webhooks.forget_key", workspace_id=workspace_id, key=key)
+
     def delete_all(self, workspace_id: str, webhook_id: str) -> int:
         """Delete what an endpoint holds; return how many events."""
         return self._rows.execute_on(
