@@ -77,6 +77,8 @@ def test_an_export_goes_to_a_file_or_to_standard_output(cli: Cli, campaign_id: s
     lines = cli.run("campaigns", "export", campaign_id, "--format", "jsonl").stdout.splitlines()
     assert [json.loads(line)["status"] for line in lines] == ["pending", "failed", "pending"]
     assert [one["status"] for one in cli.ask("campaigns", "export", campaign_id)] == ["pending", "failed", "pending"]
+    details = [one["detail"] for one in cli.ask("audit") if one["action"] == "campaign.export"]
+    assert details == ["jsonl, rows: 3", "jsonl, rows: 3", "csv, rows: 3"]
     for command, form in (("export", "csv"), ("report", "html")):
         told = cli.refuse("campaigns", command, campaign_id, "--format", form, "--json", code=2)
         assert "--output" in told

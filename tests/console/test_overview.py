@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from outreach import CampaignStatus, WorkspaceUpdate
@@ -10,7 +12,7 @@ from outreach_server.console.running import MAX_SHOWN
 from outreach_server.console.words import visible
 from tests.console.conftest import House
 from tests.console.page import Element, Page
-from tests.console.story import CLEO, STOPPED, tell
+from tests.console.story import BEN, CLEO, SENDER, STOPPED, tell
 from tests.console.test_hostile import NAMES
 
 pytestmark = pytest.mark.anyio
@@ -66,6 +68,16 @@ async def test_a_campaign_that_has_ended_is_cloned_from_the_overview(house: Hous
         sent = {one.attributes["name"]: one.attributes["value"] for one in form.all("input")}
         answer = await house.post(f"campaigns/{campaign.id}", {**sent, "action": "clone"}, person=role)
         assert "/campaigns/new/text?" in answer.headers["location"]
+
+
+async def test_what_waits_for_a_person_has_its_times_in_words(house: House) -> None:
+    """Also the time in the evidence of a held number, which the engine writes as ISO 8601; a false one stays."""
+    await tell(house.engine, house.workspace)
+    body = "stop by 2026-99-20T10:00:00Z tomorrow"
+    await house.engine.messages.receive(house.workspace, from_number=BEN, to=SENDER, body=body)
+    text = (await house.page("")).by_id("live").text
+    assert "may have opted out" in text
+    assert re.findall(r"\d{4}-\d\d-\d\dT", text) == ["2026-99-20T"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -24,6 +24,7 @@ from outreach.testing.clock import ShiftedClock
 from outreach_server.config import SECOND_FACTOR_FOR
 from outreach_server.console import ConsoleUser, Role, create_console, throttle
 from outreach_server.console.app import create_own_console
+from outreach_server.console.identities import words
 from outreach_server.console.identities.cookies import PLAIN_NAME
 from outreach_server.console.pages.set_up.every import NOUNS
 from outreach_server.console.pages.set_up.nouns import Deed, Noun
@@ -374,6 +375,18 @@ async def test_what_is_dangerous_takes_the_password_again(place: Place, noun: No
     assert await place.entries() == before
     assert (await place.send(noun, deed, current=PASSWORD)).status_code in {200, 303}
     assert await place.entries() != before
+
+
+@pytest.mark.parametrize(("noun", "deed"), [one for one in deeds() if one[1].proof], ids=_id)
+async def test_a_form_from_before_the_proof_ended_is_shown_with_the_password(
+    place: Place, noun: Noun, deed: Deed
+) -> None:
+    """The form that was sent had no such field: its problem says so, and stands beside the field."""
+    await place.prepare(noun, deed)
+    place.clock.advance(timedelta(minutes=16).total_seconds())
+    page = parse((await place.send(noun, deed)).text)
+    assert page.by_id(f"{deed.name}-current").attributes["type"] == "password"
+    assert page.by_id(f"{deed.name}-current-problem").text == words.PROOF_ENDED
 
 
 @pytest.mark.parametrize(("noun", "deed"), [one for one in deeds() if one[1].typed], ids=_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import orjson
 from rich.console import Console
 
 from outreach import Campaign, Outreach
-from outreach.http import write_campaign_report, write_exported_contact
+from outreach.http import write_campaign_report
 from outreach.integrations.report_page import render_report_page
 from outreach.models import CampaignReport, ExportFormat
 from outreach_server.cli.base import Command, actor, state, with_campaign
@@ -154,8 +154,15 @@ def _table(names: tuple[str, ...], rows: Sequence[tuple[object, ...]], zone: str
 
 
 async def _print_array(engine: Outreach, campaign: Campaign) -> None:
-    contacts = engine.campaigns.iter_export(campaign.workspace_id, campaign.id)
-    await stream_array(write_exported_contact(contact) async for contact in contacts)
+    parts = engine.campaigns.export(campaign.workspace_id, campaign.id, "jsonl", actor=actor())
+    await stream_array(_documents(parts))
+
+
+async def _documents(parts: AsyncIterator[bytes]) -> AsyncIterator[Mapping[str, Any]]:
+    """Iterate over the documents of an export, whose parts end at the end of a line."""
+    async for part in parts:
+        for line in part.splitlines():
+            yield orjson.loads(line)
 
 
 @click.command("export", cls=Command)

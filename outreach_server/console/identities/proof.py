@@ -33,7 +33,9 @@ async def problem_of_proof(visit: Visit) -> str:
     # Another process may have ended the session since the request came.
     if not needs_proof(visit) and await visit.engine.sessions.find(token) is not None:
         return ""
-    given = visit.form.get(PROOF_FIELD, "")
+    given = visit.form.get(PROOF_FIELD)
+    if given is None:
+        return words.PROOF_ENDED
     if not given:
         return words.REQUIRED
     try:

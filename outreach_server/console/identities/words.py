@@ -13,6 +13,7 @@ SETUP_GONE: Final = (
     "`outreach-server serve` and open the link that it prints."
 )
 REQUIRED: Final = "Fill this in."
+PROOF_ENDED: Final = "Your password was given too long ago: give it again. Nothing was changed."
 
 _FIELDS: Final = {"email": "The e-mail address", "name": "The name", "password": "The password", "code": "The code"}
 

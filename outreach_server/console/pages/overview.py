@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 import attrs
@@ -27,6 +29,10 @@ _MOST_WORKSPACES: Final = 100
 _LOOKED_AT: Final = 50
 _ENDED: Final = frozenset({CampaignStatus.COMPLETED, CampaignStatus.CANCELLED, CampaignStatus.EXPIRED})
 _ICONS: Final = {"critical": "circle-alert", "warning": "triangle-alert", "info": "circle-help"}
+
+
+_TIME: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z")
+"""A time as the engine writes it into its messages."""
 
 
 @attrs.frozen(kw_only=True)
@@ -187,10 +193,19 @@ def _need(visit: Visit, problem: Problem) -> NeedView:
     return NeedView(
         icon=_ICONS[severity],
         tone={"critical": "bad", "warning": "warn", "info": "plain"}[severity],
-        text=problem.message,
+        text=_TIME.sub(lambda found: _time_words(visit, found[0]), problem.message),
         commands=() if url else problem.commands,
         url=url,
     )
+
+
+def _time_words(visit: Visit, written: str) -> str:
+    try:
+        at = moment_of(datetime.fromisoformat(written), visit.now, visit.zone())
+    except (OverflowError, ValueError):
+        # A person may have written it.
+        return written
+    return f"{at.text} ({at.zone})"
 
 
 def _place_of(visit: Visit, problem: Problem) -> str:

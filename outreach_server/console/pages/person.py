@@ -81,7 +81,9 @@ async def _page(
         held=entry is not None and entry.scope == "held",
         may_decide=visit.may(Right.DECIDE),
         may_erase=visit.may(Right.ERASE),
-        asks_password=visit.may(Right.ERASE) and visit.console.has_login and needs_proof(visit),
+        asks_password=visit.may(Right.ERASE)
+        and visit.console.has_login
+        and (needs_proof(visit) or PROOF_FIELD in (problems or {})),
         days=days_of(visit, history.items),
         zone=visit.zone(),
         first_url=visit.url("person", phone=path) if after else "",

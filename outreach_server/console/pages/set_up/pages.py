@@ -292,7 +292,9 @@ class Views:
             groups=[(name, list(each)) for name, each in groupby(fields, key=lambda field: field.group)],
             problems=problems,
             open=again or (first and bool(fields) and (deed.primary or noun.shape == "single")),
-            proof=deed.proof and visit.console.has_login and (needs_proof(visit) and not (tried and tried.result)),
+            proof=deed.proof
+            and visit.console.has_login
+            and (PROOF_FIELD in problems or (needs_proof(visit) and not (tried and tried.result))),
             name=noun.called(one) if deed.typed else "",
             typed=visit.form.get(TYPED_FIELD, "") if again else "",
             effect=deed.effect,
