@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from outreach import NewRecipient, NewSmsCampaign, WorkspaceUpdate
+from outreach import FlowStep, NewRecipient, NewSmsCampaign, WorkspaceUpdate
 from outreach_server.console import throttle
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.drawing.curves import Band, Curve, Point, drawn
+from outreach_server.console.drawing.flows import drawn as drawn_flow
 from outreach_server.console.drawing.qr import qr_code
 from outreach_server.console.words import visible
 from tests.console.conftest import PAGES, SENDER, House
@@ -98,6 +99,7 @@ def test_drawings_escape_what_they_are_given() -> None:
         progress([Piece(value=1, tone=evil, words="x")], total=2, label=evil),
         drawn(curve),
         qr_code("x", label=evil),
+        drawn_flow([FlowStep(kind="send", body=evil)], [1]),
     ]
     for drawing in drawings:
         assert "&gt;&lt;script&gt;" in drawing
