@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeVar
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -26,6 +27,7 @@ from outreach.models.schedule import Schedule
 from outreach.models.states import CampaignStatus, RecipientStatus, TrailRule, WorkspaceStatus
 from outreach.models.status import (
     AccountInTrouble,
+    DisabledWebhook,
     DiskUse,
     DispatchedBy,
     DispatchOverview,
@@ -37,12 +39,14 @@ from outreach.models.status import (
     SilentAccount,
     ThrottledProvider,
 )
+from outreach.models.webhook import Webhook
 from outreach.models.work import DatabaseHome
 from outreach.providers.registry import Adapters
 from outreach.rules import receipts
 from outreach.rules.explanations import PAUSE_REASONS, SCHEDULE_REASONS
 from outreach.rules.opening import opening_state
 from outreach.rules.status_findings import find_problems
+from outreach.rules.webhooks import DISABLED_REASONS
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
 
@@ -98,6 +102,7 @@ class StatusQuery:
         active = tx.campaigns.running(workspace_id=workspace_id, limit=MAX_LISTED + 1)
         paused = tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=MAX_LISTED + 1)
         schedules = tx.schedules.paused(workspace_id, limit=MAX_LISTED + 1)
+        webhooks = tx.webhooks.disabled(workspace_id, limit=MAX_LISTED + 1)
         unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED + 1)
         throttles = provider_throttles.unexpired(tx, workspace_id, now, limit=MAX_LISTED + 1)
         held = tx.register.held(workspace_id, limit=MAX_LISTED + 1)
@@ -109,6 +114,7 @@ class StatusQuery:
                 ("running", len(active), MAX_LISTED),
                 ("paused", len(paused), MAX_LISTED),
                 ("schedules", len(schedules), MAX_LISTED),
+                ("webhooks", len(webhooks), MAX_LISTED),
                 ("unknown", sum(each.count for each in unknown), MAX_COUNTED),
                 ("throttles", len(throttles), MAX_LISTED),
                 ("held", len(held), MAX_LISTED),
@@ -130,6 +136,7 @@ class StatusQuery:
             running=running,
             paused=[_paused(tx, campaign, self._context.adapters) for campaign in _listed(paused)],
             schedules=[_paused_schedule(one) for one in _listed(schedules)],
+            webhooks=[_disabled_webhook(one) for one in _listed(webhooks)],
             unknown=unknown,
             throttles=[
                 ThrottledProvider(workspace_id=throttle.workspace_id, provider=throttle.provider, until=throttle.until)
@@ -289,6 +296,17 @@ def _paused_schedule(schedule: Schedule) -> PausedSchedule:
     )
 
 
+def _disabled_webhook(webhook: Webhook) -> DisabledWebhook:
+    reason = webhook.reason or ""
+    return DisabledWebhook(
+        id=webhook.id,
+        workspace_id=webhook.workspace_id,
+        host=urlsplit(webhook.url).hostname or "",
+        reason=reason,
+        why=DISABLED_REASONS.get(reason, reason),
+    )
+
+
 class FiguresQuery:
     """Counts what is open."""
 
@@ -322,6 +340,7 @@ class FiguresQuery:
             throttles=Counter(one.provider for one in throttles),
             silent=Counter(one.provider for one in silent),
             schedules_paused=len(tx.schedules.paused(None, limit=MAX_LISTED)),
+            webhooks_disabled=len(tx.webhooks.disabled(None, limit=MAX_LISTED)),
             held=len(tx.register.held(None, limit=MAX_LISTED)),
             opt_outs={} if since is None else tx.trail.count_opt_outs(since, until),
             until=until,

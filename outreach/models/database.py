@@ -122,6 +122,7 @@ class EngineFigures:
         throttles: Accounts that their providers throttle now, by provider.
         silent: Accounts that get no receipts for longer than usual, by provider.
         schedules_paused: Schedules that the engine has paused; at most a hundred are counted.
+        webhooks_disabled: Webhooks that the engine has disabled; at most a hundred are counted.
         held: Numbers under review; at most a hundred are counted.
         opt_outs: Numbers that came onto the register after `since`, by the source of the entry.
         until: The position in the decision trail: `since` of the next call.
@@ -135,6 +136,7 @@ class EngineFigures:
     throttles: Mapping[str, int]
     silent: Mapping[str, int]
     schedules_paused: int
+    webhooks_disabled: int
     held: int
     opt_outs: Mapping[str, int]
     until: int

@@ -91,6 +91,7 @@ EngineCode = Literal[
     "rekey_unfinished",
     "requests_overdue",
     "schedule_paused",
+    "webhook_disabled",
     "sender_takes_no_replies",
     "time_zones_missing",
 ]
@@ -141,6 +142,7 @@ EngineCode = Literal[
     requests_overdue (warning): requests with an unknown outcome are past their deadline
         (`reconcile_deadline_seconds`)
     schedule_paused (warning): the engine has paused a schedule, for a reason that the finding names
+    webhook_disabled (warning): the engine has disabled a webhook, for a reason that the finding names
     sender_takes_no_replies (info): a campaign sends as a name, to which nobody can write STOP
     time_zones_missing (critical): the data of time zones cannot be read
 """

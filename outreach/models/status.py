@@ -117,6 +117,24 @@ class PausedSchedule:
 
 
 @attrs.frozen(kw_only=True)
+class DisabledWebhook:
+    """A webhook that the engine has disabled, until it is enabled again; its position stays.
+
+    Attributes:
+        id: The webhook's id.
+        host: The host of its URL.
+        reason: `Webhook.reason`.
+        why: The same in words: a part of a sentence.
+    """
+
+    id: str
+    workspace_id: str
+    host: str
+    reason: str
+    why: str
+
+
+@attrs.frozen(kw_only=True)
 class ThrottledProvider:
     """A provider that throttles a workspace; waiting work resumes by itself.
 
@@ -225,12 +243,12 @@ class EngineStatus:
         silent: Accounts that get no receipts for longer than usual, though their messages are accepted;
             `engine.accounts.check_callback` finds out whether the callback URL leads here.
         disk: The disk of the database; None if it is not a file.
-        truncated: Which of `running`, `paused`, `schedules`, `unknown`, `throttles`, `held`, `accounts` and `silent`
-            are incomplete.
+        truncated: Which of `running`, `paused`, `schedules`, `webhooks`, `unknown`, `throttles`, `held`, `accounts`
+            and `silent` are incomplete.
         adapter_problems: Adapters of installed packages that cannot be used in this process.
         findings: What needs a person, most urgent first, with these codes: `no_dispatcher`, `behind`, `disk_low`,
             `adapter_not_usable`, `account_not_usable`, `receipts_missing`, `campaign_paused`, `schedule_paused`,
-            `requests_unknown`, `number_held`, which has one command for each decision.
+            `webhook_disabled`, `requests_unknown`, `number_held`, which has one command for each decision.
     """
 
     at: datetime
@@ -242,6 +260,7 @@ class EngineStatus:
     running: Sequence[RunningCampaign] = ()
     paused: Sequence[PausedCampaign]
     schedules: Sequence[PausedSchedule] = ()
+    webhooks: Sequence[DisabledWebhook] = ()
     unknown: Sequence[UnknownDispatchCount]
     throttles: Sequence[ThrottledProvider]
     held: Sequence[Unsubscribe]

@@ -114,6 +114,17 @@ def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:
             commands=[f"outreach-server schedules resume {schedule.workspace_id} {schedule.id}"],
             looks=[f"outreach-server schedules occurrences {schedule.workspace_id} {schedule.id}"],
         )
+    for webhook in status.webhooks:
+        where = "" if status.workspace_id is not None else f" of workspace {webhook.workspace_id}"
+        yield Problem(
+            code="webhook_disabled",
+            severity="warning",
+            workspace_id=webhook.workspace_id,
+            path=webhook.id,
+            message=f"Webhook {webhook.id} to {webhook.host}{where} is disabled: {webhook.why}.",
+            commands=[f"outreach-server webhooks enable {webhook.workspace_id} {webhook.id}"],
+            looks=[f"outreach-server webhooks attempts {webhook.workspace_id} {webhook.id}"],
+        )
     for group in status.unknown:
         since = format_timestamp(group.since)
         many = f"{group.count} requests, the oldest of {since}" if group.count > 1 else f"a request of {since}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
+from types import MappingProxyType
 from typing import Final
 
 STEPS: Final = tuple(
@@ -22,6 +24,14 @@ MAX_HELD_KEYS: Final = 1_000
 DRAIN_PER_SECOND: Final = 50
 
 GONE: Final = 410
+
+DISABLED_REASONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "gone": "its endpoint has answered 410, so it wants nothing any more",
+        "failing": "no delivery has succeeded for three days",
+    }
+)
+"""Why the engine disables endpoints, in words: parts of a sentence."""
 
 
 def next_wait(failures: int, *, draw: float, retry_after: float | None = None) -> timedelta:

@@ -29,7 +29,14 @@ from outreach.providers.carriers.twilio import TwilioAdapter
 from outreach.storage.sqlite import diagnosis, schema, watch
 from outreach.storage.sqlite.lock import Mount, SqliteDispatchLock
 from outreach.storage.unit_of_work import Transaction
-from outreach.testing.builders import make_dispatch, make_message, make_schedule, make_unsubscribe, make_worker
+from outreach.testing.builders import (
+    make_dispatch,
+    make_message,
+    make_schedule,
+    make_unsubscribe,
+    make_webhook,
+    make_worker,
+)
 from tests.doctor.system import DAY, HOST, PUBLIC_URL, System, no_dispatcher
 from tests.listening.certificates import write_pair
 from tests.migrations import with_later_migrations
@@ -421,6 +428,12 @@ async def _(system: System, _: Patch) -> None:
     campaign = await system.campaign()
     schedule = make_schedule(workspace_id=campaign.workspace_id, template_id=campaign.id, state="paused", reason="cost")
     await system.write(lambda tx: tx.schedules.insert(schedule))
+
+
+@fault("webhook_disabled")
+async def _(system: System, _: Patch) -> None:
+    webhook = make_webhook(workspace_id=system.workspace_id, state="disabled", reason="gone")
+    await system.write(lambda tx: tx.webhooks.insert(webhook))
 
 
 @fault("campaign_paused")

@@ -30,6 +30,7 @@ _SUBJECTS: Final = {
     "receipts_missing": "account {}",
     "campaign_paused": "campaign {}",
     "schedule_paused": "schedule {}",
+    "webhook_disabled": "webhook {}",
     "number_held": "number {}",
 }
 """What problems of the status are about. The others are found more exactly: the disk is looked at with the database,

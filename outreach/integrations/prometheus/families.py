@@ -150,6 +150,9 @@ CLOCK_STEPS: Final = Family(
 SCHEDULES_PAUSED: Final = Family(
     "outreach_schedules_paused", "gauge", "Schedules that the engine has paused; at most a hundred are counted."
 )
+WEBHOOKS_DISABLED: Final = Family(
+    "outreach_webhooks_disabled", "gauge", "Webhooks that the engine has disabled; at most a hundred are counted."
+)
 FIGURES_AGE: Final = Family("outreach_figures_age_seconds", "gauge", "The age of the figures read from the database.")
 FIGURES_FAILURES: Final = Family(
     "outreach_figures_failures_total", "counter", "Times that the figures could not be read from the database."

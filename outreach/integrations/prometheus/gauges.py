@@ -69,6 +69,7 @@ def of_figures(
     yield gauge(families.THROTTLED, _by_name(throttled))
     yield gauge(families.SILENT, _by_name(silent))
     yield gauge(families.SCHEDULES_PAUSED, {(): figures.schedules_paused})
+    yield gauge(families.WEBHOOKS_DISABLED, {(): figures.webhooks_disabled})
     yield gauge(families.HELD, {(): figures.held})
 
 

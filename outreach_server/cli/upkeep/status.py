@@ -25,6 +25,7 @@ _LONGER: Final = {
     "running": "There are more active campaigns; the oldest are shown.",
     "paused": "There are more campaigns that the engine has paused; the oldest are shown.",
     "schedules": "There are more schedules that the engine has paused.",
+    "webhooks": "There are more webhooks that the engine has disabled.",
     "unknown": "There are more unknown requests; the oldest are counted.",
     "throttles": "There are more throttled providers; the first to end are shown.",
     "held": "There are more held numbers; the latest are shown.",
