@@ -281,6 +281,8 @@ if TYPE_CHECKING:
         WebhookAttempt as WebhookAttempt,
         WebhookCursor as WebhookCursor,
         WebhookPayload as WebhookPayload,
+        WebhookReplay as WebhookReplay,
+        WebhookRotation as WebhookRotation,
         WebhookState as WebhookState,
         WebhookUpdate as WebhookUpdate,
     )
@@ -370,8 +372,8 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
                 "Session SetUp SignedIn User UserUpdate Visit"
             ),
             "models.webhook": (
-                "CreatedWebhook NewWebhook Webhook WebhookAttempt WebhookCursor WebhookPayload WebhookState "
-                "WebhookUpdate"
+                "CreatedWebhook NewWebhook Webhook WebhookAttempt WebhookCursor WebhookPayload WebhookReplay "
+                "WebhookRotation WebhookState WebhookUpdate"
             ),
             "models.work": "AuditEntry",
             "models.workspace": (

@@ -8,8 +8,9 @@ from typing import ClassVar, Final, Literal
 
 import attrs
 
+from outreach.errors import Problem
 from outreach.models.base import UNSET, Unset
-from outreach.models.fields import Checked, ListOf, Text, bounded, ruled, sized
+from outreach.models.fields import Checked, ListOf, Text, bounded, moment, ruled, sized
 
 WebhookState = Literal["active", "paused", "disabled"]
 """Whether events are delivered: paused by a person, or disabled by the engine. Its position stays in each state."""
@@ -83,6 +84,30 @@ class WebhookUpdate(Checked):
     types: Sequence[str] | Unset = UNSET
     payload: WebhookPayload | Unset = UNSET
     concurrency: int | Unset = UNSET
+
+
+@attrs.frozen(kw_only=True)
+class WebhookReplay(Checked):
+    """From where events are delivered again: from the number of an event, or from a time."""
+
+    number: int | None = bounded(1, 2**53 - 1, default=None)
+    at: datetime | None = ruled(moment, default=None)
+
+    def _problems(self) -> Sequence[Problem]:
+        if (self.number is None) == (self.at is None):
+            return (Problem(path="number", message="give the number of the first event, or a time"),)
+        return ()
+
+
+@attrs.frozen(kw_only=True)
+class WebhookRotation(Checked):
+    """How a secret is replaced.
+
+    Attributes:
+        overlap_hours: How long the one before signs too, 0 to 168.
+    """
+
+    overlap_hours: int = bounded(0, 168, default=24)
 
 
 @attrs.frozen(kw_only=True)

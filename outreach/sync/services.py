@@ -237,6 +237,7 @@ class Webhooks(Service[AsyncWebhooks]):
     iter_all = iterated(AsyncWebhooks.iter_all)
     pause = awaited(AsyncWebhooks.pause)
     enable = awaited(AsyncWebhooks.enable)
+    test = awaited(AsyncWebhooks.test)
     rotate = awaited(AsyncWebhooks.rotate)
     replay = awaited(AsyncWebhooks.replay)
     cursor = awaited(AsyncWebhooks.cursor)

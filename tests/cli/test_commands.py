@@ -99,6 +99,7 @@ def test_help_says_what_a_command_and_each_option_does(cli: Cli, name: str) -> N
 FLOW = b'[{"kind": "send", "body": "Hi"}]'
 
 
+HOOK = "https://app.example/hook"
 WEEKLY = ("--rule", "FREQ=WEEKLY", "--timezone", "UTC", "--starts-on", "2026-03-02", "--at", "09:00")
 
 
@@ -128,6 +129,7 @@ def things(cli: Cli, workspace_id: str, csv_file: Write) -> dict[str, str]:
         schedule = cli.ask("schedules", "create", workspace_id, "S", "--template", others, *WEEKLY)["id"]
     return {
         "SCHEDULE": schedule,
+        "WEBHOOK": cli.ask("webhooks", "add", workspace_id, HOOK)["id"],
         "W": workspace_id,
         "KEY": cli.ask("keys", "create", workspace_id)["id"],
         "TRUNK": cli.ask("trunks", "create", workspace_id, "T", "--address", "sip.example.com")["id"],
@@ -162,6 +164,17 @@ CALLS = {
     "workspaces set-hours": "W US-FL --hours HOURS --source Law",
     "workspaces list": "",
     "workspaces show": "W",
+    "webhooks add": f"W {HOOK}/2 --type call.ended --payload full",
+    "webhooks list": "W",
+    "webhooks show": "W WEBHOOK",
+    "webhooks update": "W WEBHOOK --description Ours --no-types",
+    "webhooks test": "W WEBHOOK",
+    "webhooks rotate": "W WEBHOOK --overlap-hours 1",
+    "webhooks replay": "W WEBHOOK --from 1",
+    "webhooks attempts": "W WEBHOOK",
+    "webhooks pause": "W WEBHOOK",
+    "webhooks enable": "W WEBHOOK",
+    "webhooks remove": "W WEBHOOK",
     "keys create": "W --name ci",
     "keys list": "W",
     "keys revoke": "KEY",
@@ -277,6 +290,7 @@ ONCE = {
     "flows remove",
     "schedules run-now",
     "schedules remove",
+    "webhooks remove",
     "agents remove",
 }
 """What cannot be done a second time."""

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from standardwebhooks import Webhook as Verifier
 
-from outreach import NewWorkspace, Outreach
+from outreach import Conflict, NewWorkspace, Outreach
 from outreach.core.config import EngineConfig
-from outreach.models import NewWebhook
+from outreach.models import NewWebhook, WebhookReplay
 from outreach.testing.fault_server import Answer, FaultServer
 
 pytestmark = pytest.mark.anyio
@@ -54,6 +54,25 @@ async def test_events_are_delivered_signed_and_stored(tmp_path: Path) -> None:
         assert {(one.status, one.type, one.error) for one in attempts} == {(204, "contact.opted_out", None)}
 
 
+async def test_a_test_is_delivered_beside_the_events(tmp_path: Path) -> None:
+    """Also by an endpoint that wants other types; each call has one of its own."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    async with (
+        FaultServer(lambda _: Answer(status=204)) as server,
+        Outreach.open(url, dispatch=True, config=CONFIG) as engine,
+    ):
+        workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
+        made = await engine.webhooks.create(workspace, NewWebhook(url=server.url, types=["call.ended"]))
+        for count in (1, 2):
+            await engine.webhooks.test(workspace, made.webhook.id)
+            await until(server, count)
+        assert [json.loads(one.body)["type"] for one in server.requests] == ["webhook.test"] * 2
+        assert len({one.headers["webhook-id"] for one in server.requests}) == 2
+        await engine.webhooks.pause(workspace, made.webhook.id)
+        with pytest.raises(Conflict, match="paused"):
+            await engine.webhooks.test(workspace, made.webhook.id)
+
+
 async def test_a_refused_event_is_held_and_comes_again_after_a_restart_with_its_id(tmp_path: Path) -> None:
     """A refused event is held and comes again after a restart with its id."""
     url = f"sqlite:///{tmp_path / 'a.db'}"
@@ -70,7 +89,7 @@ async def test_a_refused_event_is_held_and_comes_again_after_a_restart_with_its_
             await asyncio.sleep(0.5)
             cursor = await engine.webhooks.cursor(workspace, webhook.id)
             assert (cursor.failures, cursor.failing_since) == (0, None)
-            await engine.webhooks.replay(workspace, webhook.id, number=1)
+            await engine.webhooks.replay(workspace, webhook.id, WebhookReplay(number=1))
             await until(server, 3)
 
     first, second, third = server.requests

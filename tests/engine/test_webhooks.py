@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from outreach import Conflict, InvalidRequest, NewWorkspace, NotFound, Outreach
-from outreach.models import NewWebhook, WebhookUpdate
+from outreach.models import NewWebhook, WebhookReplay, WebhookRotation, WebhookUpdate
 from outreach.services.tenants.webhooks import signing_secrets
 
 pytestmark = pytest.mark.anyio
@@ -65,10 +65,10 @@ async def test_a_rotated_secret_signs_too_for_a_while(engine: Outreach) -> None:
 
     assert await signing(timedelta(hours=23)) == [second.secret, made.secret]
     assert await signing(timedelta(hours=25)) == [second.secret]
-    third = await engine.webhooks.rotate(place, made.webhook.id, overlap_hours=0)
+    third = await engine.webhooks.rotate(place, made.webhook.id, WebhookRotation(overlap_hours=0))
     assert await signing(timedelta()) == [third.secret]
     with pytest.raises(InvalidRequest, match="overlap_hours"):
-        await engine.webhooks.rotate(place, made.webhook.id, overlap_hours=169)
+        await engine.webhooks.rotate(place, made.webhook.id, WebhookRotation(overlap_hours=169))
 
 
 async def test_events_are_replayed_from_a_number_or_a_time(engine: Outreach) -> None:
@@ -76,13 +76,13 @@ async def test_events_are_replayed_from_a_number_or_a_time(engine: Outreach) -> 
     place = await _workspace(engine)
     webhook = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
     end = (await engine.webhooks.cursor(place, webhook.id)).position
-    await engine.webhooks.replay(place, webhook.id, number=1)
+    await engine.webhooks.replay(place, webhook.id, WebhookReplay(number=1))
     assert (await engine.webhooks.cursor(place, webhook.id)).position == 0
-    await engine.webhooks.replay(place, webhook.id, at=engine.now() + timedelta(days=1))
+    await engine.webhooks.replay(place, webhook.id, WebhookReplay(at=engine.now() + timedelta(days=1)))
     assert (await engine.webhooks.cursor(place, webhook.id)).position == end
     for wrong in ({}, {"number": 0}, {"number": end + 2}, {"number": 1, "at": engine.now()}):
         with pytest.raises(InvalidRequest, match="number"):
-            await engine.webhooks.replay(place, webhook.id, **wrong)
+            await engine.webhooks.replay(place, webhook.id, WebhookReplay(**wrong))
 
 
 async def test_other_workspaces_have_none_of_it(engine: Outreach) -> None:

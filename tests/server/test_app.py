@@ -246,6 +246,8 @@ def test_examples_are_accepted_as_they_stand(memory_service: Service) -> None:
                     body["agent_id"] = tenant.agent.id
                 if "contact" in body:
                     body["contact"] = "+14155550101"
+                if "campaign_id" in body:
+                    body["campaign_id"] = its.campaign["id"]
                 if "template_id" in body:
                     body["template_id"] = its.campaign["id"]
                 answer = tenant.request(method.upper(), its.path(path) if "{" in path else path, json=body)

@@ -6,41 +6,44 @@ import base64
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Final
 
 import attrs
 
 from outreach.core.vault import PreviousCredentials, Vault
-from outreach.errors import InvalidRequest, NotFound
+from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.ledger.common import workspace_of
 from outreach.models.base import Page
-from outreach.models.fields import Integer, check_value
 from outreach.models.webhook import (
     CreatedWebhook,
     NewWebhook,
     Webhook,
     WebhookAttempt,
     WebhookCursor,
+    WebhookHold,
+    WebhookReplay,
+    WebhookRotation,
     WebhookState,
     WebhookUpdate,
 )
 from outreach.models.workspace import Workspace
 from outreach.rules.webhook_targets import Allowed, check_url
+from outreach.serialization.webhook_bodies import WEBHOOK_TYPES
 from outreach.services.context import check_kind
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.resource import Resource
 from outreach.storage.unit_of_work import Transaction
 
 SECRET_BYTES: Final = 32
-MAX_OVERLAP_DAYS: Final = 7
-"""The longest time for which a replaced secret signs too."""
 
 _STRETCH: Final = 200
 """Numbers among which one is looked for that has an entry."""
 
 _PREFIX: Final = "whsec_"
 _KEY: Final = "signing_key"
+_ROTATED: Final = "The secret of {id} was replaced with this key before, and was shown once. Rotate it anew."
 _AGAIN: Final = "This endpoint was made before, as {id}: its secret was shown once. Rotate it to get another one."
 
 
@@ -121,29 +124,40 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         return await self._move("enable", workspace_id, webhook_id, actor, state="active", reason=None)
 
     async def rotate(
-        self, workspace_id: str, webhook_id: str, *, overlap_hours: int = 24, actor: str = "library"
+        self,
+        workspace_id: str,
+        webhook_id: str,
+        how: WebhookRotation | None = None,
+        *,
+        idempotency_key: str | None = None,
+        actor: str = "library",
     ) -> CreatedWebhook:
         """Give an endpoint a new secret, and return it; deliveries are signed with the one before too for a while.
 
         Args:
             workspace_id: The workspace.
             webhook_id: The endpoint.
-            overlap_hours: How long the one before signs too, 0 to 168.
+            how: How long the one before signs too; 24 hours by default.
+            idempotency_key: A name for it, such as `order-42`: for a day, the same key changes nothing more.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such endpoint.
-            InvalidRequest: The time is out of its bounds.
+            InvalidRequest: The key was used with other content.
+            Conflict: It was rotated with this key before.
+            RequestInProgress: The first call with this key is still running.
             ConfigError: No usable encryption key.
         """
-        check_value("overlap_hours", overlap_hours, Integer(0, MAX_OVERLAP_DAYS * 24))
+        chosen = WebhookRotation() if how is None else how
+        check_kind("how", chosen, WebhookRotation)
+        overlap = timedelta(hours=chosen.overlap_hours)
         now, secret = self._context.now(), _new_secret()
 
         def operation(tx: Transaction) -> CreatedWebhook:
             webhook = tx.webhooks.existing(workspace_id, webhook_id)
             cursor = _cursor_of(tx, webhook)
             kept = [
-                PreviousCredentials(values={_KEY: one}, until=min(until, now + timedelta(hours=overlap_hours)))
+                PreviousCredentials(values={_KEY: one}, until=min(until, now + overlap))
                 for one, until in signing_secrets(self._vault, cursor, now)
             ]
             previous = [one for one in kept if one.until > now]
@@ -152,40 +166,72 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             self._record(tx, "rotate", webhook, now, actor)
             return CreatedWebhook(webhook=webhook, secret=secret)
 
+        return await self._keys.written_once(
+            workspace_id,
+            "webhooks.rotate",
+            idempotency_key,
+            operation,
+            content=(webhook_id, chosen),
+            remember=lambda made: made.webhook.id,
+            again=_ROTATED,
+        )
+
+    async def test(self, workspace_id: str, webhook_id: str, *, actor: str = "library") -> Webhook:
+        """Have a `webhook.test` delivered to an endpoint, beside its events; `list_attempts` shows what came of it.
+
+        Raises:
+            NotFound: The workspace has no such endpoint.
+            Conflict: It is paused or disabled, so that nothing is delivered to it.
+        """
+        now = self._context.now()
+
+        def operation(tx: Transaction) -> Webhook:
+            webhook = tx.webhooks.existing(workspace_id, webhook_id)
+            if webhook.state != "active":
+                raise Conflict(f"The webhook is {webhook.state}: enable it first.")
+            lowest = tx.webhook_holds.list(workspace_id, webhook_id, limit=1)
+            test = WebhookHold(
+                workspace_id=workspace_id,
+                webhook_id=webhook_id,
+                # Below those of all events.
+                number=min([0, *(one.number for one in lowest)]) - 1,
+                key=f"webhook:{webhook_id}",
+                attempts=0,
+                next_at=now,
+                first_at=now,
+            )
+            tx.webhook_holds.put(test)
+            # By which the processes that deliver see that there is something.
+            tx.webhook_cursors.put(attrs.evolve(_cursor_of(tx, webhook), updated_at=now))
+            self._record(tx, "test", webhook, now, actor)
+            return webhook
+
         return await self._context.storage.write(operation)
 
     async def replay(
-        self,
-        workspace_id: str,
-        webhook_id: str,
-        *,
-        number: int | None = None,
-        at: datetime | None = None,
-        actor: str = "library",
+        self, workspace_id: str, webhook_id: str, start: WebhookReplay, *, actor: str = "library"
     ) -> Webhook:
         """Deliver events again, from a number or a time on, with the ids that they had.
 
         Args:
             workspace_id: The workspace.
             webhook_id: The endpoint.
-            number: The first event.
-            at: The time from which on.
+            start: From where on.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such endpoint.
-            InvalidRequest: Neither or both are given, or the number is not that of an event so far.
+            InvalidRequest: The number is ahead of the events.
         """
-        if (number is None) == (at is None):
-            raise InvalidRequest.at("number", "give the number of the first event, or a time")
+        check_kind("start", start, WebhookReplay)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Webhook:
             webhook = tx.webhooks.existing(workspace_id, webhook_id)
-            last = tx.trail.last_number()
-            begin = _first_since(tx, at) if at is not None else number or 0
-            if not 1 <= begin <= last + 1:
-                raise InvalidRequest.at("number", f"must be from 1 to {last + 1}, the number of the next event")
+            end = tx.trail.last_number() + 1
+            begin = _first_since(tx, start.at) if start.at is not None else start.number or end
+            if begin > end:
+                raise InvalidRequest.at("number", f"must be at most {end}, the number of the next event")
             cursor = _cursor_of(tx, webhook)
             tx.webhook_holds.delete_all(workspace_id, webhook_id)
             gap = min(cursor.gap_until, begin - 1)
@@ -264,7 +310,13 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             config = self._context.config
             allowed = Allowed.from_settings(config.webhook_allow, http=config.webhook_allow_http)
             check_url(values["url"], allowed)
-        return {**values, "types": tuple(values["types"])} if "types" in values else values
+        if "types" not in values:
+            return values
+        for number, pattern in enumerate(values["types"]):
+            if not any(fnmatchcase(name, pattern) for name in WEBHOOK_TYPES):
+                known = ", ".join(WEBHOOK_TYPES)
+                raise InvalidRequest.at(f"types[{number}]", f"must be a type of events, or a pattern of some: {known}")
+        return {**values, "types": tuple(values["types"])}
 
     def _begun(self, values: dict[str, Any], now: datetime) -> dict[str, Any]:
         return {**values, "state": "active", "reason": None, "updated_at": now}

@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from outreach import Outreach
-from outreach.models import CreatedWebhook, NewWebhook, Webhook, WebhookUpdate
+from outreach.models import CreatedWebhook, NewWebhook, Webhook, WebhookReplay, WebhookRotation, WebhookUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, with_engine
 from outreach_server.cli.collecting import collect
@@ -87,17 +87,15 @@ def _move(name: str, meaning: str) -> Command:
 
 
 def _rotate(workspace_id: str, webhook_id: str, overlap_hours: int) -> None:
-    _show_created(
-        with_engine(
-            lambda engine: engine.webhooks.rotate(workspace_id, webhook_id, overlap_hours=overlap_hours, actor=actor())
-        )
-    )
+    how = WebhookRotation(overlap_hours=overlap_hours)
+    _show_created(with_engine(lambda engine: engine.webhooks.rotate(workspace_id, webhook_id, how, actor=actor())))
 
 
 def _replay(workspace_id: str, webhook_id: str, number: int | None, at: datetime | None) -> None:
     if (number is None) == (at is None):
         raise click.UsageError("Give --from with the number of the first event, or --since with a time.")
-    _shown(lambda engine: engine.webhooks.replay(workspace_id, webhook_id, number=number, at=at, actor=actor()))
+    start = WebhookReplay(number=number, at=at)
+    _shown(lambda engine: engine.webhooks.replay(workspace_id, webhook_id, start, actor=actor()))
 
 
 def _attempts(workspace_id: str, webhook_id: str) -> None:
@@ -145,6 +143,7 @@ webhooks = Group(
             ],
         ),
         _move("pause", "Deliver nothing until it is enabled; its position stays, so that nothing is lost."),
+        _move("test", "Have a test delivered; `attempts` shows what came of it."),
         _move("enable", "Go on with an endpoint that is paused or disabled, from its position."),
         Command(
             "rotate",
@@ -154,7 +153,7 @@ webhooks = Group(
                 *_WEBHOOKS.arguments(),
                 click.Option(
                     ["--overlap-hours"],
-                    type=click.IntRange(0, 168),
+                    type=integer_of(WebhookRotation, "overlap_hours"),
                     default=24,
                     show_default=True,
                     help="How long the one before signs too.",
@@ -167,7 +166,11 @@ webhooks = Group(
             callback=_replay,
             params=[
                 *_WEBHOOKS.arguments(),
-                click.Option(["--from", "number"], type=click.IntRange(1), help="The number of the first event."),
+                click.Option(
+                    ["--from", "number"],
+                    type=integer_of(WebhookReplay, "number"),
+                    help="The number of the first event.",
+                ),
                 click.Option(["--since", "at"], type=MOMENT, help="The time from which on."),
             ],
         ),
