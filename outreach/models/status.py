@@ -235,6 +235,7 @@ class EngineStatus:
         running: Active campaigns, oldest first.
         paused: Campaigns paused by the engine, oldest first; `engine.campaigns.resume` resumes them.
         schedules: Schedules paused by the engine; `engine.schedules.resume` resumes them.
+        webhooks: Webhooks disabled by the engine; `engine.webhooks.enable` enables them.
         unknown: Requests with an unknown outcome, oldest first; `engine.dispatches.list_unknown` lists them,
             `engine.dispatches.resolve` decides.
         throttles: Throttles of providers, the first to end first.

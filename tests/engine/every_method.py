@@ -27,6 +27,7 @@ from outreach import (
     NewTrunk,
     NewWorkspace,
     Outreach,
+    WebhookReplay,
     Workspace,
 )
 from outreach.models import (
@@ -104,6 +105,7 @@ _BY_TYPE: dict[type, Callable[[], Any]] = {
     ),
     NewScheduleApproval: lambda: NewScheduleApproval(revision=1, most_contacts=1),
     NewWebhook: lambda: NewWebhook(url="https://app.example/hook"),
+    WebhookReplay: lambda: WebhookReplay(number=1),
     NewTrunk: lambda: NewTrunk(name="Main", address="sip.example.com"),
     NewWorkspace: lambda: NewWorkspace(name="Acme"),
     NewTestMessage: lambda: NewTestMessage(contact="+14155550101", to="+14155550102"),

@@ -158,6 +158,7 @@ async def test_nothing_to_tell_is_told(engine: Outreach, storage: Storage) -> No
         scheduled_campaigns=0,
         paused=[],
         schedules=[],
+        webhooks=[],
         unknown=[],
         throttles=[],
         held=[],

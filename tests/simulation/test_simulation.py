@@ -65,7 +65,7 @@ def test_nobody_is_contacted_too_often_and_everything_ends(seeds: Sequence[int])
         reached.append(result.reached)
         faults += result.faults
     # A course of many outages may reach nobody.
-    assert sum(map(bool, reached)) >= 0.9 * len(reached)
+    assert sum(map(bool, reached)) >= len(reached) - 1 - len(reached) // 20
     assert [fault for fault in FAULTS if not faults[fault]] == []
 
 
