@@ -27,7 +27,6 @@ from outreach import (
     NewTrunk,
     NewWorkspace,
     Outreach,
-    WebhookReplay,
     Workspace,
 )
 from outreach.models import (
@@ -42,6 +41,7 @@ from outreach.models import (
     NewWebhook,
     Price,
     PriceTable,
+    WebhookReplay,
 )
 from outreach.testing.builders import make_call, make_message, make_workspace, new_id
 from tests.engine_services import services_of
