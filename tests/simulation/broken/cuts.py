@@ -31,6 +31,9 @@ def record_once(patch: pytest.MonkeyPatch) -> None:
 CUTS: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     # A worker that knows nothing of its intent also gives the campaign away while that waits.
     "intents in doubt are forgotten": (forget_what_is_in_doubt, "has had no outcome|waits for its slot"),
-    "an outcome that could not be written is dropped": (record_once, "The answer to dispatch|has had no outcome"),
+    "an outcome that could not be written is dropped": (
+        record_once,
+        "The answer to dispatch|has had no outcome|intents without an outcome",
+    ),
 }
 """What is wrong with each: the patch, and a pattern of what the simulation says when it has found out."""
