@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from outreach.services.context import Later, method_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from outreach.core.vault import Vault
@@ -164,11 +164,12 @@ class Campaigns:
             self._context, copies=self._copies, preflight=self._preflight.preflight, start=self._moves.start
         )
 
-    def _import_parts(self) -> None:
-        """Make all parts now."""
+    def _import_parts(self) -> Iterator[None]:
+        """Make all parts, one before each step."""
         for name, member in vars(Campaigns).items():
             if isinstance(member, cached_property):
                 getattr(self, name)
+                yield
 
     create_sms = method_of("_creation", CampaignCreation.create_sms)
     create_call = method_of("_creation", CampaignCreation.create_call)

@@ -7,6 +7,7 @@ import inspect
 import logging
 import os
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime
@@ -151,6 +152,7 @@ class Outreach(EngineServices):
         self._database_url = None
         self._ids: IdSource = UuidV7Source(clock=self._clock, rng=self._rng)
         self._dispatcher: Dispatcher | None = None
+        self._services_come_later = False
         self._stopping = self._dispatching_is_over = False
         self._stack: AsyncExitStack | None = None
         self._loop_guard = LoopGuard()
@@ -308,8 +310,8 @@ class Outreach(EngineServices):
             with suppress(StorageError):
                 # The next call raises it.
                 await self._storage.read(self._compare_clocks)
-            if self._dispatch:
-                self._import_services()
+            if self._dispatch and not self._services_come_later:
+                deque(self._import_services(), maxlen=0)
             stack.push_async_callback(self._release_events)
             stack.push_async_callback(self._connections.aclose)
             stack.push_async_callback(self._end_rate_limits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -323,9 +323,13 @@ class EngineServices(ResourceServices):
 
         return RateLimiter(self._context)
 
-    def _import_services(self) -> None:
-        """Make all services now: in a process that stays, an import at the first use would hold its event loop up."""
+    def _import_services(self) -> Iterator[None]:
+        """Make all services, one before each step: an import at the first use would hold the event loop up."""
         for name, member in vars(EngineServices).items():
             if isinstance(member, cached_property):
                 getattr(self, name)
-        self.campaigns._import_parts()
+                yield
+        for _ in self.campaigns._import_parts():
+            yield
+        # The pool of providers imports it when the first account is connected.
+        from outreach.providers import redaction  # noqa: F401

@@ -6,12 +6,14 @@ Only what puts an engine together, or works on a database by its URL, asks here;
 from __future__ import annotations
 
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from outreach.core.config import DISPATCHERS, IN_PROCESS
 from outreach.errors import ConfigError
 from outreach.protocols.dispatcher import DispatcherPlugin
-from outreach.protocols.ledger_archives import LedgerArchives
+
+if TYPE_CHECKING:
+    from outreach.protocols.ledger_archives import LedgerArchives
 
 
 def dispatcher_plugin(name: str) -> DispatcherPlugin | None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio.lowlevel
+
 from outreach.core.lazy_names import imported_when_used
 
 if TYPE_CHECKING:
@@ -188,9 +190,16 @@ def public_url_of(engine: Outreach) -> str | None:
     return engine._config.public_url
 
 
-def import_services(engine: Outreach) -> None:
-    """Import the services of an engine before requests come, which an import would hold up."""
-    engine._import_services()
+def leave_services(engine: Outreach) -> Outreach:
+    """Return an engine that is not open, after telling it to leave its services to `import_services` as it opens."""
+    engine._services_come_later = True
+    return engine
+
+
+async def import_services(engine: Outreach) -> None:
+    """Import the services of an engine, one in each turn of the event loop, so that requests are answered meanwhile."""
+    for _ in engine._import_services():
+        await anyio.lowlevel.checkpoint()
 
 
 async def take_over(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
@@ -9,7 +10,7 @@ from anyio import to_thread
 from starlette.applications import Starlette
 
 from outreach import ConfigError, Outreach
-from outreach.server_support import import_services
+from outreach.server_support import import_services, leave_services
 from outreach_server.bodies.spool import sweep
 from outreach_server.context import Server
 
@@ -29,25 +30,37 @@ def make_lifespan(
         server.streams.begin()
         await to_thread.run_sync(sweep, server.spool_root)
         if make_engine is None:
-            if server.open_engine is not None:
-                import_services(server.open_engine)
             try:
-                async with _watching(server, server.open_engine):
+                async with _watching(server, server.open_engine), _importing(server.open_engine):
                     yield
             finally:
                 server.streams.end()
             return
-        async with make_engine() as engine, _watching(server, engine):
+        async with leave_services(make_engine()) as engine, _watching(server, engine):
             check_carriers(server, engine)
-            import_services(engine)
             server.open_engine = engine
             try:
-                yield
+                async with _importing(engine):
+                    yield
             finally:
                 server.streams.end()
                 server.open_engine = None
 
     return lifespan
+
+
+@asynccontextmanager
+async def _importing(engine: Outreach | None) -> AsyncIterator[None]:
+    """Import the engine's services while the server begins to listen and answers its first requests."""
+    if engine is None:
+        yield
+        return
+    importing = asyncio.create_task(import_services(engine), name="outreach imports")
+    try:
+        yield
+    finally:
+        importing.cancel()
+        await asyncio.gather(importing, return_exceptions=True)
 
 
 def _watching(server: Server, engine: Outreach | None) -> AbstractAsyncContextManager[None]:

@@ -10,9 +10,7 @@ import json
 import logging
 import os
 import re
-import shlex
 import stat
-import tempfile
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -286,6 +284,8 @@ class OwnKeyFile:
 
 
 def _installing(path: Path) -> str:
+    import shlex
+
     return f"install -m 600 FILE {shlex.quote(str(path))}"
 
 
@@ -318,6 +318,8 @@ def _new_key() -> str:
 
 def _write_key(path: Path, key: str) -> None:
     """Write a new key file; of two processes at a time one writes, and both read that one."""
+    import tempfile
+
     try:
         # A name of its own each time: in a container, a process that was killed here had the same number.
         descriptor, draft = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, Union, 
 import attrs
 
 from outreach.core.clock import in_utc, is_zone
-from outreach.core.meant import did_you_mean, nearest, zones_like
 from outreach.errors import InvalidRequest, Problem
 from outreach.models.base import UNSET, Unset
 
@@ -158,6 +157,8 @@ class OneOf:
     def __call__(self, value: Any) -> Any:
         """Return the word."""
         if not isinstance(value, str) or value not in self.words:
+            from outreach.core.meant import did_you_mean, nearest
+
             raise Refused(f"must be one of {', '.join(self.words)}{did_you_mean(nearest(value, self.words))}")
         return self.make(value)
 
@@ -174,6 +175,8 @@ def moment(value: Any) -> datetime:
 def zone(value: Any) -> str:
     """Return the name of a time zone."""
     if not isinstance(value, str) or not is_zone(value):
+        from outreach.core.meant import did_you_mean, zones_like
+
         meant = did_you_mean(zones_like(value))
         raise Refused(f"is no IANA time zone: use a name such as America/New_York, spelled exactly so{meant}")
     return value

@@ -9,7 +9,6 @@ from typing import Any, Final, Literal, Self
 
 import attrs
 
-from outreach.core.meant import day_like, did_you_mean
 from outreach.errors import Problem
 from outreach.models.base import UNSET, Unset, set_fields
 from outreach.models.fields import Checked, Instance, ListOf, Refused, Text, bounded, ruled, sized, zone
@@ -70,6 +69,8 @@ def _schedule(value: Any) -> Any:
     details = []
     for day, windows in Instance(Mapping)(value).items():
         if day not in DAYS:
+            from outreach.core.meant import day_like, did_you_mean
+
             words = f"must be one of {', '.join(DAYS)}{did_you_mean(day_like(day))}"
             details.append(Problem(path=f".{day}", message=words))
         if not isinstance(windows, Sequence) or not all(isinstance(one, TimeWindow) for one in windows):

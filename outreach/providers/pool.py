@@ -24,7 +24,6 @@ from outreach.protocols.storage import Storage
 from outreach.protocols.voice import VoiceProvider
 from outreach.providers.http.log_redaction import redact_http_logs
 from outreach.providers.http.request_gate import call_plugin_function
-from outreach.providers.redaction import RedactedCarrier, RedactedVoiceProvider, Redaction
 from outreach.providers.registry import Adapters
 from outreach.rules import previous_credentials
 
@@ -209,6 +208,8 @@ class ProviderPool:
         account = await self._account(workspace, name)
         known = self._carriers.get(account)
         if known is None:
+            from outreach.providers.redaction import RedactedCarrier, Redaction
+
             adapter, connection = self._adapters.carrier(name), self._connections.connection(account)
             made = call_plugin_function(adapter.connect, connection)
             _require(made, name, "send", "Carrier")
@@ -227,6 +228,8 @@ class ProviderPool:
         account = await self._account(workspace, name)
         known = self._voices.get(account)
         if known is None:
+            from outreach.providers.redaction import RedactedVoiceProvider, Redaction
+
             adapter, connection = self._adapters.voice(name), self._connections.connection(account)
             made = call_plugin_function(adapter.connect, connection)
             _require(made, name, "place_call", "VoiceProvider")

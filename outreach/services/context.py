@@ -30,12 +30,11 @@ from outreach.models.base import set_fields
 from outreach.models.fields import OneOf, check_value
 from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
 from outreach.protocols.instrumentation import Instrumentation
-from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.protocols.storage import Operation, Storage, WakeUps, Within
 from outreach.providers.registry import Adapters
-from outreach.rules.phones import read_number
 
 if TYPE_CHECKING:
+    from outreach.protocols.ledger_archives import LedgerArchives
     from outreach.storage.unit_of_work import Transaction
 
 
@@ -558,6 +557,8 @@ def check_phone(path: str, raw: object, region: str | None) -> str | None:
     """
     if raw is None:
         return None
+    from outreach.rules.phones import read_number
+
     text = require_text(path, raw)
     phone = read_number(text, region).phone
     if phone is None:
@@ -567,5 +568,7 @@ def check_phone(path: str, raw: object, region: str | None) -> str | None:
 
 def phone_problem(raw: str, region: str | None) -> str:
     """Return why a text is refused as a phone number, with the text, and how to write one."""
+    from outreach.rules.phones import read_number
+
     shown = f"{raw[:_SHOWN]!r} " if raw.strip() else ""
     return f"{shown}{read_number(raw, region).problem}; write it like +14155550102"

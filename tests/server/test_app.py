@@ -5,9 +5,11 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import anyio.lowlevel
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -15,6 +17,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 
 from outreach import ConfigError, NewWorkspace, Outreach, __version__
+from outreach.engine_services import EngineServices
 from outreach.errors import StorageError
 from outreach.server_support import log_throttle_of
 from outreach.storage.sqlite import lock
@@ -47,6 +50,21 @@ def test_the_app_opens_and_closes_its_own_engine(tmp_path: Path) -> None:
     # It lives, and can do nothing.
     assert TestClient(app).get("/healthz").status_code == 200
     assert TestClient(app).get("/readyz").status_code == 500
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("dispatch", [True, False])
+async def test_the_services_are_imported_after_the_app_has_started(dispatch: bool) -> None:
+    """The server listens before they are made, and needs no request for them."""
+    app = create_app("memory://", dispatch=dispatch)
+    async with running(app):
+        engine = app.state.server.open_engine
+        made = vars(engine)
+        assert "erasure" not in made
+        for _ in range(100):
+            await anyio.lowlevel.checkpoint()
+        services = {name for name, member in vars(EngineServices).items() if isinstance(member, cached_property)}
+        assert services <= set(made)
 
 
 def test_an_app_that_does_not_dispatch_is_ready() -> None:
