@@ -108,6 +108,12 @@ if TYPE_CHECKING:
         read_new_upload as read_new_upload,
         write_upload as write_upload,
     )
+    from outreach.serialization.manage.webhooks import (
+        WEBHOOK_BODIES as WEBHOOK_BODIES,
+        read_webhook_replay as read_webhook_replay,
+        read_webhook_rotation as read_webhook_rotation,
+        write_webhook_attempt as write_webhook_attempt,
+    )
     from outreach.serialization.planning import (
         read_price_table as read_price_table,
         write_audience_clock as write_audience_clock,
@@ -161,6 +167,9 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "serialization.manage.schedules": "SCHEDULE_BODIES write_occurrence write_planned_run",
             "serialization.manage.simulation": "read_new_simulation",
             "serialization.manage.uploads": "read_new_upload write_upload",
+            "serialization.manage.webhooks": (
+                "WEBHOOK_BODIES read_webhook_replay read_webhook_rotation write_webhook_attempt"
+            ),
             "serialization.planning": (
                 "read_price_table write_audience_clock write_campaign_now write_campaign_progress write_forecast "
                 "write_kept_forecast write_preflight write_price_table write_start_approval"

@@ -56,6 +56,7 @@ async def answer_once(
     *,
     location: Callable[[M], str] | None = None,
     status: int = 201,
+    kept: Callable[[M], M] | None = None,
 ) -> Response:
     """Return the response to a POST: the first one, where its key was used before.
 
@@ -66,16 +67,20 @@ async def answer_once(
         write: Makes the JSON of the response.
         location: Makes the header `Location`; None for none.
         status: The status of the response.
+        kept: Returns what a repeated request is answered with, where the response has a secret; None for the same.
     """
 
     def render(made: M) -> StoredAnswer:
-        return StoredAnswer(body=orjson.dumps(write(made)), location=None if location is None else location(made))
+        shown = made if kept is None else kept(made)
+        return StoredAnswer(body=orjson.dumps(write(shown)), location=None if location is None else location(made))
 
     request = IdempotentRequest(
         operation=operation, key=body.key, digest=body.digest, render=render, idempotency_days=body.key_days
     )
     with suppress(AnswerReplayed):
-        await make(request)
+        made = await make(request)
+        if kept is not None:
+            return Response(orjson.dumps(write(made)), status_code=status, media_type=JSON)
     headers = {} if request.answer.location is None else {"Location": request.answer.location}
     return Response(request.answer.body, status_code=status, headers=headers, media_type=JSON)
 

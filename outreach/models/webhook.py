@@ -115,11 +115,15 @@ class CreatedWebhook:
     """An endpoint, and its secret, which is shown once.
 
     Attributes:
-        secret: `whsec_` and base64, as Standard Webhooks 1.0 has it.
+        secret: `whsec_` and base64, as Standard Webhooks 1.0 has it; None where the request was made before.
     """
 
     webhook: Webhook
-    secret: str = attrs.field(repr=False)
+    secret: str | None = attrs.field(repr=False)
+
+    def without_secret(self) -> CreatedWebhook:
+        """Return what a repeated request is answered with."""
+        return attrs.evolve(self, secret=None)
 
 
 @attrs.frozen(kw_only=True)

@@ -34,7 +34,11 @@ from outreach.models import (
     NewSchedule,
     NewTestMessage,
     NewUnsubscribes,
+    NewWebhook,
     ScheduleUpdate,
+    WebhookReplay,
+    WebhookRotation,
+    WebhookUpdate,
     bounds_of,
 )
 from outreach.models.fields import FieldRule, Integer, ListOf, OneOf, Text, fields_of
@@ -60,6 +64,10 @@ SCHEMAS: dict[str, tuple[type[Any], Mapping[str, str]]] = {
     "FlowStep": (FlowStep, {}),
     "ScheduleCreate": (NewSchedule, {}),
     "ScheduleUpdate": (ScheduleUpdate, {}),
+    "WebhookCreate": (NewWebhook, {}),
+    "WebhookUpdate": (WebhookUpdate, {}),
+    "WebhookRotation": (WebhookRotation, {}),
+    "WebhookReplay": (WebhookReplay, {}),
     "CallSettingsUpdate": (CallSettingsUpdate, {}),
     "ReplySettingsUpdate": (ReplySettingsUpdate, {}),
     "UnsubscribesCreate": (NewUnsubscribes, {}),

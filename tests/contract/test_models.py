@@ -29,6 +29,7 @@ from outreach.http import (
     EVENT_TYPES,
     FLOW_BODIES,
     SCHEDULE_BODIES,
+    WEBHOOK_BODIES,
     number_bodies,
     to_json,
     write_account,
@@ -55,6 +56,7 @@ from outreach.http import (
     write_sms,
     write_sms_settings,
     write_unsubscribe,
+    write_webhook_attempt,
 )
 from outreach.models import (
     Account,
@@ -73,6 +75,7 @@ from outreach.models import (
     Cost,
     CostLine,
     CostlyCharacter,
+    CreatedWebhook,
     DispatchFilter,
     Encodings,
     FlowUpdate,
@@ -95,6 +98,7 @@ from outreach.models import (
     NewSimulation,
     NewTestMessage,
     NewUnsubscribes,
+    NewWebhook,
     NumberUpdate,
     PlaceholderProblem,
     PlaceHours,
@@ -110,6 +114,9 @@ from outreach.models import (
     ScheduleUpdate,
     SegmentShare,
     TextWarning,
+    WebhookReplay,
+    WebhookRotation,
+    WebhookUpdate,
 )
 from outreach.models.campaign import AgentSnapshot, CampaignUpdate, Recipient, RecipientCount
 from outreach.models.campaign_report import (
@@ -130,6 +137,8 @@ from outreach.testing.builders import (
     make_occurrence,
     make_schedule,
     make_unsubscribe,
+    make_webhook,
+    make_webhook_attempt,
     make_workspace,
 )
 from tests.contract.document import SCHEMAS
@@ -213,6 +222,9 @@ def names(schema: str) -> list[str]:
         ("Number", number_bodies().write(make_number())),
         ("Flow", FLOW_BODIES.write(make_flow())),
         ("Schedule", SCHEDULE_BODIES.write(make_schedule())),
+        ("Webhook", WEBHOOK_BODIES.write(make_webhook())),
+        ("CreatedWebhook", WEBHOOK_BODIES.write(CreatedWebhook(webhook=make_webhook(), secret="whsec_"))),
+        ("WebhookAttempt", write_webhook_attempt(make_webhook_attempt())),
         ("Occurrence", write_occurrence(make_occurrence())),
         ("Account", write_account(ACCOUNT)),
         ("AllSettings", write_settings(make_workspace(), SmsSettings(), CallSettings(), ReplySettings(), ())),
@@ -322,6 +334,10 @@ RENAMED = {
         ("FlowCreate", NewFlow, set()),
         ("FlowUpdate", FlowUpdate, set()),
         ("ScheduleCreate", NewSchedule, set()),
+        ("WebhookCreate", NewWebhook, set()),
+        ("WebhookUpdate", WebhookUpdate, set()),
+        ("WebhookRotation", WebhookRotation, set()),
+        ("WebhookReplay", WebhookReplay, set()),
         ("ScheduleUpdate", ScheduleUpdate, set()),
         ("CallSettingsUpdate", CallSettingsUpdate, set()),
         ("ReplySettingsUpdate", ReplySettingsUpdate, set()),

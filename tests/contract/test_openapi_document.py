@@ -246,15 +246,18 @@ MAY_CONFLICT = {
     *("setCallOutcome", "erasePerson", "skipRecipient", "simulateEvent", "addRecipients", "closeCampaign"),
     "lookUpDispatch",
     *("updateSchedule", "removeSchedule", "pauseSchedule", "resumeSchedule", "runSchedule", "skipNextRun"),
+    "testWebhook",
 }
 CREATING = {
     *("addUnsubscribes", "createAgent", "addNumber", "createFlow", "createSchedule"),
+    "createWebhook",
     *("sendTestMessage", "cloneCampaign", "followUpCampaign", "createUpload", "loadUpload", "addRecipients"),
     "addUpload",
 }
 REPEATABLE = {
     *("checkCallback", "checkUpload", "countAudience", "listUploadRejects", "simulateEvent", "skipRecipient"),
     *("lookUpDispatch", "previewSchedule"),
+    *("pauseWebhook", "enableWebhook", "testWebhook", "replayWebhook"),
 }
 """POSTs that may be repeated without a key: nobody is contacted by a simulated event."""
 

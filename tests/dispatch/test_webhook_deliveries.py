@@ -44,6 +44,7 @@ async def test_events_are_delivered_signed_and_stored(tmp_path: Path) -> None:
             await opt_out(engine, workspace, number)
         await until(server, 5)
         received = server.requests[0]
+        assert made.secret is not None
         verified = Verifier(made.secret).verify(received.body, dict(received.headers))
         assert verified["type"] == "contact.opted_out"
         assert "phone" not in verified["data"]

@@ -50,6 +50,7 @@ class Known:
         inbound_id: An inbound message; `OUTREACH_FUZZ_INBOUND`.
         phone: A number on the register; `OUTREACH_FUZZ_PHONE`.
         schedule_id: A schedule of that campaign; `OUTREACH_FUZZ_SCHEDULE`.
+        webhook_id: An endpoint; `OUTREACH_FUZZ_WEBHOOK`.
         upload_id: An upload of `managing.LIST`, complete; `OUTREACH_FUZZ_UPLOAD`.
         spare_upload_id: An upload that nothing but its removal is tried with; `OUTREACH_FUZZ_SPARE_UPLOAD`.
     """
@@ -63,6 +64,7 @@ class Known:
     inbound_id: str | None = _named("INBOUND")
     phone: str | None = _named("PHONE")
     schedule_id: str | None = _named("SCHEDULE")
+    webhook_id: str | None = _named("WEBHOOK")
     upload_id: str | None = _named("UPLOAD")
     spare_upload_id: str | None = _named("SPARE_UPLOAD")
 

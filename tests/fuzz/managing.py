@@ -20,6 +20,7 @@ NOUNS: Final[Mapping[str, str]] = {
     "numbers": "number_id",
     "flows": "flow_id",
     "schedules": "schedule_id",
+    "webhooks": "webhook_id",
     "sms": "message_id",
     "inbound": "inbound_id",
     "unsubscribes": "phone",
@@ -254,6 +255,25 @@ def repeat_each_week(body: Body) -> None:
         body.pop(name, None)
 
 
+def deliver_to_an_address_that_could_be(body: Body) -> None:
+    """Name a public target, and types that there are.
+
+    Reason: which hosts are public, and which types there are, no schema can say.
+    """
+    for name, value in (("url", "https://hooks.example.com/events"), ("types", ["campaign.*"])):
+        if name in body:
+            body[name] = value
+
+
+def replay_from_the_beginning(body: Body) -> None:
+    """Begin with the first event.
+
+    Reason: how many there are, and that one of two is wanted, no schema can say.
+    """
+    body.clear()
+    body["number"] = 1
+
+
 RULES: Final[Mapping[str, Callable[[Body], None]]] = {
     "updateCampaign": keep_to_the_channel_and_the_stored_times,
     "createAgent": use_what_agents_can_have,
@@ -264,6 +284,9 @@ RULES: Final[Mapping[str, Callable[[Body], None]]] = {
     "createSchedule": repeat_each_week,
     "previewSchedule": repeat_each_week,
     "updateSchedule": repeat_each_week,
+    "createWebhook": deliver_to_an_address_that_could_be,
+    "updateWebhook": deliver_to_an_address_that_could_be,
+    "replayWebhook": replay_from_the_beginning,
     "addUnsubscribes": use_numbers_that_could_be,
     "addRecipients": leave_nobody_out,
     "cloneCampaign": leave_nobody_out,

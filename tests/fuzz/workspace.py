@@ -23,7 +23,7 @@ from outreach import (
     NewWorkspace,
     Outreach,
 )
-from outreach.models import API_SCOPES, NewSchedule, NewUpload
+from outreach.models import API_SCOPES, NewSchedule, NewUpload, NewWebhook
 from outreach_server import create_app
 from tests.fuzz.hooks import Known
 from tests.fuzz.managing import LIST
@@ -98,8 +98,10 @@ async def furnish(engine: Outreach, workspace_id: str, agent_id: str) -> Known:
             at="09:00",
         ),
     )
+    webhook = await engine.webhooks.create(workspace_id, NewWebhook(url="https://hooks.example.com/known"))
     return Known(
         schedule_id=schedule.id,
+        webhook_id=webhook.webhook.id,
         agent_id=agent_id,
         flow_id=flow.id,
         trunk_id=trunk.id,

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from outreach import FlowStep, NewCall, NewFlow, NewMessage, NewNumber
-from outreach.models import NewUpload, UnreachableNumber
+from outreach.models import NewUpload, NewWebhook, UnreachableNumber
 from outreach.models.states import DispatchState
 from outreach.testing.builders import make_dispatch, make_schedule, new_id
 from tests.contract.document import DOCUMENT, operations, resolve
@@ -32,6 +32,8 @@ BODIES: Final[Mapping[str, Any]] = {
     "updateNumber": {"rate_per_minute": 1},
     "updateFlow": {"name": "Mine"},
     "updateSchedule": {"name": "Mine"},
+    "updateWebhook": {"concurrency": 1},
+    "replayWebhook": {"number": 1},
     "sendTestMessage": {"contact": "+14155550101", "to": "+14155550199"},
     "followUpCampaign": {"results": ["expired"]},
     "addUploadChunk": "a" * 65_536,
@@ -76,7 +78,9 @@ class Property:
         run(engine._storage.write, lambda tx: tx.dispatches.insert(dispatch))
         schedule = make_schedule(workspace_id=workspace_id, template_id=self.campaign["id"])
         run(engine._storage.write, lambda tx: tx.schedules.insert(schedule))
+        webhook = run(engine.webhooks.create, workspace_id, NewWebhook(url="https://hooks.example.com/")).webhook
         self.ids = {
+            "webhooks": webhook.id,
             "schedules": schedule.id,
             "campaigns": self.campaign["id"],
             "agents": tenant.agent.id,

@@ -65,6 +65,10 @@ class ResourceBodies(Generic[N, U]):
         """Return a model as JSON."""
         return document_of(item, "workspace_id", *INTERNAL_FIELDS)
 
+    def repeated(self, item: Any) -> Any:
+        """Return what a repeated request is answered with: the same, without what is shown once."""
+        return item
+
 
 def resource_bodies(
     new: type[N], update: type[U], called: str, rules: Mapping[str, FieldRule] | None = None

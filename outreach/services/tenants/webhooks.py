@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
@@ -28,12 +28,14 @@ from outreach.models.webhook import (
     WebhookState,
     WebhookUpdate,
 )
+from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
 from outreach.rules.webhook_targets import Allowed, check_url
 from outreach.serialization.webhook_bodies import WEBHOOK_TYPES
 from outreach.services.context import check_kind
+from outreach.services.idempotency import IdempotencyGuard, finished
 from outreach.services.lists import PageRequest, iterate
-from outreach.services.resource import Resource
+from outreach.services.resource import EVERY_OPERATION, Resource
 from outreach.storage.unit_of_work import Transaction
 
 SECRET_BYTES: Final = 32
@@ -43,8 +45,6 @@ _STRETCH: Final = 200
 
 _PREFIX: Final = "whsec_"
 _KEY: Final = "signing_key"
-_ROTATED: Final = "The secret of {id} was replaced with this key before, and was shown once. Rotate it anew."
-_AGAIN: Final = "This endpoint was made before, as {id}: its secret was shown once. Rotate it to get another one."
 
 
 class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
@@ -56,22 +56,28 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
 
     remove_advice = ""
     title = "url"
+    managed = EVERY_OPERATION
 
     async def create(  # type: ignore[override]
-        self, workspace_id: str, new: NewWebhook, *, idempotency_key: str | None = None, actor: str = "library"
+        self,
+        workspace_id: str,
+        new: NewWebhook,
+        *,
+        idempotency_key: IdempotencyKey[CreatedWebhook] = None,
+        actor: str = "library",
     ) -> CreatedWebhook:
         """Create an endpoint, which gets the events from now on; return it with its secret, which is shown once.
 
         Args:
             workspace_id: The workspace.
             new: The endpoint.
-            idempotency_key: A name for it, such as `order-42`: for a day, the same key makes no second one.
+            idempotency_key: A name for it, such as `order-42`: for a day, the same key returns the same one, without
+                its secret.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace does not exist.
             InvalidRequest: A value is invalid, or the key was used with other content.
-            Conflict: It was made with this key before.
             RequestInProgress: The first call with this key is still running.
             ConfigError: No usable encryption key.
         """
@@ -97,15 +103,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             self._record(tx, self.created, made, now, actor)
             return CreatedWebhook(webhook=made, secret=secret)
 
-        return await self._keys.written_once(
-            workspace_id,
-            "webhooks.create",
-            idempotency_key,
-            operation,
-            content=new,
-            remember=lambda made: made.webhook.id,
-            again=_AGAIN,
-        )
+        return await self._once("create", workspace_id, idempotency_key, operation, content=new)
 
     async def pause(self, workspace_id: str, webhook_id: str, *, actor: str = "library") -> Webhook:
         """Deliver nothing to an endpoint until it is enabled; its position stays.
@@ -129,7 +127,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         webhook_id: str,
         how: WebhookRotation | None = None,
         *,
-        idempotency_key: str | None = None,
+        idempotency_key: IdempotencyKey[CreatedWebhook] = None,
         actor: str = "library",
     ) -> CreatedWebhook:
         """Give an endpoint a new secret, and return it; deliveries are signed with the one before too for a while.
@@ -138,13 +136,13 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             workspace_id: The workspace.
             webhook_id: The endpoint.
             how: How long the one before signs too; 24 hours by default.
-            idempotency_key: A name for it, such as `order-42`: for a day, the same key changes nothing more.
+            idempotency_key: A name for it, such as `order-42`: for a day, the same key changes nothing more, and
+                returns the endpoint without its secret.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such endpoint.
             InvalidRequest: The key was used with other content.
-            Conflict: It was rotated with this key before.
             RequestInProgress: The first call with this key is still running.
             ConfigError: No usable encryption key.
         """
@@ -166,15 +164,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             self._record(tx, "rotate", webhook, now, actor)
             return CreatedWebhook(webhook=webhook, secret=secret)
 
-        return await self._keys.written_once(
-            workspace_id,
-            "webhooks.rotate",
-            idempotency_key,
-            operation,
-            content=(webhook_id, chosen),
-            remember=lambda made: made.webhook.id,
-            again=_ROTATED,
-        )
+        return await self._once("rotate", workspace_id, idempotency_key, operation, content=(webhook_id, chosen))
 
     async def test(self, workspace_id: str, webhook_id: str, *, actor: str = "library") -> Webhook:
         """Have a `webhook.test` delivered to an endpoint, beside its events; `list_attempts` shows what came of it.
@@ -280,6 +270,33 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         return [
             base64.b64decode(secret.removeprefix(_PREFIX)) for secret, _ in signing_secrets(self._vault, cursor, now)
         ]
+
+    async def _once(
+        self,
+        action: str,
+        workspace_id: str,
+        idempotency_key: IdempotencyKey[CreatedWebhook],
+        operation: Callable[[Transaction], CreatedWebhook],
+        *,
+        content: object,
+    ) -> CreatedWebhook:
+        """Make a secret once for each key: a repeated call returns the endpoint without it."""
+
+        async def make(once: IdempotencyGuard[CreatedWebhook]) -> CreatedWebhook:
+            return await self._context.storage.write(lambda tx: finished(tx, operation(tx), once))
+
+        async def recall(stored: bytes) -> CreatedWebhook:
+            return CreatedWebhook(webhook=await self.get(workspace_id, stored.decode()), secret=None)
+
+        return await self._keys.once(
+            workspace_id,
+            f"webhooks.{action}",
+            idempotency_key,
+            content=content,
+            make=make,
+            remember=lambda made: made.webhook.id.encode(),
+            recall=recall,
+        )
 
     async def _move(
         self, action: str, workspace_id: str, webhook_id: str, actor: str, *, state: WebhookState, reason: str | None

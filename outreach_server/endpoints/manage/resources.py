@@ -11,7 +11,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from outreach.http import FLOW_BODIES, SCHEDULE_BODIES, ResourceBodies, number_bodies, resource_bodies, to_json
+from outreach.http import (
+    FLOW_BODIES,
+    SCHEDULE_BODIES,
+    WEBHOOK_BODIES,
+    ResourceBodies,
+    number_bodies,
+    resource_bodies,
+    to_json,
+)
 from outreach.server_support import RESOURCE_SERVICES
 from outreach_server.auth import resource_operation
 from outreach_server.context import Server, server_of
@@ -22,6 +30,7 @@ _BODIES: Final[Mapping[str, Callable[[Server], ResourceBodies[Any, Any]]]] = {
     "numbers": lambda server: number_bodies(tuple(server.carriers)),
     "flows": lambda _: FLOW_BODIES,
     "schedules": lambda _: SCHEDULE_BODIES,
+    "webhooks": lambda _: WEBHOOK_BODIES,
 }
 """The bodies that hold more than the fields of the models."""
 
@@ -73,6 +82,7 @@ async def _create(self: ResourceEndpoint, request: Request) -> Response:
         operation,
         lambda key: service.create(workspace.id, new, idempotency_key=key, actor=ACTOR),
         bodies.write,
+        kept=bodies.repeated,
     )
 
 

@@ -81,6 +81,14 @@ from outreach_server.endpoints.manage.uploads import (
     UploadContent,
     Uploads,
 )
+from outreach_server.endpoints.manage.webhooks import (
+    EnableWebhook,
+    PauseWebhook,
+    ReplayWebhook,
+    RotateWebhook,
+    TestWebhook,
+    WebhookAttempts,
+)
 
 MANAGE_ROUTES: Final = (
     Route("/manage/campaigns", ManagedCampaigns),
@@ -136,6 +144,12 @@ MANAGE_ROUTES: Final = (
     Route("/manage/schedules/{id}/next-runs", NextRuns),
     Route("/manage/schedules/{id}/occurrences", Occurrences),
     Route("/manage/schedule-previews", SchedulePreviews),
+    Route("/manage/webhooks/{id}/pause", PauseWebhook),
+    Route("/manage/webhooks/{id}/enable", EnableWebhook),
+    Route("/manage/webhooks/{id}/test", TestWebhook),
+    Route("/manage/webhooks/{id}/rotate", RotateWebhook),
+    Route("/manage/webhooks/{id}/replay", ReplayWebhook),
+    Route("/manage/webhooks/{id}/attempts", WebhookAttempts),
     Route("/manage/uploads", Uploads),
     Route("/manage/uploads/{id}", OneUpload),
     Route("/manage/uploads/{id}/content", UploadContent),

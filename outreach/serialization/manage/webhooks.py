@@ -1,0 +1,49 @@
+"""Webhooks and the attempts of their deliveries."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from outreach.models.resources import INTERNAL_FIELDS
+from outreach.models.webhook import (
+    CreatedWebhook,
+    NewWebhook,
+    WebhookAttempt,
+    WebhookReplay,
+    WebhookRotation,
+    WebhookUpdate,
+)
+from outreach.serialization.documents import document_of
+from outreach.serialization.field_rules import make_request_converter, read_object
+from outreach.serialization.manage.resources import ResourceBodies
+
+_read_new: Final = make_request_converter(NewWebhook, closed="a webhook")
+_read_update: Final = make_request_converter(WebhookUpdate, closed="a webhook's update")
+
+read_webhook_replay: Final = partial(read_object, make_request_converter(WebhookReplay, closed="a replay"))
+read_webhook_rotation: Final = partial(read_object, make_request_converter(WebhookRotation, closed="a rotation"))
+
+
+class _WebhookBodies(ResourceBodies[NewWebhook, WebhookUpdate]):
+    """Reads and writes the bodies of webhooks."""
+
+    def write(self, item: object) -> dict[str, Any]:
+        """Return a webhook as JSON; one that was just made, or has a new secret, with this."""
+        if isinstance(item, CreatedWebhook):
+            return {**self.write(item.webhook), "secret": item.secret}
+        return document_of(item, "workspace_id", *INTERNAL_FIELDS)
+
+    def repeated(self, item: Any) -> Any:
+        """Return an endpoint without its secret."""
+        return item.without_secret()
+
+
+WEBHOOK_BODIES: Final[ResourceBodies[NewWebhook, WebhookUpdate]] = _WebhookBodies(
+    lambda data: read_object(_read_new, data), lambda data: read_object(_read_update, data)
+)
+
+
+def write_webhook_attempt(one: WebhookAttempt) -> dict[str, Any]:
+    """Return an attempt as JSON."""
+    return document_of(one, "id", "workspace_id", "webhook_id")
