@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Final
 
 from outreach.models.resources import INTERNAL_FIELDS
@@ -21,8 +20,18 @@ from outreach.serialization.manage.resources import ResourceBodies
 _read_new: Final = make_request_converter(NewWebhook, closed="a webhook")
 _read_update: Final = make_request_converter(WebhookUpdate, closed="a webhook's update")
 
-read_webhook_replay: Final = partial(read_object, make_request_converter(WebhookReplay, closed="a replay"))
-read_webhook_rotation: Final = partial(read_object, make_request_converter(WebhookRotation, closed="a rotation"))
+_read_replay: Final = make_request_converter(WebhookReplay, closed="a replay")
+_read_rotation: Final = make_request_converter(WebhookRotation, closed="a rotation")
+
+
+def read_webhook_replay(data: object) -> WebhookReplay:
+    """Return from where events are delivered again, of a body; raise `InvalidRequest`, whose details name each place."""
+    return read_object(_read_replay, data)
+
+
+def read_webhook_rotation(data: object) -> WebhookRotation:
+    """Return how a secret is replaced, of a body; raise `InvalidRequest`, whose details name each place."""
+    return read_object(_read_rotation, data)
 
 
 class _WebhookBodies(ResourceBodies[NewWebhook, WebhookUpdate]):
