@@ -25,7 +25,7 @@ _read_rotation: Final = make_request_converter(WebhookRotation, closed="a rotati
 
 
 def read_webhook_replay(data: object) -> WebhookReplay:
-    """Return from where events are delivered again, of a body; raise `InvalidRequest`, whose details name each place."""
+    """Return from where events are delivered again; raise `InvalidRequest`, whose details name each place."""
     return read_object(_read_replay, data)
 
 
