@@ -433,7 +433,12 @@ async def _(system: System, _: Patch) -> None:
 @fault("webhook_disabled")
 async def _(system: System, _: Patch) -> None:
     webhook = make_webhook(workspace_id=system.workspace_id, state="disabled", reason="gone")
-    await system.write(lambda tx: tx.webhooks.insert(webhook))
+
+    def operation(tx: Transaction) -> None:
+        tx.webhooks.insert(webhook)
+        tx.webhook_cursors.put(make_webhook_cursor(workspace_id=system.workspace_id, webhook_id=webhook.id))
+
+    await system.write(operation)
 
 
 @fault("campaign_paused")
