@@ -35,6 +35,7 @@ from outreach.testing.builders import (
     make_schedule,
     make_unsubscribe,
     make_webhook,
+    make_webhook_cursor,
     make_worker,
 )
 from tests.doctor.system import DAY, HOST, PUBLIC_URL, System, no_dispatcher
