@@ -19,7 +19,7 @@ from outreach.dispatch.adapter_answers import SafeAnalyser, log_throttled, recor
 from outreach.dispatch.batcher import Batcher
 from outreach.dispatch.claims import Claims, Team, WorkerPermits
 from outreach.errors import DispatchRefused, LeaseLost
-from outreach.ledger import provider_throttles
+from outreach.ledger import provider_throttles, webhooks
 from outreach.ledger.access import logins
 from outreach.ledger.campaigns import adding, trail
 from outreach.ledger.erasure.applying import apply_retention
@@ -31,6 +31,7 @@ from outreach.models.account import ProviderThrottle
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import Report
+from outreach.models.webhook import ATTEMPT_DAYS
 from outreach.models.work import HighWaterMark, WorkItem, WorkUnit
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.ledger_archives import LedgerArchives
@@ -640,7 +641,7 @@ class Worker:
         return await self._storage.write(Within({event.workspace_id for event in events}, operation))
 
     async def sweep(self) -> None:
-        """Delete leftovers of failed loads, what has expired, idle units, old callbacks, uploads; apply retention.
+        """Delete leftovers of failed loads, what has expired, idle units, old callbacks and attempts, uploads; apply retention.
 
         One worker does so for all. What goes by its age waits until the clock has not been set for an hour.
         """
@@ -659,6 +660,7 @@ class Worker:
             await self._clear(lambda tx, limit: tx.callbacks.sweep(oldest, limit=limit), _MAX_ROWS)
             await self._clear(lambda tx, limit: logins.sweep(tx, now, limit=limit), _MAX_ROWS)
             await self._clear(lambda tx, limit: tx.uploads.sweep(now, limit=limit), _MAX_CHUNKS)
+        await self._clear_attempts(now - timedelta(days=ATTEMPT_DAYS) if trusted else None)
         result = await apply_retention(
             self._storage,
             self._clock,
@@ -683,6 +685,16 @@ class Worker:
         for _ in range(_MAX_SWEPT_SLICES):
             if await self._storage.write(lambda tx: delete(tx, limit), bulk=True) < limit:
                 return
+
+    async def _clear_attempts(self, since: datetime | None) -> None:
+        """Delete attempts of deliveries to webhooks before a moment, and those that are too many."""
+        for one, first in await self._storage.read(lambda tx: webhooks.old_attempts(tx, since=since)):
+            await self._clear(
+                lambda tx, limit, one=one, first=first: tx.webhook_attempts.delete_before(  # type: ignore[misc]
+                    one.workspace_id, one.id, first, limit=limit
+                ),
+                _MAX_ROWS,
+            )
 
     async def _delete_leftover(self, workspace_id: str, campaign_id: str) -> None:
         """Delete the leftover of a failed load, or finish an addition, in slices: it may have a million recipients."""

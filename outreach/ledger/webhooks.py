@@ -14,7 +14,7 @@ from outreach.ledger.common import record_audit
 from outreach.ledger.subscriptions import events_between
 from outreach.ledger.webhook_contents import contents_of
 from outreach.models.events import Event, EventsPurged, WebhookTest
-from outreach.models.webhook import Webhook, WebhookAttempt, WebhookCursor, WebhookHold
+from outreach.models.webhook import ATTEMPTS_KEPT, Webhook, WebhookAttempt, WebhookCursor, WebhookHold
 from outreach.serialization.webhook_bodies import DELIVERED, TYPES_FOR_ONE_ENDPOINT, body_of, key_of, type_of
 from outreach.storage.unit_of_work import Transaction
 
@@ -49,6 +49,23 @@ def take(
     taken = attrs.evolve(cursor, holder=holder, held_until=now + lease)
     tx.webhook_cursors.put(taken)
     return webhook, taken, tx.webhook_holds.list(workspace_id, webhook_id, limit=MAX_HOLDS_READ)
+
+
+def old_attempts(tx: Transaction, *, since: datetime | None) -> Sequence[tuple[Webhook, str]]:
+    """Return the endpoints of all workspaces that have old attempts, each with the identifier of the first one to keep.
+
+    Args:
+        tx: The transaction.
+        since: Attempts before this moment are old; None for none.
+    """
+    found, after = list[tuple[Webhook, str]](), ""
+    while page := tx.webhooks.every(after=after, limit=_STRETCH):
+        for one in page:
+            first = tx.webhook_attempts.first_kept(one.workspace_id, one.id, since=since, most=ATTEMPTS_KEPT)
+            if first is not None:
+                found.append((one, first))
+        after = page[-1].id
+    return found
 
 
 def is_delivered(webhook: Webhook | None) -> bool:

@@ -7,8 +7,17 @@ from datetime import timedelta
 import pytest
 
 from outreach import InvalidRequest, NewWorkspace, NotFound, Outreach
-from outreach.models import NewWebhook, WebhookReplay, WebhookRotation, WebhookUpdate
+from outreach.dispatch.worker import Worker
+from outreach.models import NewWebhook, Webhook, WebhookReplay, WebhookRotation, WebhookUpdate
+from outreach.plugins import ledger_archives
+from outreach.protocols.storage import Storage
+from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.services.tenants.webhooks import signing_secrets
+from outreach.storage.unit_of_work import Transaction
+from outreach.testing.builders import NOW, make_webhook, make_webhook_attempt
+from outreach.testing.clock import ManualClock
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE
+from tests.engine.rig import QUICK
 
 pytestmark = pytest.mark.anyio
 
@@ -109,3 +118,34 @@ async def test_a_target_that_is_not_allowed_is_refused(engine: Outreach, url: st
     with pytest.raises(InvalidRequest, match="url"):
         await engine.webhooks.update(place, webhook.id, WebhookUpdate(url=url))
     assert await engine.webhooks.get(place, webhook.id) == webhook
+
+
+async def test_old_attempts_are_swept(storage: Storage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of 30 days ago, once the clock is trusted, and those beyond so many of an endpoint; also of a removed one."""
+    monkeypatch.setattr("outreach.dispatch.worker._MAX_ROWS", 2)
+    monkeypatch.setattr("outreach.ledger.webhooks.ATTEMPTS_KEPT", 6)
+    ours, removed = make_webhook(), make_webhook(workspace_id=OTHER_WORKSPACE, removed_at=NOW)
+
+    def write(tx: Transaction) -> None:
+        for webhook in (ours, removed):
+            tx.webhooks.insert(webhook)
+            for days in range(40, 30 - (9 if webhook is ours else 0), -1):
+                attempt = make_webhook_attempt(
+                    id=f"{webhook.id}-{50 - days}",
+                    workspace_id=webhook.workspace_id,
+                    webhook_id=webhook.id,
+                    at=NOW - timedelta(days=days),
+                )
+                tx.webhook_attempts.insert(attempt)
+
+    async def left(webhook: Webhook) -> int:
+        return await storage.read(lambda tx: len(tx.webhook_attempts.page(webhook.workspace_id, webhook.id, limit=50)))
+
+    worker = Worker(storage=storage, clock=clock, config=QUICK, analyser=ProviderAnalyser(), archives=ledger_archives())
+    await worker.acquire()
+    await storage.write(write)
+    for trusted, kept in ((False, [6, 6]), (True, [6, 0])):
+        monkeypatch.setattr("outreach.ledger.leases.clock_steps.is_trusted", lambda *_, trusted=trusted: trusted)
+        await worker.sweep()
+        assert [await left(ours), await left(removed)] == kept
+    await worker.release()

@@ -15,6 +15,10 @@ WHERE removed_at IS NULL AND state = 'disabled'
 ORDER BY id
 LIMIT :limit
 
+-- every --
+-- Of all workspaces, also those that were removed: their attempts are kept for a while.
+SELECT {webhooks} FROM webhooks WHERE id > :after ORDER BY id LIMIT :limit
+
 -- holds --
 -- In the order of their numbers, which is that of the key.
 SELECT {webhook_holds} FROM webhook_holds
@@ -37,6 +41,25 @@ UPDATE webhook_holds SET key = 'erased:' || number WHERE workspace_id = :workspa
 -- As an endpoint starts from another position.
 DELETE FROM webhook_holds WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id
 
+-- first_attempt_since --
+-- Of an endpoint; identifiers grow with time, so that only those that are to be deleted are passed over.
+SELECT id FROM webhook_attempts INDEXED BY webhook_attempts_of_webhook
+WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id AND at >= :since
+ORDER BY id
+LIMIT 1
+
+-- attempt_behind --
+-- Of an endpoint, the latest one behind so many later ones: some thousands, of which only the index is read.
+SELECT id FROM webhook_attempts INDEXED BY webhook_attempts_of_webhook
+WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id
+ORDER BY id DESC
+LIMIT 1 OFFSET :later
+
 -- delete_attempts --
--- Those before an identifier.
-DELETE FROM webhook_attempts WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id AND id < :before
+-- Those before an identifier, in slices, the oldest first.
+DELETE FROM webhook_attempts WHERE {row} {in}
+    SELECT {row} FROM webhook_attempts INDEXED BY webhook_attempts_of_webhook
+    WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id AND id < :before
+    ORDER BY id
+    LIMIT :limit
+{end}

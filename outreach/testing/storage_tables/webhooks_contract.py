@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import attrs
@@ -90,7 +91,7 @@ class WebhooksContract(ContractBase):
         assert [hold.key for hold in kept] == [ours[0].key]
 
     async def test_attempts_are_listed_latest_first(self, storage: Storage) -> None:
-        """Those of one endpoint; old ones are deleted by their identifiers."""
+        """Those of one endpoint."""
         webhook, other = await given_webhook(storage), await given_webhook(storage)
         made = [make_webhook_attempt(webhook_id=webhook.id, number=number) for number in range(3)]
         for one in (*made, make_webhook_attempt(webhook_id=other.id)):
@@ -100,5 +101,39 @@ class WebhooksContract(ContractBase):
         assert list(await storage.read(lambda tx: tx.webhook_attempts.page(*place, limit=9))) == made
         page = await storage.read(lambda tx: tx.webhook_attempts.page(*place, before=made[0].id, limit=1))
         assert list(page) == [made[1]]
-        assert await storage.write(lambda tx: tx.webhook_attempts.delete_before(*place, made[0].id)) == 2
-        assert list(await storage.read(lambda tx: tx.webhook_attempts.page(*place, limit=9))) == made[:1]
+
+    async def test_old_attempts_are_found_and_deleted(self, storage: Storage) -> None:
+        """Those before a moment, and those beyond so many, of one endpoint; in slices, the oldest first."""
+        webhook, other = await given_webhook(storage), await given_webhook(storage, removed_at=NOW)
+        place, theirs = (THIS_WORKSPACE, webhook.id), (THIS_WORKSPACE, other.id)
+        made = [
+            make_webhook_attempt(id=f"{one.id}{hour}", webhook_id=one.id, at=NOW + hour * TICK)
+            for one in (webhook, other)
+            for hour in range(5)
+        ]
+        for one in made:
+            await storage.write(lambda tx, one=one: tx.webhook_attempts.insert(one))  # type: ignore[misc]
+
+        async def first_kept(since: datetime | None, most: int) -> str | None:
+            return await storage.read(lambda tx: tx.webhook_attempts.first_kept(*place, since=since, most=most))
+
+        assert await first_kept(None, 5) is None
+        assert await first_kept(NOW, 5) is None
+        assert await first_kept(None, 2) == made[3].id
+        assert await first_kept(NOW + 2 * TICK, 5) == made[2].id
+        assert await first_kept(NOW + 2 * TICK, 1) == made[4].id
+        before = await first_kept(NOW + 9 * TICK, 5)
+        assert before is not None
+        assert before > made[4].id
+        delete = [
+            await storage.write(lambda tx: tx.webhook_attempts.delete_before(*place, made[3].id, limit=2)),
+            await storage.write(lambda tx: tx.webhook_attempts.delete_before(*place, made[3].id, limit=2)),
+        ]
+        assert delete == [2, 1]
+        assert list(await storage.read(lambda tx: tx.webhook_attempts.page(*place, limit=9))) == made[4:2:-1]
+        assert len(await storage.read(lambda tx: tx.webhook_attempts.page(*theirs, limit=9))) == 5
+        every = await storage.read(lambda tx: tx.webhooks.every(limit=9))
+        assert [one.id for one in every] == sorted([webhook.id, other.id])
+        assert [one.id for one in await storage.read(lambda tx: tx.webhooks.every(after=every[0].id, limit=1))] == [
+            every[1].id
+        ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
+from outreach.core.clock import format_timestamp
 from outreach.models.webhook import Webhook, WebhookAttempt, WebhookCursor, WebhookHold
 from outreach.storage.unit_of_work.kinds import WEBHOOK_ATTEMPTS, WEBHOOK_CURSORS, WEBHOOK_HOLDS, WEBHOOKS
 from outreach.storage.unit_of_work.tables.base import LAST, Table, WorkspaceTable
@@ -19,6 +21,10 @@ class Webhooks(WorkspaceTable[Webhook]):
     def active(self, *, after: str = "", limit: int) -> Sequence[Webhook]:
         """Return active endpoints of all workspaces with greater identifiers, in their order."""
         return self._list(WEBHOOKS, "webhooks.active", after=after, limit=limit)
+
+    def every(self, *, after: str = "", limit: int) -> Sequence[Webhook]:
+        """Return endpoints of all workspaces with greater identifiers, removed ones too, in their order."""
+        return self._list(WEBHOOKS, "webhooks.every", after=after, limit=limit)
 
     def disabled(self, workspace_id: str | None, *, limit: int) -> Sequence[Webhook]:
         """Return endpoints of a workspace, or of all, that the engine has disabled."""
@@ -85,12 +91,34 @@ class WebhookAttempts(Table):
             limit=limit,
         )
 
-    def delete_before(self, workspace_id: str, webhook_id: str, before: str) -> int:
-        """Delete attempts of an endpoint before an identifier; return how many."""
+    def first_kept(self, workspace_id: str, webhook_id: str, *, since: datetime | None, most: int) -> str | None:
+        """Return the identifier before which attempts of an endpoint are old; None where none is.
+
+        Args:
+            workspace_id: The workspace.
+            webhook_id: The endpoint.
+            since: Those before this moment are old; None for none.
+            most: So many of the latest are kept, at least 1.
+        """
+        place = {"workspace_id": workspace_id, "webhook_id": webhook_id}
+        bounds = [
+            row[0] for row in self._rows.query("webhooks.attempt_behind", WEBHOOK_ATTEMPTS, **place, later=most - 1)
+        ]
+        if since is not None:
+            rows = self._rows.query(
+                "webhooks.first_attempt_since", WEBHOOK_ATTEMPTS, **place, since=format_timestamp(since)
+            )
+            bounds.append(rows[0][0] if rows else LAST)
+        first: str = max(bounds, default="")
+        return first if self.page(workspace_id, webhook_id, before=first, limit=1) else None
+
+    def delete_before(self, workspace_id: str, webhook_id: str, before: str, *, limit: int) -> int:
+        """Delete attempts of an endpoint before an identifier, the oldest first; return how many."""
         return self._rows.execute_on(
             WEBHOOK_ATTEMPTS,
             "webhooks.delete_attempts",
             workspace_id=workspace_id,
             webhook_id=webhook_id,
             before=before,
+            limit=limit,
         )
