@@ -641,7 +641,7 @@ class Worker:
         return await self._storage.write(Within({event.workspace_id for event in events}, operation))
 
     async def sweep(self) -> None:
-        """Delete leftovers of failed loads, what has expired, idle units, old callbacks and attempts, uploads; apply retention.
+        """Delete leftovers of failed loads, what has expired, idle units, callbacks, attempts, uploads; erase by age.
 
         One worker does so for all. What goes by its age waits until the clock has not been set for an hour.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 import attrs
 
@@ -17,6 +18,9 @@ from outreach.models.states import TrailEntry, TrailStepKind
 from outreach.models.subscription import StoredSubscription, Subscription
 from outreach.serialization.events import OwnData, event_from_entry
 from outreach.storage.unit_of_work import Transaction
+
+_STRETCH: Final = 200
+"""Numbers among which one is looked for that has an entry."""
 
 
 def ensure(
@@ -163,3 +167,16 @@ def events_between(tx: Transaction, workspace_id: str | None, after: int, until:
         return event_from_entry(entry, own(entry), first_started_at=None if found is None else found.started_at)
 
     return [event(entry) for entry in entries]
+
+
+def first_since(tx: Transaction, at: datetime) -> int:
+    """Return the number of the first event at or after a moment: numbers follow the order of the commits."""
+    low, high = tx.trail.purged_until() + 1, tx.trail.last_number() + 1
+    while low < high:
+        middle = (low + high) // 2
+        found = tx.trail.between(None, middle - 1, min(middle + _STRETCH, high - 1))
+        if found and found[0].at < at:
+            low = found[0].number + 1
+        else:
+            high = middle
+    return low

@@ -121,7 +121,7 @@ async def test_a_target_that_is_not_allowed_is_refused(engine: Outreach, url: st
 
 
 async def test_old_attempts_are_swept(storage: Storage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of 30 days ago, once the clock is trusted, and those beyond so many of an endpoint; also of a removed one."""
+    """Those of 30 days ago, once the clock is trusted, and those beyond so many of an endpoint, removed or not."""
     monkeypatch.setattr("outreach.dispatch.worker._MAX_ROWS", 2)
     monkeypatch.setattr("outreach.ledger.webhooks.ATTEMPTS_KEPT", 6)
     ours, removed = make_webhook(), make_webhook(workspace_id=OTHER_WORKSPACE, removed_at=NOW)

@@ -15,6 +15,7 @@ import attrs
 from outreach.core.vault import PreviousCredentials, Vault
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.ledger.common import workspace_of
+from outreach.ledger.subscriptions import first_since
 from outreach.models.base import Page
 from outreach.models.webhook import (
     CreatedWebhook,
@@ -39,9 +40,6 @@ from outreach.services.resource import EVERY_OPERATION, Resource
 from outreach.storage.unit_of_work import Transaction
 
 SECRET_BYTES: Final = 32
-
-_STRETCH: Final = 200
-"""Numbers among which one is looked for that has an entry."""
 
 _PREFIX: Final = "whsec_"
 _KEY: Final = "signing_key"
@@ -219,7 +217,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         def operation(tx: Transaction) -> Webhook:
             webhook = tx.webhooks.existing(workspace_id, webhook_id)
             end = tx.trail.last_number() + 1
-            begin = _first_since(tx, start.at) if start.at is not None else start.number or end
+            begin = first_since(tx, start.at) if start.at is not None else start.number or end
             if begin > end:
                 raise InvalidRequest.at("number", f"must be at most {end}, the number of the next event")
             cursor = _cursor_of(tx, webhook)
@@ -378,16 +376,3 @@ def _forget_failures(tx: Transaction, webhook: Webhook, now: datetime) -> None:
     """Let an endpoint be tried at once."""
     cursor = _cursor_of(tx, webhook)
     tx.webhook_cursors.put(attrs.evolve(cursor, failures=0, failing_since=None, probe_at=None, updated_at=now))
-
-
-def _first_since(tx: Transaction, at: datetime) -> int:
-    """Return the number of the first event at or after a moment: numbers follow the order of the commits."""
-    low, high = tx.trail.purged_until() + 1, tx.trail.last_number() + 1
-    while low < high:
-        middle = (low + high) // 2
-        found = tx.trail.between(None, middle - 1, min(middle + _STRETCH, high - 1))
-        if found and found[0].at < at:
-            low = found[0].number + 1
-        else:
-            high = middle
-    return low
