@@ -265,7 +265,7 @@ class OwnKeyFile:
             if not make:
                 raise ConfigError(
                     f"There is no key to open credentials with: neither {SECRET_KEY_VARIABLE} nor the file {path}. "
-                    "Give the key that they were encrypted with, or connect the accounts anew."
+                    "Give the key that they were encrypted with, or connect the accounts and add the webhooks anew."
                 ) from None
         _write_key(path, _new_key())
         return self._read()
@@ -351,6 +351,9 @@ def _sync_names(directory: Path) -> None:
 
 _PURPOSE: Final = "Storing the credentials of an account"
 
+WEBHOOKS: Final = "webhooks"
+"""What the secrets of webhooks have in place of a provider."""
+
 _NOTHING: Final = object()
 
 
@@ -420,7 +423,7 @@ class Vault:
         Args:
             account_id: The account.
             sealed: The result of `encrypt`.
-            provider: The account's provider, for messages.
+            provider: The account's provider, for messages; `WEBHOOKS` for the secrets of a webhook.
 
         Raises:
             ConfigError: No usable key, or another one than they were encrypted with; the message says what to do.
@@ -439,19 +442,24 @@ class Vault:
         with needed_for(_PURPOSE):
             from cryptography.fernet import InvalidToken
 
-        whose = f"The credentials of account {account_id} at {provider}"
+        if provider == WEBHOOKS:
+            holder, remedy = "webhook", "remove the webhook and add it anew"
+            whose = f"The secrets of webhook {account_id}"
+        else:
+            holder, remedy = "account", f"connect the account at {provider} anew"
+            whose = f"The credentials of account {account_id} at {provider}"
         try:
             held: Mapping[str, Any] = json.loads(self._known(make=False).all.decrypt(sealed.encode("ascii")))
         except InvalidToken:
             raise ConfigError(
                 f"{whose} were encrypted with another key than that of {self._source.name}. Give the key that was used "
                 f"too ({SECRET_KEY_VARIABLE}, {SECRET_KEY_FILE_VARIABLE} or the key file beside the database; several "
-                f"fit into each), or connect the account at {provider} anew."
+                f"fit into each), or {remedy}."
             ) from None
         except ConfigError as error:
             raise ConfigError(f"{whose} cannot be opened. {error.message}") from None
         if held["account_id"] != account_id:
-            raise ConfigError(f"{whose} belong to another account. Connect the account at {provider} anew.")
+            raise ConfigError(f"{whose} belong to another {holder}. {_capitalised(remedy)}.")
         return held
 
     def _derived_keys(self, purpose: str) -> Sequence[bytes]:

@@ -164,7 +164,7 @@ class EndpointRecords(Protocol):
         ...
 
     async def ready(self, event: QueuedEvent) -> ReadyEvent | None:
-        """Return a held event as it is now; None where it was removed."""
+        """Return a held event as it is now; None where it is of no type of the endpoint any more."""
         ...
 
     async def store(self, progress: Progress) -> bool:
@@ -224,6 +224,7 @@ class EndpointDeliveries:
         self._stored_at = self._held_until = self._look_at = float("-inf")
         self._stored_position = 0
         self.given_up = 0
+        self.unwanted = 0
 
     async def run(self) -> datetime | None:
         """Deliver what is due; return when something is due next, None where nothing is before the next event.
@@ -317,6 +318,7 @@ class EndpointDeliveries:
     async def _send(self, event: QueuedEvent) -> None:
         ready = self._bodies.pop(event.number, None) or await self._records.ready(event)
         if ready is None:
+            self.unwanted += 1
             self._queue.drop(event)
             return
         if not await self._permits.acquire_within(self._endpoint.id, WHOLE_SECONDS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -154,6 +155,15 @@ class WebhookPump:
                     "Webhook %s has refused an event for 75 hours, which is given up.",
                     place.id,
                     action="webhook_given_up",
+                    workspace_id=place.workspace_id,
+                )
+            if deliveries.unwanted:
+                self._log_throttle.log(
+                    logging.INFO,
+                    "%d events that webhook %s had refused are dropped: it gets other types now.",
+                    deliveries.unwanted,
+                    place.id,
+                    action="webhook_dropped",
                     workspace_id=place.workspace_id,
                 )
         finally:

@@ -213,13 +213,9 @@ def advance(
         tx.webhook_cursors.put(attrs.evolve(cursor, holder=None, held_until=None))
         return False
 
-    for hold in holds:
-        tx.webhook_holds.put(hold)
-    for number in done:
-        tx.webhook_holds.delete(before.workspace_id, before.id, number)
-    is_same = webhook == before and cursor.sealed == last.sealed
+    is_same = webhook == before and cursor.sealed == last.sealed and cursor.updated_at == last.updated_at
     if not is_same:
-        # Its failures are those of what it was.
+        # Its failures are those of what it was: it is tried at once.
         moved = attrs.evolve(cursor, position=moved.position, gap_until=moved.gap_until, holder=None, held_until=None)
     elif disabled is not None:
         tx.webhooks.update(attrs.evolve(webhook, state="disabled", reason=disabled, updated_at=now))
@@ -233,5 +229,9 @@ def advance(
             subject=webhook.id,
             detail=disabled,
         )
+    for hold in holds:
+        tx.webhook_holds.put(hold if is_same else attrs.evolve(hold, next_at=min(hold.next_at, now)))
+    for number in done:
+        tx.webhook_holds.delete(before.workspace_id, before.id, number)
     tx.webhook_cursors.put(moved)
     return is_same and disabled is None

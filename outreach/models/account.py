@@ -172,7 +172,7 @@ class CallbackCheck:
 
 @attrs.frozen(kw_only=True)
 class RekeyResult:
-    """What became of the accounts when their credentials were encrypted with the newest key.
+    """What became of the secrets of accounts, webhooks and users when they were encrypted with the newest key.
 
     Attributes:
         rekeyed: How many were encrypted with it now.

@@ -131,7 +131,7 @@ class WebhookCursor:
     """How far the deliveries to an endpoint have come.
 
     Attributes:
-        sealed: Its secret and those before it, encrypted (`vault.Vault`).
+        sealed: Its secret and those before it, encrypted (`vault.Vault`); empty once it is removed.
         position: Each event up to this number was delivered, given up, is held, or is of no type of the endpoint.
         gap_until: Up to this number the endpoint was told that events were purged.
         failures: How many deliveries in a row have failed.

@@ -267,7 +267,7 @@ def test_the_key_beside_the_database_is_changed_as_the_documentation_says(
     _shell(adding.replace("outreach.db.key", str(key)))
     assert key.read_text().splitlines()[1:] == old.splitlines()
     told = cli.tell("accounts", "rekey")
-    assert "Accounts encrypted with the newest key: 1; already before: 0; left: 0." in told
+    assert "Secrets encrypted with the newest key: 1; already before: 0; left: 0." in told
     assert "The older keys are needed for backups that were made before" in told
     _shell(removing.replace("outreach.db.key", str(key)))
     assert len(key.read_text().splitlines()) == 1
@@ -275,9 +275,9 @@ def test_the_key_beside_the_database_is_changed_as_the_documentation_says(
     (listed,) = cli.ask("accounts", "list", live_id)
     assert listed["problem"] is None
     told = cli.tell("accounts", "rekey")
-    assert "Accounts encrypted with the newest key: 0; already before: 1; left: 0." in told
+    assert "Secrets encrypted with the newest key: 0; already before: 1; left: 0." in told
     # There is one key, so none is older.
-    assert "No account needs an older key." in told
+    assert "Nothing needs an older key." in told
     assert "backups" not in told
     key.write_text(old)
     assert "Nothing was changed" in cli.refuse("accounts", "rekey")

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
+import attrs
 import pytest
 from standardwebhooks import Webhook as Verifier
 
 from outreach import Conflict, NewWorkspace, Outreach
 from outreach.core.config import EngineConfig
-from outreach.models import NewWebhook, WebhookReplay
+from outreach.models import NewWebhook, Webhook, WebhookReplay, WebhookUpdate
+from outreach.models.webhook import WebhookHold
 from outreach.testing.fault_server import Answer, FaultServer
 
 pytestmark = pytest.mark.anyio
@@ -116,3 +121,57 @@ async def test_410_disables_with_a_reason_and_an_entry_of_the_audit_log(tmp_path
         server.answer = lambda _: Answer()
         await engine.webhooks.enable(workspace, webhook.id)
         await until(server, 2)
+
+
+async def given_an_event_held_for_an_hour(engine: Outreach, server: FaultServer) -> tuple[str, str]:
+    """Return a workspace and an endpoint that has refused an event."""
+    workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
+    webhook = (await engine.webhooks.create(workspace, NewWebhook(url=f"{server.url}/a"))).webhook
+    await opt_out(engine, workspace, 1)
+    await until(server, 1)
+    async with asyncio.timeout(10):
+        while (await engine.webhooks.cursor(workspace, webhook.id)).holder or not await held(engine, webhook):  # noqa: ASYNC110 - the database notifies nobody here
+            await asyncio.sleep(0.05)
+    (hold,) = await held(engine, webhook)
+    later = attrs.evolve(hold, next_at=engine.now() + timedelta(hours=1))
+    await engine._storage.write(lambda tx: tx.webhook_holds.put(later))
+    return workspace, webhook.id
+
+
+async def held(engine: Outreach, webhook: Webhook) -> Sequence[WebhookHold]:
+    """Return what an endpoint holds."""
+    return await engine._storage.read(lambda tx: tx.webhook_holds.list(webhook.workspace_id, webhook.id, limit=9))
+
+
+async def test_a_changed_url_is_tried_at_once(tmp_path: Path) -> None:
+    """With what the old one has refused; then nothing is held."""
+    async with (
+        FaultServer(lambda request: Answer(status=500 if request.path == "/a" else 204)) as server,
+        Outreach.open(f"sqlite:///{tmp_path / 'a.db'}", dispatch=True, config=CONFIG) as engine,
+    ):
+        workspace, webhook_id = await given_an_event_held_for_an_hour(engine, server)
+        webhook = await engine.webhooks.update(workspace, webhook_id, WebhookUpdate(url=f"{server.url}/b"))
+        await until(server, 2)
+        assert server.requests[1].path == "/b"
+        async with asyncio.timeout(10):
+            while await held(engine, webhook):  # noqa: ASYNC110 - the database notifies nobody here
+                await asyncio.sleep(0.05)
+
+
+async def test_held_events_of_types_that_are_wanted_no_more_are_dropped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That is logged; nothing is sent."""
+    caplog.set_level(logging.INFO, "outreach")
+    async with (
+        FaultServer(lambda _: Answer(status=500)) as server,
+        Outreach.open(f"sqlite:///{tmp_path / 'a.db'}", dispatch=True, config=CONFIG) as engine,
+    ):
+        workspace, webhook_id = await given_an_event_held_for_an_hour(engine, server)
+        webhook = await engine.webhooks.update(workspace, webhook_id, WebhookUpdate(types=["call.ended"]))
+        async with asyncio.timeout(10):
+            while await held(engine, webhook):  # noqa: ASYNC110 - the database notifies nobody here
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(0.2)
+        assert len(server.requests) == 1
+    assert "webhook_dropped" in [getattr(record, "action", "") for record in caplog.records]

@@ -292,7 +292,7 @@ async def test_nothing_is_changed_while_one_account_can_be_opened_by_no_key(rota
     """It is named; once its key is given too, all go on."""
     await rotation.connect(OLD, 2)
     await rotation.connect(STRANGE, 1)
-    with pytest.raises(ConfigError, match=r"credentials of 1 accounts: \S+ at twilio\. Nothing was changed") as caught:
+    with pytest.raises(ConfigError, match=r"secrets of account \S+ at twilio\. Nothing was changed") as caught:
         await rotation.rekey(f"{NEW},{OLD}")
     assert not any(key in caught.value.message for key in (OLD, NEW, STRANGE))
     assert (await rotation.problems(OLD)).count(None) == 2

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import attrs
 import pytest
 
-from outreach import InvalidRequest, NewWorkspace, NotFound, Outreach
+from outreach import ConfigError, InvalidRequest, NewWorkspace, NotFound, Outreach
+from outreach.core.vault import WEBHOOKS, Vault
 from outreach.dispatch.worker import Worker
-from outreach.models import NewWebhook, Webhook, WebhookReplay, WebhookRotation, WebhookUpdate
+from outreach.models import NewWebhook, RekeyResult, Webhook, WebhookReplay, WebhookRotation, WebhookUpdate
 from outreach.plugins import ledger_archives
 from outreach.protocols.storage import Storage
 from outreach.rules.provider_analyser import ProviderAnalyser
+from outreach.services.tenants import account_rekeying
 from outreach.services.tenants.webhooks import signing_secrets
 from outreach.storage.unit_of_work import Transaction
-from outreach.testing.builders import NOW, make_webhook, make_webhook_attempt
+from outreach.testing.builders import NOW, make_webhook, make_webhook_attempt, make_webhook_hold
 from outreach.testing.clock import ManualClock
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE
+from tests.engine.conftest import OpenStorage
 from tests.engine.rig import QUICK
 
 pytestmark = pytest.mark.anyio
@@ -149,3 +153,89 @@ async def test_old_attempts_are_swept(storage: Storage, clock: ManualClock, monk
         await worker.sweep()
         assert [await left(ours), await left(removed)] == kept
     await worker.release()
+
+
+async def given_failures(engine: Outreach, place: str, webhook: Webhook) -> None:
+    """Let an endpoint be down, and hold an event for an hour."""
+    cursor, later = await engine.webhooks.cursor(place, webhook.id), engine.now() + timedelta(hours=1)
+    failing = attrs.evolve(cursor, failures=5, failing_since=engine.now(), probe_at=later)
+    hold = make_webhook_hold(workspace_id=place, webhook_id=webhook.id, next_at=later)
+
+    def write(tx: Transaction) -> None:
+        tx.webhook_cursors.put(failing)
+        tx.webhook_holds.put(hold)
+
+    await engine._storage.write(write)
+
+
+async def state_of(engine: Outreach, place: str, webhook: Webhook) -> tuple[int, bool, bool, list[bool]]:
+    """Return the failures of an endpoint, whether it fails and waits, and of each held event whether it is due."""
+    cursor, now = await engine.webhooks.cursor(place, webhook.id), engine.now()
+    holds = await engine._storage.read(lambda tx: tx.webhook_holds.list(place, webhook.id, limit=9))
+    due = [one.next_at <= now for one in holds]
+    return cursor.failures, cursor.failing_since is not None, cursor.probe_at is not None, due
+
+
+async def test_a_changed_url_a_replay_and_enabling_let_an_endpoint_be_tried_at_once(engine: Outreach) -> None:
+    """Other changes leave it to its schedule; where types change, held events may be of others, and are looked at."""
+    place = await _workspace(engine)
+    webhook = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
+    end = (await engine.webhooks.cursor(place, webhook.id)).position
+    for change, expected in (
+        (engine.webhooks.update(place, webhook.id, WebhookUpdate(description="Ours")), (5, True, True, [False])),
+        (engine.webhooks.update(place, webhook.id, WebhookUpdate(types=["call.ended"])), (5, True, True, [True])),
+        (engine.webhooks.update(place, webhook.id, WebhookUpdate(url=f"{URL}/2")), (0, False, False, [True])),
+        (engine.webhooks.enable(place, webhook.id), (0, False, False, [True])),
+        (engine.webhooks.replay(place, webhook.id, WebhookReplay(number=end + 1)), (0, False, False, [])),
+    ):
+        await given_failures(engine, place, webhook)
+        await change
+        assert await state_of(engine, place, webhook) == expected
+
+
+async def test_a_removed_endpoint_keeps_no_secret(engine: Outreach) -> None:
+    """Nor what it held; keys are changed without it."""
+    place = await _workspace(engine)
+    webhook = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
+    await given_failures(engine, place, webhook)
+    await engine.webhooks.remove(place, webhook.id)
+
+    def left(tx: Transaction) -> tuple[str | None, int]:
+        cursor = tx.webhook_cursors.get(place, webhook.id)
+        return cursor and cursor.sealed, len(tx.webhook_holds.list(place, webhook.id, limit=9))
+
+    assert await engine._storage.read(left) == ("", 0)
+    assert (await engine.accounts.rekey()).rekeyed == 0
+
+
+async def test_the_secrets_of_webhooks_get_the_newest_key_too(
+    open_storage: OpenStorage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In slices, those before a rotation too; messages name the webhook."""
+    monkeypatch.setattr(account_rekeying, "_SLICE", 2)
+    older, newer = Vault(keys="A" * 43 + "="), Vault(keys="B" * 43 + "=")
+    both = Vault(keys="B" * 43 + "=," + "A" * 43 + "=")
+    async with Outreach(open_storage(clock), clock=clock, vault=both) as engine:
+        place, storage = await _workspace(engine), engine._storage
+        made = [await engine.webhooks.create(place, NewWebhook(url=URL)) for _ in range(3)]
+        made[0] = await engine.webhooks.rotate(place, made[0].webhook.id)
+        for one in made:
+            cursor = await engine.webhooks.cursor(place, one.webhook.id)
+            sealed = older.encrypt(
+                one.webhook.id,
+                both.open(one.webhook.id, cursor.sealed, provider=WEBHOOKS),
+                previous=both.previous(one.webhook.id, cursor.sealed, provider=WEBHOOKS),
+            )
+            resealed = attrs.evolve(cursor, sealed=sealed)
+            await storage.write(lambda tx, it=resealed: tx.webhook_cursors.put(it))  # type: ignore[misc]
+            with pytest.raises(ConfigError, match=f"secrets of webhook {one.webhook.id} were") as caught:
+                newer.open(one.webhook.id, sealed, provider=WEBHOOKS)
+            assert "account" not in caught.value.message
+        assert await engine.accounts.rekey(max_slices=1) == RekeyResult(rekeyed=2, already_current=0, left=1)
+        assert await engine.accounts.rekey(actor="olga") == RekeyResult(rekeyed=1, already_current=2, left=0)
+        for count, one in zip((2, 1, 1), made, strict=True):
+            cursor = await engine.webhooks.cursor(place, one.webhook.id)
+            secrets = signing_secrets(newer, cursor, engine.now())
+            assert (len(secrets), secrets[0][0]) == (count, one.secret)
+        (entry, *_) = await engine.audit.list(place)
+        assert (entry.action, entry.actor) == ("webhook.rekey", "olga")

@@ -1,4 +1,4 @@
-"""Re-encrypting all secrets with the newest key: credentials of accounts, and second factors of users."""
+"""Re-encrypting all secrets with the newest key: those of accounts and webhooks, and second factors of users."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Final
 
 import attrs
 
-from outreach.core.vault import Vault
+from outreach.core.vault import WEBHOOKS, Vault
 from outreach.errors import ConfigError
 from outreach.ledger.common import record_audit
 from outreach.models.account import RekeyResult, StoredAccount
 from outreach.models.fields import Integer, check_value
 from outreach.models.user import StoredUser
+from outreach.models.webhook import Webhook, WebhookCursor
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
 
@@ -25,7 +26,7 @@ class _Secret:
     """An encrypted secret, and the row that has it.
 
     Attributes:
-        workspace_id: That of an account; None for a user.
+        workspace_id: That of an account or webhook; None for a user.
         place: The account's provider, for messages.
     """
 
@@ -33,7 +34,14 @@ class _Secret:
     workspace_id: str | None
     sealed: str = attrs.field(repr=False)
     place: str
-    row: StoredAccount | StoredUser = attrs.field(repr=False)
+    row: StoredAccount | StoredUser | WebhookCursor = attrs.field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """What has it: `account`, `webhook` or `user`."""
+        if isinstance(self.row, StoredAccount):
+            return "account"
+        return "webhook" if isinstance(self.row, WebhookCursor) else "user"
 
 
 class AccountRekeying:
@@ -43,15 +51,15 @@ class AccountRekeying:
     _vault: Vault
 
     async def rekey(self, *, max_slices: int = 100_000, actor: str = "library") -> RekeyResult:
-        """Encrypt the secrets of all accounts and users with the newest key, also while servers run that know it.
+        """Encrypt the secrets of accounts, webhooks and users with the newest key, also while servers run that know it.
 
         At every moment each secret is encrypted with one key or the other, so that what is interrupted goes on when it
-        is called again. Accounts keep their ids, callback URLs and revisions. The result counts accounts, and users
-        with a second factor.
+        is called again. Accounts keep their ids, callback URLs and revisions. The result counts accounts, webhooks, and
+        users with a second factor.
 
         Args:
             max_slices: The most slices of 100 secrets to encrypt now, at least 1.
-            actor: Recorded in the audit trail, of each account's workspace.
+            actor: Recorded in the audit trail, of each workspace.
 
         Raises:
             ConfigError: No usable key, or none of the keys opens some secret: nothing was changed.
@@ -90,7 +98,7 @@ class AccountRekeying:
         return older, current, unreadable
 
     async def _secrets(self) -> AsyncIterator[_Secret]:
-        for read in (_accounts_after, _users_after):
+        for read in (_accounts_after, _webhooks_after, _users_after):
             after = ""
             while True:
                 last, found = await self._context.storage.read(
@@ -112,6 +120,8 @@ class AccountRekeying:
             sealed = self._vault.rekeyed(known.id, known.sealed, provider=known.place)
             if isinstance(known.row, StoredAccount):
                 tx.accounts.reseal(attrs.evolve(known.row, sealed=sealed))
+            elif isinstance(known.row, WebhookCursor):
+                tx.webhook_cursors.put(attrs.evolve(known.row, sealed=sealed))
             else:
                 tx.users.update(attrs.evolve(known.row, totp=sealed))
             record_audit(
@@ -119,7 +129,7 @@ class AccountRekeying:
                 now=now,
                 workspace_id=known.workspace_id,
                 actor=actor,
-                action="account.rekey" if known.workspace_id is not None else "user.rekey",
+                action=f"{known.kind}.rekey",
                 subject=known.id,
                 detail=known.place,
             )
@@ -139,12 +149,21 @@ def _users_after(tx: Transaction, after: str) -> tuple[str | None, Sequence[_Sec
     return _last(rows), [one for row in rows if (one := _of_user(row)) is not None]
 
 
-def _last(rows: Sequence[StoredAccount] | Sequence[StoredUser]) -> str | None:
+def _webhooks_after(tx: Transaction, after: str) -> tuple[str | None, Sequence[_Secret]]:
+    """Return those of a slice of the webhooks, and the identifier after which the next one begins."""
+    rows = tx.webhooks.every(after=after, limit=_SLICE)
+    cursors = [tx.webhook_cursors.get(row.workspace_id, row.id) for row in rows]
+    return _last(rows), [one for cursor in cursors if (one := _of_webhook(cursor)) is not None]
+
+
+def _last(rows: Sequence[StoredAccount] | Sequence[StoredUser] | Sequence[Webhook]) -> str | None:
     return rows[-1].id if len(rows) == _SLICE else None
 
 
 def _present(tx: Transaction, seen: _Secret) -> _Secret | None:
     """Return a secret as it is now; None if it is there no more."""
+    if isinstance(seen.row, WebhookCursor):
+        return _of_webhook(tx.webhook_cursors.get(seen.row.workspace_id, seen.id))
     if seen.workspace_id is not None:
         account = tx.accounts.get(seen.workspace_id, seen.id)
         return _of_account(account) if account is not None else None
@@ -162,6 +181,14 @@ def _of_account(account: StoredAccount) -> _Secret:
     )
 
 
+def _of_webhook(cursor: WebhookCursor | None) -> _Secret | None:
+    if cursor is None or not cursor.sealed:
+        return None
+    return _Secret(
+        id=cursor.webhook_id, workspace_id=cursor.workspace_id, sealed=cursor.sealed, place=WEBHOOKS, row=cursor
+    )
+
+
 def _of_user(user: StoredUser) -> _Secret | None:
     if user.totp is None:
         return None
@@ -169,10 +196,11 @@ def _of_user(user: StoredUser) -> _Secret | None:
 
 
 def _refusal(unreadable: Sequence[_Secret]) -> str:
-    shown = ", ".join(f"{one.id} at {one.place}" for one in unreadable[:_SHOWN])
+    shown = ", ".join(
+        f"{one.kind} {one.id}" + (f" at {one.place}" if one.kind == "account" else "") for one in unreadable[:_SHOWN]
+    )
     more = f" and {len(unreadable) - _SHOWN} more" if len(unreadable) > _SHOWN else ""
     return (
-        f"None of the keys here opens the credentials of {len(unreadable)} accounts: {shown}{more}. Nothing was "
-        "changed. Give the key that they were encrypted with too, after the new one; or connect these accounts anew, "
-        "or remove them."
+        f"None of the keys here opens the secrets of {shown}{more}. Nothing was changed. Give the key that they were "
+        "encrypted with too, after the new one; or connect these accounts and add these webhooks anew, or remove them."
     )

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import attrs
 
-from outreach.core.vault import PreviousCredentials, Vault
+from outreach.core.vault import WEBHOOKS, PreviousCredentials, Vault
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.ledger.common import workspace_of
 from outreach.ledger.subscriptions import first_since
@@ -199,7 +199,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
     async def replay(
         self, workspace_id: str, webhook_id: str, start: WebhookReplay, *, actor: str = "library"
     ) -> Webhook:
-        """Deliver events again, from a number or a time on, with the ids that they had.
+        """Deliver events again, from a number or a time on, with the ids that they had; begin at once.
 
         Args:
             workspace_id: The workspace.
@@ -220,12 +220,10 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             begin = first_since(tx, start.at) if start.at is not None else start.number or end
             if begin > end:
                 raise InvalidRequest.at("number", f"must be at most {end}, the number of the next event")
-            cursor = _cursor_of(tx, webhook)
             tx.webhook_holds.delete_all(workspace_id, webhook_id)
+            cursor = _forget_failures(tx, webhook, now)
             gap = min(cursor.gap_until, begin - 1)
-            tx.webhook_cursors.put(
-                attrs.evolve(cursor, position=begin - 1, gap_until=gap, probe_at=None, updated_at=now)
-            )
+            tx.webhook_cursors.put(attrs.evolve(cursor, position=begin - 1, gap_until=gap))
             self._record(tx, "replay", webhook, now, actor)
             return webhook
 
@@ -342,10 +340,15 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         if changed.url != before.url:
             # The new one may be up.
             _forget_failures(tx, changed, now)
+        elif changed.types != before.types:
+            # Held events of other types are dropped, and hold back no others with their keys.
+            tx.webhook_holds.hasten(changed.workspace_id, changed.id, now)
         return changed
 
     def _remove(self, tx: Transaction, one: Webhook, now: datetime) -> Webhook:
         tx.webhook_holds.delete_all(one.workspace_id, one.id)
+        cursor = attrs.evolve(_cursor_of(tx, one), sealed="", holder=None, held_until=None, updated_at=now)
+        tx.webhook_cursors.put(cursor)
         return super()._remove(tx, one, now)
 
 
@@ -355,8 +358,8 @@ def signing_secrets(vault: Vault, cursor: WebhookCursor, now: datetime) -> Seque
     Raises:
         ConfigError: No usable key, or another one than they were encrypted with; the message says what to do.
     """
-    opened = vault.open(cursor.webhook_id, cursor.sealed, provider="webhooks")
-    before = vault.previous(cursor.webhook_id, cursor.sealed, provider="webhooks")
+    opened = vault.open(cursor.webhook_id, cursor.sealed, provider=WEBHOOKS)
+    before = vault.previous(cursor.webhook_id, cursor.sealed, provider=WEBHOOKS)
     newest = (opened[_KEY], datetime.max.replace(tzinfo=UTC))
     return [newest, *((one.values[_KEY], one.until) for one in before if one.until > now)]
 
@@ -372,7 +375,10 @@ def _cursor_of(tx: Transaction, webhook: Webhook) -> WebhookCursor:
     return cursor
 
 
-def _forget_failures(tx: Transaction, webhook: Webhook, now: datetime) -> None:
-    """Let an endpoint be tried at once."""
+def _forget_failures(tx: Transaction, webhook: Webhook, now: datetime) -> WebhookCursor:
+    """Let an endpoint be tried at once, and return its cursor."""
     cursor = _cursor_of(tx, webhook)
-    tx.webhook_cursors.put(attrs.evolve(cursor, failures=0, failing_since=None, probe_at=None, updated_at=now))
+    forgotten = attrs.evolve(cursor, failures=0, failing_since=None, probe_at=None, updated_at=now)
+    tx.webhook_cursors.put(forgotten)
+    tx.webhook_holds.hasten(webhook.workspace_id, webhook.id, now)
+    return forgotten

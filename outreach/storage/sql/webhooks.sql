@@ -37,6 +37,11 @@ LIMIT :limit
 -- As a person is erased: few events are held, and for days at most.
 UPDATE webhook_holds SET key = 'erased:' || number WHERE workspace_id = :workspace_id AND key = :key
 
+-- hasten_holds --
+-- As an endpoint is to be tried at once.
+UPDATE webhook_holds SET next_at = :now
+WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id AND next_at > :now
+
 -- delete_holds --
 -- As an endpoint starts from another position.
 DELETE FROM webhook_holds WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id

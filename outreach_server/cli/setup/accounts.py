@@ -209,7 +209,7 @@ def remove(account_id: str) -> None:
 
 @accounts.command("rekey")
 def rekey() -> None:
-    """Encrypt the credentials of all accounts with the newest key, also while servers run that know it.
+    """Encrypt the secrets of accounts, webhooks and users with the newest key, also while servers run that know it.
 
     Before, add the new key in front of the old one where the key comes from. An interrupted run goes on when it is run
     again. Exits with 1 if something is left.
@@ -223,15 +223,15 @@ def rekey() -> None:
         echo_json(to_json(result))
     else:
         click.echo(
-            f"Accounts encrypted with the newest key: {result.rekeyed}; already before: {result.already_current}; "
+            f"Secrets encrypted with the newest key: {result.rekeyed}; already before: {result.already_current}; "
             f"left: {result.left}."
         )
         if result.rekeyed and not result.left:
             note("The older keys are needed for backups that were made before, and for nothing else.")
         elif not result.left:
-            note("No account needs an older key. To change the key, put a new one in front of it, and run this again.")
+            note("Nothing needs an older key. To change the key, put a new one in front of it, and run this again.")
     if result.left:
-        note("A server that encrypts with an older key connected them meanwhile: restart it, and run this again.")
+        note("A server that encrypts with an older key made them meanwhile: restart it, and run this again.")
         sys.exit(1)
 
 
