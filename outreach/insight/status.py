@@ -32,6 +32,7 @@ from outreach.models.status import (
     DispatchedBy,
     DispatchOverview,
     EngineStatus,
+    FailingWebhook,
     LiveWorker,
     PausedCampaign,
     PausedSchedule,
@@ -46,7 +47,7 @@ from outreach.rules import receipts
 from outreach.rules.explanations import PAUSE_REASONS, SCHEDULE_REASONS
 from outreach.rules.opening import opening_state
 from outreach.rules.status_findings import find_problems
-from outreach.rules.webhooks import DISABLED_REASONS
+from outreach.rules.webhooks import DISABLED_REASONS, FAILING_AFTER, failure_words
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
 
@@ -103,6 +104,7 @@ class StatusQuery:
         paused = tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=MAX_LISTED + 1)
         schedules = tx.schedules.paused(workspace_id, limit=MAX_LISTED + 1)
         webhooks = tx.webhooks.disabled(workspace_id, limit=MAX_LISTED + 1)
+        failing = tx.webhooks.failing(workspace_id, now - FAILING_AFTER, limit=MAX_LISTED + 1)
         unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED + 1)
         throttles = provider_throttles.unexpired(tx, workspace_id, now, limit=MAX_LISTED + 1)
         held = tx.register.held(workspace_id, limit=MAX_LISTED + 1)
@@ -115,6 +117,7 @@ class StatusQuery:
                 ("paused", len(paused), MAX_LISTED),
                 ("schedules", len(schedules), MAX_LISTED),
                 ("webhooks", len(webhooks), MAX_LISTED),
+                ("failing", len(failing), MAX_LISTED),
                 ("unknown", sum(each.count for each in unknown), MAX_COUNTED),
                 ("throttles", len(throttles), MAX_LISTED),
                 ("held", len(held), MAX_LISTED),
@@ -137,6 +140,7 @@ class StatusQuery:
             paused=[_paused(tx, campaign, self._context.adapters) for campaign in _listed(paused)],
             schedules=[_paused_schedule(one) for one in _listed(schedules)],
             webhooks=[_disabled_webhook(one) for one in _listed(webhooks)],
+            failing=[found for one in _listed(failing) if (found := _failing_webhook(tx, one)) is not None],
             unknown=unknown,
             throttles=[
                 ThrottledProvider(workspace_id=throttle.workspace_id, provider=throttle.provider, until=throttle.until)
@@ -304,6 +308,24 @@ def _disabled_webhook(webhook: Webhook) -> DisabledWebhook:
         host=urlsplit(webhook.url).hostname or "",
         reason=reason,
         why=DISABLED_REASONS.get(reason, reason),
+    )
+
+
+def _failing_webhook(tx: Transaction, webhook: Webhook) -> FailingWebhook | None:
+    cursor = tx.webhook_cursors.get(webhook.workspace_id, webhook.id)
+    if cursor is None or cursor.failing_since is None:
+        return None
+    # The latest one has failed, as all of them since.
+    latest = next(iter(tx.webhook_attempts.page(webhook.workspace_id, webhook.id, limit=1)), None)
+    status, error = (None, None) if latest is None else (latest.status, latest.error)
+    return FailingWebhook(
+        id=webhook.id,
+        workspace_id=webhook.workspace_id,
+        host=urlsplit(webhook.url).hostname or "",
+        since=cursor.failing_since,
+        status=status,
+        why=failure_words(status, error),
+        next_at=cursor.probe_at,
     )
 
 

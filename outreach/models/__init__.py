@@ -229,6 +229,7 @@ if TYPE_CHECKING:
     from outreach.models.status import (
         AccountInTrouble as AccountInTrouble,
         DisabledWebhook as DisabledWebhook,
+        FailingWebhook as FailingWebhook,
         DiskUse as DiskUse,
         DispatchOverview as DispatchOverview,
         DispatchedBy as DispatchedBy,
@@ -360,8 +361,9 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
                 "RecipientStatus TrailRule TrailStep TrailStepKind WorkspaceMode WorkspaceStatus ZoneSource"
             ),
             "models.status": (
-                "AccountInTrouble DisabledWebhook DiskUse DispatchOverview DispatchedBy EngineStatus LiveWorker "
-                "PausedCampaign PausedSchedule Readiness RunningCampaign SilentAccount StartCheck ThrottledProvider"
+                "AccountInTrouble DisabledWebhook DiskUse DispatchOverview DispatchedBy EngineStatus FailingWebhook "
+                "LiveWorker PausedCampaign PausedSchedule Readiness RunningCampaign SilentAccount StartCheck "
+                "ThrottledProvider"
             ),
             "models.text_warning": "TextWarning",
             "models.unreachable": "UnreachableNumber",

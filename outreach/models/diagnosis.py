@@ -92,6 +92,7 @@ EngineCode = Literal[
     "requests_overdue",
     "schedule_paused",
     "webhook_disabled",
+    "webhook_failing",
     "sender_takes_no_replies",
     "time_zones_missing",
 ]
@@ -143,6 +144,7 @@ EngineCode = Literal[
         (`reconcile_deadline_seconds`)
     schedule_paused (warning): the engine has paused a schedule, for a reason that the finding names
     webhook_disabled (warning): the engine has disabled a webhook, for a reason that the finding names
+    webhook_failing (warning): a webhook has taken nothing for an hour or more; after three days it is disabled
     sender_takes_no_replies (info): a campaign sends as a name, to which nobody can write STOP
     time_zones_missing (critical): the data of time zones cannot be read
 """

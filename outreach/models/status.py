@@ -135,6 +135,28 @@ class DisabledWebhook:
 
 
 @attrs.frozen(kw_only=True)
+class FailingWebhook:
+    """A webhook that has taken nothing for an hour or more; after three days the engine disables it.
+
+    Attributes:
+        id: The webhook's id.
+        host: The host of its URL.
+        since: When the first delivery after the last success failed.
+        status: The HTTP status of the latest answer; None where none came.
+        why: What came of the latest delivery, in words: a part of a sentence.
+        next_at: When it is tried again, while it is down; None where events are tried each at its own time.
+    """
+
+    id: str
+    workspace_id: str
+    host: str
+    since: datetime
+    status: int | None
+    why: str
+    next_at: datetime | None
+
+
+@attrs.frozen(kw_only=True)
 class ThrottledProvider:
     """A provider that throttles a workspace; waiting work resumes by itself.
 
@@ -236,6 +258,7 @@ class EngineStatus:
         paused: Campaigns paused by the engine, oldest first; `engine.campaigns.resume` resumes them.
         schedules: Schedules paused by the engine; `engine.schedules.resume` resumes them.
         webhooks: Webhooks disabled by the engine; `engine.webhooks.enable` enables them.
+        failing: Webhooks that have taken nothing for an hour or more; `engine.webhooks.list_attempts` shows why.
         unknown: Requests with an unknown outcome, oldest first; `engine.dispatches.list_unknown` lists them,
             `engine.dispatches.resolve` decides.
         throttles: Throttles of providers, the first to end first.
@@ -244,12 +267,13 @@ class EngineStatus:
         silent: Accounts that get no receipts for longer than usual, though their messages are accepted;
             `engine.accounts.check_callback` finds out whether the callback URL leads here.
         disk: The disk of the database; None if it is not a file.
-        truncated: Which of `running`, `paused`, `schedules`, `webhooks`, `unknown`, `throttles`, `held`, `accounts`
-            and `silent` are incomplete.
+        truncated: Which of `running`, `paused`, `schedules`, `webhooks`, `failing`, `unknown`, `throttles`, `held`,
+            `accounts` and `silent` are incomplete.
         adapter_problems: Adapters of installed packages that cannot be used in this process.
         findings: What needs a person, most urgent first, with these codes: `no_dispatcher`, `behind`, `disk_low`,
             `adapter_not_usable`, `account_not_usable`, `receipts_missing`, `campaign_paused`, `schedule_paused`,
-            `webhook_disabled`, `requests_unknown`, `number_held`, which has one command for each decision.
+            `webhook_disabled`, `webhook_failing`, `requests_unknown`, `number_held`, which has one command for
+            each decision.
     """
 
     at: datetime
@@ -262,6 +286,7 @@ class EngineStatus:
     paused: Sequence[PausedCampaign]
     schedules: Sequence[PausedSchedule] = ()
     webhooks: Sequence[DisabledWebhook] = ()
+    failing: Sequence[FailingWebhook] = ()
     unknown: Sequence[UnknownDispatchCount]
     throttles: Sequence[ThrottledProvider]
     held: Sequence[Unsubscribe]

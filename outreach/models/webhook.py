@@ -185,7 +185,7 @@ class WebhookAttempt:
         at: When the request was made.
         duration_ms: How long it took.
         status: The HTTP status of the answer; None where none came.
-        error: What went wrong, in words; else None.
+        error: Why no answer came: `target_refused`, `not_connected`, `timeout` or `dropped`; else None.
         answer: The beginning of the answer, at most 1,000 characters.
     """
 

@@ -125,6 +125,19 @@ def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:
             commands=[f"outreach-server webhooks enable {webhook.workspace_id} {webhook.id}"],
             looks=[f"outreach-server webhooks attempts {webhook.workspace_id} {webhook.id}"],
         )
+    for failing in status.failing:
+        where = "" if status.workspace_id is not None else f" of workspace {failing.workspace_id}"
+        again = "" if failing.next_at is None else f" It is tried again at {format_timestamp(failing.next_at)}."
+        yield Problem(
+            code="webhook_failing",
+            severity="warning",
+            workspace_id=failing.workspace_id,
+            path=failing.id,
+            message=f"Webhook {failing.id} to {failing.host}{where} has taken nothing since "
+            f"{format_timestamp(failing.since)}: at last {failing.why}.{again}",
+            commands=[f"outreach-server webhooks enable {failing.workspace_id} {failing.id}"],
+            looks=[f"outreach-server webhooks attempts {failing.workspace_id} {failing.id}"],
+        )
     for group in status.unknown:
         since = format_timestamp(group.since)
         many = f"{group.count} requests, the oldest of {since}" if group.count > 1 else f"a request of {since}"

@@ -34,6 +34,31 @@ DISABLED_REASONS: Final[Mapping[str, str]] = MappingProxyType(
 """Why the engine disables endpoints, in words: parts of a sentence."""
 
 
+FAILING_AFTER: Final = timedelta(hours=1)
+"""An endpoint that has taken nothing for so long is shown to a person: it was tried four times at least."""
+
+_ERRORS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "target_refused": "its address is not a public one, nor one that is allowed",
+        "not_connected": "no connection to it could be made",
+        "timeout": "it did not answer in time",
+        "dropped": "it broke the connection off before it answered",
+    }
+)
+
+
+def failure_words(status: int | None, error: str | None) -> str:
+    """Return what came of a delivery that failed: a part of a sentence.
+
+    Args:
+        status: The HTTP status of the answer; None where none came.
+        error: Why no answer came.
+    """
+    if status is not None:
+        return f"it answered with the status {status}"
+    return _ERRORS.get(error or "", "it gave no answer")
+
+
 def next_wait(failures: int, *, draw: float, retry_after: float | None = None) -> timedelta:
     """Return how long to wait after a failure.
 

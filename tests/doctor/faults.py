@@ -35,6 +35,7 @@ from outreach.testing.builders import (
     make_schedule,
     make_unsubscribe,
     make_webhook,
+    make_webhook_attempt,
     make_webhook_cursor,
     make_worker,
 )
@@ -438,6 +439,23 @@ async def _(system: System, _: Patch) -> None:
     def operation(tx: Transaction) -> None:
         tx.webhooks.insert(webhook)
         tx.webhook_cursors.put(make_webhook_cursor(workspace_id=system.workspace_id, webhook_id=webhook.id))
+
+    await system.write(operation)
+
+
+@fault("webhook_failing")
+async def _(system: System, _: Patch) -> None:
+    webhook, place = make_webhook(workspace_id=system.workspace_id), {"workspace_id": system.workspace_id}
+    since = datetime.now(UTC) - timedelta(hours=2)
+    attempt = make_webhook_attempt(webhook_id=webhook.id, number=1, status=503, **place)
+
+    def operation(tx: Transaction) -> None:
+        tx.webhooks.insert(webhook)
+        cursor = make_webhook_cursor(
+            webhook_id=webhook.id, failures=5, failing_since=since, probe_at=since + DAY, **place
+        )
+        tx.webhook_cursors.put(cursor)
+        tx.webhook_attempts.insert(attempt)
 
     await system.write(operation)
 

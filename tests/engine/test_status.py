@@ -159,6 +159,7 @@ async def test_nothing_to_tell_is_told(engine: Outreach, storage: Storage) -> No
         paused=[],
         schedules=[],
         webhooks=[],
+        failing=[],
         unknown=[],
         throttles=[],
         held=[],

@@ -239,3 +239,35 @@ async def test_the_secrets_of_webhooks_get_the_newest_key_too(
             assert (len(secrets), secrets[0][0]) == (count, one.secret)
         (entry, *_) = await engine.audit.list(place)
         assert (entry.action, entry.actor) == ("webhook.rekey", "olga")
+
+
+async def test_an_endpoint_that_takes_nothing_for_an_hour_is_shown(
+    open_storage: OpenStorage, clock: ManualClock
+) -> None:
+    """With what came of the latest delivery, and the command that has it tried at once; of its own workspace."""
+    async with Outreach(open_storage(clock), clock=clock) as engine:
+        place, other = await _workspace(engine), await _workspace(engine, "Others")
+        webhook = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
+        await given_failures(engine, place, webhook)
+        since, place_of = engine.now(), {"workspace_id": place, "webhook_id": webhook.id}
+        words = {
+            (503, None): "it answered with the status 503",
+            (None, "timeout"): "it did not answer in time",
+            (None, "not_connected"): "no connection to it could be made",
+        }
+        clock.advance(3590)
+        assert (await engine.status()).failing == []
+        clock.advance(10)
+        for (status, error), why in words.items():
+            attempt = make_webhook_attempt(**place_of, status=status, error=error)
+            await engine._storage.write(lambda tx, it=attempt: tx.webhook_attempts.insert(it))  # type: ignore[misc]
+            (failing,) = (await engine.status(place)).failing
+            assert (failing.host, failing.since, failing.status, failing.why) == ("app.example", since, status, why)
+        for seen in (await engine.status(place), await engine.status()):
+            (finding,) = [one for one in seen.findings if one.code == "webhook_failing"]
+            assert (finding.path, finding.severity) == (webhook.id, "warning")
+            assert finding.commands == [f"outreach-server webhooks enable {place} {webhook.id}"]
+            assert "has taken nothing since" in finding.message
+        assert (await engine.status(other)).failing == []
+        await engine.webhooks.enable(place, webhook.id)
+        assert (await engine.status()).failing == []

@@ -31,6 +31,7 @@ _SUBJECTS: Final = {
     "campaign_paused": "campaign {}",
     "schedule_paused": "schedule {}",
     "webhook_disabled": "webhook {}",
+    "webhook_failing": "webhook {}",
     "number_held": "number {}",
 }
 """What problems of the status are about. The others are found more exactly: the disk is looked at with the database,

@@ -15,6 +15,19 @@ WHERE removed_at IS NULL AND state = 'disabled'
 ORDER BY id
 LIMIT :limit
 
+-- failing --
+-- Active ones that have taken nothing since a moment: few; of one workspace or of all.
+SELECT {webhooks} FROM webhooks INDEXED BY webhooks_in_use
+WHERE removed_at IS NULL AND state = 'active'
+    AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
+    AND EXISTS (
+        SELECT 1 FROM webhook_cursors
+        WHERE webhook_cursors.workspace_id = webhooks.workspace_id AND webhook_cursors.webhook_id = webhooks.id
+            AND webhook_cursors.failing_since <= :since
+    )
+ORDER BY id
+LIMIT :limit
+
 -- every --
 -- Of all workspaces, also those that were removed: their attempts are kept for a while.
 SELECT {webhooks} FROM webhooks WHERE id > :after ORDER BY id LIMIT :limit

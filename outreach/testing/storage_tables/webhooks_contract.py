@@ -55,6 +55,24 @@ class WebhooksContract(ContractBase):
         assert await storage.read(lambda tx: tx.webhook_cursors.get(*place)) == moved
         assert await storage.read(lambda tx: tx.webhook_cursors.get(OTHER_WORKSPACE, webhook.id)) is None
 
+    async def test_endpoints_that_have_taken_nothing_since_a_moment_are_found(self, storage: Storage) -> None:
+        """Active ones of a workspace, or of all."""
+        failing = await given_webhook(storage)
+        theirs = await given_webhook(storage, workspace_id=OTHER_WORKSPACE)
+        later, well = await given_webhook(storage), await given_webhook(storage)
+        disabled = await given_webhook(storage, state="disabled", reason="failing")
+        since = {failing.id: NOW, theirs.id: NOW, later.id: NOW + TICK, well.id: None, disabled.id: NOW}
+        for one in (failing, theirs, later, well, disabled):
+            cursor = make_webhook_cursor(workspace_id=one.workspace_id, webhook_id=one.id, failing_since=since[one.id])
+            await storage.write(lambda tx, cursor=cursor: tx.webhook_cursors.put(cursor))  # type: ignore[misc]
+        for workspace_id, found in (
+            (None, sorted([failing.id, theirs.id])),
+            (THIS_WORKSPACE, [failing.id]),
+            (OTHER_WORKSPACE, [theirs.id]),
+        ):
+            rows = await storage.read(lambda tx, it=workspace_id: tx.webhooks.failing(it, NOW, limit=9))  # type: ignore[misc]
+            assert [one.id for one in rows] == found
+
     async def test_held_events_are_listed_by_number(self, storage: Storage) -> None:
         """Those of one endpoint; each is deleted alone, or all at once."""
         webhook, other = await given_webhook(storage), await given_webhook(storage)
@@ -66,6 +84,9 @@ class WebhooksContract(ContractBase):
         await storage.write(lambda tx: tx.webhook_holds.put(again))
         place = (THIS_WORKSPACE, webhook.id)
         assert list(await storage.read(lambda tx: tx.webhook_holds.list(*place, limit=2))) == [again, holds[0]]
+        assert await storage.write(lambda tx: tx.webhook_holds.hasten(*place, NOW)) == 1
+        first = await storage.read(lambda tx: tx.webhook_holds.list(*place, limit=1))
+        assert list(first) == [attrs.evolve(again, next_at=NOW)]
         assert await storage.write(lambda tx: tx.webhook_holds.delete(*place, 10))
         assert not await storage.write(lambda tx: tx.webhook_holds.delete(*place, 10))
         assert await storage.write(lambda tx: tx.webhook_holds.delete_all(*place)) == 2

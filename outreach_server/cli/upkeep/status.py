@@ -26,10 +26,12 @@ _LONGER: Final = {
     "paused": "There are more campaigns that the engine has paused; the oldest are shown.",
     "schedules": "There are more schedules that the engine has paused.",
     "webhooks": "There are more webhooks that the engine has disabled.",
+    "failing": "There are more webhooks that take nothing.",
     "unknown": "There are more unknown requests; the oldest are counted.",
     "throttles": "There are more throttled providers; the first to end are shown.",
     "held": "There are more held numbers; the latest are shown.",
     "accounts": "There are more accounts; not all could be looked at or shown.",
+    "silent": "There are more accounts that get no receipts.",
 }
 """The hint for an incomplete list, by its name in the status."""
 

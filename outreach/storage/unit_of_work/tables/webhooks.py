@@ -30,6 +30,12 @@ class Webhooks(WorkspaceTable[Webhook]):
         """Return endpoints of a workspace, or of all, that the engine has disabled."""
         return self._list(WEBHOOKS, "webhooks.disabled", workspace_id=workspace_id, limit=limit)
 
+    def failing(self, workspace_id: str | None, since: datetime, *, limit: int) -> Sequence[Webhook]:
+        """Return active endpoints of a workspace, or of all, that have taken nothing since a moment."""
+        return self._list(
+            WEBHOOKS, "webhooks.failing", workspace_id=workspace_id, since=format_timestamp(since), limit=limit
+        )
+
 
 class WebhookCursors(Table):
     """How far the deliveries to each endpoint have come."""
