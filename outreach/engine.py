@@ -467,6 +467,7 @@ class Outreach(EngineServices):
             rng=self._rng,
             poll_seconds=_WEBHOOK_POLLS * config.change_poll_seconds,
             log_throttle=self._log_throttle,
+            instrumentation=self._instruments,
         )
         task = asyncio.create_task(pump.run(), name="outreach webhooks")
         stack.push_async_callback(_stop_webhooks, pump, task)

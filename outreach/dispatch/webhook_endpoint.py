@@ -6,7 +6,6 @@ import random
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from http import HTTPStatus
 from typing import Final, Protocol
 
 import anyio
@@ -16,9 +15,10 @@ from anyio.abc import TaskGroup
 from outreach.core.clock import Clock
 from outreach.core.webhook_signatures import signed_headers
 from outreach.errors import StorageError
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.providers.http.request_gate import FairLimiter
 from outreach.rules.webhook_queue import DeliveryQueue, EndpointHealth, QueuedEvent
-from outreach.rules.webhooks import Pace, message_id, retry_after_seconds
+from outreach.rules.webhooks import Pace, is_success, message_id, retry_after_seconds
 
 MAX_CONNECTIONS: Final = 64
 """Of all endpoints together."""
@@ -64,7 +64,7 @@ class DeliveryAnswer:
     @property
     def ok(self) -> bool:
         """Whether the event is delivered: any status of 200 to 299."""
-        return self.status is not None and HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+        return is_success(self.status)
 
 
 @attrs.frozen(kw_only=True)
@@ -195,6 +195,7 @@ class EndpointDeliveries:
         rng: Where the jitter comes from.
         poll_seconds: How often further events are looked for while some are in flight.
         closing: Set when the process stops.
+        instrumentation: Observes what comes of requests.
     """
 
     def __init__(
@@ -207,7 +208,9 @@ class EndpointDeliveries:
         rng: random.Random,
         poll_seconds: float,
         closing: anyio.Event,
+        instrumentation: Instrumentation,
     ) -> None:
+        self._instrumentation = instrumentation
         self._records = records
         self._sender = sender
         self._permits = permits
@@ -334,6 +337,9 @@ class EndpointDeliveries:
         finally:
             self._permits.release(self._endpoint.id, 1)
         self._attempts.append(AttemptMade(number=event.number, type=ready.type, at=at, answer=answer))
+        self._instrumentation.webhook_answered(
+            self._endpoint.id, status=answer.status, error=answer.error, seconds=answer.seconds
+        )
         self._take_answer(event, answer)
 
     def _headers(self, ready: ReadyEvent, at: datetime) -> Mapping[str, str]:

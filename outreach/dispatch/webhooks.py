@@ -22,6 +22,7 @@ from outreach.dispatch.webhook_endpoint import (
     Sender,
 )
 from outreach.errors import ConfigError, StorageError
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.providers.http.request_gate import FairLimiter
 
 _FIRST_BACKOFF_SECONDS: Final = 1.0
@@ -66,6 +67,7 @@ class WebhookPump:
         rng: Where the jitter comes from.
         poll_seconds: How often events are looked for.
         log_throttle: The engine's log.
+        instrumentation: Observes what comes of requests; none by default.
     """
 
     def __init__(
@@ -77,7 +79,9 @@ class WebhookPump:
         rng: random.Random,
         poll_seconds: float,
         log_throttle: LogThrottle,
+        instrumentation: Instrumentation | None = None,
     ) -> None:
+        self._instrumentation = instrumentation or Instrumentation()
         self._records = records
         self._make_sender = make_sender
         self._sender: Sender | None = None
@@ -133,6 +137,7 @@ class WebhookPump:
                 rng=self._rng,
                 poll_seconds=self._poll_seconds,
                 closing=self._closing,
+                instrumentation=self._instrumentation,
             )
             tasks.start_soon(self._deliver, place, self._running[place])
 

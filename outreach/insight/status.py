@@ -14,7 +14,7 @@ import attrs
 
 from outreach.core.vault import Vault
 from outreach.errors import ConfigError, Problem
-from outreach.ledger import provider_throttles
+from outreach.ledger import provider_throttles, webhooks
 from outreach.ledger.campaigns.results import results_of
 from outreach.ledger.campaigns.transitions import not_installed
 from outreach.ledger.common import campaign_of, provider_of, workspace_of
@@ -103,7 +103,7 @@ class StatusQuery:
         active = tx.campaigns.running(workspace_id=workspace_id, limit=MAX_LISTED + 1)
         paused = tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=MAX_LISTED + 1)
         schedules = tx.schedules.paused(workspace_id, limit=MAX_LISTED + 1)
-        webhooks = tx.webhooks.disabled(workspace_id, limit=MAX_LISTED + 1)
+        disabled = tx.webhooks.disabled(workspace_id, limit=MAX_LISTED + 1)
         failing = tx.webhooks.failing(workspace_id, now - FAILING_AFTER, limit=MAX_LISTED + 1)
         unknown = tx.dispatches.count_unknown(workspace_id, limit=MAX_COUNTED + 1)
         throttles = provider_throttles.unexpired(tx, workspace_id, now, limit=MAX_LISTED + 1)
@@ -116,7 +116,7 @@ class StatusQuery:
                 ("running", len(active), MAX_LISTED),
                 ("paused", len(paused), MAX_LISTED),
                 ("schedules", len(schedules), MAX_LISTED),
-                ("webhooks", len(webhooks), MAX_LISTED),
+                ("webhooks", len(disabled), MAX_LISTED),
                 ("failing", len(failing), MAX_LISTED),
                 ("unknown", sum(each.count for each in unknown), MAX_COUNTED),
                 ("throttles", len(throttles), MAX_LISTED),
@@ -139,7 +139,7 @@ class StatusQuery:
             running=running,
             paused=[_paused(tx, campaign, self._context.adapters) for campaign in _listed(paused)],
             schedules=[_paused_schedule(one) for one in _listed(schedules)],
-            webhooks=[_disabled_webhook(one) for one in _listed(webhooks)],
+            webhooks=[_disabled_webhook(one) for one in _listed(disabled)],
             failing=[found for one in _listed(failing) if (found := _failing_webhook(tx, one)) is not None],
             unknown=unknown,
             throttles=[
@@ -363,6 +363,7 @@ class FiguresQuery:
             silent=Counter(one.provider for one in silent),
             schedules_paused=len(tx.schedules.paused(None, limit=MAX_LISTED)),
             webhooks_disabled=len(tx.webhooks.disabled(None, limit=MAX_LISTED)),
+            webhook_lags=webhooks.lags(tx, now, limit=MAX_LISTED),
             held=len(tx.register.held(None, limit=MAX_LISTED)),
             opt_outs={} if since is None else tx.trail.count_opt_outs(since, until),
             until=until,

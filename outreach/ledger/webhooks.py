@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
@@ -13,6 +13,7 @@ from outreach.ledger.campaigns.trail import record_webhook_disabled
 from outreach.ledger.common import record_audit
 from outreach.ledger.subscriptions import events_between
 from outreach.ledger.webhook_contents import contents_of
+from outreach.models.database import WebhookLag
 from outreach.models.events import Event, EventsPurged, WebhookTest
 from outreach.models.webhook import ATTEMPTS_KEPT, Webhook, WebhookAttempt, WebhookCursor, WebhookHold
 from outreach.serialization.webhook_bodies import DELIVERED, TYPES_FOR_ONE_ENDPOINT, body_of, key_of, type_of
@@ -22,6 +23,12 @@ MAX_HOLDS_READ: Final = 20_000
 
 _STRETCH: Final = 500
 """Entries of the trail that are read at a time."""
+
+_STRETCHES: Final = 3
+"""So many are looked at to find how far an endpoint is behind: the position of one for which nothing is due may be up
+to a thousand numbers old."""
+
+_HOLDS_COUNTED: Final = 1_000
 
 
 class EventBody(NamedTuple):
@@ -87,6 +94,32 @@ def wanted_after(tx: Transaction, webhook: Webhook, after: int) -> tuple[Sequenc
     until = max(min(last, after + _STRETCH), after)
     found = events_between(tx, webhook.workspace_id, after, until)
     return [event for event in found if event is not None and is_wanted(webhook, event)], until, until >= last
+
+
+def lag_of(tx: Transaction, webhook: Webhook, now: datetime) -> WebhookLag:
+    """Return how far an endpoint is behind."""
+    cursor = tx.webhook_cursors.get(webhook.workspace_id, webhook.id)
+    if cursor is None:
+        return WebhookLag(0, 0.0)
+    count, oldest = tx.webhook_holds.waiting(webhook.workspace_id, webhook.id, limit=_HOLDS_COUNTED)
+    until, at_end = cursor.position, False
+    for _ in range(_STRETCHES):
+        if at_end:
+            break
+        events, until, at_end = wanted_after(tx, webhook, until)
+        count += len(events)
+        oldest = min([one for one in (oldest, *(event.at for event in events)) if one is not None], default=None)
+    count += max(tx.trail.last_number() - until, 0)
+    return WebhookLag(count, 0.0 if oldest is None else max((now - oldest).total_seconds(), 0.0))
+
+
+def lags(tx: Transaction, now: datetime, *, limit: int) -> Mapping[str, WebhookLag]:
+    """Return how far the active endpoints are behind: of each workspace the most events and seconds of one."""
+    found = dict[str, WebhookLag]()
+    for webhook in tx.webhooks.active(limit=limit):
+        lag, known = lag_of(tx, webhook, now), found.get(webhook.workspace_id, WebhookLag(0, 0.0))
+        found[webhook.workspace_id] = WebhookLag(max(lag.events, known.events), max(lag.seconds, known.seconds))
+    return found
 
 
 def is_wanted(webhook: Webhook, event: Event) -> bool:

@@ -109,6 +109,19 @@ class CampaignGroup(NamedTuple):
     open: int
 
 
+class WebhookLag(NamedTuple):
+    """How far a webhook is behind.
+
+    Attributes:
+        events: Events that it has not taken, those that it refused included; beyond 1,500 numbers of the feed every
+            number counts as one, and at most 1,000 that it refused are counted.
+        seconds: How old the oldest of them is; 0 where there is none.
+    """
+
+    events: int
+    seconds: float
+
+
 @attrs.frozen(kw_only=True)
 class EngineFigures:
     """What is open in the database, in numbers; reading them costs the same however much was sent before.
@@ -123,6 +136,8 @@ class EngineFigures:
         silent: Accounts that get no receipts for longer than usual, by provider.
         schedules_paused: Schedules that the engine has paused; at most a hundred are counted.
         webhooks_disabled: Webhooks that the engine has disabled; at most a hundred are counted.
+        webhook_lags: By workspace, of its active webhooks the most events and seconds that one is behind; a hundred
+            webhooks are looked at.
         held: Numbers under review; at most a hundred are counted.
         opt_outs: Numbers that came onto the register after `since`, by the source of the entry.
         until: The position in the decision trail: `since` of the next call.
@@ -137,6 +152,7 @@ class EngineFigures:
     silent: Mapping[str, int]
     schedules_paused: int
     webhooks_disabled: int
+    webhook_lags: Mapping[str, WebhookLag]
     held: int
     opt_outs: Mapping[str, int]
     until: int

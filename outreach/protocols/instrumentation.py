@@ -57,6 +57,16 @@ class Instrumentation:
     def callback_refused(self, provider: str) -> None:
         """A callback to an account's address was refused: not the provider's, too old, too large or unreadable."""
 
+    def webhook_answered(self, webhook_id: str, *, status: int | None, error: str | None, seconds: float) -> None:
+        """A request to a webhook has ended.
+
+        Args:
+            webhook_id: The webhook.
+            status: The HTTP status of the answer; None where none came. An event is taken with 200 to 299.
+            error: Why no answer came: `target_refused`, `not_connected`, `timeout` or `dropped`; else None.
+            seconds: How long it took.
+        """
+
     def lease_lost(self) -> None:
         """This process lost the right to dispatch while it held it."""
 

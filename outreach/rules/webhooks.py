@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final
 
@@ -45,6 +46,11 @@ _ERRORS: Final[Mapping[str, str]] = MappingProxyType(
         "dropped": "it broke the connection off before it answered",
     }
 )
+
+
+def is_success(status: int | None) -> bool:
+    """Return whether an answer says that an event was taken: its status is 200 to 299; None is no answer."""
+    return status is not None and HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
 
 
 def failure_words(status: int | None, error: str | None) -> str:

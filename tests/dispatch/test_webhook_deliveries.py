@@ -17,11 +17,24 @@ from outreach import Conflict, NewWorkspace, Outreach
 from outreach.core.config import EngineConfig
 from outreach.models import NewWebhook, Webhook, WebhookReplay, WebhookUpdate
 from outreach.models.webhook import WebhookHold
+from outreach.protocols.instrumentation import Instrumentation
 from outreach.testing.fault_server import Answer, FaultServer
 
 pytestmark = pytest.mark.anyio
 
 CONFIG = EngineConfig(webhook_allow="127.0.0.0/8", webhook_allow_http=True, change_poll_seconds=0.05)
+
+
+class Notes(Instrumentation):
+    """Notes the answers of webhooks."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[str, int | None, str | None]] = []
+
+    def webhook_answered(self, webhook_id: str, *, status: int | None, error: str | None, seconds: float) -> None:
+        """Note it."""
+        assert 0 < seconds < 10
+        self.answers.append((webhook_id, status, error))
 
 
 async def until(server: FaultServer, count: int) -> None:
@@ -105,11 +118,12 @@ async def test_a_refused_event_is_held_and_comes_again_after_a_restart_with_its_
 
 
 async def test_410_disables_with_a_reason_and_an_entry_of_the_audit_log(tmp_path: Path) -> None:
-    """410 disables with a reason and an entry of the audit log."""
+    """An instrumentation hears of the answer; enabled, it goes on."""
+    notes = Notes()
     url = f"sqlite:///{tmp_path / 'a.db'}"
     async with (
         FaultServer(lambda _: Answer(status=410)) as server,
-        Outreach.open(url, dispatch=True, config=CONFIG) as engine,
+        Outreach.open(url, dispatch=True, config=CONFIG, instrumentation=[notes]) as engine,
     ):
         workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
         webhook = (await engine.webhooks.create(workspace, NewWebhook(url=server.url))).webhook
@@ -118,6 +132,9 @@ async def test_410_disables_with_a_reason_and_an_entry_of_the_audit_log(tmp_path
             while (found := await engine.webhooks.get(workspace, webhook.id)).state == "active":  # noqa: ASYNC110 - the database notifies nobody here
                 await asyncio.sleep(0.05)
         assert (found.state, found.reason) == ("disabled", "gone")
+        (entry, *_) = await engine.audit.list(workspace)
+        assert entry.action == "webhook.disable"
+        assert notes.answers == [(webhook.id, 410, None)]
         server.answer = lambda _: Answer()
         await engine.webhooks.enable(workspace, webhook.id)
         await until(server, 2)

@@ -202,7 +202,7 @@ async def test_a_removed_endpoint_keeps_no_secret(engine: Outreach) -> None:
 
     def left(tx: Transaction) -> tuple[str | None, int]:
         cursor = tx.webhook_cursors.get(place, webhook.id)
-        return cursor and cursor.sealed, len(tx.webhook_holds.list(place, webhook.id, limit=9))
+        return None if cursor is None else cursor.sealed, len(tx.webhook_holds.list(place, webhook.id, limit=9))
 
     assert await engine._storage.read(left) == ("", 0)
     assert (await engine.accounts.rekey()).rekeyed == 0
@@ -271,3 +271,35 @@ async def test_an_endpoint_that_takes_nothing_for_an_hour_is_shown(
         assert (await engine.status(other)).failing == []
         await engine.webhooks.enable(place, webhook.id)
         assert (await engine.status()).failing == []
+
+
+async def test_how_far_webhooks_are_behind_is_counted(open_storage: OpenStorage, clock: ManualClock) -> None:
+    """The one that is furthest in each workspace: events that it wants, and those that it holds; active ones alone."""
+    async with Outreach(open_storage(clock), clock=clock) as engine:
+        place, other = await _workspace(engine), await _workspace(engine, "Others")
+        every = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
+        await engine.webhooks.create(place, NewWebhook(url=URL, types=["call.ended"]))
+        await engine.webhooks.create(other, NewWebhook(url=URL))
+        assert (await engine.figures()).webhook_lags == {place: (0, 0.0), other: (0, 0.0)}
+        for number in range(3):
+            await engine.unsubscribes.add(place, f"+1212555000{number}")
+            clock.advance(10)
+        assert (await engine.figures()).webhook_lags == {place: (3, 30.0), other: (0, 0.0)}
+        await given_failures(engine, place, every)
+        clock.advance(5)
+        assert (await engine.figures()).webhook_lags[place] == (4, 35.0)
+        await engine.webhooks.pause(place, every.id)
+        assert (await engine.figures()).webhook_lags[place] == (0, 0.0)
+
+
+async def test_a_feed_that_is_far_ahead_is_not_read_to_its_end(
+    open_storage: OpenStorage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond some stretches each number counts as an event."""
+    monkeypatch.setattr("outreach.ledger.webhooks._STRETCH", 2)
+    async with Outreach(open_storage(clock), clock=clock) as engine:
+        place, other = await _workspace(engine), await _workspace(engine, "Others")
+        await engine.webhooks.create(other, NewWebhook(url=URL))
+        for number in range(10):
+            await engine.unsubscribes.add(place, f"+1212555000{number}")
+        assert (await engine.figures()).webhook_lags == {other: (4, 0.0)}

@@ -16,6 +16,7 @@ from outreach.errors import ConfigError, StorageError
 from outreach.integrations.prometheus import EngineMetrics
 from outreach.integrations.prometheus import engine_metrics as module
 from outreach.integrations.prometheus.families import ENGINE_FAMILIES
+from outreach.models import NewWebhook
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import MessageReport, Report
 from outreach.models.states import DispatchState, MessageStatus
@@ -313,6 +314,46 @@ def test_labels_stay_bounded_over_ten_thousand_workspaces(by_workspace: bool, mo
     assert len(named) == (module.MAX_WORKSPACES + 1 if by_workspace else 0)
     assert value(text, "outreach_dispatches_total", outcome="refused") == 10_000
     assert value(text, "outreach_dispatches_total", outcome="refused", provider="other") == 9_997
+
+
+def test_requests_to_webhooks_are_counted_by_their_result() -> None:
+    """Any answer but 2xx is a refusal; results begin with a zero."""
+    metrics = EngineMetrics()
+    for status, error in ((204, None), (500, None), (302, None), (None, "timeout")):
+        metrics.webhook_answered("w", status=status, error=error, seconds=0.1)
+    results = {
+        one.labels["result"]: one.value
+        for one in samples(exposed(metrics))
+        if one.name == "outreach_webhook_attempts_total"
+    }
+    assert results == {
+        **dict.fromkeys(("target_refused", "not_connected", "dropped"), 0),
+        "delivered": 1,
+        "refused": 2,
+        "timeout": 1,
+    }
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("by_workspace", [False, True])
+async def test_the_webhook_that_is_furthest_behind_is_seen(by_workspace: bool) -> None:
+    """Of all, or of each workspace where labels by workspace are on."""
+    metrics = EngineMetrics(by_workspace=by_workspace)
+    engine = Outreach(MemoryStorage(), clock=ShiftedClock(), instrumentation=[metrics])
+    async with engine, metrics.watching(engine):
+        places = [await given_workspace(engine) for _ in range(2)]
+        for events, place in enumerate(places):
+            await engine.webhooks.create(place.id, NewWebhook(url="https://app.example/hook"))
+            for number in range(events + 1):
+                await engine.unsubscribes.add(place.id, f"+1212555000{number}")
+        await anyio.sleep(7)
+        await metrics.refresh()
+        seen = {
+            name: sorted(one.value for one in samples(exposed(metrics)) if one.name == f"outreach_webhook_lag_{name}")
+            for name in ("events", "seconds")
+        }
+    assert seen["events"] == ([1, 2] if by_workspace else [2])
+    assert all(7 <= one < 8 for one in seen["seconds"])
 
 
 def test_names_units_and_help_are_as_promtool_wants_them() -> None:

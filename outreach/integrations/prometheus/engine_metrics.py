@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -21,11 +21,12 @@ from outreach.integrations.prometheus.gauges import of_dispatcher, of_figures, o
 from outreach.integrations.prometheus.tallies import BoundedNames, Collector, Counts, Histograms, Labels, Metric, gauge
 from outreach.integrations.prometheus.write_errors import WRITE_ERRORS, write_error
 from outreach.models.base import Channel
-from outreach.models.database import EngineFigures
+from outreach.models.database import EngineFigures, WebhookLag
 from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.reports import CallReport, Report
 from outreach.models.states import DispatchState
 from outreach.protocols.instrumentation import Instrumentation
+from outreach.rules.webhooks import is_success
 
 LOOK_SECONDS: Final = 0.5
 """How often the event loop's lag and the clocks are looked at."""
@@ -58,6 +59,9 @@ _REASONS: Final = (
 )
 """Reasons that begin with a zero, so that alerts see the first one."""
 
+_RESULTS: Final = ("delivered", "refused", "target_refused", "not_connected", "timeout", "dropped")
+"""What comes of requests to webhooks: refused is any answer but 2xx; the last four are those without an answer."""
+
 _SOURCES: Final = ("operator", "import", "keyword", "carrier", "call")
 
 
@@ -67,8 +71,8 @@ class EngineMetrics(Instrumentation, Collector):
     Labels never hold data of tenants, and there is a bound to the values of each.
 
     Args:
-        by_workspace: Whether dispatches and reports have the workspace's id as a label; the first `MAX_WORKSPACES` have
-            their own.
+        by_workspace: Whether dispatches, reports and the lags of webhooks have the workspace's id as a label; the first
+            `MAX_WORKSPACES` have their own.
         database: The SQLite file whose size is shown, if any.
     """
 
@@ -94,6 +98,7 @@ class EngineMetrics(Instrumentation, Collector):
         self._write_failures = Counts(families.WRITE_FAILURES)
         self._loop_lag = Histograms(families.LOOP_LAG)
         self._clock_steps = Counts(families.CLOCK_STEPS)
+        self._webhook_attempts = Counts(families.WEBHOOK_ATTEMPTS)
         self._figures_failures = Counts(families.FIGURES_FAILURES)
         self._started: set[Labels] = set()
         self._intents = self._in_flight = self._queued = 0
@@ -108,6 +113,8 @@ class EngineMetrics(Instrumentation, Collector):
             self._write_failures.start(error)
         for source in _SOURCES:
             self._opt_outs.start(source)
+        for result in _RESULTS:
+            self._webhook_attempts.start(result)
 
     def _with_workspace(self, family: Family) -> Family:
         if not self._by_workspace:
@@ -174,6 +181,11 @@ class EngineMetrics(Instrumentation, Collector):
     def callback_refused(self, provider: str) -> None:
         """Count it."""
         self._callbacks_refused.add(self._providers(provider))
+
+    def webhook_answered(self, webhook_id: str, *, status: int | None, error: str | None, seconds: float) -> None:
+        """Count what came of it."""
+        answered = "delivered" if is_success(status) else "refused"
+        self._webhook_attempts.add(answered if status is not None else error or "dropped")
 
     def lease_lost(self) -> None:
         """Count it."""
@@ -279,6 +291,7 @@ class EngineMetrics(Instrumentation, Collector):
             self._write_failures,
             self._loop_lag,
             self._clock_steps,
+            self._webhook_attempts,
             self._figures_failures,
         ):
             yield tally.metric()
@@ -291,8 +304,20 @@ class EngineMetrics(Instrumentation, Collector):
             yield from of_dispatcher(self._engine.health())
             if self._figures is not None:
                 yield from of_figures(self._figures, self._engine.now(), reasons=self._waits, providers=self._providers)
+                yield from self._lags(self._figures.webhook_lags)
             # Not by the wall clock, which may be set.
             yield gauge(families.FIGURES_AGE, {(): max(self._engine._clock.monotonic() - self._figures_since, 0.0)})
+
+    def _lags(self, lags: Mapping[str, WebhookLag]) -> Iterator[Metric]:
+        """Yield how far webhooks are behind: the greatest numbers of each workspace, or of all."""
+        events: dict[Labels, float] = {} if self._by_workspace else {(): 0}
+        seconds = dict(events)
+        for workspace_id, lag in lags.items():
+            labels = self._workspace(workspace_id)
+            events[labels] = max(events.get(labels, 0), lag.events)
+            seconds[labels] = max(seconds.get(labels, 0), lag.seconds)
+        yield gauge(self._with_workspace(families.WEBHOOK_LAG_EVENTS), events)
+        yield gauge(self._with_workspace(families.WEBHOOK_LAG), seconds)
 
 
 class _Clocks:

@@ -153,6 +153,19 @@ SCHEDULES_PAUSED: Final = Family(
 WEBHOOKS_DISABLED: Final = Family(
     "outreach_webhooks_disabled", "gauge", "Webhooks that the engine has disabled; at most a hundred are counted."
 )
+WEBHOOK_ATTEMPTS: Final = Family(
+    "outreach_webhook_attempts_total", "counter", "Requests to webhooks, by what came of them.", ("result",)
+)
+WEBHOOK_LAG_EVENTS: Final = Family(
+    "outreach_webhook_lag_events",
+    "gauge",
+    "Events that the active webhook that is furthest behind has not taken; a hundred webhooks are looked at.",
+)
+WEBHOOK_LAG: Final = Family(
+    "outreach_webhook_lag_seconds",
+    "gauge",
+    "The age of the oldest event that an active webhook has not taken; a hundred webhooks are looked at.",
+)
 FIGURES_AGE: Final = Family("outreach_figures_age_seconds", "gauge", "The age of the figures read from the database.")
 FIGURES_FAILURES: Final = Family(
     "outreach_figures_failures_total", "counter", "Times that the figures could not be read from the database."

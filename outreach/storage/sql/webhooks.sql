@@ -39,6 +39,16 @@ WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id
 ORDER BY number
 LIMIT :limit
 
+-- waiting --
+-- How many events an endpoint holds, up to a bound, and when the oldest of these was tried first.
+SELECT COUNT(*), MIN(first_at)
+FROM (
+    SELECT first_at FROM webhook_holds
+    WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id
+    ORDER BY number
+    LIMIT :limit
+) AS oldest
+
 -- attempts --
 -- The latest first: identifiers grow with time.
 SELECT {webhook_attempts} FROM webhook_attempts INDEXED BY webhook_attempts_of_webhook

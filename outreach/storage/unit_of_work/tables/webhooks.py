@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from outreach.core.clock import format_timestamp
+from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.webhook import Webhook, WebhookAttempt, WebhookCursor, WebhookHold
 from outreach.storage.unit_of_work.kinds import WEBHOOK_ATTEMPTS, WEBHOOK_CURSORS, WEBHOOK_HOLDS, WEBHOOKS
 from outreach.storage.unit_of_work.tables.base import LAST, Table, WorkspaceTable
@@ -57,6 +57,14 @@ class WebhookHolds(Table):
         return self._list(
             WEBHOOK_HOLDS, "webhooks.holds", workspace_id=workspace_id, webhook_id=webhook_id, limit=limit
         )
+
+    def waiting(self, workspace_id: str, webhook_id: str, *, limit: int) -> tuple[int, datetime | None]:
+        """Return how many events an endpoint holds, at most `limit`, and when the oldest was tried first."""
+        rows = self._rows.query(
+            "webhooks.waiting", WEBHOOK_HOLDS, workspace_id=workspace_id, webhook_id=webhook_id, limit=limit
+        )
+        count, first_at = rows[0]
+        return count, None if first_at is None else parse_timestamp(first_at)
 
     def put(self, one: WebhookHold) -> None:
         """Insert or replace an event."""
