@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from outreach.models.database import (
         CampaignGroup as CampaignGroup,
         EngineFigures as EngineFigures,
+        WebhookLag as WebhookLag,
     )
     from outreach.models.diagnosis import (
         DatabaseCode as DatabaseCode,
@@ -326,7 +327,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
                 "ResultCount SenderFigures TimeBucket"
             ),
             "models.clock": "AudienceClock ClockHour ClosedBy",
-            "models.database": "CampaignGroup EngineFigures",
+            "models.database": "CampaignGroup EngineFigures WebhookLag",
             "models.diagnosis": "DatabaseCode Diagnosis EngineCode",
             "models.dispatch": (
                 "DecisionResult Dispatch DispatchCount DispatchFilter DispatchLookUp FailureClass OperatorDecision "

@@ -38,19 +38,19 @@ class Notes(Instrumentation):
 
 
 async def until(server: FaultServer, count: int) -> None:
-    """Until."""
+    """Wait until so many requests have come."""
     async with asyncio.timeout(20):
         while len(server.requests) < count:  # noqa: ASYNC110 - the database notifies nobody here
             await asyncio.sleep(0.05)
 
 
 async def opt_out(engine: Outreach, workspace: str, number: int) -> None:
-    """Opt out."""
+    """Make an event."""
     await engine.unsubscribes.add(workspace, f"+1212555{number:04}")
 
 
 async def test_events_are_delivered_signed_and_stored(tmp_path: Path) -> None:
-    """Events are delivered signed and stored."""
+    """With ids of their own, and without a number in a thin body."""
     url = f"sqlite:///{tmp_path / 'a.db'}"
     async with (
         FaultServer(lambda _: Answer(status=204)) as server,
@@ -93,7 +93,7 @@ async def test_a_test_is_delivered_beside_the_events(tmp_path: Path) -> None:
 
 
 async def test_a_refused_event_is_held_and_comes_again_after_a_restart_with_its_id(tmp_path: Path) -> None:
-    """A refused event is held and comes again after a restart with its id."""
+    """And with its body; a replay brings it once more."""
     url = f"sqlite:///{tmp_path / 'a.db'}"
     async with FaultServer(lambda _: Answer(status=500)) as server:
         async with Outreach.open(url, dispatch=True, config=CONFIG) as engine:

@@ -36,7 +36,7 @@ class Names:
 
 
 async def deliver(sender: WebhookSender, url: str, **headers: str) -> DeliveryAnswer:
-    """Deliver."""
+    """Send a delivery."""
     return await sender.send(url, headers, b'{"type":"webhook.test"}')
 
 
@@ -46,7 +46,7 @@ def named(url: str, host: str) -> str:
 
 
 async def test_a_delivery_goes_to_the_address_that_was_checked_under_the_name_of_the_url() -> None:
-    """A delivery goes to the address that was checked under the name of the url."""
+    """The name is resolved once, and stands in `Host`."""
     names = Names(["127.0.0.1"])
     async with (
         FaultServer(lambda _: Answer(body=b"taken")) as server,
@@ -63,7 +63,7 @@ async def test_a_delivery_goes_to_the_address_that_was_checked_under_the_name_of
 
 
 async def test_a_name_that_resolves_to_a_private_address_later_is_refused_at_the_connection() -> None:
-    """A name that resolves to a private address later is refused at the connection."""
+    """Though its URL was allowed."""
     allowed = Allowed.from_settings("127.0.0.1/32", http=True)
     names = Names(["127.0.0.1"], ["127.0.0.2"])
     async with FaultServer(lambda _: Answer(headers={"connection": "close"})) as server:  # noqa: SIM117
@@ -76,7 +76,7 @@ async def test_a_name_that_resolves_to_a_private_address_later_is_refused_at_the
 
 
 async def test_one_private_address_among_public_ones_is_refused() -> None:
-    """One private address among public ones is refused."""
+    """Nothing is connected to."""
     async with FaultServer(lambda _: Answer()) as server:  # noqa: SIM117
         async with WebhookSender(allowed=LOCAL, resolver=Names(["127.0.0.1", "10.0.0.1"])) as sender:
             answer = await deliver(sender, named(server.url, "hooks.example.com"))
@@ -86,13 +86,13 @@ async def test_one_private_address_among_public_ones_is_refused() -> None:
 
 @pytest.mark.parametrize("address", SPECIAL)
 async def test_every_special_address_is_refused_by_name(address: str) -> None:
-    """Every special address is refused by name."""
+    """Each of the list, as what a name resolves to."""
     async with WebhookSender(allowed=Allowed(), resolver=Names([address])) as sender:
         assert (await deliver(sender, "https://hooks.example.com/")).error == "target_refused"
 
 
 async def test_a_name_without_an_address_is_not_connected() -> None:
-    """A name without an address is not connected."""
+    """It is no refused target."""
 
     async def resolver(host: str, port: int) -> Sequence[str]:
         raise OSError("no such name")
@@ -102,19 +102,19 @@ async def test_a_name_without_an_address_is_not_connected() -> None:
 
 
 async def test_a_second_address_is_tried() -> None:
-    """A second address is tried."""
+    """Where the first one takes no connection."""
     async with FaultServer(lambda _: Answer()) as server:  # noqa: SIM117
         async with WebhookSender(allowed=LOCAL, resolver=Names(["127.0.0.9", "127.0.0.1"])) as sender:
             assert (await deliver(sender, named(server.url, "hooks.example.com"))).ok
 
 
 async def test_the_system_resolves_names() -> None:
-    """The system resolves names."""
+    """Also what is an address already."""
     assert "127.0.0.1" in await resolve("127.0.0.1", 443)
 
 
 async def test_redirects_are_not_followed() -> None:
-    """Redirects are not followed."""
+    """The answer is what the endpoint itself says."""
     async with FaultServer(lambda _: Answer(status=307, headers={"location": "/other"})) as server:  # noqa: SIM117
         async with WebhookSender(allowed=LOCAL) as sender:
             answer = await deliver(sender, server.url)
@@ -123,7 +123,7 @@ async def test_redirects_are_not_followed() -> None:
 
 
 async def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy of the environment is not used."""
+    """It would connect to what nobody has checked."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     async with FaultServer(lambda _: Answer()) as server, WebhookSender(allowed=LOCAL) as sender:
@@ -131,7 +131,7 @@ async def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.Monkey
 
 
 async def test_an_answer_is_read_to_4_kb_and_its_cookies_are_forgotten() -> None:
-    """An answer is read to 4 kb and its cookies are forgotten."""
+    """The next request has none of them."""
     long = Answer(body=b"x" * 1_000_000, headers={"set-cookie": "a=b", "retry-after": "7"}, status=503)
     async with FaultServer(lambda _: long) as server, WebhookSender(allowed=LOCAL) as sender:
         answer = await deliver(sender, server.url)
@@ -145,7 +145,7 @@ async def test_an_answer_is_read_to_4_kb_and_its_cookies_are_forgotten() -> None
     ("fault", "error"), [("silence", "timeout"), ("drop_before", "dropped"), ("drop_after", "dropped")]
 )
 async def test_a_receiver_that_fails(fault: str, error: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A receiver that fails."""
+    """Each way has its word; nothing is raised."""
     monkeypatch.setattr(webhook_sender, "WHOLE_SECONDS", 0.3)
     async with FaultServer(lambda _: Answer()) as server, WebhookSender(allowed=LOCAL) as sender:
         server.fault = fault  # type: ignore[assignment]
@@ -185,7 +185,7 @@ async def dripping(text: bytes, seconds: float) -> AsyncIterator[str]:
 async def test_an_answer_that_comes_byte_by_byte_ends_in_time(
     answered: bytes, status: int | None, error: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An answer that comes byte by byte ends in time."""
+    """Once its status is there, that counts."""
     monkeypatch.setattr(webhook_sender, "WHOLE_SECONDS", 1.0)
     began = time.monotonic()
     async with dripping(answered, 0.01) as url, WebhookSender(allowed=LOCAL) as sender:

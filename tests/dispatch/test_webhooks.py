@@ -38,7 +38,7 @@ class Stage:
         self.rng = random.Random(seed)
 
     def pump(self, process: Process) -> WebhookPump:
-        """Pump."""
+        """Return the pump of a process."""
         return WebhookPump(
             records=process,
             make_sender=lambda: Network(self.receivers),
@@ -69,13 +69,13 @@ class Stage:
 
 
 def done(stage: Stage, name: str) -> Callable[[], bool]:
-    """Done."""
+    """Return what tells whether an endpoint has everything."""
     one = stage.feed.endpoints[name]
     return lambda: one.position >= stage.feed.last and not one.held
 
 
 async def test_a_backlog_is_delivered_at_50_a_second_and_stored_every_half_second() -> None:
-    """A backlog is delivered at 50 a second and stored every half second."""
+    """No more at a time than its concurrency."""
     stage = Stage("a")
     stage.feed.add(*(f"key{number % 40}" for number in range(500)))
     began = stage.clock.monotonic()
@@ -89,7 +89,7 @@ async def test_a_backlog_is_delivered_at_50_a_second_and_stored_every_half_secon
 
 
 async def test_events_that_come_later_are_delivered_soon() -> None:
-    """Events that come later are delivered soon."""
+    """Each within a second, after half a minute in which nothing was due."""
     stage = Stage("a")
     async with anyio.create_task_group() as tasks:
         pump = stage.pump(Process(stage.feed))
@@ -103,7 +103,7 @@ async def test_events_that_come_later_are_delivered_soon() -> None:
 
 
 async def test_an_outage_of_a_day_costs_few_requests_and_loses_nothing() -> None:
-    """An outage of a day costs few requests and loses nothing."""
+    """The first failures, and a probe for each step."""
     stage = Stage("a", poll_seconds=60)
     stage.feed.add(*(f"key{number}" for number in range(2_000)))
     receiver, began = stage.receivers["a"], stage.clock.monotonic()
@@ -115,7 +115,7 @@ async def test_an_outage_of_a_day_costs_few_requests_and_loses_nothing() -> None
 
 
 async def test_a_hanging_endpoint_delays_no_other() -> None:
-    """A hanging endpoint delays no other."""
+    """Nor do ten, each with as many requests as it may have."""
     stage = Stage("good", *(f"hung{number}" for number in range(10)))
     for number in range(10):
         stage.receivers[f"hung{number}"].answers = lambda number, request: (15.0, HUNG)
@@ -128,7 +128,7 @@ async def test_a_hanging_endpoint_delays_no_other() -> None:
 
 
 async def test_410_disables_at_once_and_the_position_stays() -> None:
-    """410 disables at once and the position stays."""
+    """Enabled, it gets what it refused and all later ones."""
     stage = Stage("a")
     stage.feed.add(*"abcdefghij")
     stage.receivers["a"].answers = lambda number, request: (0.01, DeliveryAnswer(status=410) if number == 3 else TAKEN)
@@ -144,7 +144,7 @@ async def test_410_disables_at_once_and_the_position_stays() -> None:
 
 
 async def test_three_days_without_a_success_disable() -> None:
-    """Three days without a success disable."""
+    """A redirect is no success; until then few requests are made."""
     stage = Stage("a", poll_seconds=60)
     stage.feed.add(*(f"key{number}" for number in range(100)))
     stage.receivers["a"].answers = lambda number, request: (0.01, REDIRECTED)
@@ -157,7 +157,7 @@ async def test_three_days_without_a_success_disable() -> None:
 
 
 async def test_a_stop_waits_for_answers_and_stores_them() -> None:
-    """A stop waits for answers and stores them."""
+    """And gives the lease back."""
     stage = Stage("a")
     stage.feed.add("a", "b")
     stage.receivers["a"].answers = lambda number, request: (1.0, TAKEN)
@@ -170,7 +170,7 @@ async def test_a_stop_waits_for_answers_and_stores_them() -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 async def test_nothing_is_missed_over_10_000_events_and_20_kills(processes: int) -> None:
-    """Nothing is missed over 10 000 events and 20 kills."""
+    """By a receiver that fails, hangs, redirects, is slow, and is away."""
     stage = Stage("a", seed=processes, poll_seconds=2)
     rng, receiver = stage.rng, stage.receivers["a"]
     stage.feed.endpoints["a"].concurrency = 16

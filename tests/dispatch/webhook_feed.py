@@ -59,13 +59,13 @@ class Feed:
         self.endpoints: dict[str, Stored] = {}
 
     def add(self, *keys: str) -> None:
-        """Add."""
+        """Add an event for each key."""
         for key in keys:
             self.keys[len(self.keys) + 1] = key
 
     @property
     def last(self) -> int:
-        """Last."""
+        """The number of the latest event."""
         return len(self.keys)
 
 
@@ -77,17 +77,17 @@ class Process:
         self.is_dead = False
 
     def kill(self) -> None:
-        """Kill."""
+        """Let each further access to the database fail."""
         self.is_dead = True
 
     async def alive(self) -> None:
-        """Alive."""
+        """Take a moment, and fail if the process was killed."""
         await anyio.sleep(0.001)
         if self.is_dead:
             raise StorageError("The process was killed.")
 
     async def due(self, running: frozenset[EndpointPlace]) -> Sequence[EndpointPlace]:
-        """Due."""
+        """Return the active endpoints for which something may be due."""
         await self.alive()
         now = self.feed.clock.now()
         return [
@@ -100,7 +100,7 @@ class Process:
         """The endpoint has it."""
 
     def of(self, place: EndpointPlace) -> Records:
-        """Of."""
+        """Return the records of one endpoint."""
         return Records(self, place.id)
 
 
@@ -114,7 +114,7 @@ class Records:
         self._one = process.feed.endpoints[name]
 
     async def open(self) -> OpenedEndpoint | None:
-        """Open."""
+        """Take the lease."""
         await self._process.alive()
         one, now = self._one, self._feed.clock.now()
         is_free = one.holder in {None, self._process} or one.held_until is None or one.held_until <= now
@@ -133,19 +133,19 @@ class Records:
         )
 
     async def read(self, after: int) -> Stretch:
-        """Read."""
+        """Return the next 500 events at most."""
         await self._process.alive()
         until = min(after + 500, self._feed.last)
         events = [self._ready(number) for number in range(after + 1, until + 1)]
         return Stretch(events=events, until=until, at_end=until == self._feed.last)
 
     async def ready(self, event: QueuedEvent) -> ReadyEvent | None:
-        """Ready."""
+        """Return an event with its body."""
         await self._process.alive()
         return self._ready(event.number)
 
     async def store(self, progress: Progress) -> bool:
-        """Store."""
+        """Store progress, if the lease is still ours."""
         await self._process.alive()
         one, now = self._one, self._feed.clock.now()
         if one.holder is not self._process:
@@ -189,7 +189,7 @@ class Receiver:
     most: int = 0
 
     async def receive(self, headers: Mapping[str, str], body: bytes) -> DeliveryAnswer:
-        """Receive."""
+        """Answer a request, and note it."""
         number = int(body)
         self.times.append(self.clock.monotonic())
         self.ids[number].add(headers["webhook-id"])
@@ -212,7 +212,7 @@ class Network:
         self._receivers = receivers
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryAnswer:
-        """Send."""
+        """Bring a request to the receiver of its URL."""
         return await self._receivers[url].receive(headers, body)
 
     async def aclose(self) -> None:
