@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import anyio
 import anyio.lowlevel
@@ -20,9 +21,6 @@ with needed_for("Webhooks"):
     import httpx
 
 import httpcore
-
-if TYPE_CHECKING:
-    import ssl
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns the addresses of a host, for a port; an `OSError` where it has none."""
@@ -123,8 +121,8 @@ class WebhookSender:
             httpx.PoolTimeout,
             httpx.InvalidURL,
             httpx.LocalProtocolError,
-        ):
-            error = "not_connected"
+        ) as failure:
+            error = "certificate" if _is_of_certificate(failure) else "not_connected"
         except (TimeoutError, httpx.TimeoutException):
             error = "timeout"
         except (httpx.HTTPError, httpx.StreamError, ValueError):
@@ -137,6 +135,15 @@ class WebhookSender:
             retry_after=retry_after,
             seconds=monotonic() - began,
         )
+
+
+def _is_of_certificate(failure: BaseException | None) -> bool:
+    """Return whether a connection failed because the certificate of the host is not accepted."""
+    while failure is not None:
+        if isinstance(failure, ssl.SSLCertVerificationError):
+            return True
+        failure = failure.__cause__ or failure.__context__
+    return False
 
 
 async def _beginning(answer: httpx.Response) -> bytes:

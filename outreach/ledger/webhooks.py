@@ -20,6 +20,9 @@ from outreach.storage.unit_of_work import Transaction
 
 MAX_HOLDS_READ: Final = 20_000
 
+MAX_WAITING_COUNTED: Final = 2_000
+"""Entries of the trail, and held events, among which those are counted that an endpoint has not received."""
+
 _STRETCH: Final = 500
 """Entries of the trail that are read at a time."""
 
@@ -70,6 +73,26 @@ def wanted_after(tx: Transaction, webhook: Webhook, after: int) -> tuple[Sequenc
     until = max(min(last, after + _STRETCH), after)
     found = events_between(tx, webhook.workspace_id, after, until)
     return [event for event in found if event is not None and is_wanted(webhook, event)], until, until >= last
+
+
+def waiting(tx: Transaction, webhook: Webhook, cursor: WebhookCursor) -> tuple[int, bool, datetime | None]:
+    """Return how many events an endpoint has not received yet, if that is all, and when the oldest happened."""
+    held = [
+        hold
+        for hold in tx.webhook_holds.list(webhook.workspace_id, webhook.id, limit=MAX_WAITING_COUNTED)
+        if hold.number > 0
+    ]
+    since: datetime | None = None
+    if held:
+        [event] = events_between(tx, webhook.workspace_id, held[0].number - 1, held[0].number) or [None]
+        since = held[0].first_at if event is None else event.at
+    count, read_until, at_end = len(held), cursor.position, False
+    while not at_end and read_until - cursor.position < MAX_WAITING_COUNTED:
+        events, read_until, at_end = wanted_after(tx, webhook, read_until)
+        count += len(events)
+        if since is None and events:
+            since = events[0].at
+    return count, at_end and len(held) < MAX_WAITING_COUNTED, since
 
 
 def is_wanted(webhook: Webhook, event: Event) -> bool:

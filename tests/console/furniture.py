@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from outreach import FlowStep, NewAgent, NewFlow, NewTrunk, Outreach
-from outreach.models import NewUser, Role
+from outreach.models import NewUser, NewWebhook, Role
 from tests.fake_provider import CREDENTIALS
 
 NO_PAGES: Final = frozenset({"live", "export", "register-file", "static"})
@@ -35,6 +35,7 @@ async def furnish(engine: Outreach, workspace: str) -> Mapping[str, str]:
         "numbers": number.id,
         "agents": (await engine.agents.create(workspace, NewAgent(name="Ida"))).id,
         "trunks": (await engine.trunks.create(workspace, NewTrunk(name="Office", address="sip.example"))).id,
+        "webhooks": (await engine.webhooks.create(workspace, NewWebhook(url="https://app.example/hook"))).webhook.id,
         "flows": (await engine.flows.create(workspace, NewFlow(name="Welcome", steps=steps))).id,
         "keys": (await engine.api_keys.create(workspace, name="Shop", actor=f"user:{user.id}")).id,
         "system-workspaces": workspace,

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import attrs
 import pytest
 
 from outreach import InvalidRequest, NewWorkspace, NotFound, Outreach
+from outreach.ledger import webhooks as ledger
 from outreach.models import NewWebhook, WebhookReplay, WebhookRotation, WebhookUpdate
+from outreach.models.webhook import WebhookHold
 from outreach.services.tenants.webhooks import signing_secrets
+from outreach.storage.unit_of_work import Transaction
 
 pytestmark = pytest.mark.anyio
 
@@ -84,6 +88,57 @@ async def test_events_are_replayed_from_a_number_or_a_time(engine: Outreach) -> 
     for wrong in ({}, {"number": 0}, {"number": end + 2}, {"number": 1, "at": engine.now()}):
         with pytest.raises(InvalidRequest, match="number"):
             await engine.webhooks.replay(place, webhook.id, WebhookReplay(**wrong))
+
+
+async def test_what_an_endpoint_has_not_received_is_counted(engine: Outreach, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of its types alone, with the time of the oldest; also where the count ends before the feed does."""
+    place = await _workspace(engine)
+    webhook = (await engine.webhooks.create(place, NewWebhook(url=URL, types=["contact.*"]))).webhook
+    every = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
+    [none] = await engine.webhooks.progress(place, webhook.id)
+    assert (none.waiting, none.is_all, none.waiting_since, none.last) == (0, True, None, None)
+    before = engine.now()
+    await engine.unsubscribes.add(place, "+12125550001", "+12125550002")
+    await engine.webhooks.test(place, webhook.id)
+    found, other = await engine.webhooks.progress(place, webhook.id, every.id)
+    assert (found.waiting, found.is_all) == (2, True)
+    assert found.waiting_since is not None
+    assert before <= found.waiting_since <= engine.now()
+    assert (other.cursor.webhook_id, other.waiting) == (every.id, 2)
+    monkeypatch.setattr(ledger, "MAX_WAITING_COUNTED", 1)
+    monkeypatch.setattr(ledger, "_STRETCH", 1)
+    [some] = await engine.webhooks.progress(place, webhook.id)
+    assert (some.waiting, some.is_all) == (1, False)
+    with pytest.raises(NotFound):
+        await engine.webhooks.progress(await _workspace(engine, "Others"), webhook.id)
+
+
+async def test_an_event_that_was_refused_waits_still(engine: Outreach) -> None:
+    """Though the position has passed it; since when it happened, not since it was refused."""
+    place = await _workspace(engine)
+    webhook = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
+    await engine.unsubscribes.add(place, "+12125550001")
+    [before] = await engine.webhooks.progress(place, webhook.id)
+    number = before.cursor.position + 1
+
+    def refuse(tx: Transaction) -> None:
+        later = engine.now() + timedelta(hours=1)
+        tx.webhook_holds.put(
+            WebhookHold(
+                workspace_id=place,
+                webhook_id=webhook.id,
+                number=number,
+                key="contact:+12125550001",
+                attempts=1,
+                next_at=later,
+                first_at=later,
+            )
+        )
+        tx.webhook_cursors.put(attrs.evolve(before.cursor, position=number, failures=1, failing_since=later))
+
+    await engine.webhooks._context.storage.write(refuse)
+    [after] = await engine.webhooks.progress(place, webhook.id)
+    assert (after.waiting, after.is_all, after.waiting_since) == (1, True, before.waiting_since)
 
 
 async def test_other_workspaces_have_none_of_it(engine: Outreach) -> None:

@@ -67,8 +67,11 @@ def _shown(call: Any) -> None:
 def _show(workspace_id: str, webhook_id: str) -> None:
     async def work(engine: Outreach) -> dict[str, Any]:
         found = await engine.webhooks.get(workspace_id, webhook_id)
-        cursor = await engine.webhooks.cursor(workspace_id, webhook_id)
+        [known] = await engine.webhooks.progress(workspace_id, webhook_id)
+        cursor = known.cursor
         progress = {
+            "waiting": known.waiting if known.is_all else f"{known.waiting} and more",
+            "waiting_since": known.waiting_since,
             "position": cursor.position,
             "failures": cursor.failures,
             "failing_since": cursor.failing_since,
