@@ -75,24 +75,41 @@ def wanted_after(tx: Transaction, webhook: Webhook, after: int) -> tuple[Sequenc
     return [event for event in found if event is not None and is_wanted(webhook, event)], until, until >= last
 
 
-def waiting(tx: Transaction, webhook: Webhook, cursor: WebhookCursor) -> tuple[int, bool, datetime | None]:
-    """Return how many events an endpoint has not received yet, if that is all, and when the oldest happened."""
-    held = [
-        hold
-        for hold in tx.webhook_holds.list(webhook.workspace_id, webhook.id, limit=MAX_WAITING_COUNTED)
-        if hold.number > 0
-    ]
-    since: datetime | None = None
-    if held:
-        [event] = events_between(tx, webhook.workspace_id, held[0].number - 1, held[0].number) or [None]
-        since = held[0].first_at if event is None else event.at
-    count, read_until, at_end = len(held), cursor.position, False
-    while not at_end and read_until - cursor.position < MAX_WAITING_COUNTED:
-        events, read_until, at_end = wanted_after(tx, webhook, read_until)
-        count += len(events)
-        if since is None and events:
-            since = events[0].at
-    return count, at_end and len(held) < MAX_WAITING_COUNTED, since
+class UnreadFeed:
+    """The end of a workspace's feed, of which each stretch is read once for all of its endpoints."""
+
+    def __init__(self, tx: Transaction, workspace_id: str) -> None:
+        self._tx = tx
+        self._workspace_id = workspace_id
+        self._last = tx.trail.last_number()
+        self._stretches: dict[int, Sequence[Event]] = {}
+
+    def waiting(self, webhook: Webhook, cursor: WebhookCursor) -> tuple[int, bool, datetime | None]:
+        """Return how many events an endpoint has not received yet, if that is all, and when the oldest happened."""
+        holds = self._tx.webhook_holds.list(webhook.workspace_id, webhook.id, limit=MAX_WAITING_COUNTED)
+        held = [hold for hold in holds if hold.number > 0]
+        since: datetime | None = None
+        if held:
+            events, _ = self._stretch(held[0].number)
+            since = next((one.at for one in events if one.number == held[0].number), held[0].first_at)
+        count, read_until = len(held), cursor.position
+        while read_until < self._last and read_until - cursor.position < MAX_WAITING_COUNTED:
+            events, until = self._stretch(read_until + 1)
+            wanted = [one for one in events if one.number > read_until and is_wanted(webhook, one)]
+            count += len(wanted)
+            if since is None and wanted:
+                since = wanted[0].at
+            read_until = until
+        return count, read_until >= self._last and len(holds) < MAX_WAITING_COUNTED, since
+
+    def _stretch(self, number: int) -> tuple[Sequence[Event], int]:
+        """Return the events of the stretch that has a number, and its last number."""
+        begin = (number - 1) // _STRETCH * _STRETCH
+        until = min(begin + _STRETCH, self._last)
+        if begin not in self._stretches:
+            found = events_between(self._tx, self._workspace_id, begin, until)
+            self._stretches[begin] = [event for event in found if event is not None]
+        return self._stretches[begin], until
 
 
 def is_wanted(webhook: Webhook, event: Event) -> bool:

@@ -77,15 +77,8 @@ PATHS: Final = (
     "unknown?decide=retry",
     *("settings", "agents", "agents/{agents}", "trunks", "trunks/{trunks}", "numbers", "numbers/{numbers}", "flows"),
     *("flows/{flows}", "accounts", "accounts/{accounts}", "prices", "keys", "keys/{keys}", "users", "users/{users}"),
-    *(
-        "webhooks",
-        "webhooks/{webhooks}",
-        "invitations",
-        "invitations/{invitations}",
-        "audit",
-        "/system/workspaces",
-        "/system/workspaces/{workspace}",
-    ),
+    *("webhooks", "webhooks/{webhooks}", "audit", "/system/workspaces", "/system/workspaces/{workspace}"),
+    *("invitations", "invitations/{invitations}"),
     *("/system/server", "/system/users", "/system/users/{users}", "/system/audit"),
 )
 """Every page but the steps of a draft, which judge its whole list by a preflight."""
@@ -252,6 +245,7 @@ async def more_things(engine: Outreach, workspace: str, users: Sequence[str]) ->
         things["flows"] = (await engine.flows.create(workspace, NewFlow(name=f"{LONG}{n}", steps=steps))).id
         hook = NewWebhook(url=f"https://app.example/{n}?{LONG}", description=LONG, types=["contact.*"])
         things["webhooks"] = (await engine.webhooks.create(workspace, hook)).webhook.id
+        await engine.webhooks.pause(workspace, things["webhooks"])
         await engine.unsubscribes.add(workspace, f"+1721555{n:04d}")
         maker = f"user:{users[n % len(users)]}"
         things["keys"] = (await engine.api_keys.create(workspace, name=LONG, actor=maker)).id

@@ -15,7 +15,7 @@ import attrs
 from outreach.core.vault import PreviousCredentials, Vault
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.ledger.common import workspace_of
-from outreach.ledger.webhooks import waiting
+from outreach.ledger.webhooks import UnreadFeed
 from outreach.models.base import Page
 from outreach.models.webhook import (
     CreatedWebhook,
@@ -253,7 +253,9 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         """
 
         def operation(tx: Transaction) -> Sequence[WebhookProgress]:
-            return [_progress_of(tx, tx.webhooks.existing(workspace_id, one)) for one in webhook_ids]
+            tx.webhooks.prefetch(workspace_id, webhook_ids)
+            feed = UnreadFeed(tx, workspace_id)
+            return [_progress_of(tx, feed, tx.webhooks.existing(workspace_id, one)) for one in webhook_ids]
 
         return await self._context.storage.read(operation)
 
@@ -388,9 +390,9 @@ def _cursor_of(tx: Transaction, webhook: Webhook) -> WebhookCursor:
     return cursor
 
 
-def _progress_of(tx: Transaction, webhook: Webhook) -> WebhookProgress:
+def _progress_of(tx: Transaction, feed: UnreadFeed, webhook: Webhook) -> WebhookProgress:
     cursor = _cursor_of(tx, webhook)
-    count, is_all, since = waiting(tx, webhook, cursor)
+    count, is_all, since = feed.waiting(webhook, cursor)
     latest = tx.webhook_attempts.page(webhook.workspace_id, webhook.id, limit=1)
     return WebhookProgress(
         cursor=cursor, waiting=count, is_all=is_all, waiting_since=since, last=latest[0] if latest else None

@@ -16,6 +16,12 @@ class Webhooks(WorkspaceTable[Webhook]):
     def __init__(self, rows: UnitOfWork) -> None:
         super().__init__(rows, WEBHOOKS)
 
+    def prefetch(self, workspace_id: str, webhook_ids: Sequence[str]) -> None:
+        """Read endpoints of a workspace with their cursors in one go, for `get`."""
+        keys = [(workspace_id, webhook_id) for webhook_id in webhook_ids]
+        self._rows.prefetch(WEBHOOKS, keys)
+        self._rows.prefetch(WEBHOOK_CURSORS, keys)
+
     def active(self, *, after: str = "", limit: int) -> Sequence[Webhook]:
         """Return active endpoints of all workspaces with greater identifiers, in their order."""
         return self._list(WEBHOOKS, "webhooks.active", after=after, limit=limit)

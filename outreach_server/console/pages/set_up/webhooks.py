@@ -34,7 +34,7 @@ from outreach_server.console.pages.set_up.resources import ResourceNoun
 PAGE_SIZE: Final = 10
 """Endpoints of a page: how far each is behind takes look-ups of its own."""
 
-ATTEMPTS_SHOWN: Final = 25
+ATTEMPTS_SHOWN: Final = 15
 
 _ANSWER_SHOWN: Final = 200
 """Characters of an answer."""
@@ -42,8 +42,8 @@ _ANSWER_SHOWN: Final = 200
 _TYPES: Final = [(name, name) for name in WEBHOOK_TYPES if name not in TYPES_FOR_ONE_ENDPOINT]
 
 _PAYLOADS: Final = (
-    ("thin", "Thin: ids, states, reasons and your own ids"),
-    ("full", "Full: numbers, texts, metadata and who did it, too"),
+    ("thin", "Thin: ids, states and reasons"),
+    ("full", "Full: numbers and texts too"),
 )
 _FULL: Final = "Full deliveries take personal data out of this server. Choose them only where they are needed."
 
@@ -93,7 +93,7 @@ class WebhooksNoun(ResourceNoun):
             _button("pause", "Pause", "It is paused, and its place among the events is kept.", "active"),
             _button("enable", "Enable", "It goes on where it was.", "paused", "disabled", primary=True),
             _button("test", "Send a test", "A test is on its way: load this page again to see the answer.", "active"),
-            _of(update, proof=True, fields=self._change_fields),
+            _of(update, proof=True, primary=False),
             Deed(
                 name="replay",
                 label="Deliver again",
@@ -154,7 +154,7 @@ class WebhooksNoun(ResourceNoun):
         return Table(
             title="Deliveries",
             note="Those of 30 days, the latest first. “Send again” delivers an event and all after it again.",
-            columns=("When", "Event", "Answer", "Took", "Answer's text"),
+            columns=("Event", "When", "Answer", "Beginning of its text"),
             rows=[_row(visit, attempt) for attempt in page.items],
             next=page.next,
             nothing="Nothing was delivered to it yet.",
@@ -187,17 +187,15 @@ def waiting_words(visit: Visit, progress: WebhookProgress) -> str:
     if progress.waiting_since is None:
         return "Nothing" if progress.is_all else "Perhaps some"
     since = words.duration((visit.now - progress.waiting_since).total_seconds())
-    return (
-        f"{words.plural(progress.waiting, 'event')}{'' if progress.is_all else ' or more'}, the oldest of {since} ago"
-    )
+    more = "" if progress.is_all else " or more"
+    return f"{words.plural(progress.waiting, 'event')}{more}, the oldest of {since} ago"
 
 
 def answer_words(attempt: WebhookAttempt) -> str:
     """Return what came of a delivery, in words."""
     if attempt.status is None:
-        return (
-            _ERRORS[attempt.error][0] if attempt.error in _ERRORS else words.sentence_of(attempt.error or "no answer")
-        )
+        error = attempt.error or "no answer"
+        return _ERRORS[error][0] if error in _ERRORS else words.sentence_of(error)
     try:
         return f"{attempt.status} {HTTPStatus(attempt.status).phrase}"
     except ValueError:
@@ -229,7 +227,8 @@ def _advice(one: Webhook, last: WebhookAttempt | None) -> str:
     if last is None or one.state == "paused" or _is_taken(last.status):
         return ""
     if last.status is None:
-        return _ERRORS[last.error][1] if last.error in _ERRORS else ""
+        _, advice = _ERRORS.get(last.error or "", ("", ""))
+        return advice
     if last.status == HTTPStatus.GONE:
         return _GONE
     return _REDIRECT if last.status // 100 == HTTPStatus.MULTIPLE_CHOICES // 100 else _REFUSED
@@ -242,10 +241,14 @@ def _is_taken(status: int | None) -> bool:
 def _row(visit: Visit, attempt: WebhookAttempt) -> TableRow:
     is_event = attempt.number > 0
     answer = attempt.answer if len(attempt.answer) <= _ANSWER_SHOWN else f"{attempt.answer[:_ANSWER_SHOWN]}…"
-    event = f"{attempt.number} {attempt.type}" if is_event else attempt.type
-    took = f"{words.number(attempt.duration_ms)} ms"
+    took = words.number(attempt.duration_ms)
     return TableRow(
-        cells=(at(visit, attempt.at), event, answer_words(attempt), took, answer),
+        cells=(
+            f"{attempt.number} {attempt.type}" if is_event else attempt.type,
+            at(visit, attempt.at),
+            f"{answer_words(attempt)}, after {took} ms",
+            answer,
+        ),
         sends={"number": str(attempt.number)} if is_event else {},
     )
 
@@ -273,6 +276,7 @@ def _button(name: str, label: str, done: str, *states: str, primary: bool = Fals
 
 def _inputs(model: type[Any], one: Webhook | None) -> Sequence[Input]:
     own: Mapping[str, Mapping[str, Any]] = {
+        "url": {"kind": "text"},
         "payload": {"kind": "choice", "choices": _PAYLOADS, "hint": _FULL},
         "types": {"kind": "ticks", "choices": _TYPES, "value": "\n".join(() if one is None else _ticked(one))},
     }
