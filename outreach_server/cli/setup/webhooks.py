@@ -147,7 +147,7 @@ webhooks = Group(
         ),
         _move("pause", "Deliver nothing until it is enabled; its position stays, so that nothing is lost."),
         _move("test", "Have a test delivered; `attempts` shows what came of it."),
-        _move("enable", "Go on with an endpoint that is paused or disabled, from its position."),
+        _move("enable", "Go on with an endpoint that is paused or disabled, from its position; try one that fails at once."),
         Command(
             "rotate",
             help="Give an endpoint a new secret; the one before signs too for a while.",
