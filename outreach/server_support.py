@@ -114,9 +114,14 @@ if TYPE_CHECKING:
         read_cell as read_cell,
         read_number_cell as read_number_cell,
     )
+    from outreach.rules.webhooks import DISABLED_REASONS as DISABLED_REASONS, failure_words as failure_words
     from outreach.serialization.exports.rows import escape_formula as escape_formula
     from outreach.serialization.field_rules import read_timestamp as read_timestamp
     from outreach.serialization.json_parsing import read_simple_body as read_simple_body
+    from outreach.serialization.webhook_bodies import (
+        TYPES_FOR_ONE_ENDPOINT as TYPES_FOR_ONE_ENDPOINT,
+        WEBHOOK_TYPES as WEBHOOK_TYPES,
+    )
     from outreach.services.campaigns.contacts import prepare_recipient as prepare_recipient
     from outreach.services.context import JoinedReads as JoinedReads
     from outreach.services.tenants.resources import RESOURCE_SERVICES as RESOURCE_SERVICES
@@ -153,9 +158,11 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             ),
             "rules.segments": "composed is_blank name_spellings",
             "rules.spreadsheets": "NumberCell NumberCorrection is_cell_error read_cell read_number_cell",
+            "rules.webhooks": "DISABLED_REASONS failure_words",
             "serialization.exports.rows": "escape_formula",
             "serialization.field_rules": "read_timestamp",
             "serialization.json_parsing": "read_simple_body",
+            "serialization.webhook_bodies": "TYPES_FOR_ONE_ENDPOINT WEBHOOK_TYPES",
             "services.campaigns.contacts": "prepare_recipient",
             "services.context": "JoinedReads",
             "services.tenants.resources": "RESOURCE_SERVICES",

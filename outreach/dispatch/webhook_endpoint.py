@@ -49,7 +49,8 @@ class DeliveryAnswer:
 
     Attributes:
         status: The HTTP status; None where no answer came.
-        error: Why no answer came: `target_refused`, `not_connected`, `timeout` or `dropped`; else None.
+        error: Why no answer came: `target_refused`, `certificate` with what TLS says of it behind a colon,
+            `not_connected`, `timeout` or `dropped`; else None.
         text: The beginning of the answer, at most 4 kB.
         retry_after: The header `Retry-After`, as it came; None where there is none.
         seconds: How long it took.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import anyio
 import anyio.lowlevel
@@ -20,9 +21,6 @@ with needed_for("Webhooks"):
     import httpx
 
 import httpcore
-
-if TYPE_CHECKING:
-    import ssl
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns the addresses of a host, for a port; an `OSError` where it has none."""
@@ -123,8 +121,8 @@ class WebhookSender:
             httpx.PoolTimeout,
             httpx.InvalidURL,
             httpx.LocalProtocolError,
-        ):
-            error = "not_connected"
+        ) as failure:
+            error = _connection_error(failure)
         except (TimeoutError, httpx.TimeoutException):
             error = "timeout"
         except (httpx.HTTPError, httpx.StreamError, ValueError):
@@ -137,6 +135,16 @@ class WebhookSender:
             retry_after=retry_after,
             seconds=monotonic() - began,
         )
+
+
+def _connection_error(failure: BaseException) -> str:
+    """Return why a connection failed; of a certificate also what TLS says, such as that its time is over."""
+    cause: BaseException | None = failure
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"certificate: {cause.verify_message.rstrip('.')}"
+        cause = cause.__cause__ or cause.__context__
+    return "not_connected"
 
 
 async def _beginning(answer: httpx.Response) -> bytes:

@@ -143,6 +143,11 @@ def events_between(tx: Transaction, workspace_id: str | None, after: int, until:
             if entry.campaign_id is not None and entry.position is not None
         }
     )
+    tx.campaigns.prefetch(
+        (entry.workspace_id, entry.campaign_id)
+        for entry in entries
+        if entry.what is TrailStepKind.CAMPAIGN and entry.campaign_id is not None
+    )
     of_singles = {TrailStepKind.CALL_ENDED, TrailStepKind.REPORTED}
     singles = [entry for entry in entries if entry.campaign_id is None and entry.what in of_singles]
     tx.calls.prefetch((entry.workspace_id, entry.call_id) for entry in singles if entry.call_id is not None)

@@ -24,11 +24,9 @@ MAX_HOLDS_READ: Final = 20_000
 _STRETCH: Final = 500
 """Entries of the trail that are read at a time."""
 
-_STRETCHES: Final = 3
-"""So many are looked at to find how far an endpoint is behind: the position of one for which nothing is due may be up
-to a thousand numbers old."""
-
-_HOLDS_COUNTED: Final = 1_000
+MAX_WAITING_COUNTED: Final = 2_000
+"""So many numbers of the feed are looked at, and held events, to count what an endpoint has not received: the position
+of one for which nothing is due may be up to a thousand numbers old."""
 
 
 class EventBody(NamedTuple):
@@ -96,29 +94,68 @@ def wanted_after(tx: Transaction, webhook: Webhook, after: int) -> tuple[Sequenc
     return [event for event in found if event is not None and is_wanted(webhook, event)], until, until >= last
 
 
-def lag_of(tx: Transaction, webhook: Webhook, now: datetime) -> WebhookLag:
-    """Return how far an endpoint is behind."""
-    cursor = tx.webhook_cursors.get(webhook.workspace_id, webhook.id)
-    if cursor is None:
-        return WebhookLag(0, 0.0)
-    count, oldest = tx.webhook_holds.waiting(webhook.workspace_id, webhook.id, limit=_HOLDS_COUNTED)
-    until, at_end = cursor.position, False
-    for _ in range(_STRETCHES):
-        if at_end:
-            break
-        events, until, at_end = wanted_after(tx, webhook, until)
-        count += len(events)
-        oldest = min([one for one in (oldest, *(event.at for event in events)) if one is not None], default=None)
-    count += max(tx.trail.last_number() - until, 0)
-    return WebhookLag(count, 0.0 if oldest is None else max((now - oldest).total_seconds(), 0.0))
+class Waiting(NamedTuple):
+    """What an endpoint has not received yet.
+
+    Attributes:
+        events: So many events that were looked at.
+        unread: Numbers of the feed that were not looked at.
+        since: When the oldest of the events happened; None for no event.
+    """
+
+    events: int
+    unread: int
+    since: datetime | None
+
+
+class UnreadFeed:
+    """The end of a workspace's feed, of which each stretch is read once for all of its endpoints."""
+
+    def __init__(self, tx: Transaction, workspace_id: str) -> None:
+        self._tx = tx
+        self._workspace_id = workspace_id
+        self._last = tx.trail.last_number()
+        self._stretches: dict[int, Sequence[Event]] = {}
+
+    def waiting(self, webhook: Webhook, cursor: WebhookCursor) -> Waiting:
+        """Return what an endpoint has not received yet, of what it holds and of the next numbers."""
+        count, first = self._tx.webhook_holds.waiting(webhook.workspace_id, webhook.id, limit=MAX_WAITING_COUNTED)
+        since = None if first is None else self._time_of(*first)
+        read_until = cursor.position
+        while read_until < self._last and read_until - cursor.position < MAX_WAITING_COUNTED:
+            events, until = self._stretch(read_until + 1)
+            wanted = [one.at for one in events if one.number > read_until and is_wanted(webhook, one)]
+            count += len(wanted)
+            since = min([one for one in (since, *wanted[:1]) if one is not None], default=None)
+            read_until = until
+        return Waiting(count, max(self._last - read_until, 0), since)
+
+    def _time_of(self, number: int, first_at: datetime) -> datetime:
+        """Return when an event happened; when it was first tried, where it is gone."""
+        return next((one.at for one in self._stretch(number)[0] if one.number == number), first_at)
+
+    def _stretch(self, number: int) -> tuple[Sequence[Event], int]:
+        """Return the events of the stretch that has a number, and its last number."""
+        begin = (number - 1) // _STRETCH * _STRETCH
+        until = min(begin + _STRETCH, self._last)
+        if begin not in self._stretches:
+            found = events_between(self._tx, self._workspace_id, begin, until)
+            self._stretches[begin] = [event for event in found if event is not None]
+        return self._stretches[begin], until
 
 
 def lags(tx: Transaction, now: datetime, *, limit: int) -> Mapping[str, WebhookLag]:
     """Return how far the active endpoints are behind: of each workspace the most events and seconds of one."""
-    found = dict[str, WebhookLag]()
+    feeds, found = dict[str, UnreadFeed](), dict[str, WebhookLag]()
     for webhook in tx.webhooks.active(limit=limit):
-        lag, known = lag_of(tx, webhook, now), found.get(webhook.workspace_id, WebhookLag(0, 0.0))
-        found[webhook.workspace_id] = WebhookLag(max(lag.events, known.events), max(lag.seconds, known.seconds))
+        place = webhook.workspace_id
+        cursor = tx.webhook_cursors.get(place, webhook.id)
+        if cursor is None:
+            continue
+        waiting = feeds.setdefault(place, UnreadFeed(tx, place)).waiting(webhook, cursor)
+        seconds = 0.0 if waiting.since is None else max((now - waiting.since).total_seconds(), 0.0)
+        known = found.get(place, WebhookLag(0, 0.0))
+        found[place] = WebhookLag(max(waiting.events + waiting.unread, known.events), max(seconds, known.seconds))
     return found
 
 

@@ -283,6 +283,7 @@ if TYPE_CHECKING:
         WebhookAttempt as WebhookAttempt,
         WebhookCursor as WebhookCursor,
         WebhookPayload as WebhookPayload,
+        WebhookProgress as WebhookProgress,
         WebhookReplay as WebhookReplay,
         WebhookRotation as WebhookRotation,
         WebhookState as WebhookState,
@@ -375,8 +376,8 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
                 "Session SetUp SignedIn User UserUpdate Visit"
             ),
             "models.webhook": (
-                "CreatedWebhook NewWebhook Webhook WebhookAttempt WebhookCursor WebhookPayload WebhookReplay "
-                "WebhookRotation WebhookState WebhookUpdate"
+                "CreatedWebhook NewWebhook Webhook WebhookAttempt WebhookCursor WebhookPayload WebhookProgress "
+                "WebhookReplay WebhookRotation WebhookState WebhookUpdate"
             ),
             "models.work": "AuditEntry",
             "models.workspace": (

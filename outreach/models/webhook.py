@@ -155,6 +155,25 @@ class WebhookCursor:
 
 
 @attrs.frozen(kw_only=True)
+class WebhookProgress:
+    """How the deliveries to an endpoint go.
+
+    Attributes:
+        cursor: How far they have come.
+        waiting: Events that it has not received yet, those included that wait for another delivery.
+        is_all: Whether `waiting` counts all of them; else there may be more.
+        waiting_since: When the oldest of them happened; None where none waits.
+        last: The latest attempt; None before the first.
+    """
+
+    cursor: WebhookCursor
+    waiting: int
+    is_all: bool
+    waiting_since: datetime | None
+    last: WebhookAttempt | None
+
+
+@attrs.frozen(kw_only=True)
 class WebhookHold:
     """An event that waits for its next delivery, and holds back later ones with its key.
 

@@ -41,6 +41,7 @@ FAILING_AFTER: Final = timedelta(hours=1)
 _ERRORS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "target_refused": "its address is not a public one, nor one that is allowed",
+        "certificate": "its certificate was not accepted",
         "not_connected": "no connection to it could be made",
         "timeout": "it did not answer in time",
         "dropped": "it broke the connection off before it answered",
@@ -58,11 +59,12 @@ def failure_words(status: int | None, error: str | None) -> str:
 
     Args:
         status: The HTTP status of the answer; None where none came.
-        error: Why no answer came.
+        error: Why no answer came (`DeliveryAnswer.error`).
     """
     if status is not None:
         return f"it answered with the status {status}"
-    return _ERRORS.get(error or "", "it gave no answer")
+    code, _, detail = (error or "").partition(": ")
+    return _ERRORS.get(code, "it gave no answer") + (f" ({detail})" if detail else "")
 
 
 def next_wait(failures: int, *, draw: float, retry_after: float | None = None) -> timedelta:

@@ -39,6 +39,7 @@ DOCS: Final[Mapping[str, str]] = MappingProxyType(
         "trunks": "voice/vapi.md#here",
         "unknown": "delivery-contract.md#rule-6-unknown-stays-unknown",
         "users": "users.md",
+        "webhooks": "webhooks.md",
     }
 )
 """The page of `docs`, and the place on it, by the name of the console's page."""

@@ -133,6 +133,11 @@ _CAPITALS: Final = {word.lower(): word for word in ("API", "ID", "SID", "SMS", "
 def sentence_of(name: str) -> str:
     """Return the words of a name in code, such as a field or a state, with a capital letter."""
     text = " ".join(_CAPITALS.get(word, word) for word in name.replace("_", " ").split())
+    return capitalized(text)
+
+
+def capitalized(text: str) -> str:
+    """Return words with a capital letter at their beginning."""
     return text[:1].upper() + text[1:]
 
 

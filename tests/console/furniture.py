@@ -10,12 +10,42 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from outreach import FlowStep, NewAgent, NewFlow, NewTrunk, Outreach
-from outreach.models import NewUser, Role
+from outreach.models import NewUser, NewWebhook, Role, Webhook, WebhookAttempt
+from outreach.storage.unit_of_work import Transaction
 from tests.fake_provider import CREDENTIALS
 
 NO_PAGES: Final = frozenset({"live", "export", "register-file", "static"})
 GUESTS: Final = frozenset({"login", "two-factor", "logout", "setup", "invitation"})
 """Pages of the console's own login, for people who are not signed in, and for those who leave."""
+
+
+_ERRORS: Final = ("target_refused", "certificate: Hostname mismatch", "not_connected", "timeout", "dropped")
+
+
+async def webhook(engine: Outreach, workspace: str, *, answer: str = "no such hook") -> Webhook:
+    """Create an endpoint with a delivery of each kind; it is paused, so that nothing is sent."""
+    made = (await engine.webhooks.create(workspace, NewWebhook(url="https://app.example/hook"))).webhook
+    came = [(204, None), (404, None), (410, None), (302, None), (299, None), *((None, one) for one in _ERRORS)]
+
+    def deliver(tx: Transaction) -> None:
+        for number, (status, error) in enumerate(came):
+            tx.webhook_attempts.insert(
+                WebhookAttempt(
+                    id=f"{made.id}-{number:02}",
+                    workspace_id=workspace,
+                    webhook_id=made.id,
+                    number=number,
+                    type="contact.opted_out" if number else "webhook.test",
+                    at=made.created_at,
+                    duration_ms=1500 * number,
+                    status=status,
+                    error=error,
+                    answer=answer if status else "",
+                )
+            )
+
+    await engine.webhooks._context.storage.write(deliver)
+    return await engine.webhooks.pause(workspace, made.id)
 
 
 async def furnish(engine: Outreach, workspace: str) -> Mapping[str, str]:
@@ -27,6 +57,7 @@ async def furnish(engine: Outreach, workspace: str) -> Mapping[str, str]:
     await engine.accounts.connect(workspace, "mycarrier", CREDENTIALS)
     [account] = (await engine.accounts.list(workspace)).items
     [number, *_] = (await engine.numbers.list(workspace)).items
+    hook = await webhook(engine, workspace)
     return {
         "users": user.id,
         "system-users": user.id,
@@ -35,6 +66,7 @@ async def furnish(engine: Outreach, workspace: str) -> Mapping[str, str]:
         "numbers": number.id,
         "agents": (await engine.agents.create(workspace, NewAgent(name="Ida"))).id,
         "trunks": (await engine.trunks.create(workspace, NewTrunk(name="Office", address="sip.example"))).id,
+        "webhooks": hook.id,
         "flows": (await engine.flows.create(workspace, NewFlow(name="Welcome", steps=steps))).id,
         "keys": (await engine.api_keys.create(workspace, name="Shop", actor=f"user:{user.id}")).id,
         "system-workspaces": workspace,

@@ -30,7 +30,7 @@ from outreach import (
     Outreach,
     SimulatorConfig,
 )
-from outreach.models import NewUser
+from outreach.models import NewUser, NewWebhook
 from outreach.storage.postgres import PostgresStorage
 from outreach.storage.postgres.backend import PostgresBackend
 from outreach.storage.sqlite.backend import SqliteBackend
@@ -77,7 +77,8 @@ PATHS: Final = (
     "unknown?decide=retry",
     *("settings", "agents", "agents/{agents}", "trunks", "trunks/{trunks}", "numbers", "numbers/{numbers}", "flows"),
     *("flows/{flows}", "accounts", "accounts/{accounts}", "prices", "keys", "keys/{keys}", "users", "users/{users}"),
-    *("invitations", "invitations/{invitations}", "audit", "/system/workspaces", "/system/workspaces/{workspace}"),
+    *("webhooks", "webhooks/{webhooks}", "audit", "/system/workspaces", "/system/workspaces/{workspace}"),
+    *("invitations", "invitations/{invitations}"),
     *("/system/server", "/system/users", "/system/users/{users}", "/system/audit"),
 )
 """Every page but the steps of a draft, which judge its whole list by a preflight."""
@@ -242,6 +243,10 @@ async def more_things(engine: Outreach, workspace: str, users: Sequence[str]) ->
         number = NewNumber(phone=f"+1206555{n:04d}", carrier="twilio", trunk_id=things["trunks"])
         things["numbers"] = (await engine.numbers.create(workspace, number)).id
         things["flows"] = (await engine.flows.create(workspace, NewFlow(name=f"{LONG}{n}", steps=steps))).id
+        hook = NewWebhook(url=f"https://app.example/{n}?{LONG}", description=LONG, types=["contact.*"])
+        things["webhooks"] = (await engine.webhooks.create(workspace, hook)).webhook.id
+        await engine.webhooks.pause(workspace, things["webhooks"])
+        await engine.unsubscribes.add(workspace, f"+1721555{n:04d}")
         maker = f"user:{users[n % len(users)]}"
         things["keys"] = (await engine.api_keys.create(workspace, name=LONG, actor=maker)).id
         invited = await engine.users.invite(workspace, f"guest{n}@acme.example", Role.VIEWER, actor=maker)

@@ -10,7 +10,9 @@ import pytest
 from outreach import ConfigError, InvalidRequest, NewWorkspace, NotFound, Outreach
 from outreach.core.vault import WEBHOOKS, Vault
 from outreach.dispatch.worker import Worker
+from outreach.ledger import webhooks as ledger
 from outreach.models import NewWebhook, RekeyResult, Webhook, WebhookReplay, WebhookRotation, WebhookUpdate
+from outreach.models.webhook import WebhookHold
 from outreach.plugins import ledger_archives
 from outreach.protocols.storage import Storage
 from outreach.rules.provider_analyser import ProviderAnalyser
@@ -97,6 +99,57 @@ async def test_events_are_replayed_from_a_number_or_a_time(engine: Outreach) -> 
     for wrong in ({}, {"number": 0}, {"number": end + 2}, {"number": 1, "at": engine.now()}):
         with pytest.raises(InvalidRequest, match="number"):
             await engine.webhooks.replay(place, webhook.id, WebhookReplay(**wrong))
+
+
+async def test_what_an_endpoint_has_not_received_is_counted(engine: Outreach, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of its types alone, with the time of the oldest; also where the count ends before the feed does."""
+    place = await _workspace(engine)
+    webhook = (await engine.webhooks.create(place, NewWebhook(url=URL, types=["contact.*"]))).webhook
+    every = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
+    [none] = await engine.webhooks.progress(place, webhook.id)
+    assert (none.waiting, none.is_all, none.waiting_since, none.last) == (0, True, None, None)
+    before = engine.now()
+    await engine.unsubscribes.add(place, "+12125550001", "+12125550002")
+    await engine.webhooks.test(place, webhook.id)
+    found, other = await engine.webhooks.progress(place, webhook.id, every.id)
+    assert (found.waiting, found.is_all) == (2, True)
+    assert found.waiting_since is not None
+    assert before <= found.waiting_since <= engine.now()
+    assert (other.cursor.webhook_id, other.waiting) == (every.id, 2)
+    monkeypatch.setattr(ledger, "MAX_WAITING_COUNTED", 1)
+    monkeypatch.setattr(ledger, "_STRETCH", 1)
+    [some] = await engine.webhooks.progress(place, webhook.id)
+    assert (some.waiting, some.is_all) == (1, False)
+    with pytest.raises(NotFound):
+        await engine.webhooks.progress(await _workspace(engine, "Others"), webhook.id)
+
+
+async def test_an_event_that_was_refused_waits_still(engine: Outreach) -> None:
+    """Though the position has passed it; since when it happened, not since it was refused."""
+    place = await _workspace(engine)
+    webhook = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
+    await engine.unsubscribes.add(place, "+12125550001")
+    [before] = await engine.webhooks.progress(place, webhook.id)
+    number = before.cursor.position + 1
+
+    def refuse(tx: Transaction) -> None:
+        later = engine.now() + timedelta(hours=1)
+        tx.webhook_holds.put(
+            WebhookHold(
+                workspace_id=place,
+                webhook_id=webhook.id,
+                number=number,
+                key="contact:+12125550001",
+                attempts=1,
+                next_at=later,
+                first_at=later,
+            )
+        )
+        tx.webhook_cursors.put(attrs.evolve(before.cursor, position=number, failures=1, failing_since=later))
+
+    await engine.webhooks._context.storage.write(refuse)
+    [after] = await engine.webhooks.progress(place, webhook.id)
+    assert (after.waiting, after.is_all, after.waiting_since) == (1, True, before.waiting_since)
 
 
 async def test_other_workspaces_have_none_of_it(engine: Outreach) -> None:
@@ -296,7 +349,8 @@ async def test_a_feed_that_is_far_ahead_is_not_read_to_its_end(
     open_storage: OpenStorage, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beyond some stretches each number counts as an event."""
-    monkeypatch.setattr("outreach.ledger.webhooks._STRETCH", 2)
+    monkeypatch.setattr(ledger, "_STRETCH", 2)
+    monkeypatch.setattr(ledger, "MAX_WAITING_COUNTED", 6)
     async with Outreach(open_storage(clock), clock=clock) as engine:
         place, other = await _workspace(engine), await _workspace(engine, "Others")
         await engine.webhooks.create(other, NewWebhook(url=URL))

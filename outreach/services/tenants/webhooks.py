@@ -16,6 +16,7 @@ from outreach.core.vault import WEBHOOKS, PreviousCredentials, Vault
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.ledger.common import workspace_of
 from outreach.ledger.subscriptions import first_since
+from outreach.ledger.webhooks import UnreadFeed
 from outreach.models.base import Page
 from outreach.models.webhook import (
     CreatedWebhook,
@@ -24,6 +25,7 @@ from outreach.models.webhook import (
     WebhookAttempt,
     WebhookCursor,
     WebhookHold,
+    WebhookProgress,
     WebhookReplay,
     WebhookRotation,
     WebhookState,
@@ -239,6 +241,20 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             lambda tx: _cursor_of(tx, tx.webhooks.existing(workspace_id, webhook_id))
         )
 
+    async def progress(self, workspace_id: str, *webhook_ids: str) -> Sequence[WebhookProgress]:
+        """Return how the deliveries to some endpoints go, in the order of their identifiers here.
+
+        Raises:
+            NotFound: The workspace has no such endpoint.
+        """
+
+        def operation(tx: Transaction) -> Sequence[WebhookProgress]:
+            tx.webhooks.prefetch(workspace_id, webhook_ids)
+            feed = UnreadFeed(tx, workspace_id)
+            return [_progress_of(tx, feed, tx.webhooks.existing(workspace_id, one)) for one in webhook_ids]
+
+        return await self._context.storage.read(operation)
+
     async def list_attempts(
         self, workspace_id: str, webhook_id: str, *, after: str | None = None, limit: int = 100
     ) -> Page[WebhookAttempt]:
@@ -373,6 +389,19 @@ def _cursor_of(tx: Transaction, webhook: Webhook) -> WebhookCursor:
     if cursor is None:
         raise NotFound("webhook", webhook.id)
     return cursor
+
+
+def _progress_of(tx: Transaction, feed: UnreadFeed, webhook: Webhook) -> WebhookProgress:
+    cursor = _cursor_of(tx, webhook)
+    waiting = feed.waiting(webhook, cursor)
+    latest = tx.webhook_attempts.page(webhook.workspace_id, webhook.id, limit=1)
+    return WebhookProgress(
+        cursor=cursor,
+        waiting=waiting.events,
+        is_all=waiting.unread == 0,
+        waiting_since=waiting.since,
+        last=latest[0] if latest else None,
+    )
 
 
 def _forget_failures(tx: Transaction, webhook: Webhook, now: datetime) -> WebhookCursor:

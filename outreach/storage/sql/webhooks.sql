@@ -40,11 +40,11 @@ ORDER BY number
 LIMIT :limit
 
 -- waiting --
--- How many events an endpoint holds, up to a bound, and when the oldest of these was tried first.
-SELECT COUNT(*), MIN(first_at)
+-- How many events an endpoint holds, tests apart, up to a bound; the first one's number, and when one was tried first.
+SELECT COUNT(*), MIN(number), MIN(first_at)
 FROM (
-    SELECT first_at FROM webhook_holds
-    WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id
+    SELECT number, first_at FROM webhook_holds
+    WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id AND number > 0
     ORDER BY number
     LIMIT :limit
 ) AS oldest

@@ -84,8 +84,8 @@ class WebhooksContract(ContractBase):
         await storage.write(lambda tx: tx.webhook_holds.put(again))
         place = (THIS_WORKSPACE, webhook.id)
         assert list(await storage.read(lambda tx: tx.webhook_holds.list(*place, limit=2))) == [again, holds[0]]
-        assert await storage.read(lambda tx: tx.webhook_holds.waiting(*place, limit=9)) == (3, NOW)
-        assert await storage.read(lambda tx: tx.webhook_holds.waiting(*place, limit=2)) == (2, NOW)
+        assert await storage.read(lambda tx: tx.webhook_holds.waiting(*place, limit=9)) == (3, (2, NOW))
+        assert await storage.read(lambda tx: tx.webhook_holds.waiting(*place, limit=2)) == (2, (2, NOW))
         nowhere = await storage.read(lambda tx: tx.webhook_holds.waiting(OTHER_WORKSPACE, webhook.id, limit=9))
         assert nowhere == (0, None)
         assert await storage.write(lambda tx: tx.webhook_holds.hasten(*place, NOW)) == 1

@@ -67,8 +67,11 @@ def _shown(call: Any) -> None:
 def _show(workspace_id: str, webhook_id: str) -> None:
     async def work(engine: Outreach) -> dict[str, Any]:
         found = await engine.webhooks.get(workspace_id, webhook_id)
-        cursor = await engine.webhooks.cursor(workspace_id, webhook_id)
+        [known] = await engine.webhooks.progress(workspace_id, webhook_id)
+        cursor = known.cursor
         progress = {
+            "waiting": known.waiting if known.is_all else f"{known.waiting} and more",
+            "waiting_since": known.waiting_since,
             "position": cursor.position,
             "failures": cursor.failures,
             "failing_since": cursor.failing_since,
@@ -144,7 +147,10 @@ webhooks = Group(
         ),
         _move("pause", "Deliver nothing until it is enabled; its position stays, so that nothing is lost."),
         _move("test", "Have a test delivered; `attempts` shows what came of it."),
-        _move("enable", "Go on with an endpoint that is paused or disabled, from its position."),
+        _move(
+            "enable",
+            "Go on with an endpoint from its position; one that fails is tried at once.",
+        ),
         Command(
             "rotate",
             help="Give an endpoint a new secret; the one before signs too for a while.",

@@ -215,6 +215,8 @@ def _place_of(visit: Visit, problem: Problem) -> str:
             return visit.url("campaign", campaign=problem.path)
         case "requests_unknown" if visit.may(Right.DECIDE):
             return visit.url("unknown")
+        case "webhook_disabled" | "webhook_failing" if visit.may(Right.OWN):
+            return visit.url("webhooks-one", id=problem.path)
         case "number_held" if visit.may(Right.REPLY):
             return visit.url("inbox", {"folder": "held"})
         case _:

@@ -18,6 +18,12 @@ class Webhooks(WorkspaceTable[Webhook]):
     def __init__(self, rows: UnitOfWork) -> None:
         super().__init__(rows, WEBHOOKS)
 
+    def prefetch(self, workspace_id: str, webhook_ids: Sequence[str]) -> None:
+        """Read endpoints of a workspace with their cursors in one go, for `get`."""
+        keys = [(workspace_id, webhook_id) for webhook_id in webhook_ids]
+        self._rows.prefetch(WEBHOOKS, keys)
+        self._rows.prefetch(WEBHOOK_CURSORS, keys)
+
     def active(self, *, after: str = "", limit: int) -> Sequence[Webhook]:
         """Return active endpoints of all workspaces with greater identifiers, in their order."""
         return self._list(WEBHOOKS, "webhooks.active", after=after, limit=limit)
@@ -58,13 +64,13 @@ class WebhookHolds(Table):
             WEBHOOK_HOLDS, "webhooks.holds", workspace_id=workspace_id, webhook_id=webhook_id, limit=limit
         )
 
-    def waiting(self, workspace_id: str, webhook_id: str, *, limit: int) -> tuple[int, datetime | None]:
-        """Return how many events an endpoint holds, at most `limit`, and when the oldest was tried first."""
+    def waiting(self, workspace_id: str, webhook_id: str, *, limit: int) -> tuple[int, tuple[int, datetime] | None]:
+        """Return how many events an endpoint holds, up to `limit`; the first's number, and when one was tried first."""
         rows = self._rows.query(
             "webhooks.waiting", WEBHOOK_HOLDS, workspace_id=workspace_id, webhook_id=webhook_id, limit=limit
         )
-        count, first_at = rows[0]
-        return count, None if first_at is None else parse_timestamp(first_at)
+        count, number, first_at = rows[0]
+        return count, None if first_at is None else (number, parse_timestamp(first_at))
 
     def put(self, one: WebhookHold) -> None:
         """Insert or replace an event."""

@@ -53,6 +53,40 @@ class Result:
 
 
 @attrs.frozen(kw_only=True)
+class TableRow:
+    """A row of a table.
+
+    Attributes:
+        sends: What its button sends; empty where it has none.
+    """
+
+    cells: Sequence[Cell]
+    sends: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Table:
+    """What belongs to one thing, in its page.
+
+    Attributes:
+        note: What to know about it.
+        next: The cursor of the next page; None at the end.
+        nothing: What it says without rows.
+        deed: The name of the action of the rows' buttons; empty for none.
+        label: The words of these.
+    """
+
+    title: str
+    note: str
+    columns: Sequence[str]
+    rows: Sequence[TableRow]
+    next: str | None = None
+    nothing: str
+    deed: str = ""
+    label: str = ""
+
+
+@attrs.frozen(kw_only=True)
 class On:
     """What an action is done to.
 
@@ -199,6 +233,10 @@ class Noun:
     async def drawing(self, visit: Visit, one: Any) -> Markup:
         """Return what the page of one draws; empty for nothing."""
         return Markup()
+
+    async def table(self, visit: Visit, one: Any, after: str | None) -> Table | None:
+        """Return what belongs to one, from a cursor on; None for nothing."""
+        return None
 
     def is_begun(self, visit: Visit) -> bool:
         """Return whether the form of the list is open, because the address chooses something for it."""

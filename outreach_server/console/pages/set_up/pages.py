@@ -240,10 +240,14 @@ class Views:
     async def _one(self, visit: Visit, one: Any, tried: Tried | None = None) -> Response:
         noun = self._noun
         single = noun.shape == "single"
+        here = visit.request.path_params.get("id")
+        after = visit.request.query_params.get("after") or None
         async with JoinedReads() as reads:
             facts = reads.start(noun.facts(visit, one))
             drawing = reads.start(noun.drawing(visit, one))
+            table = reads.start(noun.table(visit, one, after))
             given = reads.start(_fields_of(visit, noun.on_one, one))
+        rows = table.result()
         return self._page(
             visit,
             "one",
@@ -253,6 +257,10 @@ class Views:
             list_url="" if single else visit.url(noun.name),
             facts=facts.result(),
             drawing=drawing.result(),
+            table=rows,
+            row_key=visit.new_key(),
+            first_url=visit.url(f"{noun.name}-one", id=here) if after and not single else "",
+            next_url=visit.url(f"{noun.name}-one", {"after": rows.next}, id=here) if rows and rows.next else "",
             forms=self._forms(visit, given.result(), one, tried, first=True),
         )
 
