@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import attrs
 
@@ -14,7 +14,7 @@ from outreach.ledger.common import record_audit
 from outreach.ledger.subscriptions import events_between
 from outreach.ledger.webhook_contents import contents_of
 from outreach.models.events import Event, EventsPurged, WebhookTest
-from outreach.models.webhook import Webhook, WebhookAttempt, WebhookCursor, WebhookHold
+from outreach.models.webhook import Webhook, WebhookAttempt, WebhookCursor, WebhookHold, WebhookPayload
 from outreach.serialization.webhook_bodies import DELIVERED, TYPES_FOR_ONE_ENDPOINT, body_of, key_of, type_of
 from outreach.storage.unit_of_work import Transaction
 
@@ -22,6 +22,25 @@ MAX_HOLDS_READ: Final = 20_000
 
 _STRETCH: Final = 500
 """Entries of the trail that are read at a time."""
+
+
+class Choice(Protocol):
+    """Which events of a workspace are read, and as what; a `Webhook` is one."""
+
+    @property
+    def workspace_id(self) -> str:
+        """The workspace."""
+        ...
+
+    @property
+    def types(self) -> Sequence[str]:
+        """The types of events; none for all."""
+        ...
+
+    @property
+    def payload(self) -> WebhookPayload:
+        """What the bodies hold."""
+        ...
 
 
 class EventBody(NamedTuple):
@@ -64,7 +83,7 @@ def is_free(cursor: WebhookCursor, holder: str, *, lease: timedelta, now: dateti
     return not timedelta() < cursor.held_until - now <= lease
 
 
-def wanted_after(tx: Transaction, webhook: Webhook, after: int) -> tuple[Sequence[Event], int, bool]:
+def wanted_after(tx: Transaction, webhook: Choice, after: int) -> tuple[Sequence[Event], int, bool]:
     """Return the events that an endpoint wants after a number, up to which number they were read, and if to the end."""
     last = tx.trail.last_number()
     until = max(min(last, after + _STRETCH), after)
@@ -72,7 +91,7 @@ def wanted_after(tx: Transaction, webhook: Webhook, after: int) -> tuple[Sequenc
     return [event for event in found if event is not None and is_wanted(webhook, event)], until, until >= last
 
 
-def is_wanted(webhook: Webhook, event: Event) -> bool:
+def is_wanted(webhook: Choice, event: Event) -> bool:
     """Return whether an endpoint gets an event."""
     if not isinstance(event, DELIVERED):
         return False
@@ -85,7 +104,7 @@ def is_wanted(webhook: Webhook, event: Event) -> bool:
 
 
 def read(
-    tx: Transaction, webhook: Webhook, after: int, *, gap_until: int, now: datetime
+    tx: Transaction, webhook: Choice, after: int, *, gap_until: int, now: datetime
 ) -> tuple[Sequence[EventBody], int, bool, int]:
     """Return the bodies of the next events, up to which number they were read, whether to the end, and the gap's end.
 
@@ -146,7 +165,7 @@ def body_now(tx: Transaction, webhook: Webhook, hold: WebhookHold) -> EventBody 
 _GAP: Final = "gap"
 
 
-def _bodies(tx: Transaction, webhook: Webhook, events: Sequence[Event]) -> Sequence[EventBody]:
+def _bodies(tx: Transaction, webhook: Choice, events: Sequence[Event]) -> Sequence[EventBody]:
     contents = contents_of(tx, events)
     return [
         EventBody(event.number, _key(event), type_of(event), event.at, body_of(event, webhook.payload, content))
