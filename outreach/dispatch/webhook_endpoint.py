@@ -49,7 +49,8 @@ class DeliveryAnswer:
 
     Attributes:
         status: The HTTP status; None where no answer came.
-        error: Why no answer came: `target_refused`, `not_connected`, `timeout` or `dropped`; else None.
+        error: Why no answer came: a key of `rules.webhooks.NO_ANSWER`; else None.
+        detail: What TLS says of a certificate that it refused; else None.
         text: The beginning of the answer, at most 4 kB.
         retry_after: The header `Retry-After`, as it came; None where there is none.
         seconds: How long it took.
@@ -57,6 +58,7 @@ class DeliveryAnswer:
 
     status: int | None
     error: str | None = None
+    detail: str | None = None
     text: bytes = b""
     retry_after: str | None = None
     seconds: float = 0.0

@@ -15,6 +15,7 @@ from outreach.ledger import webhooks
 from outreach.models.webhook import MAX_ANSWER, Webhook, WebhookAttempt, WebhookCursor, WebhookHold
 from outreach.protocols.storage import Storage
 from outreach.rules.webhook_queue import EndpointHealth, QueuedEvent
+from outreach.rules.webhooks import no_answer_words
 from outreach.storage.unit_of_work import Transaction
 
 Secrets = Callable[[WebhookCursor, datetime], Sequence[bytes]]
@@ -200,7 +201,7 @@ class StoredEndpoint:
                 at=one.at,
                 duration_ms=round(one.answer.seconds * 1000),
                 status=one.answer.status,
-                error=one.answer.error,
+                error=None if one.answer.error is None else no_answer_words(one.answer.error, one.answer.detail),
                 answer=one.answer.text.decode("utf-8", "replace").replace("\0", "")[:MAX_ANSWER],
             )
             for one in progress.attempts

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import anyio
 import anyio.lowlevel
@@ -20,9 +21,6 @@ with needed_for("Webhooks"):
     import httpx
 
 import httpcore
-
-if TYPE_CHECKING:
-    import ssl
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns the addresses of a host, for a port; an `OSError` where it has none."""
@@ -105,7 +103,7 @@ class WebhookSender:
         """Make one request, and return what came of it; it raises for nothing that the receiver or the network does."""
         began = monotonic()
         status: int | None = None
-        text, retry_after, error = b"", None, None
+        text, retry_after, error, detail = b"", None, None, None
         self._http.cookies.clear()
         try:
             check_url(url, self._allowed)
@@ -123,8 +121,9 @@ class WebhookSender:
             httpx.PoolTimeout,
             httpx.InvalidURL,
             httpx.LocalProtocolError,
-        ):
-            error = "not_connected"
+        ) as failure:
+            detail = _certificate_problem(failure)
+            error = "not_connected" if detail is None else "certificate_refused"
         except (TimeoutError, httpx.TimeoutException):
             error = "timeout"
         except (httpx.HTTPError, httpx.StreamError, ValueError):
@@ -133,6 +132,7 @@ class WebhookSender:
             status=status,
             # The status decides, also where the rest of the answer did not come.
             error=error if status is None else None,
+            detail=detail,
             text=text,
             retry_after=retry_after,
             seconds=monotonic() - began,
@@ -146,6 +146,16 @@ async def _beginning(answer: httpx.Response) -> bytes:
         if len(content) >= MAX_ANSWER_BYTES:
             break
     return bytes(content[:MAX_ANSWER_BYTES])
+
+
+def _certificate_problem(failure: BaseException) -> str | None:
+    """Return what is wrong with the certificate, such as that its time is over; None where it was not refused."""
+    cause: BaseException | None = failure
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return cause.verify_message.rstrip(".")
+        cause = cause.__cause__ or cause.__context__
+    return None
 
 
 class _CheckedNetwork(httpcore.AsyncNetworkBackend):

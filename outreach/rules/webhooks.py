@@ -33,6 +33,17 @@ DISABLED_REASONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Why the engine disables endpoints, in words: parts of a sentence."""
 
+NO_ANSWER: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "target_refused": "its address is not one that deliveries may go to",
+        "not_connected": "no connection: its name has no address, or nothing answers there",
+        "certificate_refused": "its certificate is refused",
+        "timeout": "no whole answer within 15 seconds",
+        "dropped": "the connection broke before an answer",
+    }
+)
+"""Why no answer came, in words: the log of attempts has them. The address itself stays unsaid: nobody may scan by it."""
+
 
 def next_wait(failures: int, *, draw: float, retry_after: float | None = None) -> timedelta:
     """Return how long to wait after a failure.
@@ -93,6 +104,16 @@ def disabling_reason(status: int | None, failing_since: datetime | None, now: da
     if failing_since is not None and now - failing_since >= DISABLED_AFTER:
         return "failing"
     return None
+
+
+def no_answer_words(error: str, detail: str | None) -> str:
+    """Return why no answer came, in words.
+
+    Args:
+        error: A key of `NO_ANSWER`.
+        detail: What is known beside it.
+    """
+    return NO_ANSWER[error] + (f": {detail}" if detail else "")
 
 
 def message_id(workspace_id: str, number: int, at: datetime) -> str:
