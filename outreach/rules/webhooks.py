@@ -42,7 +42,7 @@ NO_ANSWER: Final[Mapping[str, str]] = MappingProxyType(
         "dropped": "the connection broke before an answer",
     }
 )
-"""Why no answer came, in words: the log of attempts has them. The address itself stays unsaid: nobody may scan by it."""
+"""Why no answer came, in words: the log of attempts has them. The address stays unsaid: nobody may scan by it."""
 
 
 def next_wait(failures: int, *, draw: float, retry_after: float | None = None) -> timedelta:

@@ -68,7 +68,12 @@ async def test_a_certificate_of_another_name_is_refused(tmp_path: Path) -> None:
     receiver = Receiver(tmp_path, "other.example.com")
     answer = await receiver.get(tls=receiver.trusting)
 
-    assert (answer.ok, answer.status, answer.error, receiver.server.requests) == (False, None, "certificate_refused", [])
+    assert (answer.ok, answer.status, answer.error, receiver.server.requests) == (
+        False,
+        None,
+        "certificate_refused",
+        [],
+    )
     words = no_answer_words(answer.error or "", answer.detail)
     assert words.startswith("its certificate is refused: Hostname mismatch")
     assert NAME in words
