@@ -40,7 +40,7 @@ def _delete(url: str, first: int, last: int) -> None:
             connection.execute(statement)
         return
     with psycopg.connect(url, options="-c search_path=outreach") as opened:
-        opened.execute(statement)  # type: ignore[arg-type]
+        opened.execute(statement)
 
 
 def _bodies(server: FaultServer) -> Sequence[Any]:
