@@ -13,6 +13,7 @@ from outreach.core.lazy_names import imported_when_used
 
 if TYPE_CHECKING:
     from collections.abc import (
+        AsyncIterator,
         Collection,
         Sequence,
     )
@@ -125,6 +126,10 @@ if TYPE_CHECKING:
     from outreach.services.campaigns.contacts import prepare_recipient as prepare_recipient
     from outreach.services.context import JoinedReads as JoinedReads
     from outreach.services.tenants.resources import RESOURCE_SERVICES as RESOURCE_SERVICES
+    from outreach.services.tenants.webhook_listening import (
+        Delivery as Delivery,
+        Listener as Listener,
+    )
 
 
 if not TYPE_CHECKING:  # which would accept any name otherwise
@@ -166,6 +171,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "services.campaigns.contacts": "prepare_recipient",
             "services.context": "JoinedReads",
             "services.tenants.resources": "RESOURCE_SERVICES",
+            "services.tenants.webhook_listening": "Delivery Listener",
         },
     )
 
@@ -236,3 +242,10 @@ async def take_over_sent(
     """
     part = engine.campaigns._sent_lists
     return await part.take_over_sent(workspace_id, campaign_id, known=known, dry_run=dry_run, actor=actor)
+
+
+def listen(engine: Outreach, listener: Listener, *, number: int | None) -> AsyncIterator[Delivery]:
+    """Yield what an endpoint would get; see `outreach.services.tenants.webhook_listening.listen`."""
+    from outreach.services.tenants import webhook_listening
+
+    return webhook_listening.listen(engine.webhooks._context, listener, number=number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import attrs
 
@@ -15,7 +15,7 @@ from outreach.ledger.subscriptions import events_between
 from outreach.ledger.webhook_contents import contents_of
 from outreach.models.database import WebhookLag
 from outreach.models.events import Event, EventsPurged, WebhookTest
-from outreach.models.webhook import ATTEMPTS_KEPT, Webhook, WebhookAttempt, WebhookCursor, WebhookHold
+from outreach.models.webhook import ATTEMPTS_KEPT, Webhook, WebhookAttempt, WebhookCursor, WebhookHold, WebhookPayload
 from outreach.serialization.webhook_bodies import DELIVERED, TYPES_FOR_ONE_ENDPOINT, body_of, key_of, type_of
 from outreach.storage.unit_of_work import Transaction
 
@@ -27,6 +27,25 @@ _STRETCH: Final = 500
 MAX_WAITING_COUNTED: Final = 2_000
 """So many numbers of the feed are looked at, and held events, to count what an endpoint has not received: the position
 of one for which nothing is due may be up to a thousand numbers old."""
+
+
+class Choice(Protocol):
+    """Which events of a workspace are read, and as what; a `Webhook` is one."""
+
+    @property
+    def workspace_id(self) -> str:
+        """The workspace."""
+        ...
+
+    @property
+    def types(self) -> Sequence[str]:
+        """The types of events; none for all."""
+        ...
+
+    @property
+    def payload(self) -> WebhookPayload:
+        """What the bodies hold."""
+        ...
 
 
 class EventBody(NamedTuple):
@@ -86,7 +105,7 @@ def is_free(cursor: WebhookCursor, holder: str, *, lease: timedelta, now: dateti
     return not timedelta() < cursor.held_until - now <= lease
 
 
-def wanted_after(tx: Transaction, webhook: Webhook, after: int) -> tuple[Sequence[Event], int, bool]:
+def wanted_after(tx: Transaction, webhook: Choice, after: int) -> tuple[Sequence[Event], int, bool]:
     """Return the events that an endpoint wants after a number, up to which number they were read, and if to the end."""
     last = tx.trail.last_number()
     until = max(min(last, after + _STRETCH), after)
@@ -159,7 +178,7 @@ def lags(tx: Transaction, now: datetime, *, limit: int) -> Mapping[str, WebhookL
     return found
 
 
-def is_wanted(webhook: Webhook, event: Event) -> bool:
+def is_wanted(webhook: Choice, event: Event) -> bool:
     """Return whether an endpoint gets an event."""
     if not isinstance(event, DELIVERED):
         return False
@@ -172,7 +191,7 @@ def is_wanted(webhook: Webhook, event: Event) -> bool:
 
 
 def read(
-    tx: Transaction, webhook: Webhook, after: int, *, gap_until: int, now: datetime
+    tx: Transaction, webhook: Choice, after: int, *, gap_until: int, now: datetime
 ) -> tuple[Sequence[EventBody], int, bool, int]:
     """Return the bodies of the next events, up to which number they were read, whether to the end, and the gap's end.
 
@@ -233,7 +252,7 @@ def body_now(tx: Transaction, webhook: Webhook, hold: WebhookHold) -> EventBody 
 _GAP: Final = "gap"
 
 
-def _bodies(tx: Transaction, webhook: Webhook, events: Sequence[Event]) -> Sequence[EventBody]:
+def _bodies(tx: Transaction, webhook: Choice, events: Sequence[Event]) -> Sequence[EventBody]:
     contents = contents_of(tx, events)
     return [
         EventBody(event.number, _key(event), type_of(event), event.at, body_of(event, webhook.payload, content))

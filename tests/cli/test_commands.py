@@ -39,6 +39,7 @@ ELSEWHERE = {
     "accounts fields",
     "accounts providers",
     "events remove",
+    "webhooks listen",
     "accounts connect",
     "accounts check",
     "accounts remove",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,7 +15,6 @@ from outreach.dispatch.webhook_endpoint import DeliveryAnswer
 from outreach.dispatch.webhook_sender import MAX_ANSWER_BYTES, WebhookSender, resolve
 from outreach.rules.webhook_targets import Allowed
 from outreach.testing.fault_server import Answer, FaultServer
-from tests.listening.certificates import write_pair
 from tests.rules.test_webhook_targets import SPECIAL
 
 pytestmark = pytest.mark.anyio
@@ -153,18 +150,6 @@ async def test_a_receiver_that_fails(fault: str, error: str, monkeypatch: pytest
     async with FaultServer(lambda _: Answer()) as server, WebhookSender(allowed=LOCAL) as sender:
         server.fault = fault  # type: ignore[assignment]
         assert (await deliver(sender, server.url)).error == error
-
-
-async def test_a_certificate_that_is_not_accepted_is_named(tmp_path: Path) -> None:
-    """Apart from a host to which there is no connection."""
-    certificate, key = tmp_path / "a.pem", tmp_path / "a.key"
-    write_pair(certificate, key, name="unknown")
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate, key)
-    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=context)
-    async with server, WebhookSender(allowed=LOCAL) as sender:
-        answer = await deliver(sender, f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/hooks")
-    assert (answer.status, answer.error) == (None, "certificate: self-signed certificate")
 
 
 @asynccontextmanager

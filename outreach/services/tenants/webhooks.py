@@ -218,10 +218,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
 
         def operation(tx: Transaction) -> Webhook:
             webhook = tx.webhooks.existing(workspace_id, webhook_id)
-            end = tx.trail.last_number() + 1
-            begin = first_since(tx, start.at) if start.at is not None else start.number or end
-            if begin > end:
-                raise InvalidRequest.at("number", f"must be at most {end}, the number of the next event")
+            begin = first_since(tx, start.at) if start.at is not None else checked_first(tx, start.number)
             tx.webhook_holds.delete_all(workspace_id, webhook_id)
             cursor = _forget_failures(tx, webhook, now)
             gap = min(cursor.gap_until, begin - 1)
@@ -341,10 +338,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             check_url(values["url"], allowed)
         if "types" not in values:
             return values
-        for number, pattern in enumerate(values["types"]):
-            if not any(fnmatchcase(name, pattern) for name in WEBHOOK_TYPES):
-                known = ", ".join(WEBHOOK_TYPES)
-                raise InvalidRequest.at(f"types[{number}]", f"must be a type of events, or a pattern of some: {known}")
+        check_types(values["types"])
         return {**values, "types": tuple(values["types"])}
 
     def _begun(self, values: dict[str, Any], now: datetime) -> dict[str, Any]:
@@ -389,6 +383,26 @@ def _cursor_of(tx: Transaction, webhook: Webhook) -> WebhookCursor:
     if cursor is None:
         raise NotFound("webhook", webhook.id)
     return cursor
+
+
+def check_types(types: Sequence[str]) -> None:
+    """Raise `InvalidRequest` where a pattern is that of no type."""
+    for number, pattern in enumerate(types):
+        if not any(fnmatchcase(name, pattern) for name in WEBHOOK_TYPES):
+            known = ", ".join(WEBHOOK_TYPES)
+            raise InvalidRequest.at(f"types[{number}]", f"must be a type of events, or a pattern of some: {known}")
+
+
+def checked_first(tx: Transaction, number: int | None) -> int:
+    """Return the number of the first event that is delivered, by default that of the next one.
+
+    Raises:
+        InvalidRequest: It is ahead of the events.
+    """
+    end = tx.trail.last_number() + 1
+    if number is not None and number > end:
+        raise InvalidRequest.at("number", f"must be at most {end}, the number of the next event")
+    return number or end
 
 
 def _progress_of(tx: Transaction, feed: UnreadFeed, webhook: Webhook) -> WebhookProgress:

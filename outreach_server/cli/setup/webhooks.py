@@ -15,6 +15,7 @@ from outreach_server.cli.collecting import collect
 from outreach_server.cli.model_options import ClearOption, given_changes, given_fields
 from outreach_server.cli.output import note, show, show_list
 from outreach_server.cli.resources import ResourceCommands, workspace_argument
+from outreach_server.cli.setup.webhook_listening import listen_command
 from outreach_server.cli.values import MOMENT, OneOf, Text, integer_of
 
 _WEBHOOKS: Final = ResourceCommands("webhooks")
@@ -186,6 +187,7 @@ webhooks = Group(
             callback=_attempts,
             params=[*_WEBHOOKS.arguments()],
         ),
+        listen_command,
         _WEBHOOKS.remove("Remove an endpoint; what it was to get is not delivered."),
     ],
 )
