@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import date
 from typing import Final
 
 from starlette.applications import Starlette
 from starlette.routing import Route
 
 from outreach import FlowStep, NewAgent, NewFlow, NewTrunk, Outreach
-from outreach.models import NewUser, Role
+from outreach.models import NewSchedule, NewUser, Role
 from tests.fake_provider import CREDENTIALS
 
 NO_PAGES: Final = frozenset({"live", "export", "register-file", "static"})
 GUESTS: Final = frozenset({"login", "two-factor", "logout", "setup", "invitation"})
 """Pages of the console's own login, for people who are not signed in, and for those who leave."""
+
+
+def recurring(campaign: str, name: str = "Recalls") -> NewSchedule:
+    """Return a schedule of each Monday, like a campaign."""
+    return NewSchedule(
+        name=name, template_id=campaign, rule="FREQ=WEEKLY;BYDAY=MO", zone="UTC", starts_on=date(2027, 1, 4), at="09:00"
+    )
 
 
 async def furnish(engine: Outreach, workspace: str) -> Mapping[str, str]:
@@ -26,6 +34,7 @@ async def furnish(engine: Outreach, workspace: str) -> Mapping[str, str]:
     steps = [FlowStep(kind="send", body="Hi"), FlowStep(kind="wait", wait_minutes=90)]
     await engine.accounts.connect(workspace, "mycarrier", CREDENTIALS)
     [account] = (await engine.accounts.list(workspace)).items
+    [campaign, *_] = (await engine.campaigns.list(workspace)).items
     [number, *_] = (await engine.numbers.list(workspace)).items
     return {
         "users": user.id,
@@ -35,6 +44,7 @@ async def furnish(engine: Outreach, workspace: str) -> Mapping[str, str]:
         "numbers": number.id,
         "agents": (await engine.agents.create(workspace, NewAgent(name="Ida"))).id,
         "trunks": (await engine.trunks.create(workspace, NewTrunk(name="Office", address="sip.example"))).id,
+        "schedules": (await engine.schedules.create(workspace, recurring(campaign.id))).id,
         "flows": (await engine.flows.create(workspace, NewFlow(name="Welcome", steps=steps))).id,
         "keys": (await engine.api_keys.create(workspace, name="Shop", actor=f"user:{user.id}")).id,
         "system-workspaces": workspace,

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from outreach.server_support import RESOURCE_SERVICES
 from outreach_server.console.pages.set_up.accounts import AccountsNoun
 from outreach_server.console.pages.set_up.audit import AuditNoun, WholeAuditNoun
 from outreach_server.console.pages.set_up.keys import KeysNoun
 from outreach_server.console.pages.set_up.nouns import Noun
 from outreach_server.console.pages.set_up.people import AllUsersNoun, InvitationsNoun, UsersNoun
-from outreach_server.console.pages.set_up.resources import resource_nouns
+from outreach_server.console.pages.set_up.resources import FlowsNoun, NumbersNoun, ResourceNoun
+from outreach_server.console.pages.set_up.schedules import SchedulesNoun
 from outreach_server.console.pages.set_up.settings import PricesNoun, SettingsNoun
 from outreach_server.console.pages.set_up.system import SystemNoun, WorkspacesNoun
 
+_OWN_WAYS: Final[Mapping[str, type[ResourceNoun]]] = {
+    "flows": FlowsNoun,
+    "numbers": NumbersNoun,
+    "schedules": SchedulesNoun,
+}
+_COMMANDS_ONLY: Final = frozenset({"webhooks"})
+"""Resources without pages."""
+
 NOUNS: Final[Sequence[Noun]] = (
     SettingsNoun(),
-    *resource_nouns(),
+    *(_OWN_WAYS.get(name, ResourceNoun)(name) for name in RESOURCE_SERVICES if name not in _COMMANDS_ONLY),
     AccountsNoun(),
     PricesNoun(),
     KeysNoun(),

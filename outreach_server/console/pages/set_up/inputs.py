@@ -14,7 +14,9 @@ from outreach.server_support import ListOf, bounded_fields, fields_of
 from outreach_server.console import words
 from outreach_server.console.pages.set_up.field_words import FIELDS
 
-InputKind: TypeAlias = Literal["text", "area", "lines", "number", "tick", "ticks", "choice", "secret", "email"]
+InputKind: TypeAlias = Literal[
+    "text", "area", "lines", "number", "tick", "ticks", "choice", "secret", "email", "moment", "date", "time"
+]
 
 Choices: TypeAlias = Sequence[tuple[str, str]]
 """The values of a choice, each with its words."""
@@ -139,7 +141,7 @@ def problems_in(error: InvalidRequest, inputs: Sequence[Input]) -> dict[str, str
         path = one.path.partition("[")[0]
         name = path if path in labels else ""
         found.setdefault(name, f"{labels.get(name, words.sentence_of(one.path))} {one.message}.".replace("..", "."))
-    return found
+    return found or {"": error.message}
 
 
 def _input(model: type[Any], name: str, held: object, choices: Choices | None) -> Input | None:

@@ -18,8 +18,17 @@ from outreach_server.console.pages.set_up.inputs import Input
 
 PAGE_SIZE: Final = 100
 
-Cell: TypeAlias = str | MomentView
-"""What stands in a table: a text, or a moment."""
+
+@attrs.frozen(kw_only=True)
+class LinkView:
+    """A text that leads to another page."""
+
+    text: str
+    url: str
+
+
+Cell: TypeAlias = str | MomentView | LinkView | Sequence[str]
+"""What stands in a table: a text, a moment, a link, or lines."""
 
 
 @attrs.frozen(kw_only=True)
@@ -50,6 +59,40 @@ class Result:
     text: str = ""
     good: bool = True
     secret: str = attrs.field(default="", repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class TableRow:
+    """A row of a table.
+
+    Attributes:
+        sends: What its button sends; empty where it has none.
+    """
+
+    cells: Sequence[Cell]
+    sends: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Table:
+    """What belongs to one thing, in its page.
+
+    Attributes:
+        note: What to know about it.
+        next: The cursor of the next page; None at the end.
+        nothing: What it says without rows.
+        deed: The name of the action of the rows' buttons; empty for none.
+        label: The words of these.
+    """
+
+    title: str
+    note: str
+    columns: Sequence[str]
+    rows: Sequence[TableRow]
+    next: str | None = None
+    nothing: str
+    deed: str = ""
+    label: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -120,6 +163,7 @@ class Deed:
         changes: Whether it changes what the form showed: a form of another state is refused.
         primary: Whether it is what a person most likely wants.
         possible: Whether it can be done to something in its present state.
+        preview: The lines that are shown before it is done; the form is sent again to do it.
     """
 
     name: str
@@ -137,6 +181,7 @@ class Deed:
     changes: bool = False
     primary: bool = False
     possible: Callable[[On], bool] = lambda _: True
+    preview: Callable[[Sent], Awaitable[Sequence[str]]] | None = None
 
     def is_open_to(self, visit: Visit) -> bool:
         """Return whether a person who sees the page may do it."""
@@ -199,6 +244,10 @@ class Noun:
     async def drawing(self, visit: Visit, one: Any) -> Markup:
         """Return what the page of one draws; empty for nothing."""
         return Markup()
+
+    async def table(self, visit: Visit, one: Any, after: str | None) -> Table | None:
+        """Return what belongs to one, from a cursor on; None for nothing."""
+        return None
 
     def is_begun(self, visit: Visit) -> bool:
         """Return whether the form of the list is open, because the address chooses something for it."""

@@ -300,13 +300,3 @@ def _shown(visit: Visit, name: str, value: object, names: Mapping[str, str]) -> 
         case _:
             text = str(value)
             return words.sentence_of(text) if name in _WORDS else names.get(text, text)
-
-
-_OWN_WAYS: Final[Mapping[str, type[ResourceNoun]]] = {"flows": FlowsNoun, "numbers": NumbersNoun}
-_COMMANDS_ONLY: Final = frozenset({"schedules", "webhooks"})
-"""Resources without pages: a schedule is made from campaigns, which the generic form cannot choose."""
-
-
-def resource_nouns() -> Sequence[Noun]:
-    """Return the resources that have pages, each from its definition."""
-    return [_OWN_WAYS.get(name, ResourceNoun)(name) for name in RESOURCE_SERVICES if name not in _COMMANDS_ONLY]
