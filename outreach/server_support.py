@@ -64,6 +64,11 @@ if TYPE_CHECKING:
         bounded_fields as bounded_fields,
         fields_of as fields_of,
     )
+    from outreach.models.recurrence import (
+        WEEKDAYS as WEEKDAYS,
+        Recurrence as Recurrence,
+        read_recurrence as read_recurrence,
+    )
     from outreach.models.recovery import (
         ContactedMeanwhile,
         ListedContacts,
@@ -150,6 +155,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "insight.readiness": "FILES_GONE",
             "ledger.settling.callbacks": "token_of",
             "models.fields": "ListOf Option bounded_fields fields_of",
+            "models.recurrence": "WEEKDAYS Recurrence read_recurrence",
             "models.states": "operator_actions",
             "rules.column_names": (
                 "LAST_NAMES_BESIDE NAMES NUMBERS REPLACED VARIABLES_TOO Field bare_phone_name decoded_once "

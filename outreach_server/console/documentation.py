@@ -29,6 +29,7 @@ DOCS: Final[Mapping[str, str]] = MappingProxyType(
         "prices": "preflight.md#cost",
         "register": "opt-out.md",
         "report": "reports.md#what-the-figures-count",
+        "schedules": "schedules.md",
         "search": "console.md#pages",
         "settings": "users.md#approval-of-starts",
         "system-audit": "rules.md#audit-trail",

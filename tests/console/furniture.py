@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import date
 from typing import Final
 
 from starlette.applications import Starlette
 from starlette.routing import Route
 
 from outreach import FlowStep, NewAgent, NewFlow, NewTrunk, Outreach
-from outreach.models import NewUser, NewWebhook, Role, Webhook, WebhookAttempt
+from outreach.models import NewSchedule, NewUser, NewWebhook, Role, Webhook, WebhookAttempt
 from outreach.storage.unit_of_work import Transaction
 from tests.fake_provider import CREDENTIALS
 
@@ -48,6 +49,13 @@ async def webhook(engine: Outreach, workspace: str, *, answer: str = "no such ho
     return await engine.webhooks.pause(workspace, made.id)
 
 
+def recurring(campaign: str, name: str = "Recalls") -> NewSchedule:
+    """Return a schedule of each Monday, like a campaign."""
+    return NewSchedule(
+        name=name, template_id=campaign, rule="FREQ=WEEKLY;BYDAY=MO", zone="UTC", starts_on=date(2027, 1, 4), at="09:00"
+    )
+
+
 async def furnish(engine: Outreach, workspace: str) -> Mapping[str, str]:
     """Set up one of each thing, with a carrier of the engine's own; return their ids by the names of their pages."""
     user = await engine.users.create(NewUser(email="ann@acme.example", name="Ann Miller"))
@@ -56,6 +64,7 @@ async def furnish(engine: Outreach, workspace: str) -> Mapping[str, str]:
     steps = [FlowStep(kind="send", body="Hi"), FlowStep(kind="wait", wait_minutes=90)]
     await engine.accounts.connect(workspace, "mycarrier", CREDENTIALS)
     [account] = (await engine.accounts.list(workspace)).items
+    [campaign, *_] = (await engine.campaigns.list(workspace)).items
     [number, *_] = (await engine.numbers.list(workspace)).items
     hook = await webhook(engine, workspace)
     return {
@@ -67,6 +76,7 @@ async def furnish(engine: Outreach, workspace: str) -> Mapping[str, str]:
         "agents": (await engine.agents.create(workspace, NewAgent(name="Ida"))).id,
         "trunks": (await engine.trunks.create(workspace, NewTrunk(name="Office", address="sip.example"))).id,
         "webhooks": hook.id,
+        "schedules": (await engine.schedules.create(workspace, recurring(campaign.id))).id,
         "flows": (await engine.flows.create(workspace, NewFlow(name="Welcome", steps=steps))).id,
         "keys": (await engine.api_keys.create(workspace, name="Shop", actor=f"user:{user.id}")).id,
         "system-workspaces": workspace,

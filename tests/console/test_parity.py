@@ -39,6 +39,8 @@ OFF_THE_API = {
     "doctor",
     "keys create",
     "keys revoke",
+    # An approval is between people.
+    "schedules approve",
     *(f"trunks {name}" for name in ("create", "update", "remove")),
     *(f"users {name}" for name in ("create", "disable", "invite", "reset", "role", "sessions")),
     "workspaces create",

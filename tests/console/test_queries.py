@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import date
 from typing import Any, Final
 
 import anyio
@@ -30,7 +31,7 @@ from outreach import (
     Outreach,
     SimulatorConfig,
 )
-from outreach.models import NewUser, NewWebhook
+from outreach.models import NewScheduleApproval, NewUser, NewWebhook
 from outreach.storage.postgres import PostgresStorage
 from outreach.storage.postgres.backend import PostgresBackend
 from outreach.storage.sqlite.backend import SqliteBackend
@@ -38,6 +39,7 @@ from outreach.storage.sqlite.memory import MemoryStorage
 from outreach_server.console import ConsoleUser, Role
 from outreach_server.console.app import build
 from tests.console.conftest import MOUNT, ORIGIN, SENDER
+from tests.console.furniture import recurring
 from tests.console.story import ANN, UNCLEAR, tell
 from tests.fake_provider import CREDENTIALS
 from tests.own_adapter import OwnAdapter
@@ -55,6 +57,9 @@ MOST_BYTES: Final = 150_000
 
 ROWS: Final = 60
 """More than a page of a list has."""
+
+RUNS: Final = 25
+"""More runs of a schedule than its page has."""
 
 LONG: Final = "<" * 100
 """The longest name, of what takes most bytes in HTML."""
@@ -76,9 +81,24 @@ PATHS: Final = (
     *("inbox?folder=all", "inbox/{phone}", "calls", "calls/{call}", "register", "register?q=%2B{phone}", "unknown"),
     "unknown?decide=retry",
     *("settings", "agents", "agents/{agents}", "trunks", "trunks/{trunks}", "numbers", "numbers/{numbers}", "flows"),
-    *("flows/{flows}", "accounts", "accounts/{accounts}", "prices", "keys", "keys/{keys}", "users", "users/{users}"),
-    *("webhooks", "webhooks/{webhooks}", "audit", "/system/workspaces", "/system/workspaces/{workspace}"),
-    *("invitations", "invitations/{invitations}"),
+    *(
+        "schedules",
+        "schedules?q={name}",
+        "schedules?like={ready}",
+        "schedules/{schedules}",
+        "flows/{flows}",
+        "accounts",
+    ),
+    *("accounts/{accounts}", "prices", "keys", "keys/{keys}", "users", "users/{users}"),
+    *(
+        "invitations",
+        "invitations/{invitations}",
+        "webhooks",
+        "webhooks/{webhooks}",
+        "audit",
+        "/system/workspaces",
+        "/system/workspaces/{workspace}",
+    ),
     *("/system/server", "/system/users", "/system/users/{users}", "/system/audit"),
 )
 """Every page but the steps of a draft, which judge its whole list by a preflight."""
@@ -254,6 +274,14 @@ async def more_things(engine: Outreach, workspace: str, users: Sequence[str]) ->
         await engine.users.set_role(workspace, (await engine.users.create(person(n))).id, Role.VIEWER)
     for user in users:
         await engine.users.set_role(workspace, user, Role.OWNER)
+    campaign = (await engine.campaigns.list(workspace, limit=1)).items[0].id
+    for n in range(ROWS):
+        soon = attrs.evolve(recurring(campaign, f"{LONG[:70]}{n}"), rule="FREQ=DAILY", starts_on=date(2026, 1, 1))
+        things["schedules"] = (await engine.schedules.create(workspace, soon, actor=f"user:{users[0]}")).id
+    for _ in range(RUNS):
+        await engine.schedules.skip_next(workspace, things["schedules"])
+    approval = NewScheduleApproval(revision=1, most_contacts=100)
+    await engine.schedules.approve(workspace, things["schedules"], approval, actor=f"user:{users[1]}")
     [account] = (await engine.accounts.list(workspace)).items
     return {**things, "accounts": account.id}
 

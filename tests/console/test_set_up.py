@@ -14,7 +14,19 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Mount
 
-from outreach import FlowStep, NewAgent, NewFlow, NewNumber, NewTrunk, NewWorkspace, NotFound, Outreach
+from outreach import (
+    FlowStep,
+    NewAgent,
+    NewFlow,
+    NewNumber,
+    NewRecipient,
+    NewSmsCampaign,
+    NewTrunk,
+    NewWorkspace,
+    NotFound,
+    Outreach,
+    WorkspaceUpdate,
+)
 from outreach.core import passwords
 from outreach.core.passwords import Cost
 from outreach.core.vault import Vault
@@ -29,7 +41,8 @@ from outreach_server.console.identities.cookies import PLAIN_NAME
 from outreach_server.console.pages.set_up.every import NOUNS
 from outreach_server.console.pages.set_up.nouns import Deed, Noun
 from outreach_server.console.security.headers import HEADERS
-from tests.console.page import Page, parse
+from tests.console.furniture import recurring
+from tests.console.page import Element, Page, parse
 from tests.console.test_hostile import NAMES
 from tests.fake_provider import CREDENTIALS as OWN
 from tests.own_adapter import OwnAdapter
@@ -48,8 +61,20 @@ HOOK: Final = {
     "types_campaign.completed": "yes",
 }
 
+RECURRING: Final = {
+    "name": "Recalls",
+    "every": "1",
+    "repeats": "WEEKLY",
+    "weekdays_MO": "yes",
+    "starts_on": "2027-01-04",
+    "at": "09:30",
+    "zone": "Europe/Lisbon",
+    "holidays": "skip",
+    "overlap": "skip",
+}
+
 LEAST: Final = {
-    **dict.fromkeys(("settings", "agents", "trunks", "numbers", "flows", "prices"), "manager"),
+    **dict.fromkeys(("settings", "agents", "trunks", "numbers", "flows", "schedules", "prices"), "manager"),
     **dict.fromkeys(("accounts", "webhooks", "keys", "users", "invitations", "audit"), "owner"),
     **dict.fromkeys(("system-workspaces", "system-server", "system-users", "system-audit"), "operator"),
 }
@@ -71,6 +96,11 @@ FORMS: Final[Mapping[tuple[str, str], tuple[str, Mapping[str, str]]]] = {
     ("numbers", "create"): ("owner", {"phone": "+12025550109", "carrier": "twilio"}),
     ("numbers", "update"): ("owner", {"carrier": "twilio", "rate_per_minute": "30"}),
     ("numbers", "remove"): ("owner", {"typed": "+12025550100"}),
+    ("schedules", "create"): ("manager", {**RECURRING, "name": "Other"}),
+    ("schedules", "update"): ("manager", {**RECURRING, "at": "10:15"}),
+    ("schedules", "remove"): ("manager", {"typed": "Recalls"}),
+    ("schedules", "approve"): ("manager", {"most_contacts": "500"}),
+    **{("schedules", name): ("manager", {}) for name in ("pause", "resume", "run-now", "skip-next")},
     ("flows", "create"): ("manager", {"name": "Bye", "kind0": "send", "body0": "Bye"}),
     ("flows", "update"): ("manager", {"name": "Hello", "kind0": "send", "body0": "Hello"}),
     ("flows", "remove"): ("manager", {"typed": "Welcome"}),
@@ -125,7 +155,7 @@ PROVED: Final = {
 """Actions for which the password is asked again."""
 
 TYPED: Final = {
-    *((name, "remove") for name in ("agents", "trunks", "numbers", "flows", "webhooks", "accounts")),
+    *((name, "remove") for name in ("agents", "trunks", "numbers", "flows", "schedules", "webhooks", "accounts")),
     ("keys", "revoke"),
     ("prices", "remove"),
     ("users", "leave"),
@@ -183,11 +213,20 @@ class Place:
 
     async def seen(self, noun: Noun, deed: Deed, person: str = "operator") -> dict[str, str]:
         """Return what the form of an action has hidden."""
-        if not deed.changes:
+        hidden: dict[str, str] = {"template_id": self.ids["campaign"]} if deed.preview is not None else {}
+        if not deed.changes and deed.preview is None:
             return {}
-        page = await self.page(self.path(noun, one=True), person)
-        [form] = [one for one in page.all("form") if one.all("button", value=deed.name)]
-        return {"seen": form.all("input", name="seen")[0].attributes["value"]}
+        path = self.path(noun, one=deed in noun.on_one)
+        page = await self.page(path, person)
+        if deed.preview is not None:
+            given = {"action": deed.name, **FORMS[noun.name, deed.name][1], **hidden}
+            for one in _form(page, deed).all("input", name="seen"):
+                given["seen"] = one.attributes["value"]
+            page = parse((await self.post(path, given, person)).text)
+        for name in ("seen", "previewed"):
+            for one in _form(page, deed).all("input", name=name):
+                hidden[name] = one.attributes["value"]
+        return hidden
 
     async def send(self, noun: Noun, deed: Deed, person: str = "operator", **more: str) -> httpx.Response:
         """Send the form of an action."""
@@ -202,7 +241,11 @@ class Place:
         """Bring what the action is done to into a state in which it can be done."""
         if (noun.name, deed.name) == ("webhooks", "enable"):
             await self.engine.webhooks.pause(self.workspace, self.ids["webhooks"])
-        elif deed.name == "enable":
+        if (noun.name, deed.name) == ("schedules", "resume"):
+            await self.engine.schedules.pause(self.workspace, self.ids["schedules"])
+        if (noun.name, deed.name) == ("schedules", "approve"):
+            await self.engine.workspaces.update(self.workspace, WorkspaceUpdate(approve_over_contacts=0))
+        if deed.name == "enable" and noun.name != "webhooks":
             await self.engine.users.disable(self.ids["users"])
         if (noun.name, deed.name) == ("prices", "remove"):
             update = next(one for one in noun.on_one if one.name == "update")
@@ -210,6 +253,12 @@ class Place:
 
     def _headers(self, person: str | None) -> dict[str, str]:
         return {} if person is None else {"cookie": f"{PLAIN_NAME}={self.people[person][0]}"}
+
+
+def _form(page: Page, deed: Deed) -> Element:
+    """Return the form of an action."""
+    [form] = [one for one in page.all("form") if one.all("button", value=deed.name)]
+    return form
 
 
 @pytest.fixture(autouse=True)
@@ -242,6 +291,13 @@ async def place() -> AsyncIterator[Place]:
             yield Place(engine, console, clock, workspace.id, ids, people, client)
 
 
+async def _campaign(engine: Outreach, workspace: str) -> str:
+    number = await engine.numbers.create(workspace, NewNumber(phone="+12025550101", carrier="twilio"))
+    new = NewSmsCampaign(name="Recall", body="Hi", carrier="twilio", from_number=number.phone)
+    made = await engine.campaigns.create_sms(workspace, new, [NewRecipient(phone_number="+13035550100")])
+    return made.campaign.id
+
+
 async def _everything(engine: Outreach, workspace: str) -> dict[str, str]:
     """Make one of everything in a workspace; return the identifiers by noun."""
     steps = [FlowStep(kind="send", body="Hi {{first_name}}"), FlowStep(kind="wait", wait_minutes=90)]
@@ -256,6 +312,8 @@ async def _everything(engine: Outreach, workspace: str) -> dict[str, str]:
         "numbers": (await engine.numbers.create(workspace, NewNumber(phone="+12025550100", carrier="twilio"))).id,
         "flows": (await engine.flows.create(workspace, NewFlow(name="Welcome", steps=steps))).id,
         "webhooks": (await engine.webhooks.create(workspace, NewWebhook(url=HOOK["url"]))).webhook.id,
+        "campaign": (campaign := await _campaign(engine, workspace)),
+        "schedules": (await engine.schedules.create(workspace, recurring(campaign))).id,
         "accounts": (await engine.accounts.connect(workspace, "mycarrier", OWN)).id,
         "keys": key.id,
         "users": user.id,
@@ -420,6 +478,7 @@ async def test_what_cannot_be_undone_takes_the_name(place: Place, noun: Noun, de
 @pytest.mark.parametrize(("noun", "deed"), [one for one in deeds() if one[1].changes], ids=_id)
 async def test_a_form_of_an_earlier_state_shows_the_present_one(place: Place, noun: Noun, deed: Deed) -> None:
     """It keeps what was written, and can be sent once more."""
+    await place.prepare(noun, deed)
     before = await place.entries()
     answer = await place.send(noun, deed, seen="earlier")
     assert answer.status_code == 409
@@ -464,7 +523,8 @@ async def test_a_form_that_is_wrong_says_where(place: Place) -> None:
     assert "Messages a minute must be a whole number." in answer.text
     answer = await place.post(path, {"action": "create", "phone": "+12025550100", "carrier": "twilio"})
     assert (answer.status_code, "has number +12025550100 already" in answer.text) == (409, True)
-    assert len((await place.engine.numbers.list(place.workspace)).items) == 1
+    numbers = [one.phone for one in (await place.engine.numbers.list(place.workspace)).items]
+    assert numbers.count("+12025550100") == 1
 
 
 async def test_a_form_that_is_sent_twice_makes_one_thing(place: Place) -> None:

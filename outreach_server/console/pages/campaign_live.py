@@ -16,6 +16,7 @@ from outreach_server.console.live.stream import LiveResponse
 from outreach_server.console.live.views import CAMPAIGN_REGIONS, campaign_renderer, campaign_view, overview_renderer
 from outreach_server.console.pages.campaign_actions import WrongName, buttons_of, do_action
 from outreach_server.console.pages.follow_up import clone
+from outreach_server.console.pages.set_up.schedule_forms import LIKE
 from outreach_server.console.security.forms import ACTION_FIELD
 
 
@@ -104,6 +105,9 @@ async def _page(
         if visit.may(Right.DRAFT) and campaign.started_at is not None and not erased
         else "",
         clone_key=visit.new_key() if visit.may(Right.DRAFT) and not erased else "",
+        recur_url=visit.url("schedules", {LIKE: campaign_id})
+        if visit.may(Right.START) and visit.has("schedules") and not erased
+        else "",
         text=campaign.body or "",
         facts=_facts(visit, campaign),
         stream_url=visit.url("live", {"of": f"campaign:{campaign_id}"}),

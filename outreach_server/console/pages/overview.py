@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import attrs
@@ -14,17 +14,22 @@ from starlette.responses import RedirectResponse, Response
 
 from outreach import CampaignStatus, Workspace, WorkspaceMode
 from outreach.errors import Problem
-from outreach.models import RunningCampaign
+from outreach.models import RunningCampaign, Schedule
 from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.pages.campaign_views import MomentView, moment_of, row_of
+from outreach_server.console.pages.set_up.schedules import MOST_SEARCHED
 from outreach_server.console.pages.set_up.system import waiting_in
+from outreach_server.console.recurrence_words import rule_words
 from outreach_server.console.running import Course
 
 MAX_SHOWN: Final = 8
+RUNS_WITHIN: Final = timedelta(days=7)
+"""The runs of schedules within so much time are shown."""
+
 _MOST_WORKSPACES: Final = 100
 _LOOKED_AT: Final = 50
 _ENDED: Final = frozenset({CampaignStatus.COMPLETED, CampaignStatus.CANCELLED, CampaignStatus.EXPIRED})
@@ -70,6 +75,21 @@ class RunningView:
     late: str
     now: str
     done: str
+
+
+@attrs.frozen(kw_only=True)
+class RunView:
+    """The next run of a schedule.
+
+    Attributes:
+        url: The schedule's page; empty for those who may not see it.
+        repeats: Its rule in words.
+    """
+
+    name: str
+    url: str
+    at: MomentView
+    repeats: str
 
 
 @attrs.frozen(kw_only=True)
@@ -167,6 +187,7 @@ async def show(visit: Visit) -> Response:
             visit.engine.campaigns.list(workspace, status=CampaignStatus.SCHEDULED, limit=MAX_SHOWN)
         )
         newest = reads.start(visit.engine.campaigns.list(workspace, limit=_LOOKED_AT))
+        schedules = reads.start(visit.engine.schedules.list(workspace, limit=MOST_SEARCHED))
         looked = reads.start(overview_view(visit))
     scheduled, recent = next_ones.result(), newest.result()
     ended = [one for one in recent.items if one.status in _ENDED][:MAX_SHOWN]
@@ -179,12 +200,38 @@ async def show(visit: Visit) -> Response:
         view=looked.result(),
         stream_url=visit.url("live", {"of": "overview"}),
         upcoming=[row_of(visit, one) for one in (*scheduled.items, *drafts)],
+        runs=_next_runs(visit, schedules.result().items),
         last=[row_of(visit, one) for one in ended],
         clone_keys={one.id: visit.new_key() for one in ended if visit.may(Right.DRAFT) and one.erased_at is None},
         pause_key=visit.new_key(),
         steps=() if recent.items else _steps(visit),
         may_draft=visit.may(Right.DRAFT),
     )
+
+
+def _next_runs(visit: Visit, schedules: Sequence[Schedule]) -> Sequence[RunView]:
+    """Return the next run of each schedule that has one soon, the first at the top."""
+    until = visit.now + RUNS_WITHIN
+    found = [
+        (one.next_at, one)
+        for one in schedules
+        if one.state == "active" and one.next_at is not None and one.next_at <= until
+    ]
+    return [
+        RunView(
+            name=one.name,
+            url=_schedule_url(visit, one.id),
+            at=moment_of(at, visit.now, visit.zone(one.zone)),
+            repeats=rule_words(one.rule, one.starts_on),
+        )
+        for at, one in sorted(found, key=lambda each: (each[0], each[1].id))[:MAX_SHOWN]
+    ]
+
+
+def _schedule_url(visit: Visit, identifier: str) -> str:
+    """Return the address of a schedule; empty for those who may not see it."""
+    may = visit.has("schedules-one") and visit.may(Right.FLOWS)
+    return visit.url("schedules-one", id=identifier) if may else ""
 
 
 def _need(visit: Visit, problem: Problem) -> NeedView:
@@ -213,6 +260,8 @@ def _place_of(visit: Visit, problem: Problem) -> str:
     match problem.code:
         case "campaign_paused":
             return visit.url("campaign", campaign=problem.path)
+        case "schedule_paused":
+            return _schedule_url(visit, problem.path)
         case "requests_unknown" if visit.may(Right.DECIDE):
             return visit.url("unknown")
         case "webhook_disabled" | "webhook_failing" if visit.may(Right.OWN):

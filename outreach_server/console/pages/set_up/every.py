@@ -12,6 +12,7 @@ from outreach_server.console.pages.set_up.keys import KeysNoun
 from outreach_server.console.pages.set_up.nouns import Noun
 from outreach_server.console.pages.set_up.people import AllUsersNoun, InvitationsNoun, UsersNoun
 from outreach_server.console.pages.set_up.resources import FlowsNoun, NumbersNoun, ResourceNoun
+from outreach_server.console.pages.set_up.schedules import SchedulesNoun
 from outreach_server.console.pages.set_up.settings import PricesNoun, SettingsNoun
 from outreach_server.console.pages.set_up.system import SystemNoun, WorkspacesNoun
 from outreach_server.console.pages.set_up.webhooks import WebhooksNoun
@@ -19,14 +20,13 @@ from outreach_server.console.pages.set_up.webhooks import WebhooksNoun
 _OWN_WAYS: Final[Mapping[str, type[ResourceNoun]]] = {
     "flows": FlowsNoun,
     "numbers": NumbersNoun,
+    "schedules": SchedulesNoun,
     "webhooks": WebhooksNoun,
 }
-_COMMANDS_ONLY: Final = frozenset({"schedules"})
-"""Resources without pages: a schedule is made from campaigns, which the generic form cannot choose."""
 
 NOUNS: Final[Sequence[Noun]] = (
     SettingsNoun(),
-    *(_OWN_WAYS.get(name, ResourceNoun)(name) for name in RESOURCE_SERVICES if name not in _COMMANDS_ONLY),
+    *(_OWN_WAYS.get(name, ResourceNoun)(name) for name in RESOURCE_SERVICES),
     AccountsNoun(),
     PricesNoun(),
     KeysNoun(),

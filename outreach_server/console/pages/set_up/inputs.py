@@ -15,7 +15,7 @@ from outreach_server.console import words
 from outreach_server.console.pages.set_up.field_words import FIELDS
 
 InputKind: TypeAlias = Literal[
-    "text", "area", "lines", "number", "tick", "ticks", "choice", "secret", "email", "moment"
+    "text", "area", "lines", "number", "tick", "ticks", "choice", "secret", "email", "moment", "date", "time"
 ]
 
 Choices: TypeAlias = Sequence[tuple[str, str]]

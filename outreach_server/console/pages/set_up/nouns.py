@@ -18,8 +18,17 @@ from outreach_server.console.pages.set_up.inputs import Input
 
 PAGE_SIZE: Final = 100
 
-Cell: TypeAlias = str | MomentView
-"""What stands in a table: a text, or a moment."""
+
+@attrs.frozen(kw_only=True)
+class LinkView:
+    """A text that leads to another page."""
+
+    text: str
+    url: str
+
+
+Cell: TypeAlias = str | MomentView | LinkView | Sequence[str]
+"""What stands in a table: a text, a moment, a link, or lines."""
 
 
 @attrs.frozen(kw_only=True)
@@ -154,6 +163,7 @@ class Deed:
         changes: Whether it changes what the form showed: a form of another state is refused.
         primary: Whether it is what a person most likely wants.
         possible: Whether it can be done to something in its present state.
+        preview: The lines that are shown before it is done; the form is sent again to do it.
     """
 
     name: str
@@ -171,6 +181,7 @@ class Deed:
     changes: bool = False
     primary: bool = False
     possible: Callable[[On], bool] = lambda _: True
+    preview: Callable[[Sent], Awaitable[Sequence[str]]] | None = None
 
     def is_open_to(self, visit: Visit) -> bool:
         """Return whether a person who sees the page may do it."""

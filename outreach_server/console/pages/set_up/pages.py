@@ -28,8 +28,10 @@ Page = Callable[[Visit], Awaitable[Response]]
 
 SEEN_FIELD: Final = "seen"
 TYPED_FIELD: Final = "typed"
+PREVIEW_FIELD: Final = "previewed"
 
 _SAID: Final = "done"
+_SHOW: Final = "Show the next dates"
 _OTHER_NAME: Final = "This is another name."
 _CHANGED: Final = (
     "It has changed since this form was made; below is what you entered, and above it how it is now. Save again to "
@@ -59,6 +61,8 @@ class FormView:
         proof: Whether it asks for the password.
         name: The name that is to be typed; empty if none is.
         typed: What was typed.
+        preview: The lines that are shown before it is done.
+        previewed: Their digest, by which the form does what they say; empty before.
     """
 
     id: str
@@ -75,6 +79,8 @@ class FormView:
     seen: str
     key: str
     primary: bool
+    preview: Sequence[str]
+    previewed: str
 
     @property
     def alone(self) -> bool:
@@ -100,12 +106,14 @@ class Tried:
         status: The status of the answer.
         problems: What is wrong with its fields, by name; under no name what is wrong with the whole.
         result: What was done, where the page says so at once.
+        preview: The lines that are shown before it is done; None if that is not the reason.
     """
 
     deed: Deed
     status: int = 200
     problems: Mapping[str, str] = attrs.field(factory=dict)
     result: Result | None = None
+    preview: Sequence[str] | None = None
 
     def id_of(self, name: str) -> str:
         """Return the identifier of a field on the page; empty for what is of none."""
@@ -185,7 +193,12 @@ class Views:
         if deed.changes and visit.form.get(SEEN_FIELD, "") != digest_of(one):
             return Tried(deed=deed, status=409, problems={"": _CHANGED})
         try:
-            result = await deed.do(Sent(visit=visit, one=one, values=values, key=f"console:{key}"))
+            sent = Sent(visit=visit, one=one, values=values, key=f"console:{key}")
+            if deed.preview is not None:
+                preview = await deed.preview(sent)
+                if visit.form.get(PREVIEW_FIELD, "") != digest_of(preview):
+                    return Tried(deed=deed, preview=preview)
+            result = await deed.do(sent)
         except InvalidRequest as error:
             return Tried(deed=deed, status=422, problems=problems_in(error, fields))
         except (Conflict, ConfigError) as error:
@@ -221,7 +234,7 @@ class Views:
             )
             for one, row in zip(found.items, cells, strict=True)
         ]
-        first = not rows or noun.is_begun(visit)
+        first = noun.is_begun(visit) or not (rows or any(asked.values()))
         return self._page(
             visit,
             "list",
@@ -292,9 +305,13 @@ class Views:
         if again:
             fields = [attrs.evolve(field, value=field.written(visit.form)) for field in fields]
         problems = tried.problems if tried is not None else {}
+        preview = tried.preview if tried is not None else None
+        if deed.preview is not None:
+            # The browser goes to what is shown before.
+            url = f"{url}#{deed.name}-preview"
         return FormView(
             id=deed.name,
-            label=deed.label,
+            label=deed.label if deed.preview is None or preview is not None else _SHOW,
             title=deed.title or deed.label,
             url=url,
             groups=[(name, list(each)) for name, each in groupby(fields, key=lambda field: field.group)],
@@ -309,6 +326,8 @@ class Views:
             seen=digest_of(one) if deed.changes else "",
             key=visit.new_key(),
             primary=deed.primary,
+            preview=preview or (),
+            previewed="" if preview is None else digest_of(preview),
         )
 
     def _page(self, visit: Visit, template: str, title: str, tried: Tried | None, **values: Any) -> Response:

@@ -1,0 +1,99 @@
+"""Schedules in the console: rules in words, the dates before saving, the search, and the next runs on the overview."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import attrs
+import pytest
+
+from outreach.models import Schedule
+from outreach.server_support import read_recurrence
+from outreach_server.console import Role
+from outreach_server.console.access import Right, may
+from outreach_server.console.recurrence_words import rule_words
+from tests.console.conftest import House
+from tests.console.furniture import recurring
+from tests.console.test_hostile import NAMES
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("FREQ=DAILY", "Every day"),
+        ("FREQ=WEEKLY;INTERVAL=2", "Every 2 weeks on Monday"),
+        ("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", "Every week on Monday to Friday"),
+        ("FREQ=MONTHLY;BYDAY=-1FR;COUNT=3", "Every month on the last Friday of the month, 3 times"),
+        ("FREQ=MONTHLY;BYMONTHDAY=1,-1", "Every month on day 1 and the last day of the month"),
+        ("FREQ=YEARLY;UNTIL=20300101", "Every year on 4 January, until 1 January 2030"),
+    ],
+)
+def test_a_rule_is_said_in_words(rule: str, said: str) -> None:
+    """With the day that it takes from its first one."""
+    read_recurrence(rule)
+    assert rule_words(rule, date(2027, 1, 4)) == said
+
+
+async def made(house: House, name: str) -> Schedule:
+    """Return a schedule that runs tomorrow."""
+    campaign = await house.campaign()
+    soon = attrs.evolve(
+        recurring(campaign.id, name), rule="FREQ=DAILY", starts_on=(house.engine.now() + timedelta(days=1)).date()
+    )
+    return await house.engine.schedules.create(house.workspace, soon)
+
+
+async def test_the_next_dates_are_shown_before_anything_is_saved(house: House) -> None:
+    """Five of them; the form that was shown with them saves it."""
+    campaign = await house.campaign()
+    form = {
+        "action": "create",
+        "name": "Calls",
+        "template_id": campaign.id,
+        "every": "1",
+        "repeats": "MONTHLY",
+        "weekdays_MO": "yes",
+        "which": "-1",
+        "starts_on": "2127-01-01",
+        "at": "09:30",
+        "zone": "Europe/Lisbon",
+        "holidays": "skip",
+        "overlap": "skip",
+    }
+    answer = await house.post("schedules", form)
+    assert "Monday 27 January 2127, 09:30 (Lisbon time)" in answer.text
+    assert (await house.engine.schedules.list(house.workspace)).items == []
+    digest = answer.text.partition('name="previewed" value="')[2].partition('"')[0]
+    assert (await house.post("schedules", {**form, "previewed": digest})).status_code == 303
+    [one] = (await house.engine.schedules.list(house.workspace)).items
+    assert one.rule == "FREQ=MONTHLY;BYDAY=-1MO"
+
+
+@pytest.mark.parametrize("role", Role)
+async def test_the_overview_has_the_next_run(house: House, role: Role) -> None:
+    """With a link for those who may see schedules."""
+    one = await made(house, "Daily calls")
+    page = await house.page("", person=role)
+    assert "Daily calls" in page.root.text
+    links = [each for each in page.all("a") if each.attributes["href"] == house.url(f"schedules/{one.id}")]
+    assert bool(links) is may(role, Right.FLOWS)
+
+
+async def test_a_schedule_is_found_by_its_name(house: House) -> None:
+    """By any part, in either case."""
+    for name in ("Visits", "Recalls"):
+        await made(house, name)
+    text = (await house.page("schedules?q=VISI")).all("tbody")[0].text
+    assert ("Visits" in text, "Recalls" in text) == (True, False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_hostile_names_are_text(house: House, name: str) -> None:
+    """In the list, on the page of one and on the overview."""
+    one = await made(house, name[:80])
+    for path in ("", "schedules", f"schedules/{one.id}"):
+        page = await house.page(path)
+        assert page.problems == []
+        assert not page.all("img")
