@@ -51,6 +51,7 @@ LEAST: Final = {
 FORMS: Final[Mapping[tuple[str, str], tuple[str, Mapping[str, str]]]] = {
     ("settings", "workspace"): ("owner", {"name": "Acme 2", "sms_campaigns_enabled": "yes"}),
     ("settings", "approval"): ("owner", {"approve_over_contacts": "500", "approve_over_amount": "40"}),
+    ("settings", "hours"): ("owner", {"narrower_hours": "US-FL: mon-sun 08:00-20:00 (Fla. Stat. 501.616)"}),
     ("settings", "sms"): ("owner", {"max_segments": "4", "retry_max_attempts": "2", "retry_delay_minutes": "15"}),
     ("settings", "calls"): ("owner", {"retry_max_attempts": "2", "retry_delay_minutes": "15"}),
     ("settings", "replies"): ("owner", {"enabled": "yes", "stop_text": "Bye."}),
@@ -508,6 +509,42 @@ async def test_the_limits_of_approval_are_set_and_said(place: Place) -> None:
     assert "each manager or owner of the workspace, but for the person who changed the campaign last" in page.root.text
     answer = await place.send(noun, deed, "owner", approve_over_contacts="-1")
     assert (answer.status_code, "must be a whole number" in answer.text) == (422, True)
+
+
+async def test_narrower_hours_are_lines(place: Place) -> None:
+    """A line that is wrong is named with its number, what was typed stays, and saved lines are read again as shown."""
+    noun = next(noun for noun in NOUNS if noun.name == "settings")
+    deed = next(deed for deed in noun.on_one if deed.name == "hours")
+    wrong = {
+        "US-FL mon-sun 08:00-20:00": "line 1: 'US-FL mon-sun 08:00-20:00' is not such as",
+        "FR: lundi 08:00-20:00 (Loi)": "line 1: 'lundi 08:00-20:00' is not valid",
+        "\nFR: mon 08:00-22:00 (Loi)": "line 2: schedule.monday must lie within 08:00 to 21:00",
+        "FR: mon 08:00-20:00 (Loi)\n\nZZ: mon 09:00-10:00 (None)": "line 3: place 'ZZ' is no known country",
+        "FR: mon 08:00-20:00 (Loi)\nFR: tue 08:00-20:00 (Loi)": "line 2: place is FR again",
+    }
+    for text, said in wrong.items():
+        answer = await place.send(noun, deed, narrower_hours=text)
+        assert answer.status_code == 422
+        page = parse(answer.text)
+        assert said in page.by_id("hours-narrower_hours-problem").text
+        assert page.by_id("hours-narrower_hours").texts[0].strip() == text.strip()
+    lines = (
+        "FR: mon-fri 10:00-13:00, 14:00-20:00 (Code de la consommation, art. L223-1)\n"
+        "US-FL: mon-sat 08:00-20:00; sun 10:00-18:00 (Fla. Stat. 501.616(6)(a))\nUS-LA: fri 09:00-10:00 (Holiday)"
+    )
+    assert (await place.send(noun, deed, narrower_hours=lines)).status_code == 303
+    held = (await place.engine.workspaces.get(place.workspace)).narrower_hours
+    assert [(one.place, one.source) for one in held][1:] == [
+        ("US-FL", "Fla. Stat. 501.616(6)(a)"),
+        ("US-LA", "Holiday"),
+    ]
+    assert [len(windows) for windows in held[0].schedule.values() if windows] == [2] * 5
+    shown = (await place.page(place.path(noun, one=True))).by_id("hours-narrower_hours").texts[0].strip()
+    assert shown == lines
+    assert "US-FL: mon-sat 08:00-20:00" in (await place.page(place.path(noun, one=True), "manager")).root.text
+    before = len(await place.entries())
+    assert (await place.send(noun, deed, narrower_hours=shown)).status_code == 303
+    assert len(await place.entries()) == before
 
 
 async def test_a_key_is_shown_once_and_works(place: Place) -> None:
