@@ -19,6 +19,7 @@ from outreach.core import passwords
 from outreach.core.passwords import Cost
 from outreach.core.vault import Vault
 from outreach.models import NewUser
+from outreach.models.user import IDLE
 from outreach.server_support import RESOURCE_SERVICES, fields_of
 from outreach.testing.clock import ShiftedClock
 from outreach_server.config import SECOND_FACTOR_FOR
@@ -654,6 +655,34 @@ async def test_an_owner_has_no_power_over_those_with_more_rights(place: Place, a
     assert (answer.status_code, "only an operator" in answer.text) == (409, True)
     path = f"{MOUNT}/system/users/{place.ids['users']}"
     assert (await place.post(path, {"action": action})).status_code in {200, 303}
+
+
+async def test_the_list_of_users_counts_their_open_sessions(place: Place) -> None:
+    """Those that were ended, or are not used any more, do not count."""
+    ben = place.ids["users"]
+
+    async def sessions(noun: str, person: str) -> dict[str, str]:
+        page = await place.page(f"{MOUNT}{noun}", person)
+        rows = [one for one in page.all("tr") if one.all("th", scope="row")]
+        return {row.all("th")[0].text: row.all("td", **{"data-label": "Sessions"})[0].text for row in rows}
+
+    for path in (f"/w/{place.workspace}/users", "/system/users"):
+        assert (await sessions(path, "operator"))["Ben"] == "1"
+    second = await place.engine.sessions.begin(ben)
+    assert (await sessions(f"/w/{place.workspace}/users", "owner"))["Ben"] == "2"
+    await place.engine.sessions.end(ben, second.session.id)
+    assert (await sessions(f"/w/{place.workspace}/users", "owner"))["Ben"] == "1"
+    place.clock.advance(IDLE.total_seconds())
+    place.people["owner"] = await _session(place, "owner")
+    found = await sessions(f"/w/{place.workspace}/users", "owner")
+    assert (found["Ben"], found["Ann owner"]) == ("None", "1")
+
+
+async def _session(place: Place, person: str) -> tuple[str, str]:
+    """Begin a session of a person."""
+    user = await place.engine.users.find(f"{person}@acme.example")
+    made = await place.engine.sessions.begin(user.id)
+    return made.token, made.session.id
 
 
 async def test_the_last_owner_stays(place: Place) -> None:
