@@ -414,7 +414,15 @@ async def test_each_form_takes_its_right_a_token_and_a_key(house: House, story: 
 
 def test_each_form_is_tried() -> None:
     """A new one is added here, or to the tests of what follows a campaign."""
-    assert set(TRIES) | {"clone", "follow-up", "edit", "export", "export-register"} == set(FORM_ACTIONS)
+    assert set(TRIES) | {
+        "clone",
+        "follow-up",
+        "edit",
+        "export",
+        "export-register",
+        "export-audit",
+        "export-system-audit",
+    } == set(FORM_ACTIONS)
 
 
 async def test_calls_and_requests_of_other_workspaces_are_not_there(house: House) -> None:

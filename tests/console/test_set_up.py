@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
@@ -181,6 +182,10 @@ class Place:
         """Send the form of an action."""
         form = {"action": deed.name, **await self.seen(noun, deed), **FORMS[noun.name, deed.name][1], **more}
         return await self.post(self.path(noun, one=deed in noun.on_one), form, person)
+
+    async def user(self, person: str) -> str:
+        """Return the identifier of a person."""
+        return (await self.engine.users.find(f"{person}@acme.example")).id
 
     async def entries(self) -> list[str]:
         """Return all entries of the audit trail."""
@@ -701,6 +706,70 @@ async def test_the_audit_is_filtered_by_its_address(place: Place) -> None:
     assert page.by_id("filter-action").attributes["value"] == "key.create"
     assert "No entry matches these filters." in (await place.page(f"{path}?action=nothing", "owner")).root.text
     assert (await place.get(f"{path}?action={'x' * 300}", "owner")).status_code == 400
+
+
+async def test_the_audit_is_a_file_for_those_who_see_it(place: Place) -> None:
+    """With the filters of the page; what went out is an entry itself, and the password is asked for again."""
+    await place.engine.audit.record(place.workspace, actor="cli:ann", action="shop.open", subject="=1+1")
+    await place.engine.audit.record(None, actor="cli:ann", action="server.open", subject="s")
+    path = f"{MOUNT}/w/{place.workspace}/audit/file"
+    for person in RANKS:
+        allowed = RANKS[person] >= RANKS["owner"]
+        assert (await place.get(path, person)).status_code == (200 if allowed else 403), person
+        whole = await place.get(f"{MOUNT}/system/audit/file", person)
+        assert whole.status_code == (200 if person == "operator" else 403), person
+    rows = list(csv.DictReader((await place.get(f"{path}?action=shop.open", "owner")).text[1:].splitlines()))
+    assert [(row["subject"], row["name"]) for row in rows] == [("'=1+1", "ann, by a command")]
+    [entry, *_] = (await place.engine.audit.list(place.workspace, action="audit.export")).items
+    assert (entry.actor, entry.detail) == (f"user:{await place.user('owner')}", "csv, rows: 1")
+    whole = list(csv.DictReader((await place.get(f"{MOUNT}/system/audit/file")).text[1:].splitlines()))
+    assert {"shop.open", "server.open", "audit.export"} <= {row["action"] for row in whole}
+    [link] = [one for one in (await place.page(f"{path[:-5]}?action=shop.open")).all("a") if one.text == "CSV"]
+    assert link.attributes["href"] == f"{path}?action=shop.open"
+    place.clock.advance(timedelta(minutes=16).total_seconds())
+    asked = await place.get(f"{path}?action=shop.open", "owner")
+    assert asked.headers["content-type"].startswith("text/html")
+    form = {"action": "export-audit", "current": "wrong"}
+    assert (await place.post(f"{path}?action=shop.open", form, "owner")).status_code == 422
+    led = await place.post(f"{path}?action=shop.open", {**form, "current": PASSWORD}, "owner")
+    assert led.headers["location"] == f"{path}?action=shop.open"
+    assert (await place.get(path, "owner")).headers["content-disposition"] == 'attachment; filename="audit.csv"'
+
+
+async def test_the_audit_says_from_where_a_person_acted(place: Place) -> None:
+    """By the sessions that the person had then: not by one of before or after, nor for programs."""
+    engine = place.engine
+    actor = f"user:{place.ids['users']}"
+
+    async def act(subject: str) -> None:
+        await engine.audit.record(place.workspace, actor=actor, action="shop.open", subject=subject)
+        place.clock.advance(60)
+
+    await act("before")
+    first = await engine.sessions.begin(place.ids["users"], address="192.0.2.7")
+    await act("first")
+    second = await engine.sessions.begin(place.ids["users"], address="198.51.100.2")
+    await act("both")
+    await engine.sessions.end(place.ids["users"], first.session.id)
+    place.clock.advance(180)
+    await engine.sessions.find(second.token)
+    await act("second")
+    place.clock.advance(IDLE.total_seconds())
+    await act("after")
+    await engine.audit.record(place.workspace, actor="api", action="shop.open", subject="program")
+    place.people["owner"] = await _session(place, "owner")
+    page = await place.page(f"{MOUNT}/w/{place.workspace}/audit?action=shop.open", "owner")
+    rows = [one.all("td") for one in page.all("tr") if one.all("th", scope="row")]
+    assert {row[3].text: row[1].text for row in rows} == {
+        "before": "",
+        "first": "192.0.2.7",
+        "both": "192.0.2.7 or 198.51.100.2",
+        "second": "198.51.100.2",
+        "after": "",
+        "program": "",
+    }
+    file = (await place.get(f"{MOUNT}/w/{place.workspace}/audit/file?action=shop.open", "owner")).text
+    assert {row["subject"]: row["address"] for row in csv.DictReader(file[1:].splitlines())}["first"] == "192.0.2.7"
 
 
 async def test_operators_see_all_workspaces_at_a_glance(place: Place) -> None:
