@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import csv
+import os
+import platform
 import re
+import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -15,13 +19,26 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Mount
 
-from outreach import FlowStep, NewAgent, NewFlow, NewNumber, NewTrunk, NewWorkspace, NotFound, Outreach
+from outreach import (
+    EngineStatus,
+    FlowStep,
+    NewAgent,
+    NewFlow,
+    NewNumber,
+    NewTrunk,
+    NewWorkspace,
+    NotFound,
+    Outreach,
+    __version__,
+)
 from outreach.core import passwords
 from outreach.core.passwords import Cost
 from outreach.core.vault import Vault
-from outreach.models import NewUser
+from outreach.insight.status import StatusQuery
+from outreach.models import DiskUse, NewUser
 from outreach.models.user import IDLE
 from outreach.server_support import RESOURCE_SERVICES, fields_of
+from outreach.storage.base import schema
 from outreach.testing.clock import ShiftedClock
 from outreach_server.config import SECOND_FACTOR_FOR
 from outreach_server.console import ConsoleUser, Role, create_console, throttle
@@ -782,6 +799,43 @@ async def test_operators_see_all_workspaces_at_a_glance(place: Place) -> None:
     workspace = await place.engine.workspaces.get(place.workspace)
     assert (workspace.status, workspace.request_limit) == ("suspended", 5)
     assert "Suspended" in (await place.page(f"{MOUNT}/system/workspaces")).root.text
+
+
+async def test_the_server_page_shows_versions_and_what_is_known_of_backups(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also the copies that a migration, a restore or a compaction has left; a log beside one is none."""
+    path = f"{MOUNT}/system/server"
+
+    async def facts() -> dict[str, str]:
+        page = await place.page(path)
+        [shown] = page.all("dl", **{"class": "facts"})
+        return dict(zip((one.text for one in shown.all("dt")), (one.text for one in shown.all("dd")), strict=True))
+
+    found = await facts()
+    assert found["Version of Outreach"] == __version__
+    assert found["Python"] == platform.python_version()
+    assert found["Database software"] == f"SQLite {sqlite3.sqlite_version}"
+    newest = sorted(file.stem for file in (Path(schema.__file__).parent).glob("*.sql"))[-1]
+    assert found["Schema of the database"] == newest.replace("_", " ")
+    assert "pg_dump" in found["Backups"]
+    file = tmp_path / "outreach.db"
+    for name in ("", ".before-restore-20261101T020000Z", ".before-restore-20261101T020000Z-wal", ".before-migration"):
+        (tmp_path / f"outreach.db{name}").write_bytes(b"x" * 2_000_000)
+    os.utime(f"{file}.before-migration", (0, 0))
+    disk = DiskUse(path=str(file), database_bytes=2_000_000, log_bytes=0, free_bytes=9_000_000)
+    status = await place.engine.status()
+
+    async def on_disk(_: object) -> EngineStatus:
+        return attrs.evolve(status, disk=disk)
+
+    monkeypatch.setattr(StatusQuery, "__call__", on_disk)
+    found = await facts()
+    assert "outreach-server db backup FILE" in found["Backups"]
+    assert found["Copy kept beside it 1"].startswith("outreach.db.before-restore-20261101T020000Z, 2 MB, of ")
+    assert found["Copy kept beside it 2"] == "outreach.db.before-migration, 2 MB, of 1 Jan 1970 00:00:00 (UTC)"
+    assert "Copy kept beside it 3" not in found
+    assert found["Its size"] == "2 MB, and less than 1 MB of its log"
 
 
 @pytest.mark.parametrize("name", NAMES)
