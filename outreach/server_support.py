@@ -100,6 +100,7 @@ if TYPE_CHECKING:
         normalise as normalise,
         read_number as read_number,
     )
+    from outreach.rules.report_figures import cost_of as cost_of
     from outreach.rules.rendering import (
         PlaceholderTally as PlaceholderTally,
         expected_names as expected_names,
@@ -164,6 +165,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "rules.holidays": "holiday_parts",
             "rules.numbering": "NumberKind country_code country_of number_kind person_key",
             "rules.phones": "OWN_NUMBER SEVERAL_NUMBERS normalise read_number",
+            "rules.report_figures": "cost_of",
             "rules.rendering": (
                 "PlaceholderTally expected_names moment_name placeholders_of recipient_values with_field_names"
             ),

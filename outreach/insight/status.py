@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
+from outreach import __version__
 from outreach.core.vault import Vault
 from outreach.errors import ConfigError, Problem
 from outreach.ledger import provider_throttles, webhooks
@@ -39,6 +41,7 @@ from outreach.models.status import (
     RunningCampaign,
     SilentAccount,
     ThrottledProvider,
+    Versions,
 )
 from outreach.models.webhook import Webhook
 from outreach.models.work import DatabaseHome
@@ -150,6 +153,7 @@ class StatusQuery:
             silent=_listed(silent),
             truncated=truncated,
             adapter_problems=self._context.adapters.problems,
+            versions=_versions(tx) if workspace_id is None else None,
         )
         return status, accounts
 
@@ -229,6 +233,11 @@ def silent_accounts(
         for account, _ in periods
         if receipts.is_silent(count := accepted.get((account.workspace_id, account.provider), 0))
     ]
+
+
+def _versions(tx: Transaction) -> Versions:
+    database, schema = tx.leases.versions()
+    return Versions(outreach=__version__, python=platform.python_version(), database=database, schema=schema)
 
 
 def _disk_use(home: DatabaseHome | None) -> DiskUse | None:

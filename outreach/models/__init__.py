@@ -243,6 +243,7 @@ if TYPE_CHECKING:
         SilentAccount as SilentAccount,
         StartCheck as StartCheck,
         ThrottledProvider as ThrottledProvider,
+        Versions as Versions,
     )
     from outreach.models.text_warning import TextWarning as TextWarning
     from outreach.models.unreachable import UnreachableNumber as UnreachableNumber
@@ -365,7 +366,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "models.status": (
                 "AccountInTrouble DisabledWebhook DiskUse DispatchOverview DispatchedBy EngineStatus FailingWebhook "
                 "LiveWorker PausedCampaign PausedSchedule Readiness RunningCampaign SilentAccount StartCheck "
-                "ThrottledProvider"
+                "ThrottledProvider Versions"
             ),
             "models.text_warning": "TextWarning",
             "models.unreachable": "UnreachableNumber",

@@ -241,6 +241,23 @@ class DiskUse:
 
 
 @attrs.frozen(kw_only=True)
+class Versions:
+    """The versions of what runs.
+
+    Attributes:
+        outreach: Of this package.
+        python: Of Python.
+        database: What the database is: `SQLite 3.46.1` or `PostgreSQL 16.4`.
+        schema: The latest migration of its tables.
+    """
+
+    outreach: str
+    python: str
+    database: str
+    schema: str
+
+
+@attrs.frozen(kw_only=True)
 class EngineStatus:
     """The status of one workspace, or of all.
 
@@ -267,6 +284,7 @@ class EngineStatus:
         silent: Accounts that get no receipts for longer than usual, though their messages are accepted;
             `engine.accounts.check_callback` finds out whether the callback URL leads here.
         disk: The disk of the database; None if it is not a file.
+        versions: The versions of what runs; None in the status of one workspace.
         truncated: Which of `running`, `paused`, `schedules`, `webhooks`, `failing`, `unknown`, `throttles`, `held`,
             `accounts` and `silent` are incomplete.
         adapter_problems: Adapters of installed packages that cannot be used in this process.
@@ -293,6 +311,7 @@ class EngineStatus:
     accounts: Sequence[AccountInTrouble] = ()
     silent: Sequence[SilentAccount] = ()
     disk: DiskUse | None = None
+    versions: Versions | None = None
     truncated: Sequence[str]
     adapter_problems: Sequence[Problem] = ()
     findings: Sequence[Problem] = ()

@@ -157,6 +157,7 @@ class Sessions(Service[AsyncSessions]):
     renew = awaited(AsyncSessions.renew)
     list = awaited(AsyncSessions.list)
     iter_all = iterated(AsyncSessions.iter_all)
+    count_open = awaited(AsyncSessions.count_open)
     end = awaited(AsyncSessions.end)
     end_all = awaited(AsyncSessions.end_all)
 

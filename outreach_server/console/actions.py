@@ -181,6 +181,8 @@ FORM_ACTIONS: Final[Mapping[str, FormAction]] = MappingProxyType(
         ),
         "export": FormAction(command="campaigns export", operation="exportCampaign", right=Right.EXPORT),
         "export-register": FormAction(command="unsubscribes list", operation="listUnsubscribes", right=Right.EXPORT),
+        "export-audit": FormAction(command="audit", right=Right.OWN),
+        "export-system-audit": FormAction(command="audit", right=Right.OPERATE),
         "opt-out": FormAction(
             command="unsubscribes add",
             operation="addUnsubscribes",

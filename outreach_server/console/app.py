@@ -29,6 +29,7 @@ from outreach_server.console.identities.guests import GuestPage, guest_endpoint
 from outreach_server.console.identities.sessions import identify_by_session
 from outreach_server.console.pages import (
     account,
+    audit_file,
     calls,
     campaign_live,
     campaigns,
@@ -257,6 +258,8 @@ def _routes(console: Console) -> list[Route]:
         page("/w/{workspace}/calls/{call}", "call", calls.show_one, calls.act),
         page("/w/{workspace}/register", "register", register.show, register.act, Right.DECIDE),
         page("/w/{workspace}/register/file", "register-file", register_file.show, register_file.act, Right.EXPORT),
+        page("/w/{workspace}/audit/file", "audit-file", audit_file.show, audit_file.act, Right.OWN),
+        page("/system/audit/file", "system-audit-file", audit_file.show, audit_file.act, Right.OPERATE),
         page("/w/{workspace}/unknown", "unknown", unknown.show, unknown.act, Right.DECIDE),
         page("/w/{workspace}/search", "search", search.show),
         page("/w/{workspace}/live", "live", campaign_live.stream),

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from outreach.core.clock import SystemClock, format_timestamp
-from outreach_server.cli.setup.hours import OpeningHours, schedule_of
+from outreach_server.cli.setup.hours import OpeningHours
+from outreach_server.hours import schedule_of
 from tests.cli.conftest import Cli, Write, until
 
 SENDER = "+14155550100"

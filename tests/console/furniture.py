@@ -15,7 +15,7 @@ from outreach.models import NewSchedule, NewUser, NewWebhook, Role, Webhook, Web
 from outreach.storage.unit_of_work import Transaction
 from tests.fake_provider import CREDENTIALS
 
-NO_PAGES: Final = frozenset({"live", "export", "register-file", "static"})
+NO_PAGES: Final = frozenset({"live", "export", "register-file", "audit-file", "system-audit-file", "static"})
 GUESTS: Final = frozenset({"login", "two-factor", "logout", "setup", "invitation"})
 """Pages of the console's own login, for people who are not signed in, and for those who leave."""
 

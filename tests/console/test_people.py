@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import csv
+import re
+from decimal import Decimal
 from typing import Any
 
+import attrs
 import pytest
 
-from outreach import NewMessage, NotFound
+from outreach import MessageStatus, NewMessage, NotFound
 from outreach.dispatch.looking_up import LookUps
-from outreach.models import DispatchState
+from outreach.models import DispatchState, Price, PriceTable
 from outreach.models.dispatch import DispatchOutcome
+from outreach.storage.unit_of_work import Transaction
+from outreach_server.console import ConsoleUser
 from outreach_server.console.access import Right, Role, may
 from outreach_server.console.actions import FORM_ACTIONS
 from outreach_server.console.pages.phones import phone_url
+from outreach_server.console.pages.unknown_words import cost_of_retry
 from tests.console.conftest import SENDER, House
 from tests.console.page import Page, parse
 from tests.console.story import ANN, BEN, CLEO, LOST, STOPPED, TOLD, UNCLEAR, Story, tell
@@ -230,6 +236,49 @@ async def test_an_unknown_request_is_decided(house: House, story: Story) -> None
     assert (await house.post("unknown", {"action": "retry", "dispatch": "none"})).status_code == 404
 
 
+async def test_an_unknown_request_shows_what_a_second_try_costs(house: House, story: Story) -> None:
+    """By the prices of the workspace, and what the provider has reported beside it."""
+    assert (await house.page("unknown")).root.text.count("Not known: the workspace has no price for it.") == 2
+    prices = (Price(kind="sms", amount=Decimal("0.0079"), country="US"), Price(kind="call", amount=Decimal("0.09")))
+    await house.engine.prices.update(house.workspace, PriceTable(currency="USD", prices=prices))
+
+    reported = attrs.evolve(story.unknown[0], provider_id="SM7", report=MessageStatus.SENT, error_code="30")
+    await house.engine._storage.write(lambda tx: tx.dispatches.update(reported))
+    text = (await house.page("unknown")).root.text
+    assert text.count("A second try costs 0.01 USD, for 1 segment at 0.0079 USD") == 2
+    assert "its identifier SM7; the state sent; the code 30; Read timed out." in text
+    table = await house.engine.prices.get(house.workspace)
+    three = attrs.evolve(reported, segments=3)
+    assert cost_of_retry(table, three) == "0.02 USD, for 3 segments at 0.0079 USD"
+    assert cost_of_retry(table, attrs.evolve(three, to="+442071838750")).startswith("Not known")
+    call = attrs.evolve(three, channel="call", segments=None)
+    assert cost_of_retry(table, call) == "0.09 USD for each minute, if somebody answers"
+
+
+async def test_a_decision_that_collides_says_who_decided_and_when(house: House, story: Story) -> None:
+    """A person, an earlier click of the same one, or evidence."""
+    first, second = story.unknown
+    house.people["ben"] = ConsoleUser(id="ben", name="Ben", workspaces={house.workspace: Role.OWNER})
+    await house.engine.dispatches.resolve(house.workspace, second.id, "assume_sent", actor="host:ben")
+    late = await house.post("unknown", {"action": "retry", "dispatch": second.id})
+    assert late.status_code == 409
+    said = parse(late.text).all("div", role="alert")[0].text
+    assert re.match(r"Decided meanwhile by ben, \d\d:\d\d:\d\d \(UTC\): it counts as sent\. Your", said)
+    assert (
+        "by yourself, " in (await house.post("unknown", {"action": "retry", "dispatch": second.id}, person="ben")).text
+    )
+    form = {"action": "assume_sent", "number": "5"}
+    assert "The latest decision: ben, " in (await house.post("unknown", form)).text
+
+    def settle(tx: Transaction) -> None:
+        now = house.engine.now()
+        tx.dispatches.update(attrs.evolve(first, state=DispatchState.REFUSED, settled_at=now))
+
+    await house.engine._storage.write(settle)
+    settled = (await house.post("unknown", {"action": "assume_sent", "dispatch": first.id})).text
+    assert "without a decision: the provider has refused it." in settled
+
+
 async def test_a_request_is_looked_up_at_once(house: House, story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     """Evidence settles it; without evidence it stays unknown, and the page says so, as it does after an error."""
     form = {"action": "look-up", "dispatch": story.unknown[1].id}
@@ -365,7 +414,15 @@ async def test_each_form_takes_its_right_a_token_and_a_key(house: House, story: 
 
 def test_each_form_is_tried() -> None:
     """A new one is added here, or to the tests of what follows a campaign."""
-    assert set(TRIES) | {"clone", "follow-up", "edit", "export", "export-register"} == set(FORM_ACTIONS)
+    assert set(TRIES) | {
+        "clone",
+        "follow-up",
+        "edit",
+        "export",
+        "export-register",
+        "export-audit",
+        "export-system-audit",
+    } == set(FORM_ACTIONS)
 
 
 async def test_calls_and_requests_of_other_workspaces_are_not_there(house: House) -> None:

@@ -314,7 +314,7 @@ def test_every_page_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     app = build(get_engine=lambda: engine, identify=nobody, actor_kind="user", has_login=True)
     guests = {"login", "two-factor", "logout", "setup", "invitation", "static"}
     judging = {"new-audience", "new-text", "new-when", "new-check"}
-    known = {"live", "export", "register-file", *guests, *judging}
+    known = {"live", "export", "register-file", "audit-file", "system-audit-file", *guests, *judging}
     patterns = [one for one in app.routes if isinstance(one, Route) and one.name not in known]
     paths = {path.partition("?")[0].format_map(defaultdict(lambda: "1")) for path in PATHS}
     urls = {path if path.startswith("/") else f"/w/w/{path}" for path in paths}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import os
+import platform
 import re
+import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -15,6 +20,7 @@ from starlette.requests import Request
 from starlette.routing import Mount
 
 from outreach import (
+    EngineStatus,
     FlowStep,
     NewAgent,
     NewFlow,
@@ -26,12 +32,16 @@ from outreach import (
     NotFound,
     Outreach,
     WorkspaceUpdate,
+    __version__,
 )
 from outreach.core import passwords
 from outreach.core.passwords import Cost
 from outreach.core.vault import Vault
-from outreach.models import NewUser, NewWebhook
+from outreach.insight.status import StatusQuery
+from outreach.models import DiskUse, NewUser, NewWebhook
+from outreach.models.user import IDLE
 from outreach.server_support import RESOURCE_SERVICES, fields_of
+from outreach.storage.base import schema
 from outreach.testing.clock import ShiftedClock
 from outreach_server.config import SECOND_FACTOR_FOR
 from outreach_server.console import ConsoleUser, Role, create_console, throttle
@@ -83,6 +93,7 @@ LEAST: Final = {
 FORMS: Final[Mapping[tuple[str, str], tuple[str, Mapping[str, str]]]] = {
     ("settings", "workspace"): ("owner", {"name": "Acme 2", "sms_campaigns_enabled": "yes"}),
     ("settings", "approval"): ("owner", {"approve_over_contacts": "500", "approve_over_amount": "40"}),
+    ("settings", "hours"): ("owner", {"narrower_hours": "US-FL: mon-sun 08:00-20:00 (Fla. Stat. 501.616)"}),
     ("settings", "sms"): ("owner", {"max_segments": "4", "retry_max_attempts": "2", "retry_delay_minutes": "15"}),
     ("settings", "calls"): ("owner", {"retry_max_attempts": "2", "retry_delay_minutes": "15"}),
     ("settings", "replies"): ("owner", {"enabled": "yes", "stop_text": "Bye."}),
@@ -232,6 +243,10 @@ class Place:
         """Send the form of an action."""
         form = {"action": deed.name, **await self.seen(noun, deed), **FORMS[noun.name, deed.name][1], **more}
         return await self.post(self.path(noun, one=deed in noun.on_one), form, person)
+
+    async def user(self, person: str) -> str:
+        """Return the identifier of a person."""
+        return (await self.engine.users.find(f"{person}@acme.example")).id
 
     async def entries(self) -> list[str]:
         """Return all entries of the audit trail."""
@@ -589,6 +604,42 @@ async def test_the_limits_of_approval_are_set_and_said(place: Place) -> None:
     assert (answer.status_code, "must be a whole number" in answer.text) == (422, True)
 
 
+async def test_narrower_hours_are_lines(place: Place) -> None:
+    """A line that is wrong is named with its number, what was typed stays, and saved lines are read again as shown."""
+    noun = next(noun for noun in NOUNS if noun.name == "settings")
+    deed = next(deed for deed in noun.on_one if deed.name == "hours")
+    wrong = {
+        "US-FL mon-sun 08:00-20:00": "line 1: 'US-FL mon-sun 08:00-20:00' is not such as",
+        "FR: lundi 08:00-20:00 (Loi)": "line 1: 'lundi 08:00-20:00' is not valid",
+        "\nFR: mon 08:00-22:00 (Loi)": "line 2: schedule.monday must lie within 08:00 to 21:00",
+        "FR: mon 08:00-20:00 (Loi)\n\nZZ: mon 09:00-10:00 (None)": "line 3: place 'ZZ' is no known country",
+        "FR: mon 08:00-20:00 (Loi)\nFR: tue 08:00-20:00 (Loi)": "line 2: place is FR again",
+    }
+    for text, said in wrong.items():
+        answer = await place.send(noun, deed, narrower_hours=text)
+        assert answer.status_code == 422
+        page = parse(answer.text)
+        assert said in page.by_id("hours-narrower_hours-problem").text
+        assert page.by_id("hours-narrower_hours").texts[0].strip() == text.strip()
+    lines = (
+        "FR: mon-fri 10:00-13:00, 14:00-20:00 (Code de la consommation, art. L223-1)\n"
+        "US-FL: mon-sat 08:00-20:00; sun 10:00-18:00 (Fla. Stat. 501.616(6)(a))\nUS-LA: fri 09:00-10:00 (Holiday)"
+    )
+    assert (await place.send(noun, deed, narrower_hours=lines)).status_code == 303
+    held = (await place.engine.workspaces.get(place.workspace)).narrower_hours
+    assert [(one.place, one.source) for one in held][1:] == [
+        ("US-FL", "Fla. Stat. 501.616(6)(a)"),
+        ("US-LA", "Holiday"),
+    ]
+    assert [len(windows) for windows in held[0].schedule.values() if windows] == [2] * 5
+    shown = (await place.page(place.path(noun, one=True))).by_id("hours-narrower_hours").texts[0].strip()
+    assert shown == lines
+    assert "US-FL: mon-sat 08:00-20:00" in (await place.page(place.path(noun, one=True), "manager")).root.text
+    before = len(await place.entries())
+    assert (await place.send(noun, deed, narrower_hours=shown)).status_code == 303
+    assert len(await place.entries()) == before
+
+
 async def test_a_key_is_shown_once_and_works(place: Place) -> None:
     """Its page says who made it and when it was used last; the key itself is on no page any more."""
     path = f"{MOUNT}/w/{place.workspace}/keys"
@@ -698,6 +749,34 @@ async def test_an_owner_has_no_power_over_those_with_more_rights(place: Place, a
     assert (await place.post(path, {"action": action})).status_code in {200, 303}
 
 
+async def test_the_list_of_users_counts_their_open_sessions(place: Place) -> None:
+    """Those that were ended, or are not used any more, do not count."""
+    ben = place.ids["users"]
+
+    async def sessions(noun: str, person: str) -> dict[str, str]:
+        page = await place.page(f"{MOUNT}{noun}", person)
+        rows = [one for one in page.all("tr") if one.all("th", scope="row")]
+        return {row.all("th")[0].text: row.all("td", **{"data-label": "Sessions"})[0].text for row in rows}
+
+    for path in (f"/w/{place.workspace}/users", "/system/users"):
+        assert (await sessions(path, "operator"))["Ben"] == "1"
+    second = await place.engine.sessions.begin(ben)
+    assert (await sessions(f"/w/{place.workspace}/users", "owner"))["Ben"] == "2"
+    await place.engine.sessions.end(ben, second.session.id)
+    assert (await sessions(f"/w/{place.workspace}/users", "owner"))["Ben"] == "1"
+    place.clock.advance(IDLE.total_seconds())
+    place.people["owner"] = await _session(place, "owner")
+    found = await sessions(f"/w/{place.workspace}/users", "owner")
+    assert (found["Ben"], found["Ann owner"]) == ("None", "1")
+
+
+async def _session(place: Place, person: str) -> tuple[str, str]:
+    """Begin a session of a person."""
+    user = await place.engine.users.find(f"{person}@acme.example")
+    made = await place.engine.sessions.begin(user.id)
+    return made.token, made.session.id
+
+
 async def test_the_last_owner_stays(place: Place) -> None:
     """The page says why."""
     owner = (await place.engine.users.find("owner@acme.example")).id
@@ -716,6 +795,70 @@ async def test_the_audit_is_filtered_by_its_address(place: Place) -> None:
     assert (await place.get(f"{path}?action={'x' * 300}", "owner")).status_code == 400
 
 
+async def test_the_audit_is_a_file_for_those_who_see_it(place: Place) -> None:
+    """With the filters of the page; what went out is an entry itself, and the password is asked for again."""
+    await place.engine.audit.record(place.workspace, actor="cli:ann", action="shop.open", subject="=1+1")
+    await place.engine.audit.record(None, actor="cli:ann", action="server.open", subject="s")
+    path = f"{MOUNT}/w/{place.workspace}/audit/file"
+    for person in RANKS:
+        allowed = RANKS[person] >= RANKS["owner"]
+        assert (await place.get(path, person)).status_code == (200 if allowed else 403), person
+        whole = await place.get(f"{MOUNT}/system/audit/file", person)
+        assert whole.status_code == (200 if person == "operator" else 403), person
+    rows = list(csv.DictReader((await place.get(f"{path}?action=shop.open", "owner")).text[1:].splitlines()))
+    assert [(row["subject"], row["name"]) for row in rows] == [("'=1+1", "ann, by a command")]
+    [entry, *_] = (await place.engine.audit.list(place.workspace, action="audit.export")).items
+    assert (entry.actor, entry.detail) == (f"user:{await place.user('owner')}", "csv, rows: 1")
+    whole = list(csv.DictReader((await place.get(f"{MOUNT}/system/audit/file")).text[1:].splitlines()))
+    assert {"shop.open", "server.open", "audit.export"} <= {row["action"] for row in whole}
+    [link] = [one for one in (await place.page(f"{path[:-5]}?action=shop.open")).all("a") if one.text == "CSV"]
+    assert link.attributes["href"] == f"{path}?action=shop.open"
+    place.clock.advance(timedelta(minutes=16).total_seconds())
+    asked = await place.get(f"{path}?action=shop.open", "owner")
+    assert asked.headers["content-type"].startswith("text/html")
+    form = {"action": "export-audit", "current": "wrong"}
+    assert (await place.post(f"{path}?action=shop.open", form, "owner")).status_code == 422
+    led = await place.post(f"{path}?action=shop.open", {**form, "current": PASSWORD}, "owner")
+    assert led.headers["location"] == f"{path}?action=shop.open"
+    assert (await place.get(path, "owner")).headers["content-disposition"] == 'attachment; filename="audit.csv"'
+
+
+async def test_the_audit_says_from_where_a_person_acted(place: Place) -> None:
+    """By the sessions that the person had then: not by one of before or after, nor for programs."""
+    engine = place.engine
+    actor = f"user:{place.ids['users']}"
+
+    async def act(subject: str) -> None:
+        await engine.audit.record(place.workspace, actor=actor, action="shop.open", subject=subject)
+        place.clock.advance(60)
+
+    await act("before")
+    first = await engine.sessions.begin(place.ids["users"], address="192.0.2.7")
+    await act("first")
+    second = await engine.sessions.begin(place.ids["users"], address="198.51.100.2")
+    await act("both")
+    await engine.sessions.end(place.ids["users"], first.session.id)
+    place.clock.advance(180)
+    await engine.sessions.find(second.token)
+    await act("second")
+    place.clock.advance(IDLE.total_seconds())
+    await act("after")
+    await engine.audit.record(place.workspace, actor="api", action="shop.open", subject="program")
+    place.people["owner"] = await _session(place, "owner")
+    page = await place.page(f"{MOUNT}/w/{place.workspace}/audit?action=shop.open", "owner")
+    rows = [one.all("td") for one in page.all("tr") if one.all("th", scope="row")]
+    assert {row[3].text: row[1].text for row in rows} == {
+        "before": "",
+        "first": "192.0.2.7",
+        "both": "192.0.2.7 or 198.51.100.2",
+        "second": "198.51.100.2",
+        "after": "",
+        "program": "",
+    }
+    file = (await place.get(f"{MOUNT}/w/{place.workspace}/audit/file?action=shop.open", "owner")).text
+    assert {row["subject"]: row["address"] for row in csv.DictReader(file[1:].splitlines())}["first"] == "192.0.2.7"
+
+
 async def test_operators_see_all_workspaces_at_a_glance(place: Place) -> None:
     """What runs and what waits in each; a workspace that is suspended says so."""
     await place.engine.unsubscribes.add(place.workspace, "+13035550100")
@@ -726,6 +869,43 @@ async def test_operators_see_all_workspaces_at_a_glance(place: Place) -> None:
     workspace = await place.engine.workspaces.get(place.workspace)
     assert (workspace.status, workspace.request_limit) == ("suspended", 5)
     assert "Suspended" in (await place.page(f"{MOUNT}/system/workspaces")).root.text
+
+
+async def test_the_server_page_shows_versions_and_what_is_known_of_backups(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also the copies that a migration, a restore or a compaction has left; a log beside one is none."""
+    path = f"{MOUNT}/system/server"
+
+    async def facts() -> dict[str, str]:
+        page = await place.page(path)
+        [shown] = page.all("dl", **{"class": "facts"})
+        return dict(zip((one.text for one in shown.all("dt")), (one.text for one in shown.all("dd")), strict=True))
+
+    found = await facts()
+    assert found["Version of Outreach"] == __version__
+    assert found["Python"] == platform.python_version()
+    assert found["Database software"] == f"SQLite {sqlite3.sqlite_version}"
+    newest = sorted(file.stem for file in (Path(schema.__file__).parent).glob("*.sql"))[-1]
+    assert found["Schema of the database"] == newest.replace("_", " ")
+    assert "pg_dump" in found["Backups"]
+    file = tmp_path / "outreach.db"
+    for name in ("", ".before-restore-20261101T020000Z", ".before-restore-20261101T020000Z-wal", ".before-migration"):
+        (tmp_path / f"outreach.db{name}").write_bytes(b"x" * 2_000_000)
+    os.utime(f"{file}.before-migration", (0, 0))
+    disk = DiskUse(path=str(file), database_bytes=2_000_000, log_bytes=0, free_bytes=9_000_000)
+    status = await place.engine.status()
+
+    async def on_disk(_: object) -> EngineStatus:
+        return attrs.evolve(status, disk=disk)
+
+    monkeypatch.setattr(StatusQuery, "__call__", on_disk)
+    found = await facts()
+    assert "outreach-server db backup FILE" in found["Backups"]
+    assert found["Copy kept beside it 1"].startswith("outreach.db.before-restore-20261101T020000Z, 2 MB, of ")
+    assert found["Copy kept beside it 2"] == "outreach.db.before-migration, 2 MB, of 1 Jan 1970 00:00:00 (UTC)"
+    assert "Copy kept beside it 3" not in found
+    assert found["Its size"] == "2 MB, and less than 1 MB of its log"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -251,6 +251,12 @@ class Sessions:
     def iter_all(self, user_id: str) -> AsyncIterator[Session]:
         """Iterate over the sessions of a user, newest first; see `list`."""
         return iterate(partial(self.list, user_id))
+
+    async def count_open(self, *user_ids: str) -> Mapping[str, int]:
+        """Return how many sessions of users last now, by user; 0 for one without any, or whom nobody knows."""
+        context = self._users.services
+        found = await context.storage.read(lambda tx: tx.sessions.count_open(user_ids, context.now()))
+        return {one: found.get(one, 0) for one in user_ids}
 
     async def end(self, user_id: str, session_id: str, *, actor: str = "library") -> Session:
         """End a session: in every process within a second.

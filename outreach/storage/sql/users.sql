@@ -28,6 +28,12 @@ SELECT {sessions} FROM sessions WHERE digest = :digest
 -- The latest logins, ended ones included.
 SELECT {sessions} FROM sessions WHERE user_id = :user_id ORDER BY created_at DESC, id DESC LIMIT :limit
 
+-- open_sessions --
+-- How many logins of some users last: as `Session.is_open`.
+SELECT user_id, COUNT(*) FROM sessions
+WHERE user_id {in} {values:ids} {end} AND ended_at IS NULL AND expires_at > :now AND seen_at > :idle_since
+GROUP BY user_id
+
 -- end_sessions_of_user --
 -- All but one; none has an empty identifier.
 UPDATE sessions SET ended_at = :now WHERE user_id = :user_id AND ended_at IS NULL AND id <> :but

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.user import LoginFailures, RecoveryCode, Role
+from outreach.models.user import IDLE, LoginFailures, RecoveryCode, Role
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import NOW, make_invitation, make_membership, make_session, make_user
@@ -123,6 +123,19 @@ class UsersContract(ContractBase):
         assert await storage.write(lambda tx: tx.sessions.end_all(later)) == 2
         assert await storage.write(lambda tx: tx.sessions.sweep(NOW + TICK, limit=9)) == 1
         assert await storage.write(lambda tx: tx.sessions.sweep(NOW + 9 * TICK, limit=2)) == 2
+
+    async def test_open_sessions_of_users_are_counted(self, storage: Storage) -> None:
+        """As each says of itself whether it is open."""
+        ann, one = await self._with_user(storage, make_session())
+        ben, foreign = await self._with_user(storage, make_session())
+        idle, over = make_session(user_id=ann.id, seen_at=NOW - IDLE), make_session(user_id=ann.id, expires_at=NOW)
+        ended, two = make_session(user_id=ann.id, ended_at=NOW), make_session(user_id=ann.id, seen_at=NOW - IDLE + TICK)
+        for session in (one, foreign, idle, over, ended, two):
+            await storage.write(lambda tx, session=session: tx.sessions.insert(session))  # type: ignore[misc]
+        assert [session.is_open(NOW) for session in (one, idle, over, ended, two)] == [True, False, False, False, True]
+        counted = await storage.read(lambda tx: tx.sessions.count_open([ann.id, ben.id, "none"], NOW))
+        assert counted == {ann.id: 2, ben.id: 1}
+        assert await storage.read(lambda tx: tx.sessions.count_open([], NOW)) == {}
 
     @awkward_texts
     async def test_an_invitation_is_found_by_its_digest(self, storage: Storage, text: str) -> None:

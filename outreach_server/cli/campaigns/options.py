@@ -14,8 +14,8 @@ from outreach.models import CallerIdAllocation, CarrierName, Channel
 from outreach.server_support import fields_of, prepare_recipient
 from outreach_server.cli.campaigns.times import TIMES, business_hours, check_zone, holiday_calendar, read_schedule
 from outreach_server.cli.durations import UTC_NAME
-from outreach_server.cli.setup.hours import Opening
 from outreach_server.cli.values import AGENT, CARRIER, FLOW, METADATA, TRUNK, OneOf, integer_of, text_of
+from outreach_server.hours import Opening
 
 CONCURRENCY: Final = 10
 

@@ -17,8 +17,8 @@ from outreach_server.cli.campaigns.forecast import forecast_lines
 from outreach_server.cli.campaigns.panel import groups_table
 from outreach_server.cli.campaigns.picture import Snapshot, SnapshotReader, hints, message_counts, messages_text
 from outreach_server.cli.output import console, echo_json, fields, note, stream_array, stream_lines
-from outreach_server.cli.setup.hours import hours_text
 from outreach_server.cli.values import CAMPAIGN, OneOf
+from outreach_server.hours import hours_text
 
 _WIDTHS = {
     "position": 8,

@@ -16,8 +16,9 @@ from outreach.models import Holiday, HolidayCalendar
 from outreach.protocols import SystemClock
 from outreach.server_support import sentence
 from outreach_server.cli.durations import time_text
-from outreach_server.cli.setup.hours import Opening, OpeningHours, schedule_of
+from outreach_server.cli.setup.hours import OpeningHours
 from outreach_server.cli.values import DATE, MOMENT, ZONE
+from outreach_server.hours import Opening, schedule_of
 
 TIMES: Final = (
     click.option(

@@ -62,9 +62,12 @@ def list_(workspace_id: str | None) -> None:
 
     async def work(engine: Outreach) -> list[documents.Document]:
         if workspace_id is None:
-            return [documents.resource(one) async for one in engine.users.iter_all()]
-        members = engine.users.iter_members(workspace_id)
-        return [{**documents.resource(one.user), "role": one.role} async for one in members]
+            found = [documents.resource(one) async for one in engine.users.iter_all()]
+        else:
+            members = engine.users.iter_members(workspace_id)
+            found = [{**documents.resource(one.user), "role": one.role} async for one in members]
+        sessions = await engine.sessions.count_open(*(one["id"] for one in found))
+        return [{**one, "open_sessions": sessions[one["id"]]} for one in found]
 
     show_list(
         with_engine(work),
@@ -75,6 +78,7 @@ def list_(workspace_id: str | None) -> None:
             *(() if workspace_id is None else ("role",)),
             "operator",
             "last_seen_at",
+            "open_sessions",
             "disabled_at",
         ),
         empty="There are no users yet. Make one with: outreach-server users create EMAIL --operator",

@@ -15,9 +15,10 @@ from outreach_server.cli.base import Group, actor, state, with_engine
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.model_options import given_changes, given_fields, options_of, with_params
 from outreach_server.cli.output import note, show, show_list
-from outreach_server.cli.setup.hours import Opening, OpeningHours, place_text, schedule_of
+from outreach_server.cli.setup.hours import OpeningHours
 from outreach_server.cli.upkeep.database_place import place_of
 from outreach_server.cli.values import NAME, WORKSPACE
+from outreach_server.hours import Opening, place_text, schedule_of
 
 _COLUMNS = ("id", "name", "mode", "status", "sms_campaigns_enabled", "request_limit", "default_region", "created_at")
 

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from outreach import Conflict, Dispatch
-from outreach.models import DecisionResult, DispatchFilter, DispatchLookUp, DispatchState
+from outreach.models import DecisionResult, DispatchFilter, DispatchLookUp, DispatchState, PriceTable
 from outreach.reasons import describe_reason
 from outreach.server_support import JoinedReads
 from outreach_server.console import words
@@ -18,6 +18,7 @@ from outreach_server.console.context import Visit, not_found
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
 from outreach_server.console.pages.new.steps import Choice, key_of
 from outreach_server.console.pages.phones import phone_url
+from outreach_server.console.pages.unknown_words import cost_of_retry, decided_meanwhile, latest_decision, reported
 
 PAGE_SIZE: Final = 50
 _MOST_CAMPAIGNS: Final = 100
@@ -43,7 +44,8 @@ class UnknownView:
     Attributes:
         contact_url: The trail of its contact; empty for a single message or call.
         why: Why nobody knows.
-        said: The provider's own words, if it said anything.
+        said: What the provider has reported, if anything.
+        second_try: What a second try costs.
         deadline: When it ends as unconfirmed.
         retry_from: From when on it can be tried again; None for now.
         keys: The keys of its two forms.
@@ -59,6 +61,7 @@ class UnknownView:
     provider: str
     why: str
     said: str
+    second_try: str
     asked_at: MomentView
     deadline: MomentView
     retry_from: MomentView | None
@@ -106,7 +109,7 @@ async def act(visit: Visit) -> Response:
             else:
                 await dispatches.resolve(place, form["dispatch"], decision, actor=visit.actor)
         except Conflict as error:
-            return await _page(visit, status=409, problem=error.message)
+            return await _page(visit, status=409, problem=await _collision(visit, form["dispatch"]) or error.message)
         return visit.go("unknown", said=decision)
     shown = form.get("number", "")
     if not (shown.isascii() and shown.isdecimal() and len(shown) < 10):
@@ -114,9 +117,16 @@ async def act(visit: Visit) -> Response:
     which = _filter(form)
     planned = await dispatches.resolve_many(place, decision, which, dry_run=True, actor=visit.actor)
     if abs(planned.changed - int(shown)) > _SHARE * int(shown):
-        return await _page(visit, status=409, problem=_OTHER_NUMBER, decision=decision, planned=planned)
+        problem = f"{_OTHER_NUMBER} {await latest_decision(visit)}".rstrip()
+        return await _page(visit, status=409, problem=problem, decision=decision, planned=planned)
     await dispatches.resolve_many(place, decision, which, actor=visit.actor)
     return visit.go("unknown", said=decision)
+
+
+async def _collision(visit: Visit, dispatch_id: str) -> str:
+    """Return who has settled a request meanwhile; empty while it is unknown."""
+    found = await visit.engine.dispatches.get(visit.place.id, dispatch_id)
+    return "" if found.state is DispatchState.UNKNOWN else await decided_meanwhile(visit, found)
 
 
 def _no_evidence(found: DispatchLookUp) -> str:
@@ -150,6 +160,7 @@ async def _page(
     async with JoinedReads() as reads:
         asked_for = reads.start(visit.engine.dispatches.list_unknown(place, after=after or None, limit=PAGE_SIZE))
         listed = reads.start(visit.engine.campaigns.list(place, limit=_MOST_CAMPAIGNS))
+        priced = reads.start(visit.engine.prices.get(place))
     page, names = asked_for.result(), {one.id: one.name for one in listed.result().items}
     given = visit.form or asked
     chosen = {name: given.get(name, "") for name in ("campaign", "provider", "reason")}
@@ -166,7 +177,7 @@ async def _page(
         status=status,
         problem=problem,
         note=note,
-        rows=[_view(visit, one, names) for one in page.items],
+        rows=[_view(visit, one, names, priced.result()) for one in page.items],
         decisions=[(name, label, risk) for name, (label, risk) in DECISIONS.items()],
         plan=None if planned is None else _plan(visit, decision, planned, chosen),
         filters=[
@@ -201,7 +212,7 @@ def _plan(visit: Visit, decision: str, planned: DecisionResult, chosen: Mapping[
     )
 
 
-def _view(visit: Visit, one: Dispatch, names: Mapping[str, str]) -> UnknownView:
+def _view(visit: Visit, one: Dispatch, names: Mapping[str, str], prices: PriceTable | None) -> UnknownView:
     limits = visit.engine.dispatches.deadlines
     retry_from = one.created_at + limits.retry_after
 
@@ -220,7 +231,8 @@ def _view(visit: Visit, one: Dispatch, names: Mapping[str, str]) -> UnknownView:
         text=one.body or "",
         provider=one.provider,
         why=describe_reason("unknown", one.reason, one.channel) or (one.reason or "").replace("_", " "),
-        said=" ".join(part for part in (one.error_code, one.error_message) if part),
+        said=reported(one),
+        second_try=cost_of_retry(prices, one),
         asked_at=at(one.created_at),
         deadline=at(one.created_at + limits.unconfirmed_after),
         retry_from=at(retry_from) if retry_from > visit.now else None,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from outreach.core.clock import format_timestamp
-from outreach.models.user import Invitation, LoginFailures, Membership, RecoveryCode, Session, StoredUser
+from outreach.models.user import IDLE, Invitation, LoginFailures, Membership, RecoveryCode, Session, StoredUser
 from outreach.storage.unit_of_work.kinds import (
     INVITATIONS,
     LOGIN_FAILURES,
@@ -15,7 +15,7 @@ from outreach.storage.unit_of_work.kinds import (
     SESSIONS,
     USERS,
 )
-from outreach.storage.unit_of_work.tables.base import Table
+from outreach.storage.unit_of_work.tables.base import Table, json_list
 
 
 class Users(Table):
@@ -88,6 +88,14 @@ class Sessions(Table):
     def of_user(self, user_id: str, *, limit: int) -> Sequence[Session]:
         """Return the latest sessions of a user, the newest first by (created_at, id)."""
         return self._list(SESSIONS, "users.sessions_of_user", user_id=user_id, limit=limit)
+
+    def count_open(self, user_ids: Collection[str], now: datetime) -> Mapping[str, int]:
+        """Return how many sessions of users last at a moment, by user; a user without any is not there."""
+        if not user_ids:
+            return {}
+        moments = {"now": format_timestamp(now), "idle_since": format_timestamp(now - IDLE)}
+        rows = self._rows.query("users.open_sessions", SESSIONS, ids=json_list(user_ids), **moments)
+        return {row[0]: int(row[1]) for row in rows}
 
     def insert(self, session: Session) -> None:
         """Write a new session."""

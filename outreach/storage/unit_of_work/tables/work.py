@@ -128,6 +128,11 @@ class Leases(Table):
         [row] = self._rows.query("leases.database_id")
         return str(row[0])
 
+    def versions(self) -> tuple[str, str]:
+        """Return what the database is, such as `SQLite 3.46.1`, and the name of its latest migration."""
+        [row] = self._rows.query("leases.versions")
+        return str(row[0]), str(row[1])
+
     def home(self) -> DatabaseHome | None:
         """Return the last confirmed home of the database."""
         return self._rows.get(HOME, SINGLE_ROW_KEY)

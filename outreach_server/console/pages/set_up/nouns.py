@@ -200,6 +200,7 @@ class Noun:
         empty: What an empty list says.
         place: `workspace`, or `system` for the pages of operators.
         own_login: Whether it is there only where the console has its own logins.
+        file: The name of the page that sends the list as a file; empty without one.
         shape: `many` with a page for each, `single` without a list, or `rows` without pages for each.
         on_list: What can be done on the list.
         on_one: What can be done to one.
@@ -213,6 +214,7 @@ class Noun:
     empty: str = ""
     place: Literal["workspace", "system"] = "workspace"
     own_login: bool = False
+    file: str = ""
     shape: Literal["many", "single", "rows"] = "many"
     on_list: Sequence[Deed] = ()
     on_one: Sequence[Deed] = ()

@@ -246,6 +246,7 @@ class Views:
             filters=filters,
             first_url=visit.url(noun.name, asked) if after else "",
             next_url=visit.url(noun.name, {**asked, "after": found.next}) if found.next else "",
+            file_url=visit.url(noun.file, asked) if noun.file and rows else "",
             nothing=noun.empty,
             about=noun.name,
         )

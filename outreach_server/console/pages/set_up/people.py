@@ -51,7 +51,7 @@ class PeopleNoun(Noun):
     """What a person is here: the head of its column, and its name among the facts."""
 
     def __init__(self) -> None:
-        self.columns = ("Name", "E-mail address", self.standing, "Last seen", "Second factor", "State")
+        self.columns = ("Name", "E-mail address", self.standing, "Last seen", "Sessions", "Second factor", "State")
 
     def stands(self, one: Person) -> str:
         """Return what a person is here, in a word; empty for nobody in particular."""
@@ -63,8 +63,15 @@ class PeopleNoun(Noun):
 
     async def cells(self, visit: Visit, items: Sequence[Person]) -> Sequence[Sequence[Cell]]:
         """Return what is known of each."""
+        sessions = await visit.engine.sessions.count_open(*(one.id for one in items))
         return [
-            (one.user.email, self.stands(one), at(visit, one.user.last_seen_at) or "Never", *_states(one.user))
+            (
+                one.user.email,
+                self.stands(one),
+                at(visit, one.user.last_seen_at) or "Never",
+                words.number(sessions[one.id]) if sessions[one.id] else "None",
+                *_states(one.user),
+            )
             for one in items
         ]
 

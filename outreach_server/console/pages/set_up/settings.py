@@ -14,6 +14,7 @@ from outreach.models import Price, PriceTable
 from outreach.server_support import JoinedReads
 from outreach_server.console.access import Right, roles_with
 from outreach_server.console.context import Visit
+from outreach_server.console.pages.set_up import place_hours
 from outreach_server.console.pages.set_up.inputs import Input, changed, inputs_of
 from outreach_server.console.pages.set_up.nouns import Cell, Deed, Fields, Noun, On, Result, Sent
 
@@ -29,6 +30,10 @@ _APPROVING: Final = ("approve_over_contacts", "approve_over_amount")
 _APPROVAL: Final = (
     "People start a campaign over a limit once a second person has approved it. Who may approve: each {roles} of the "
     "workspace, but for the person who changed the campaign last. API keys and commands need no approval."
+)
+
+_HOURS: Final = (
+    "They hold where people are contacted from 8 to 21 only, which is set above. Running campaigns go by them at once."
 )
 
 
@@ -79,6 +84,18 @@ class SettingsNoun(Noun):
                 _fields("workspace", _APPROVING),
                 name="approval",
                 effect=_APPROVAL.format(roles=" or ".join(roles_with(Right.START))),
+            ),
+            Deed(
+                name="hours",
+                label="Save",
+                title="Narrower contact hours",
+                right=Right.SET_UP,
+                command="workspaces set-hours",
+                operation="setContactHours",
+                fields=place_hours.fields,
+                do=place_hours.save,
+                changes=True,
+                effect=_HOURS,
             ),
             deed("sms", "Messages", "settings set", _fields("sms"), "updateSmsSettings"),
             deed("calls", "Calls", "settings set", _fields("calls"), "updateCallSettings"),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
+from anyio import to_thread
 
 from outreach import EngineStatus, NewWorkspace, WorkspaceMode, WorkspaceUpdate
 from outreach.errors import Problem
@@ -23,6 +28,15 @@ _DISPATCHED_BY: Final = {
     "no_process": "No process",
 }
 _MEGABYTE: Final = 1_000_000
+_MOST_KEPT: Final = 20
+_BACKUPS: Final = (
+    "Made by `outreach-server db backup FILE`, at any time. The database does not know of them: look at the files that "
+    "you keep, and try one with `outreach-server db restore`."
+)
+_BACKUPS_OF_SERVER: Final = (
+    "Made by `pg_dump --schema=outreach`, or by the backups of your PostgreSQL server. This database does not know of "
+    "them."
+)
 _HEALTHY: Final = "Nothing is wrong."
 _NEW: Final = ("name", "mode", "default_region")
 
@@ -103,10 +117,24 @@ def waiting_in(status: EngineStatus) -> Counter[str]:
 
 
 @attrs.frozen(kw_only=True)
+class KeptCopy:
+    """A copy of the database that a migration, a restore or a compaction has left beside it."""
+
+    name: str
+    size: int
+    at: datetime
+
+
+@attrs.frozen(kw_only=True)
 class Examined:
-    """The server as it is now."""
+    """The server as it is now.
+
+    Attributes:
+        kept: The copies beside the database.
+    """
 
     status: EngineStatus
+    kept: Sequence[KeptCopy] = ()
 
 
 class SystemNoun(Noun):
@@ -129,7 +157,9 @@ class SystemNoun(Noun):
 
     async def get(self, visit: Visit, identifier: str) -> Examined:
         """Return the status of the server."""
-        return Examined(status=await visit.engine.status())
+        status = await visit.engine.status()
+        kept = [] if status.disk is None else await to_thread.run_sync(_kept_beside, Path(status.disk.path))
+        return Examined(status=status, kept=kept)
 
     def called(self, one: Examined) -> str:
         """Return what it is called."""
@@ -149,20 +179,50 @@ class SystemNoun(Noun):
         found[2:2] = [(f"Worker {place}", _worker(visit, worker)) for place, worker in enumerate(sending.workers, 1)]
         if status.disk is not None:
             disk = status.disk
-            size, log, free = (
-                f"{one // _MEGABYTE:,} MB" for one in (disk.database_bytes, disk.log_bytes, disk.free_bytes)
-            )
+            size, log, free = map(_megabytes, (disk.database_bytes, disk.log_bytes, disk.free_bytes))
             found += [
                 ("Database", disk.path),
                 ("Its size", f"{size}, and {log} of its log"),
                 ("Free on its disk", free),
             ]
+        found += [("Backups", _BACKUPS if status.disk is not None else _BACKUPS_OF_SERVER)]
+        found += [
+            (f"Copy kept beside it {place}", f"{one.name}, {_megabytes(one.size)}, of {_time(visit, one.at)}")
+            for place, one in enumerate(one.kept, 1)
+        ]
+        if status.versions is not None:
+            versions = status.versions
+            found += [
+                ("Version of Outreach", versions.outreach),
+                ("Python", versions.python),
+                ("Database software", versions.database),
+                ("Schema of the database", versions.schema.replace("_", " ")),
+            ]
         return [*found, *((words.sentence_of(one.severity or "info"), _sentence(one)) for one in status.findings)]
 
 
 def _worker(visit: Visit, worker: Any) -> str:
-    seen = words.moment(worker.heartbeat_at, visit.now, visit.zone(), seconds=True)
-    return f"lease {worker.epoch}, last sign of life {seen} ({words.zone_name(visit.zone())})"
+    return f"lease {worker.epoch}, last sign of life {_time(visit, worker.heartbeat_at)}"
+
+
+def _time(visit: Visit, moment: datetime) -> str:
+    return f"{words.moment(moment, visit.now, visit.zone(), seconds=True)} ({words.zone_name(visit.zone())})"
+
+
+def _megabytes(size: int) -> str:
+    return f"{size // _MEGABYTE:,} MB" if size >= _MEGABYTE else "less than 1 MB"
+
+
+def _kept_beside(database: Path) -> Sequence[KeptCopy]:
+    """Return the copies beside a database, the newest first; none where the directory cannot be read."""
+    found = []
+    with suppress(OSError):
+        for file in database.parent.glob(f"{glob.escape(database.name)}.before-*"):
+            about = file.stat()
+            if not file.name.endswith("-wal"):
+                at = datetime.fromtimestamp(about.st_mtime, UTC)
+                found.append(KeptCopy(name=file.name, size=about.st_size, at=at))
+    return sorted(found, key=lambda one: one.at, reverse=True)[:_MOST_KEPT]
 
 
 def _sentence(one: Problem) -> str:
