@@ -19,7 +19,7 @@ import anyio.to_thread
 import attrs
 from anyio.abc import TaskStatus
 
-from outreach.core.clock import Clock, IdSource, SharedClock, SystemClock, UuidV7Source
+from outreach.core.clock import SharedClock, SystemClock, UuidV7Source
 from outreach.core.config import IN_PROCESS, MAX_WORKERS, EngineConfig, SimulatorConfig
 from outreach.core.log_throttle import LogThrottle
 from outreach.core.logged_errors import log_error
@@ -28,15 +28,10 @@ from outreach.engine_services import EngineServices
 from outreach.errors import ConfigError, Conflict, StorageError
 from outreach.models.health import DispatcherHealth
 from outreach.models.states import WorkspaceMode
-from outreach.models.work import WorkUnit
-from outreach.models.workspace import Workspace
 from outreach.plugins import dispatcher_plugin, ledger_archives
-from outreach.protocols.adapter import AnyAdapter
-from outreach.protocols.carrier import Carrier
-from outreach.protocols.dispatcher import Dispatcher, DispatcherFactory, DispatcherParts, ReportSource
-from outreach.protocols.instrumentation import Instrumentation, Instruments, ObservableStorage
-from outreach.protocols.storage import NotifyingStorage, Storage, WakeUps
-from outreach.protocols.voice import Analyser, VoiceProvider
+from outreach.protocols.dispatcher import DispatcherParts, ReportSource
+from outreach.protocols.instrumentation import Instruments, ObservableStorage
+from outreach.protocols.storage import NotifyingStorage, WakeUps
 from outreach.providers.http.request_gate import call_plugin
 from outreach.providers.pool import AccountConnections
 from outreach.providers.registry import Adapters, installed_analysers
@@ -45,7 +40,17 @@ from outreach.services.context import GuardedStorage, LoopGuard, ServiceContext
 from outreach.storage.opening import is_postgres, key_file_for, state_directory, storage_from_url
 
 if TYPE_CHECKING:
+    from outreach.core.clock import Clock, IdSource
+    from outreach.dispatch.webhook_endpoint import Sender
     from outreach.dispatch.webhooks import WebhookPump
+    from outreach.models.work import WorkUnit
+    from outreach.models.workspace import Workspace
+    from outreach.protocols.adapter import AnyAdapter
+    from outreach.protocols.carrier import Carrier
+    from outreach.protocols.dispatcher import Dispatcher, DispatcherFactory
+    from outreach.protocols.instrumentation import Instrumentation
+    from outreach.protocols.storage import Storage
+    from outreach.protocols.voice import Analyser, VoiceProvider
     from outreach.providers.pool import ProviderPool
     from outreach.storage.unit_of_work import Transaction
 
@@ -444,7 +449,6 @@ class Outreach(EngineServices):
 
     def _start_webhooks(self, stack: AsyncExitStack) -> None:
         """Deliver events to webhooks until the engine is closed, before dispatching is."""
-        from outreach.dispatch.webhook_endpoint import Sender
         from outreach.dispatch.webhook_records import StoredWebhooks
         from outreach.dispatch.webhooks import WebhookPump
         from outreach.rules.webhook_targets import Allowed

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, cast
 
 from outreach.core.config import DISPATCHERS, IN_PROCESS
 from outreach.errors import ConfigError
-from outreach.protocols.dispatcher import DispatcherPlugin
 
 if TYPE_CHECKING:
+    from outreach.protocols.dispatcher import DispatcherPlugin
     from outreach.protocols.ledger_archives import LedgerArchives
 
 

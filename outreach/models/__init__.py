@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         Account as Account,
         CallbackCheck as CallbackCheck,
         CallbackFault as CallbackFault,
-        CallbackRecord as CallbackRecord,
         Misdirection as Misdirection,
         Provider as Provider,
         ProviderKind as ProviderKind,
@@ -175,6 +174,7 @@ if TYPE_CHECKING:
         ListedContacts as ListedContacts,
     )
     from outreach.models.reports import (
+        CallbackRecord as CallbackRecord,
         Explanation as Explanation,
         ProviderFailure as ProviderFailure,
         RecipientOutcome as RecipientOutcome,
@@ -309,8 +309,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
         globals(),
         {
             "models.account": (
-                "PROVIDERS Account CallbackCheck CallbackFault CallbackRecord Misdirection Provider ProviderKind "
-                "RekeyResult"
+                "PROVIDERS Account CallbackCheck CallbackFault Misdirection Provider ProviderKind RekeyResult"
             ),
             "models.approval": "Approval ApprovalReason StartApproval StartFigures",
             "models.archive": "PurgeResult RetentionResult",
@@ -349,7 +348,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             ),
             "models.prices": "Cost CostLine Price PriceKind PriceTable ProviderCost",
             "models.recovery": "ContactedMeanwhile ListedContacts",
-            "models.reports": "Explanation ProviderFailure RecipientOutcome",
+            "models.reports": "CallbackRecord Explanation ProviderFailure RecipientOutcome",
             "models.schedule": (
                 "NewSchedule NewScheduleApproval Occurrence OccurrenceState PlannedRun Schedule ScheduleApproval "
                 "ScheduleState ScheduleUpdate"

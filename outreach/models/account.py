@@ -9,7 +9,6 @@ from typing import Final, Literal
 import attrs
 
 from outreach.models.base import CARRIERS
-from outreach.models.reports import Report
 
 ProviderKind = Literal["carrier", "voice"]
 
@@ -97,25 +96,6 @@ class ProviderThrottle:
     since: datetime
     until: datetime
     refusals: int
-
-
-@attrs.frozen(kw_only=True)
-class CallbackRecord:
-    """One event of a provider's callback, as received.
-
-    Attributes:
-        event_id: Unique in the account: a repeated event is dropped, unless the first could not be matched.
-        body: The verified bytes of the callback.
-        report: The report of an unmatched event, merged when a dispatch gets the provider id that it names; else None.
-    """
-
-    workspace_id: str
-    account_id: str
-    event_id: str
-    result: CallbackResult
-    body: bytes = attrs.field(repr=False)
-    received_at: datetime
-    report: Report | None = attrs.field(default=None, repr=False)
 
 
 CallbackFault = Literal[

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from outreach.models.account import CallbackResult
 from outreach.models.call import CallOutcome
 from outreach.models.campaign import Recipient
 from outreach.models.dispatch import FailureClass
@@ -137,3 +138,22 @@ class Explanation:
     meaning: str
     advice: str
     source: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class CallbackRecord:
+    """One event of a provider's callback, as received.
+
+    Attributes:
+        event_id: Unique in the account: a repeated event is dropped, unless the first could not be matched.
+        body: The verified bytes of the callback.
+        report: The report of an unmatched event, merged when a dispatch gets the provider id that it names; else None.
+    """
+
+    workspace_id: str
+    account_id: str
+    event_id: str
+    result: CallbackResult
+    body: bytes = attrs.field(repr=False)
+    received_at: datetime
+    report: Report | None = attrs.field(default=None, repr=False)

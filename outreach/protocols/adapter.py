@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import attrs
 
-from outreach.core.clock import Clock
-from outreach.models.message import Keyword as Keyword
-from outreach.models.reports import Report
-from outreach.protocols.carrier import Carrier
-from outreach.protocols.voice import VoiceProvider
-
 if TYPE_CHECKING:
     # For types only: a sandbox workspace never loads an HTTP client.
     import httpx
+
+    from outreach.core.clock import Clock
+    from outreach.models.message import Keyword as Keyword
+    from outreach.models.reports import Report
+    from outreach.protocols.carrier import Carrier
+    from outreach.protocols.voice import VoiceProvider
 
 
 class CallbackRefused(Exception):

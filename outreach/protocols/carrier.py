@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import attrs
 
-from outreach.models.dispatch import DispatchOutcome
-from outreach.models.reports import Report
-from outreach.protocols.sent_list import SentQuery, SentRequest
+if TYPE_CHECKING:
+    from outreach.models.dispatch import DispatchOutcome
+    from outreach.models.reports import Report
+    from outreach.protocols.sent_list import SentQuery, SentRequest
 
-ReportSink = Callable[[Report], Awaitable[None]]
+ReportSink = Callable[["Report"], Awaitable[None]]
 """Takes reports from an adapter that receives them itself; returns after the commit."""
 
 LookupSupport = Literal["none", "evidence", "authoritative"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import attrs
 
-from outreach.errors import Problem
-from outreach.protocols.adapter import Callback, Connection
+if TYPE_CHECKING:
+    from outreach.errors import Problem
+    from outreach.protocols.adapter import Callback, Connection
 
 
 @runtime_checkable

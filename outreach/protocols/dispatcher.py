@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
-from outreach.core.clock import Clock
-from outreach.core.config import EngineConfig
-from outreach.core.log_throttle import LogThrottle
-from outreach.models.health import DispatcherHealth
-from outreach.models.work import WorkItem, WorkUnit
-from outreach.protocols.carrier import ReportSink
-from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import WakeUps
+
+if TYPE_CHECKING:
+    from outreach.core.clock import Clock
+    from outreach.core.config import EngineConfig
+    from outreach.core.log_throttle import LogThrottle
+    from outreach.models.health import DispatcherHealth
+    from outreach.models.work import WorkItem, WorkUnit
+    from outreach.protocols.carrier import ReportSink
+    from outreach.protocols.instrumentation import Instrumentation
 
 
 class WakeSignal(Protocol):

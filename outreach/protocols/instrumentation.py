@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, Final, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
-from outreach.core.log_throttle import LogThrottle
 from outreach.errors import ConfigError
-from outreach.models.dispatch import Dispatch, DispatchOutcome
-from outreach.models.reports import Report
-from outreach.models.work import WorkUnit
+
+if TYPE_CHECKING:
+    from outreach.core.log_throttle import LogThrottle
+    from outreach.models.dispatch import Dispatch, DispatchOutcome
+    from outreach.models.reports import Report
+    from outreach.models.work import WorkUnit
 
 
 class Instrumentation:

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from outreach.models.archive import Archive, ArchivedErasure, ListedArchive
-
 if TYPE_CHECKING:
+    from outreach.models.archive import Archive, ArchivedErasure, ListedArchive
     from outreach.storage.unit_of_work.transaction import Transaction
 
 

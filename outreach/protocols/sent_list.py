@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import attrs
 
-from outreach.models.dispatch import DispatchOutcome
+if TYPE_CHECKING:
+    from outreach.models.dispatch import DispatchOutcome
 
 
 class SentListFailed(Exception):

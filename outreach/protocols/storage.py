@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Generic, Literal, Protocol, Self, TypeVar, get
 import anyio
 import attrs
 
-from outreach.models.work import DatabaseHome, HighWaterMark
-
 if TYPE_CHECKING:
+    from outreach.models.work import DatabaseHome, HighWaterMark
     from outreach.storage.unit_of_work import Transaction
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
-from outreach.models.call import CallOutcome
-from outreach.models.dispatch import DispatchOutcome
-from outreach.models.reports import CallReport
-from outreach.models.resources import VoicemailPolicy
-from outreach.protocols.carrier import LookupRequest, LookupSupport
+if TYPE_CHECKING:
+    from outreach.models.call import CallOutcome
+    from outreach.models.dispatch import DispatchOutcome
+    from outreach.models.reports import CallReport
+    from outreach.models.resources import VoicemailPolicy
+    from outreach.protocols.carrier import LookupRequest, LookupSupport
 
 
 @attrs.frozen(kw_only=True)

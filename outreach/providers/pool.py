@@ -10,27 +10,27 @@ from weakref import WeakValueDictionary
 
 import attrs
 
-from outreach.core.clock import Clock
 from outreach.core.extras import needed_for
-from outreach.core.vault import Vault
 from outreach.errors import ConfigError
-from outreach.models.account import StoredAccount
-from outreach.models.dispatch import Dispatch, DispatchOutcome
 from outreach.models.states import WorkspaceMode
-from outreach.models.workspace import Workspace
 from outreach.protocols.adapter import Connection
-from outreach.protocols.carrier import Carrier
-from outreach.protocols.storage import Storage
-from outreach.protocols.voice import VoiceProvider
 from outreach.providers.http.log_redaction import redact_http_logs
 from outreach.providers.http.request_gate import call_plugin_function
-from outreach.providers.registry import Adapters
 from outreach.rules import previous_credentials
 
 if TYPE_CHECKING:
     import httpx
 
+    from outreach.core.clock import Clock
+    from outreach.core.vault import Vault
+    from outreach.models.account import StoredAccount
+    from outreach.models.dispatch import Dispatch, DispatchOutcome
+    from outreach.models.workspace import Workspace
+    from outreach.protocols.carrier import Carrier
+    from outreach.protocols.storage import Storage
+    from outreach.protocols.voice import VoiceProvider
     from outreach.providers.http.account_client import AccountClient, SharedConnections
+    from outreach.providers.registry import Adapters
 
 
 _CONNECT_SECONDS: Final = 10.0
@@ -194,8 +194,8 @@ class ProviderPool:
         self._storage = storage
         self._adapters = adapters
         self._connections = connections
-        self._carriers = _Connected[Carrier]()
-        self._voices = _Connected[VoiceProvider]()
+        self._carriers: _Connected[Carrier] = _Connected()
+        self._voices: _Connected[VoiceProvider] = _Connected()
 
     async def carrier(self, workspace: Workspace, name: str) -> Carrier:
         """Return the carrier of a workspace's message.
@@ -274,7 +274,7 @@ class _Connected(Generic[T]):
         self._made[account.id] = (account.revision, made)
 
 
-SendRequest = Callable[[], Awaitable[DispatchOutcome]]
+SendRequest = Callable[[], Awaitable["DispatchOutcome"]]
 """Makes the request."""
 
 ResolveProvider = Callable[[], Awaitable[SendRequest]]

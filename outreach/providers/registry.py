@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import attrs
 
 from outreach.errors import ConfigError, Problem
-from outreach.models.account import PROVIDERS, Provider, ProviderKind
-from outreach.models.reports import Explanation
-from outreach.protocols.adapter import Adapter, AnyAdapter, CarrierAdapter, CredentialField, VoiceAdapter
+from outreach.models.account import PROVIDERS, Provider
+from outreach.protocols.adapter import CredentialField
 from outreach.providers.http.request_gate import call_plugin_function
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from outreach.models.account import ProviderKind
+    from outreach.models.reports import Explanation
+    from outreach.protocols.adapter import Adapter, AnyAdapter, CarrierAdapter, VoiceAdapter
 
 _log = logging.getLogger(__name__)
 
@@ -284,6 +287,7 @@ def explain(*, provider: str, code: str | None, reason: str | None) -> Explanati
         code: The dispatch's `error_code`, or the `error` of a call record.
         reason: The dispatch's failure class (`reason`).
     """
+    from outreach.models.reports import Explanation
     from outreach.rules.explanations import FAILURE_TEXTS, OWN_CODES
 
     general = FAILURE_TEXTS.get(reason or "")
@@ -302,6 +306,8 @@ _LOOK_IT_UP: Final = "Look the code up at the provider."
 
 
 def _of_provider(provider: str, code: str, advice: str) -> Explanation | None:
+    from outreach.models.reports import Explanation
+
     table = _table(provider)
     if table is None:
         return None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from outreach.models.call import CallOutcome
-from outreach.models.reports import CallReport
 from outreach.models.states import CallStatus
+
+if TYPE_CHECKING:
+    from outreach.models.call import CallOutcome
+    from outreach.models.reports import CallReport
 
 _OUTCOMES_BY_STATUS: Final[Mapping[CallStatus, CallOutcome]] = MappingProxyType(
     {

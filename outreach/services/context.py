@@ -21,20 +21,21 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Type
 import anyio
 import attrs
 
-from outreach.core.clock import Clock, IdSource
-from outreach.core.config import EngineConfig
-from outreach.core.log_throttle import LogThrottle
 from outreach.errors import ConfigError, InvalidRequest, OutreachError, StorageError
-from outreach.models.account import ProviderKind
 from outreach.models.base import set_fields
 from outreach.models.fields import OneOf, check_value
-from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
-from outreach.protocols.instrumentation import Instrumentation
-from outreach.protocols.storage import Operation, Storage, WakeUps, Within
-from outreach.providers.registry import Adapters
+from outreach.protocols.storage import Operation, Within
 
 if TYPE_CHECKING:
+    from outreach.core.clock import Clock, IdSource
+    from outreach.core.config import EngineConfig
+    from outreach.core.log_throttle import LogThrottle
+    from outreach.models.account import ProviderKind
+    from outreach.models.work import DatabaseHome, HighWaterMark, WorkUnit
+    from outreach.protocols.instrumentation import Instrumentation
     from outreach.protocols.ledger_archives import LedgerArchives
+    from outreach.protocols.storage import Storage, WakeUps
+    from outreach.providers.registry import Adapters
     from outreach.storage.unit_of_work import Transaction
 
 

@@ -8,15 +8,16 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outreach.core.clock import Clock
 from outreach.errors import ConfigError, StorageError
 from outreach.models.work import COPIED_FROM, DatabaseHome
-from outreach.protocols.storage import Storage
 from outreach.storage.base.progress import Progress
-from outreach.storage.base.transfer import Endpoint, copy_rows
+from outreach.storage.base.transfer import copy_rows
 
 if TYPE_CHECKING:
+    from outreach.core.clock import Clock
     from outreach.models.database import DatabaseCopy
+    from outreach.protocols.storage import Storage
+    from outreach.storage.base.transfer import Endpoint
 
 
 def key_file_for(url: str) -> Path | None:

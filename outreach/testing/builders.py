@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import attrs
 
-from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
+from outreach.models.account import ProviderThrottle, StoredAccount
 from outreach.models.approval import Approval, StartFigures
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, PreparedRecipient, Recipient
 from outreach.models.dispatch import Dispatch
 from outreach.models.forecast import ForecastHour, KeptForecast
 from outreach.models.message import InboundMessage, Message
-from outreach.models.reports import CallReport, MessageReport
+from outreach.models.reports import CallbackRecord, CallReport, MessageReport
 from outreach.models.resources import (
     Agent,
     Flow,

@@ -12,9 +12,10 @@ import attrs
 from outreach.ledger.common import workspace_of
 from outreach.ledger.leases.leases import is_behind
 from outreach.ledger.settling.callbacks import misdirected_lately
-from outreach.models.account import CallbackRecord, StoredAccount
+from outreach.models.account import StoredAccount
 from outreach.models.archive import ListedArchive
 from outreach.models.campaign import Campaign
+from outreach.models.reports import CallbackRecord
 from outreach.models.states import CampaignStatus, WorkspaceMode, WorkspaceStatus
 from outreach.models.work import Claim, DatabaseHome, HighWaterMark
 from outreach.protocols.ledger_archives import LedgerArchives

@@ -18,10 +18,10 @@ from outreach.core.clock import IdSource
 from outreach.ledger.common import workspace_of
 from outreach.ledger.opt_out import inbound
 from outreach.ledger.settling import ledger
-from outreach.models.account import CallbackRecord, CallbackResult, Misdirection, StoredAccount
+from outreach.models.account import CallbackResult, Misdirection, StoredAccount
 from outreach.models.base import Channel
 from outreach.models.dispatch import Dispatch, DispatchOutcome
-from outreach.models.reports import CallReport, MessageReport, Report
+from outreach.models.reports import CallbackRecord, CallReport, MessageReport, Report
 from outreach.models.simulation import NewSimulation
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, TrailRule
 from outreach.models.work import IdempotencyRecord

@@ -11,9 +11,10 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from outreach.protocols.dispatcher import WakeSignal
+if TYPE_CHECKING:
+    from outreach.protocols.dispatcher import WakeSignal
 
 _SHARE: Final = 3
 """An account may hold this many times what is free: three quarters when alone, less beside others."""

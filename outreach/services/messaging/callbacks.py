@@ -21,10 +21,10 @@ from outreach.errors import CallbackRejected, NotFound
 from outreach.ledger.common import workspace_of
 from outreach.ledger.settling import callbacks, ledger
 from outreach.ledger.settling.callbacks import MISDIRECTIONS, CallbackContext
-from outreach.models.account import CallbackRecord, CallbackResult, Misdirection, StoredAccount
+from outreach.models.account import CallbackResult, Misdirection, StoredAccount
 from outreach.models.base import Page
 from outreach.models.dispatch import Dispatch
-from outreach.models.reports import CallReport, MessageReport, Report
+from outreach.models.reports import CallbackRecord, CallReport, MessageReport, Report
 from outreach.protocols.adapter import (
     Adapter,
     Callback,

@@ -15,12 +15,13 @@ import attrs
 
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.core.copying import copy_with
-from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
+from outreach.models.account import ProviderThrottle, StoredAccount
 from outreach.models.call import Call
 from outreach.models.campaign import Campaign, Counters, Recipient
 from outreach.models.dispatch import Dispatch
 from outreach.models.message import InboundMessage, Message
 from outreach.models.prices import PriceTable
+from outreach.models.reports import CallbackRecord
 from outreach.models.resources import RESOURCES, Agent, Number
 from outreach.models.schedule import Occurrence, Schedule
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings

@@ -9,7 +9,8 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.account import CallbackRecord, StoredAccount
+from outreach.models.account import StoredAccount
+from outreach.models.reports import CallbackRecord
 from outreach.models.states import CallStatus, CampaignStatus, DispatchState, MessageStatus, WorkspaceMode
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import AlreadyExists, Transaction

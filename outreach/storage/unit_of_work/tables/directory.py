@@ -10,9 +10,10 @@ from typing import Final, Generic, Literal, TypeVar
 import attrs
 
 from outreach.core.clock import format_timestamp
-from outreach.models.account import CallbackRecord, ProviderThrottle, StoredAccount
+from outreach.models.account import ProviderThrottle, StoredAccount
 from outreach.models.base import Channel
 from outreach.models.prices import PriceTable
+from outreach.models.reports import CallbackRecord
 from outreach.models.resources import Number
 from outreach.models.settings import CallSettings, ReplySettings, SmsSettings
 from outreach.models.unsubscribe import HELD, KEYWORD, RegisterSalt, Unsubscribe, imports_alone
