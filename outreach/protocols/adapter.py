@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import httpx
 
     from outreach.core.clock import Clock
-    from outreach.models.message import Keyword as Keyword
+    from outreach.models.message import Keyword
     from outreach.models.reports import Report
     from outreach.protocols.carrier import Carrier
     from outreach.protocols.voice import VoiceProvider

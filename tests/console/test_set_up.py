@@ -803,8 +803,8 @@ async def test_the_audit_is_a_file_for_those_who_see_it(place: Place) -> None:
     for person in RANKS:
         allowed = RANKS[person] >= RANKS["owner"]
         assert (await place.get(path, person)).status_code == (200 if allowed else 403), person
-        whole = await place.get(f"{MOUNT}/system/audit/file", person)
-        assert whole.status_code == (200 if person == "operator" else 403), person
+        answer = await place.get(f"{MOUNT}/system/audit/file", person)
+        assert answer.status_code == (200 if person == "operator" else 403), person
     rows = list(csv.DictReader((await place.get(f"{path}?action=shop.open", "owner")).text[1:].splitlines()))
     assert [(row["subject"], row["name"]) for row in rows] == [("'=1+1", "ann, by a command")]
     [entry, *_] = (await place.engine.audit.list(place.workspace, action="audit.export")).items

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from outreach.models.message import Keyword
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import (
@@ -18,7 +19,6 @@ from outreach.protocols.adapter import (
     CallbackRefused,
     Connection,
     InboundMessageEvent,
-    Keyword,
 )
 from outreach.providers.carriers.base import DISPATCH_PARAMETER, seconds_to_reset
 from outreach.providers.carriers.telnyx.carrier import NAME

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from outreach.models.message import Keyword
 from outreach.models.reports import MessageReport
 from outreach.models.states import MessageStatus
 from outreach.protocols.adapter import (
@@ -24,7 +25,6 @@ from outreach.protocols.adapter import (
     CallbackRefused,
     Connection,
     InboundMessageEvent,
-    Keyword,
 )
 from outreach.providers.carriers.base import DISPATCH_PARAMETER, seconds_to_reset
 from outreach.providers.carriers.twilio.carrier import NAME, SID
