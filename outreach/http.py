@@ -113,6 +113,7 @@ if TYPE_CHECKING:
         read_webhook_replay as read_webhook_replay,
         read_webhook_rotation as read_webhook_rotation,
         write_webhook_attempt as write_webhook_attempt,
+        write_webhook_progress as write_webhook_progress,
     )
     from outreach.serialization.planning import (
         read_price_table as read_price_table,
@@ -168,7 +169,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "serialization.manage.simulation": "read_new_simulation",
             "serialization.manage.uploads": "read_new_upload write_upload",
             "serialization.manage.webhooks": (
-                "WEBHOOK_BODIES read_webhook_replay read_webhook_rotation write_webhook_attempt"
+                "WEBHOOK_BODIES read_webhook_replay read_webhook_rotation write_webhook_attempt write_webhook_progress"
             ),
             "serialization.planning": (
                 "read_price_table write_audience_clock write_campaign_now write_campaign_progress write_forecast "

@@ -78,6 +78,7 @@ SCOPES: Final[Mapping[str, tuple[ApiScope, ...]]] = {
     "resumeSchedule": _MANAGE,
     "runSchedule": _MANAGE,
     "skipNextRun": _MANAGE,
+    "getWebhookProgress": _READ,
     "listWebhookAttempts": _READ,
     "pauseWebhook": _MANAGE,
     "enableWebhook": _MANAGE,

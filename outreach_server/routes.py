@@ -7,7 +7,7 @@ from typing import Final
 
 from starlette.routing import Route
 
-from outreach_server.endpoints.callbacks.receiving import Webhooks
+from outreach_server.endpoints.callbacks.receiving import ProviderCallbacks
 from outreach_server.endpoints.calls import Calls, OneCall
 from outreach_server.endpoints.campaigns import Campaigns, SmsCampaigns
 from outreach_server.endpoints.documents import Contract, Docs, DocsFile
@@ -30,7 +30,7 @@ ROUTES: Final = (
     Route("/docs/{name}", DocsFile),
     # With further slashes, as people enter it at a provider, which then signs it so.
     *(
-        Route(f"{before}/webhooks/{between}{{account}}{after}", Webhooks)
+        Route(f"{before}/webhooks/{between}{{account}}{after}", ProviderCallbacks)
         for before, between, after in product(("", "/"), repeat=3)
     ),
 )

@@ -39,6 +39,7 @@ START: Final = datetime(2026, 3, 2, 15, tzinfo=UTC)
 """A Monday, ten in the morning in New York."""
 
 _METHODS: Final = ("get", "post", "put", "patch", "delete")
+_SECRET: Final = re.compile(r"whsec_[A-Za-z0-9+/=]+")
 _ID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _UNKNOWN: Final = {"id": "01932f6e-7a10-7c31-9d5e-0c7a2f1b4e01", "position": "77", "phone": "+14155550166"}
 _WRONG: Final = {"name": 5, "phone": 5, "to": 5, "opted_out": 5, "phone_numbers": 5, "recipients": 5, "unknown": 5}
@@ -109,9 +110,10 @@ STEPS: Final = (
     *_plain("removeNumber $spare_number; removeFlow $spare_flow"),
     Step("createSchedule", body={**_SCHEDULE, "template_id": _UNKNOWN["id"]}),
     Step("createWebhook", body={"url": "https://hooks.example.com/events", "types": ["campaign.*"]}, keep="webhook"),
+    *_plain("listWebhookAttempts $webhook; getWebhookProgress $webhook"),
     Step("updateWebhook", "$webhook", {"concurrency": 2}),
     *_plain("listWebhooks; getWebhook $webhook; pauseWebhook $webhook; testWebhook $webhook; enableWebhook $webhook"),
-    *_plain("testWebhook $webhook; rotateWebhook $webhook; listWebhookAttempts $webhook"),
+    *_plain("testWebhook $webhook; rotateWebhook $webhook"),
     Step("replayWebhook", "$webhook", {"number": 1}),
     *_plain("removeWebhook $webhook"),
     Step("updateSmsSettings", body={"footer_text": "Reply STOP to opt out", "retry_enabled": True}),
@@ -253,7 +255,7 @@ class _Record:
         file.parent.mkdir(parents=True, exist_ok=True)
         others = len(list(file.parent.glob(f"{file.name}*")))
         whole = b"\n".join([*lines, b"", answer.content])
-        text = _ID.sub(self._numbered, whole.decode("utf-8", "surrogateescape"))
+        text = _SECRET.sub("whsec_", _ID.sub(self._numbered, whole.decode("utf-8", "surrogateescape")))
         file.with_name(f"{file.name}-{others + 1}" if others else file.name).write_bytes(
             text.encode("utf-8", "surrogateescape")
         )

@@ -242,6 +242,7 @@ class Webhooks(Service[AsyncWebhooks]):
     rotate = awaited(AsyncWebhooks.rotate)
     replay = awaited(AsyncWebhooks.replay)
     cursor = awaited(AsyncWebhooks.cursor)
+    progress = awaited(AsyncWebhooks.progress)
     list_attempts = awaited(AsyncWebhooks.list_attempts)
     iter_attempts = iterated(AsyncWebhooks.iter_attempts)
 

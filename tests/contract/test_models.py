@@ -57,6 +57,7 @@ from outreach.http import (
     write_sms_settings,
     write_unsubscribe,
     write_webhook_attempt,
+    write_webhook_progress,
 )
 from outreach.models import (
     Account,
@@ -114,6 +115,7 @@ from outreach.models import (
     ScheduleUpdate,
     SegmentShare,
     TextWarning,
+    WebhookProgress,
     WebhookReplay,
     WebhookRotation,
     WebhookUpdate,
@@ -139,6 +141,7 @@ from outreach.testing.builders import (
     make_unsubscribe,
     make_webhook,
     make_webhook_attempt,
+    make_webhook_cursor,
     make_workspace,
 )
 from tests.contract.document import SCHEMAS
@@ -225,6 +228,18 @@ def names(schema: str) -> list[str]:
         ("Webhook", WEBHOOK_BODIES.write(make_webhook())),
         ("CreatedWebhook", WEBHOOK_BODIES.write(CreatedWebhook(webhook=make_webhook(), secret="whsec_"))),
         ("WebhookAttempt", write_webhook_attempt(make_webhook_attempt())),
+        (
+            "WebhookProgress",
+            write_webhook_progress(
+                WebhookProgress(
+                    cursor=make_webhook_cursor(),
+                    waiting=1,
+                    is_all=True,
+                    waiting_since=None,
+                    last=make_webhook_attempt(),
+                )
+            ),
+        ),
         ("Occurrence", write_occurrence(make_occurrence())),
         ("Account", write_account(ACCOUNT)),
         ("AllSettings", write_settings(make_workspace(), SmsSettings(), CallSettings(), ReplySettings(), ())),

@@ -53,6 +53,7 @@ _BY_NAME: dict[str, Any] = {
     "phone": "+14155550101",
     "phones": ["+14155550101"],
     "user_ids": ["u1"],
+    "webhook_ids": ["u1"],
     "phone_numbers": ["+14155550101"],
     "position": 0,
     "contact": "+14155550101",

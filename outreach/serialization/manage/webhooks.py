@@ -9,11 +9,12 @@ from outreach.models.webhook import (
     CreatedWebhook,
     NewWebhook,
     WebhookAttempt,
+    WebhookProgress,
     WebhookReplay,
     WebhookRotation,
     WebhookUpdate,
 )
-from outreach.serialization.documents import document_of
+from outreach.serialization.documents import document_of, to_json
 from outreach.serialization.field_rules import make_request_converter, read_object
 from outreach.serialization.manage.resources import ResourceBodies
 
@@ -56,3 +57,21 @@ WEBHOOK_BODIES: Final[ResourceBodies[NewWebhook, WebhookUpdate]] = _WebhookBodie
 def write_webhook_attempt(one: WebhookAttempt) -> dict[str, Any]:
     """Return an attempt as JSON."""
     return document_of(one, "id", "workspace_id", "webhook_id")
+
+
+def write_webhook_progress(progress: WebhookProgress) -> dict[str, Any]:
+    """Return how the deliveries to an endpoint go, as JSON."""
+    cursor = progress.cursor
+    written: dict[str, Any] = to_json(
+        {
+            "position": cursor.position,
+            "waiting": progress.waiting,
+            "is_all": progress.is_all,
+            "waiting_since": progress.waiting_since,
+            "failures": cursor.failures,
+            "failing_since": cursor.failing_since,
+            "probe_at": cursor.probe_at,
+            "last": None if progress.last is None else write_webhook_attempt(progress.last),
+        }
+    )
+    return written

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from outreach import Outreach
+from outreach.http import write_webhook_progress
 from outreach.models import CreatedWebhook, NewWebhook, Webhook, WebhookReplay, WebhookRotation, WebhookUpdate
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, Group, actor, with_engine
@@ -69,16 +70,7 @@ def _show(workspace_id: str, webhook_id: str) -> None:
     async def work(engine: Outreach) -> dict[str, Any]:
         found = await engine.webhooks.get(workspace_id, webhook_id)
         [known] = await engine.webhooks.progress(workspace_id, webhook_id)
-        cursor = known.cursor
-        progress = {
-            "waiting": known.waiting if known.is_all else f"{known.waiting} and more",
-            "waiting_since": known.waiting_since,
-            "position": cursor.position,
-            "failures": cursor.failures,
-            "failing_since": cursor.failing_since,
-            "probe_at": cursor.probe_at,
-        }
-        return {**documents.resource(found), **progress}
+        return {**documents.resource(found), **write_webhook_progress(known)}
 
     show(with_engine(work))
 

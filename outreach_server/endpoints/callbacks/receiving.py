@@ -19,7 +19,7 @@ from outreach_server.errors import error_response
 _NOT_NOW: Final = "The account cannot be used here. The server's log says what to do."
 
 
-class Webhooks(HTTPEndpoint):
+class ProviderCallbacks(HTTPEndpoint):
     """Receive a provider's callbacks, which are signed and need no key."""
 
     async def post(self, request: Request) -> Response:

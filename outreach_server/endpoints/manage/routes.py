@@ -88,6 +88,7 @@ from outreach_server.endpoints.manage.webhooks import (
     RotateWebhook,
     TestWebhook,
     WebhookAttempts,
+    WebhookProgress,
 )
 
 MANAGE_ROUTES: Final = (
@@ -149,6 +150,7 @@ MANAGE_ROUTES: Final = (
     Route("/manage/webhooks/{id}/test", TestWebhook),
     Route("/manage/webhooks/{id}/rotate", RotateWebhook),
     Route("/manage/webhooks/{id}/replay", ReplayWebhook),
+    Route("/manage/webhooks/{id}/progress", WebhookProgress),
     Route("/manage/webhooks/{id}/attempts", WebhookAttempts),
     Route("/manage/uploads", Uploads),
     Route("/manage/uploads/{id}", OneUpload),

@@ -8,7 +8,13 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 
-from outreach.http import WEBHOOK_BODIES, read_webhook_replay, read_webhook_rotation, write_webhook_attempt
+from outreach.http import (
+    WEBHOOK_BODIES,
+    read_webhook_replay,
+    read_webhook_rotation,
+    write_webhook_attempt,
+    write_webhook_progress,
+)
 from outreach.models import WebhookRotation
 from outreach_server.auth import authenticate_request
 from outreach_server.bodies.query import words
@@ -87,6 +93,17 @@ class ReplayWebhook(HTTPEndpoint):
         start, _ = await read_body(request, read_webhook_replay)
         replayed = await server_of(request).engine.webhooks.replay(workspace.id, webhook_id, start, actor=ACTOR)
         return json_response(WEBHOOK_BODIES.write(replayed))
+
+
+class WebhookProgress(HTTPEndpoint):
+    """How the deliveries to an endpoint go."""
+
+    async def get(self, request: Request) -> Response:
+        """Return what waits, and what came of the latest delivery."""
+        workspace = await authenticate_request(request, "getWebhookProgress")
+        webhooks, webhook_id = server_of(request).engine.webhooks, path_id(request, "webhook")
+        [progress] = await webhooks.progress(workspace.id, webhook_id)
+        return json_response(write_webhook_progress(progress))
 
 
 class WebhookAttempts(HTTPEndpoint):
