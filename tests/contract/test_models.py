@@ -325,7 +325,7 @@ RENAMED = {
     [
         ("CallCreate", NewCall, set()),
         ("CallVerdict", NewCallOutcome, set()),
-        ("NewSimulation", NewSimulation, set()),
+        ("SimulationCreate", NewSimulation, set()),
         ("DispatchFilter", DispatchFilter, set()),
         ("RecipientSkip", RecipientSkip, set()),
         ("SmsCampaignCreate", NewSmsCampaign, {"channel", "recipients"}),
