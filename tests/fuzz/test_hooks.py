@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 import schemathesis
+from schemathesis.core.failures import AcceptedNegativeData
 from schemathesis.generation.meta import TestPhase
 
 from tests.fuzz import hooks
@@ -149,3 +150,14 @@ def test_the_idempotency_key_is_left_out() -> None:
     schema: dict[str, Any] = {"paths": {"/a": {"post": {"parameters": [other, key]}, "get": {}}}}
     hooks.before_load_schema(schemathesis.HookContext(), schema)
     assert schema["paths"]["/a"]["post"]["parameters"] == [other]
+
+
+@pytest.mark.parametrize(
+    ("days", "counts"),
+    [({"mon": {"enabled": False, "end": ""}}, False), ({"mon": {"end": ""}}, True), (["mon"], True), (None, True)],
+)
+def test_the_times_of_a_closed_day_may_be_anything(days: Any, *, counts: bool) -> None:
+    """Those of an open day may not, and neither may those of all days."""
+    failure = AcceptedNegativeData(operation="POST /campaigns", message="", status_code=201, expected_statuses=[])
+    case: Any = SimpleNamespace(body={"business_hours_config": {"enabled": False, "days": days}})
+    assert hooks.filter_failure(None, failure, case, None) is counts  # type: ignore[arg-type]
