@@ -160,4 +160,4 @@ def test_the_times_of_a_closed_day_may_be_anything(days: Any, *, counts: bool) -
     """Those of an open day may not, and neither may those of all days."""
     failure = AcceptedNegativeData(operation="POST /campaigns", message="", status_code=201, expected_statuses=[])
     case: Any = SimpleNamespace(body={"business_hours_config": {"enabled": False, "days": days}})
-    assert hooks.filter_failure(None, failure, case, None) is counts  # type: ignore[arg-type]
+    assert hooks.filter_failure(None, failure, case, None) is counts
