@@ -189,18 +189,18 @@ FORM_ACTIONS: Final[Mapping[str, FormAction]] = MappingProxyType(
             right=Right.DECIDE,
             done="It is on the register: no campaign contacts it any more.",
         ),
+        "take-off": FormAction(
+            command="unsubscribes remove",
+            operation="removeUnsubscribe",
+            right=Right.DECIDE,
+            done="It is off the register: campaigns may contact it again.",
+        ),
         "import-opt-outs": FormAction(command="unsubscribes import", operation="addUnsubscribes", right=Right.DECIDE),
         "undo-import": FormAction(
             command="unsubscribes undo",
             operation="removeUnsubscribe",
             right=Right.DECIDE,
             done="The import is taken back. Numbers that something else keeps on the register stay on it.",
-        ),
-        "take-off": FormAction(
-            command="unsubscribes remove",
-            operation="removeUnsubscribe",
-            right=Right.DECIDE,
-            done="It is off the register: campaigns may contact it again.",
         ),
         "opted-out": FormAction(
             command="unsubscribes resolve",
