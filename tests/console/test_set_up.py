@@ -562,6 +562,7 @@ async def test_narrower_hours_are_lines(place: Place) -> None:
         ("US-LA", "Holiday"),
     ]
     assert [len(windows) for windows in held[0].schedule.values() if windows] == [2] * 5
+    assert not (await place.page(place.path(noun, one=True))).all("input", name="narrower_hours")
     shown = (await place.page(place.path(noun, one=True))).by_id("hours-narrower_hours").texts[0].strip()
     assert shown == lines
     assert "US-FL: mon-sat 08:00-20:00" in (await place.page(place.path(noun, one=True), "manager")).root.text
