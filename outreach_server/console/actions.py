@@ -195,6 +195,13 @@ FORM_ACTIONS: Final[Mapping[str, FormAction]] = MappingProxyType(
             right=Right.DECIDE,
             done="It is off the register: campaigns may contact it again.",
         ),
+        "import-opt-outs": FormAction(command="unsubscribes import", operation="addUnsubscribes", right=Right.DECIDE),
+        "undo-import": FormAction(
+            command="unsubscribes undo",
+            operation="removeUnsubscribe",
+            right=Right.DECIDE,
+            done="The import is taken back. Numbers that something else keeps on the register stay on it.",
+        ),
         "opted-out": FormAction(
             command="unsubscribes resolve",
             operation="resolveUnsubscribe",

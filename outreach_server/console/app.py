@@ -45,6 +45,7 @@ from outreach_server.console.pages import (
     person,
     register,
     register_file,
+    register_import,
     report,
     search,
     thread,
@@ -226,6 +227,7 @@ def _routes(console: Console) -> list[Route]:
         page("/account", "account", account.show, account.act),
         page("/account/two-factor", "account-two-factor", account.show_second_factor, account.act_second_factor),
     ]
+    importing = register_import.show, register_import.act
     return [
         *(own if console.has_login else ()),
         page("/", "home", overview.home),
@@ -257,6 +259,7 @@ def _routes(console: Console) -> list[Route]:
         page("/w/{workspace}/calls", "calls", calls.show),
         page("/w/{workspace}/calls/{call}", "call", calls.show_one, calls.act),
         page("/w/{workspace}/register", "register", register.show, register.act, Right.DECIDE),
+        page("/w/{workspace}/register/import", "register-import", *importing, Right.DECIDE),
         page("/w/{workspace}/register/file", "register-file", register_file.show, register_file.act, Right.EXPORT),
         page("/w/{workspace}/audit/file", "audit-file", audit_file.show, audit_file.act, Right.OWN),
         page("/system/audit/file", "system-audit-file", audit_file.show, audit_file.act, Right.OPERATE),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
 
 import anyio
@@ -45,18 +45,42 @@ async def opened_for(
         yield opened
 
 
-async def rejected_rows(
+def rejected_rows(
     server: Server, workspace: Workspace, upload_id: str, wanted: ListRequest, *, actor: str
 ) -> AsyncGenerator[bytes]:
-    """Yield a CSV file of the rows that cannot be loaded; the whole list is read before the first part.
+    """Return a CSV file of the rows that cannot be loaded; see `rejects_file`."""
+    return rejects_file(
+        server,
+        workspace,
+        upload_id,
+        lambda rejects: opened_for(server, workspace, upload_id, wanted, rejects=rejects),
+        actor=actor,
+    )
+
+
+async def rejects_file(
+    server: Server,
+    workspace: Workspace,
+    upload_id: str,
+    opened_with: Callable[[str], AbstractAsyncContextManager[OpenedList]],
+    *,
+    actor: str,
+) -> AsyncGenerator[bytes]:
+    """Yield a CSV file of rejected rows; the whole list is read before the first part.
 
     The audit trail then notes who took how many of them.
+
+    Args:
+        server: What reads it.
+        workspace: The workspace.
+        upload_id: The upload.
+        opened_with: Opens the list, given the path of a file for its rejected rows.
+        actor: Recorded in the audit trail.
     """
     async with spool_directory(server.spool_root) as directory:
         file = directory / "rejects.csv"
-        async with opened_for(server, workspace, upload_id, wanted, rejects=str(file)) as opened:
-            async for _ in opened.chunks():
-                pass
+        async with opened_with(str(file)) as opened:
+            await opened.read_to_its_end()
             rejected = document_of_list(opened)["rejected_count"]
         await server.engine.audit.record(
             workspace.id, actor=actor, action="upload.rejects", subject=upload_id, detail=f"csv, rows: {rejected}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import marshal
 import pickle
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,7 @@ from outreach_server.lists.reading import Frame, ListOptions, contacts_of, read_
 from outreach_server.lists.tables import ZIP
 
 _FILE: Final = "list"
+_OWN: Final = "own"
 _MAX_IN_THREAD: Final = 256 * 1024
 """The largest text file that a thread reads, in the tenth of a second or two."""
 
@@ -46,21 +47,43 @@ class OpenedList:
 
     async def chunks(self) -> Chunks:
         """Yield the contacts; can be iterated once."""
+        async for frame in self._parts():
+            yield contacts_of(frame)
+
+    async def numbers(self) -> AsyncIterator[tuple[int, str]]:
+        """Yield the numbers of a list of opt-outs with their rows; can be iterated once."""
+        async for frame in self._parts():
+            for row, phone in frame.content:
+                yield row, phone
+
+    async def read_to_its_end(self) -> None:
+        """Read it for its document alone."""
+        async for _ in self._parts():
+            pass
+
+    async def _parts(self) -> AsyncIterator[Frame]:
         try:
             async for frame in self._frames:
                 if frame.kind == "document":
                     self.document = _in_body_names(orjson.loads(frame.content))
                 else:
-                    yield contacts_of(frame)
+                    yield frame
         except UnreadableList as error:
             raise _in_words_of_a_body(error) from None
 
 
 @asynccontextmanager
 async def opened_list(
-    server: Server, workspace_id: str, upload_id: str, options: ListOptions
+    server: Server, workspace_id: str, upload_id: str, options: ListOptions, *, own: Iterable[str] | None = None
 ) -> AsyncIterator[OpenedList]:
     """Open an upload as a list of contacts; the helper ends, and the copy is deleted, with the context.
+
+    Args:
+        server: What reads it.
+        workspace_id: The workspace.
+        upload_id: The upload.
+        options: How to read it.
+        own: The workspace's own numbers, as `person_key` writes them, for a list of opt-outs; None for contacts.
 
     Raises:
         NotFound: The workspace has no such upload.
@@ -75,6 +98,9 @@ async def opened_list(
         async with await anyio.open_file(file, "xb") as copy:
             async for content in server.engine.uploads.iter_content(workspace_id, upload_id):
                 await copy.write(content)
+        if own is not None:
+            options = attrs.evolve(options, own=str(directory / _OWN))
+            await anyio.Path(directory / _OWN).write_text("\n".join(own), "utf-8")
         try:
             frames = await stack.enter_async_context(_frames(server, file, options))
             first = await anext(frames)

@@ -18,13 +18,16 @@ from outreach.models import PreparedRecipient
 from outreach.server_support import Field
 from outreach_server.lists.contacts import ContactFile
 from outreach_server.lists.errors import in_body_names
+from outreach_server.lists.opt_outs import OptOutFile
 from outreach_server.lists.rejects import Rejects
 from outreach_server.lists.repeats import Repeats
 from outreach_server.lists.report import list_document
-from outreach_server.lists.tables import AUTO, open_table
+from outreach_server.lists.tables import AUTO, Table, open_table
 
 MAX_REJECTED: Final = 1_000
 """The most rejected rows that are named; all are counted."""
+
+_NUMBERS_OF_A_FRAME: Final = 1_000
 
 
 @attrs.frozen(kw_only=True)
@@ -43,6 +46,8 @@ class ListOptions:
         sms: Whether they are to get texts.
         corrections: Phone numbers in the place of those of the file, by the number of the row.
         rejects: The path of a CSV file for the rejected rows with their cells; None for no file.
+        own: The path of a file with the workspace's own numbers, one a line, as `person_key` writes them: the list is
+            one of opt-outs. None for a list of contacts.
     """
 
     name: str
@@ -56,16 +61,17 @@ class ListOptions:
     sms: bool = True
     corrections: Mapping[str, str] = attrs.field(factory=dict)
     rejects: str | None = None
+    own: str | None = None
 
 
 class Frame(NamedTuple):
-    """A part of what is read: the names of the columns, then contacts, at the end a document.
+    """A part of what is read: the names of the columns, then contacts or numbers, at the end a document.
 
     Attributes:
-        content: The names; contacts in tuples; JSON.
+        content: The names; contacts in tuples; rows with their numbers in tuples; JSON.
     """
 
-    kind: Literal["columns", "contacts", "document"]
+    kind: Literal["columns", "contacts", "numbers", "document"]
     content: Any
 
 
@@ -89,6 +95,9 @@ def read_list(file: Path, options: ListOptions) -> Iterator[Frame]:
                 sheet=options.sheet,
             )
         )
+        if options.own is not None:
+            yield from _opt_outs(table, rejects, options, Path(options.own))
+            return
         repeats = Repeats()
         contacts = ContactFile.open(table, mapped=options.mapped)
         contacts.numbers.region = options.region
@@ -101,17 +110,32 @@ def read_list(file: Path, options: ListOptions) -> Iterator[Frame]:
         yield Frame("document", orjson.dumps(_document(contacts, rejects, repeats.count(), sms=options.sms)))
 
 
+def _opt_outs(table: Table, rejects: Rejects, options: ListOptions, own: Path) -> Iterator[Frame]:
+    rejects.header(())
+    found = OptOutFile.open(table, mapped=options.mapped)
+    found.numbers.region = options.region
+    found.own = frozenset(own.read_text("utf-8").splitlines())
+    yield Frame("columns", [])
+    numbers = found.read(rejects)
+    while some := list(islice(numbers, _NUMBERS_OF_A_FRAME)):
+        yield Frame("numbers", some)
+    yield Frame("document", orjson.dumps(_with_rejects(found.document(), found.warnings(), rejects)))
+
+
 def contacts_of(frame: Frame) -> list[PreparedRecipient]:
     """Return the contacts of a frame."""
     return list(map(PreparedRecipient._make, frame.content))
 
 
 def _document(contacts: ContactFile, rejects: Rejects, duplicates: int, *, sms: bool) -> Mapping[str, Any]:
+    document = {"rows": contacts.rows, "duplicates": duplicates, **list_document(contacts)}
+    return _with_rejects(document, contacts.numbers.warnings(sms=sms), rejects)
+
+
+def _with_rejects(document: Mapping[str, Any], warnings: Sequence[str], rejects: Rejects) -> Mapping[str, Any]:
     return {
-        "number_warnings": contacts.numbers.warnings(sms=sms),
-        "rows": contacts.rows,
-        "duplicates": duplicates,
-        **list_document(contacts),
+        "number_warnings": warnings,
+        **document,
         "rejected_count": rejects.count,
         "rejected": [orjson.loads(one) for one in islice(rejects.items(), MAX_REJECTED)],
     }

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
 
-from outreach_server.cli.lists.opt_out_file import OptOutFile
 from outreach_server.lists.contacts import ContactFile
 from outreach_server.lists.errors import UnreadableList
+from outreach_server.lists.opt_outs import OptOutFile
 from outreach_server.lists.rejects import Rejects
 from outreach_server.lists.tables import open_table
 from tests.cli.spreadsheets import WRITERS, Cell, Rows

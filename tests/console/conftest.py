@@ -126,6 +126,7 @@ GUARDED = {
     "inbox?folder=held": Right.REPLY,
     "inbox/13035550000": Right.REPLY,
     "register": Right.DECIDE,
+    "register/import": Right.DECIDE,
     "unknown": Right.DECIDE,
 }
 """Pages that take more than to see, with the right that they take."""

@@ -42,7 +42,15 @@ def pages_of(served: Site) -> tuple[str, ...]:
     campaign = served.campaign
     paths = (f"{campaign}/contacts", f"{campaign}/contacts/0", f"{campaign}/contacts?status=failed", f"{campaign}x")
     steps = [served.waiting.replace("/check", f"/{step}") for step in ("text", "when", "check")]
-    more = ("inbox", "inbox?folder=held", "inbox?folder=all", f"inbox/{ANN[1:]}", f"contacts/{ANN[1:]}", "register")
+    more = (
+        "inbox",
+        "inbox?folder=held",
+        "inbox?folder=all",
+        f"inbox/{ANN[1:]}",
+        f"contacts/{ANN[1:]}",
+        "register",
+        "register/import",
+    )
     set_up = [one.name for one in NOUNS if one.place == "workspace" and not one.own_login]
     others = [f"{served.home}{path}" for path in (*more, "unknown", "unknown?decide=retry", "calls", *set_up)]
     frame = (f"{served.home}search?q=%2B13035550000", f"{served.home.partition('/w/')[0]}/account/look")

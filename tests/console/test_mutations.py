@@ -145,7 +145,8 @@ def rights() -> Iterator[Mutation]:
     guards = re.findall(r'page\("/w/{workspace}/.*Right\.\w+\)', (ROOT / app).read_text("utf-8"))
     assert len(guards) >= 6
     for guard in guards:
-        yield Mutation(app, guard, re.sub(r"Right\.\w+\)$", "Right.SEE)", guard), access)
+        tests = "tests/console/test_set_up.py" if "audit" in guard else access
+        yield Mutation(app, guard, re.sub(r"Right\.\w+\)$", "Right.SEE)", guard), tests)
 
 
 def rights_of_set_up() -> Iterator[Mutation]:

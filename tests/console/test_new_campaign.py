@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
@@ -22,6 +22,7 @@ from outreach_server.console.access import Role
 from outreach_server.console.security import uploads
 from tests.console.conftest import PEOPLE, House
 from tests.console.page import Page, parse
+from tests.console.test_hostile import NAMES
 
 pytestmark = pytest.mark.anyio
 
@@ -163,6 +164,23 @@ async def test_a_rejected_row_is_corrected_in_the_page(house: House) -> None:
     assert page == "new/text"
     found = (await house.engine.campaigns.list_recipients(house.workspace, query["campaign"])).items
     assert [(one.phone, one.first_name) for one in found][-1] == ("+13035550155", "Dora")
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_what_a_file_holds_is_text(house: House, name: str) -> None:
+    """In its name, its header, its cells and the rows that cannot be loaded."""
+    cell = '"' + name.replace('"', '""') + '"'
+    content = f"phone,first_name,{cell}\n+13035550140,{cell},{cell}\n{cell},{cell},{cell}\n".encode()
+    page, query = where(await send_file(house, content, f"{name}.csv"))
+    assert page == "new/audience"
+    answer = await house.get(f"campaigns/new/audience?{urlencode(query)}")
+    shown = parse(answer.text)
+    assert shown.problems == []
+    assert "1 row cannot be loaded" in shown.by_id("rejects").text
+    assert not shown.all("img")
+    assert {one.attributes["src"].rpartition("/")[2] for one in shown.all("script")} == {"htmx.js", "console.js"}
+    assert "\u202e" not in answer.text
+    assert "49{% raw" not in answer.text
 
 
 async def test_days_that_are_left_out_are_a_number(house: House) -> None:

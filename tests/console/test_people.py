@@ -386,6 +386,8 @@ TRIES: dict[str, tuple[str, dict[str, Any], Right]] = {
     "retry": ("unknown", {}, Right.DECIDE),
     "outcome": ("calls/{call}", {"verdict": "positive"}, Right.DECIDE),
     "call-again": ("calls/{call}", {}, Right.REPLY),
+    "import-opt-outs": ("register/import", {"upload": "u"}, Right.DECIDE),
+    "undo-import": ("register/import", {"import": "i"}, Right.DECIDE),
     "skip": ("campaigns/{campaign}/contacts/0", {"reason": "asked us to"}, Right.DECIDE),
 }
 """Of each form: its page, its fields, and the right that it takes, written out and not read from the code."""

@@ -79,6 +79,7 @@ PATHS: Final = (
     *("campaigns/{each}/contacts/1", "campaigns/{each}/report", "campaigns/{active}/report?with={ended}"),
     *("campaigns/{active}/edit", "campaigns/{each}/follow-up", "contacts/{phone}", "inbox", "inbox?folder=held"),
     *("inbox?folder=all", "inbox/{phone}", "calls", "calls/{call}", "register", "register?q=%2B{phone}", "unknown"),
+    "register/import",
     "unknown?decide=retry",
     *("settings", "agents", "agents/{agents}", "trunks", "trunks/{trunks}", "numbers", "numbers/{numbers}", "flows"),
     *(

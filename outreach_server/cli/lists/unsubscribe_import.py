@@ -16,12 +16,11 @@ from outreach_server.cli import interruptions
 from outreach_server.cli.base import Command, actor, state, with_engine
 from outreach_server.cli.documents import Document
 from outreach_server.cli.lists.import_report import show_numbers, show_rejects, show_warnings
-from outreach_server.cli.lists.opt_out_file import OptOutFile
 from outreach_server.cli.lists.options import LIST_OPTIONS, ColumnMapping
 from outreach_server.cli.output import amount, echo_json_with, note
 from outreach_server.cli.values import SCOPE, WORKSPACE, name_of, options
+from outreach_server.lists.opt_outs import OptOutFile
 from outreach_server.lists.rejects import Rejects
-from outreach_server.lists.report import corrected, numbers_document
 from outreach_server.lists.tables import open_table
 
 _IN_MEMORY: Final = 1_000_000
@@ -106,12 +105,7 @@ def _answer(done: UnsubscribeImport | None, workspace_id: str, found: OptOutFile
         document = {
             "number_warnings": warnings,
             **result,
-            "rows": found.rows,
-            "read_as": found.table.described,
-            "notes": [*found.notes, *found.table.unread()],
-            "column": found.column,
-            "numbers": numbers_document(numbers),
-            "corrected": corrected(numbers),
+            **found.document(),
             "rejected_count": rejects.count,
         }
         echo_json_with(document, "rejected", rejects.items())

@@ -22,7 +22,7 @@ from outreach_server.console.pages.phones import is_typed, phone_url
 PAGE_SIZE: Final = 50
 _MOST_AT_ONCE: Final = 1000
 _NO_NUMBER: Final = "Give at least one number."
-_TOO_MANY: Final = "At most 1,000 numbers at a time; a longer list is imported by a command."
+_TOO_MANY: Final = "At most 1,000 numbers at a time; a longer list is imported from a file."
 _OTHER: Final = "Another number was typed, so it is still on the register."
 
 

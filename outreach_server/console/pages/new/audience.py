@@ -160,9 +160,9 @@ async def _page(
         current="campaigns",
         status=status,
         steps=steps_of(visit, "audience"),
-        problems={name: _in_words(text) for name, text in problems.items()},
+        problems={name: in_words(text) for name, text in problems.items()},
         meaning=_meaning,
-        in_words=_in_words,
+        in_words=in_words,
         asked=asked,
         file_name=upload.file_name,
         other_file_url=visit.url("new", asked.query()),
@@ -199,7 +199,7 @@ def _rejected(asked: AudienceRequest, document: Mapping[str, Any]) -> Sequence[R
         one["row"]: RejectView(
             row=one["row"],
             column=one["column"] or "",
-            message=_in_words(one["message"]),
+            message=in_words(one["message"]),
             number=asked.corrections.get(str(one["row"]), "") if one["column"] in phones else None,
         )
         for one in document.get("rejected", ())[:_SHOWN_REJECTS]
@@ -217,7 +217,7 @@ def _meaning(read_as: str | None) -> str:
     return ", ".join(parts) or "left out"
 
 
-def _in_words(text: str) -> str:
+def in_words(text: str) -> str:
     """Return a message about a list with the places of this page instead of the fields of a request."""
     for written, said in _PLACES:
         text = written.sub(said, text)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Final
 
-from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
-from outreach import InvalidRequest, NotFound
+from outreach import InvalidRequest
 from outreach.errors import Conflict
-from outreach.models import MAX_CHUNK_BYTES, NewUpload
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.new import audience
 from outreach_server.console.pages.new.audience_request import AudienceRequest, request_of
 from outreach_server.console.pages.new.steps import Choice, key_of, steps_of
+from outreach_server.console.pages.uploading import kept_file
 
 _MOST_AGENTS: Final = 200
 _NO_FILE: Final = "Choose a file with the contacts: a spreadsheet (.xlsx) or a text file (.csv)."
@@ -39,42 +37,18 @@ async def act(visit: Visit) -> Response:
     if problems:
         problems["file"] = "Choose the file again: it was not kept."
         return await _page(visit, asked, status=422, problems=problems)
-    await _forget(visit, asked.upload)
-    file_name = _file_name(file)
     try:
-        upload = await visit.engine.uploads.create(
-            visit.place.id,
-            NewUpload(file_name=file_name, size_bytes=file.size),
-            idempotency_key=key,
-            actor=visit.actor,
-        )
-        offset = 0
-        while chunk := await file.read(MAX_CHUNK_BYTES):
-            await visit.engine.uploads.add_chunk(visit.place.id, upload.id, offset, chunk)
-            offset += len(chunk)
+        upload = await kept_file(visit, file, key, instead_of=asked.upload)
     except InvalidRequest as error:
         return await _page(visit, asked, status=422, problems={"file": error.message})
     except Conflict as error:
         return await _page(visit, asked, status=409, problems={"file": error.message})
     # Without what is invisible, such as characters that turn the direction of the text.
-    stem = "".join(one for one in PurePosixPath(file_name).stem if one.isprintable())
+    stem = "".join(one for one in PurePosixPath(upload.file_name).stem if one.isprintable())
     name = asked.name or stem[:_LONGEST_NAME].strip() or "New campaign"
     chosen = request_of({**visit.form, "upload": upload.id, "name": name})
     loaded = await audience.load_if_plain(visit, chosen, key)
     return loaded or RedirectResponse(visit.url("new-audience", chosen.query()), 303)
-
-
-async def _forget(visit: Visit, upload_id: str) -> None:
-    """Delete the file that another one takes the place of: a workspace may have few."""
-    if upload_id:
-        with suppress(NotFound):
-            await visit.engine.uploads.remove(visit.place.id, upload_id, actor=visit.actor)
-
-
-def _file_name(file: UploadFile) -> str:
-    """Return the name of a file without its folders: some browsers send the whole path."""
-    name = (file.filename or "").replace("\\", "/").replace("\0", "")
-    return PurePosixPath(name).name.encode("utf-8", "replace").decode()[-255:] or "list"
 
 
 async def _page(

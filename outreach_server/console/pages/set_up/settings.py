@@ -72,9 +72,8 @@ class SettingsNoun(Noun):
                 **more,
             )
 
-        usual = [
-            one for one in attrs.fields_dict(WorkspaceUpdate) if one not in {*OF_OPERATORS, *_APPROVING, *_ERASING}
-        ]
+        elsewhere = {*OF_OPERATORS, *_APPROVING, *_ERASING, place_hours.NAME}
+        usual = [one for one in attrs.fields_dict(WorkspaceUpdate) if one not in elsewhere]
         self.on_one = (
             deed("workspace", "Workspace", "workspaces update", _fields("workspace", usual)),
             deed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import chain, islice
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -16,6 +16,7 @@ from outreach_server.lists.errors import UnreadableList
 from outreach_server.lists.header_rows import find_header
 from outreach_server.lists.read_numbers import CellNumber, ReadNumbers
 from outreach_server.lists.rejects import Rejects
+from outreach_server.lists.report import corrected, numbers_document
 from outreach_server.lists.tables import Table, is_blank
 from outreach_server.lists.xlsx_merges import header_notes, merged_header, merged_notes
 
@@ -123,6 +124,17 @@ class OptOutFile:
             return [(None, self._columns[0].number(record, self.numbers))]
         found = [(one.headers[one.phone], one.number(record, self.numbers)) for one in self._columns]
         return [one for one in found if one[1].text] or [(None, found[0][1])]
+
+    def document(self) -> Mapping[str, Any]:
+        """Return how it was read, and what was made of its numbers; all of it was read before."""
+        return {
+            "rows": self.rows,
+            "read_as": self.table.described,
+            "notes": [*self.notes, *self.table.unread()],
+            "column": self.column,
+            "numbers": numbers_document(self.numbers),
+            "corrected": corrected(self.numbers),
+        }
 
     def warnings(self) -> list[str]:
         """Return what should be looked at before anything else."""

@@ -1,0 +1,44 @@
+"""Files of forms, kept as uploads of the workspace."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import PurePosixPath
+
+from starlette.datastructures import UploadFile
+
+from outreach import NotFound
+from outreach.models import MAX_CHUNK_BYTES, NewUpload, Upload
+from outreach_server.console.context import Visit
+
+
+async def kept_file(visit: Visit, file: UploadFile, key: str, *, instead_of: str = "") -> Upload:
+    """Keep a file, once for a key.
+
+    Args:
+        visit: The request.
+        file: The file.
+        key: The key of the form.
+        instead_of: The id of an upload that is deleted before: a workspace may have few.
+
+    Raises:
+        InvalidRequest: It is too large.
+        Conflict: The workspace has as many as it may have.
+    """
+    uploads, place = visit.engine.uploads, visit.place.id
+    if instead_of:
+        with suppress(NotFound):
+            await uploads.remove(place, instead_of, actor=visit.actor)
+    new = NewUpload(file_name=_file_name(file), size_bytes=file.size or 0)
+    upload = await uploads.create(place, new, idempotency_key=key, actor=visit.actor)
+    offset = 0
+    while chunk := await file.read(MAX_CHUNK_BYTES):
+        await uploads.add_chunk(place, upload.id, offset, chunk)
+        offset += len(chunk)
+    return upload
+
+
+def _file_name(file: UploadFile) -> str:
+    """Return the name of a file without its folders: some browsers send the whole path."""
+    name = (file.filename or "").replace("\\", "/").replace("\0", "")
+    return PurePosixPath(name).name.encode("utf-8", "replace").decode()[-255:] or "list"

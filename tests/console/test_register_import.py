@@ -1,0 +1,164 @@
+"""Opt-outs are imported from a file."""
+
+from __future__ import annotations
+
+import io
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from outreach import Unsubscribe
+from outreach_server.lists import opening
+from tests.console.conftest import PEOPLE, SENDER, House
+from tests.console.page import Page, parse
+from tests.console.test_hostile import NAMES
+from tests.console.test_new_campaign import values
+
+pytestmark = pytest.mark.anyio
+
+PATH = "register/import"
+KNOWN, NEW = "+14155550160", "+14155550161"
+LIST = f"name,phone,mobile\nAnn,{KNOWN},\n\nBen,{NEW},12\nUs,{SENDER},\n".encode()
+
+
+async def send_file(
+    house: House, content: bytes = LIST, name: str = "stopped.csv", *, person: str = "manager", **form: str
+) -> httpx.Response:
+    """Send the form with a file."""
+    return await house.client.post(
+        house.url(PATH),
+        data={"token": await house.token(person), "key": f"k-{len(content)}", "action": "file", **form},
+        files={"file": (name, io.BytesIO(content), "text/csv")},
+        headers={PEOPLE: person, "sec-fetch-site": "same-origin"},
+    )
+
+
+async def preview(house: House, content: bytes = LIST, name: str = "stopped.csv", **form: str) -> Page:
+    """Send a file, and return the page that shows what was read."""
+    answer = await send_file(house, content, name, **form)
+    assert answer.status_code == 303, answer.text
+    parts = urlsplit(answer.headers["location"])
+    page = await house.page(f"{PATH}?{parts.query}", person="manager")
+    assert page.problems == []
+    return page
+
+
+async def entries(house: House) -> dict[str, Unsubscribe]:
+    """Return the register by its numbers."""
+    return {one.phone: one async for one in house.engine.unsubscribes.iter_all(house.workspace)}
+
+
+def tiles(page: Page) -> list[str]:
+    """Return the figures of a preview."""
+    return [one.text for one in page.all("dd")][:3]
+
+
+async def do(house: House, page: Page, name: str, **more: str) -> httpx.Response:
+    """Send the form of a page."""
+    return await house.post(PATH, {**values(page), "key": "k-do", "action": name, **more}, person="manager")
+
+
+async def test_a_file_is_shown_then_imported_and_taken_back(house: House) -> None:
+    """Its counts and rejects come before anything is written; each step stands in the audit trail."""
+    await house.engine.unsubscribes.add(house.workspace, KNOWN, evidence="wrote to us")
+    page = await preview(house, scope="sms")
+    assert tiles(page) == ["3", "2", "2"]
+    rows = [one.text for one in page.all("tr")][-2:]
+    assert [one.split()[:4] for one in rows] == [["Row", "4", "4", "mobile"], ["Row", "5", "5", "phone"]]
+    assert set(await entries(house)) == {KNOWN}
+    csv = await do(house, page, "rejects")
+    assert csv.text.splitlines()[0].startswith("row,column,message")
+    assert len(csv.text.splitlines()) == 3
+    answer = await do(house, page, "import-opt-outs", scope="sms")
+    assert answer.status_code == 200
+    done = parse(answer.text)
+    assert done.problems == []
+    assert "2 numbers put on the register" in done.by_id("done").text
+    assert "1 of them was on it before" in done.root.text
+    found = await entries(house)
+    assert set(found) == {KNOWN, NEW}
+    assert (found[NEW].scope, found[NEW].source) == ("sms", "import")
+    assert "stopped.csv" in (found[NEW].evidence or "")
+    assert (await house.engine.uploads.list(house.workspace)).items == []
+    again = await do(house, page, "import-opt-outs")
+    assert (again.status_code, again.headers["location"].endswith("/register")) == (303, True)
+    assert await entries(house) == found
+    for said in ("?done=undo-import", ""):
+        answer = await do(house, done, "undo-import")
+        assert answer.headers["location"].endswith(f"/register{said}")
+    assert set(await entries(house)) == {KNOWN}
+    audit = (await house.engine.audit.list(house.workspace, actor="host:manager")).items
+    assert [one.action for one in reversed(audit)] == [
+        *("upload.create", "upload.rejects", "upload.remove", "unsubscribes.import", "unsubscribes.undo_import"),
+    ]
+
+
+async def test_a_file_is_read_as_the_form_says(house: House) -> None:
+    """By columns, region, encoding; a value that cannot be is named at its field, and nothing is lost."""
+    content = "Büro;Vorname\n0151 23456789;Zoé\n".encode("cp1252")
+    page = await preview(house, content)
+    assert "Choose it below" in page.by_id("problems").text
+    answer = await do(house, page, "read", phone="1", region="DE", encoding="cp1252", delimiter=";")
+    query = urlsplit(answer.headers["location"]).query
+    page = await house.page(f"{PATH}?{query}", person="manager")
+    assert tiles(page) == ["1", "1", "0"]
+    assert "`" not in page.root.text
+    assert "--" not in page.root.text
+    query = query.replace("region=DE", "region=Mars")
+    wrong = await house.page(f"{PATH}?{query}", person="manager")
+    assert "two-letter code" in wrong.by_id("region-problem").text
+    assert values(wrong)["encoding"] == "cp1252"
+    assert (await do(house, wrong, "import-opt-outs")).status_code == 422
+    assert await entries(house) == {}
+
+
+async def test_two_columns_of_numbers_without_a_header_are_named(house: House) -> None:
+    """In words of the page."""
+    page = await preview(house, f"{KNOWN},{NEW}\n".encode())
+    assert "Name it below as the column of the numbers, such as 1" in page.by_id("problems").text
+
+
+async def test_a_large_file_is_read_in_a_helper_process(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same result."""
+    monkeypatch.setattr(opening, "_MAX_IN_THREAD", 10)
+    page = await preview(house)
+    assert tiles(page) == ["3", "2", "2"]
+    assert (await do(house, page, "import-opt-outs")).status_code == 200
+    assert set(await entries(house)) == {KNOWN, NEW}
+
+
+async def test_without_a_file_or_its_upload_the_form_says_so(house: House) -> None:
+    """An upload of another workspace is not there."""
+    answer = await send_file(house, b"")
+    assert (answer.status_code, "Choose a file" in answer.text) == (422, True)
+    page = await preview(house)
+    upload = values(page)["upload"]
+    theirs = house.url(PATH).replace(house.workspace, house.foreign)
+    answer = await house.client.get(f"{theirs}?upload={upload}", headers={PEOPLE: "stranger"})
+    assert (answer.status_code, "The file is gone" in answer.text, KNOWN in answer.text) == (200, True, False)
+    assert (await do(house, page, "import-opt-outs", scope="held")).status_code == 400
+    none = await preview(house, b"phone\n12\n")
+    assert "import-opt-outs" not in none.buttons
+    assert (await do(house, none, "import-opt-outs")).status_code == 422
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_what_a_file_holds_is_text(house: House, name: str) -> None:
+    """In its name, its header and its cells, in the preview of opt-outs."""
+    cell = '"' + name.replace('"', '""') + '"'
+    content = f"phone,{cell}\n{cell},1\n{NEW},{cell}\n{cell},{cell}\n".encode()
+    answer = await send_file(house, content, f"{name}.csv")
+    page = await preview(house, content, f"{name}.csv")
+    shown = await house.get(f"{PATH}?upload={values(page)['upload']}", person="manager")
+    assert answer.status_code == 303
+    assert not page.all("img")
+    assert {one.attributes["src"].rpartition("/")[2] for one in page.all("script")} == {"htmx.js", "console.js"}
+    assert "\u202e" not in shown.text
+    assert "49{% raw" not in shown.text
+    done = parse((await do(house, page, "import-opt-outs")).text)
+    assert done.problems == []
+    assert set(await entries(house)) == {NEW}
+    register = await house.get("register", person="manager")
+    assert parse(register.text).problems == []
+    assert "\u202e" not in register.text
