@@ -31,6 +31,7 @@ NEEDS_NOTHING_ELSE = {
     "growth": {"a hundredth"},
     "neighbour": {"alone"},
     "memory": {"a hundredth"},
+    "webhooks": {"without them"},
     "scraping": {"without metrics", "without metrics, second turns"},
     "reports": {"a hundredth"},
     "history": {"a hundredth"},
