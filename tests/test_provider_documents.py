@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +64,7 @@ GATES = (
 
 @pytest.mark.parametrize("there", [True, False])
 def test_the_gates_say_whether_the_documents_are_there(tmp_path: Path, there: bool) -> None:
-    """One line, before the gates; found ones are named to the tests, which then may skip none."""
+    """One line, before the gates, as of a browser; found ones are named to the tests, which then may skip none."""
     checkout = tmp_path / "checkout"
     (checkout / ".ci").mkdir(parents=True)
     (checkout / ".pytest_cache" / "d" / "suite").mkdir(parents=True)
@@ -81,9 +82,16 @@ def test_the_gates_say_whether_the_documents_are_there(tmp_path: Path, there: bo
     left_out = {provider_documents.VARIABLE, "MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
     done = subprocess.run(["bash", str(script)], capture_output=True, text=True, check=True, env=environment)
-    said, *gates, _ = done.stdout.splitlines()
+    said, *lines = done.stdout.splitlines()
     # Some run at the same time.
-    gates = sorted(gates)
+    gates = sorted(line for line in lines if not line.startswith("==>"))
+    browser = [line for line in lines if "Chromium: " in line]
+    if shutil.which("chromium") or shutil.which("chromium-browser"):
+        assert [line.partition("found")[1] for line in browser] == ["found"]
+    else:
+        # Once more as the last line, behind all else.
+        assert browser == [browser[0], lines[-1]]
+        assert "NOT CHECKED" in browser[0]
     if there:
         assert said == f"==> providers' documents: found in {place}; the tests that need them must run"
         assert gates == sorted(f"{gate} [{place}]" for gate in GATES)
