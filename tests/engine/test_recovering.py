@@ -339,6 +339,90 @@ async def test_contacts_that_were_added_after_the_backup_are_counted(tmp_path: P
         assert await found.take_over() == ContactedMeanwhile(missing=1)
 
 
+async def test_who_is_added_again_is_found_by_number(tmp_path: Path) -> None:
+    """At another place, and beside a contact who is new: nobody is contacted twice, and nobody is lost."""
+    carrier = ScriptedCarrier()
+    reached, failed, new = "+14155557771", "+14155557772", "+14155557773"
+
+    async def add(rig: Rig, campaign: Campaign, *phones: str) -> None:
+        rows = [NewRecipient(phone_number=phone) for phone in phones]
+        await rig.engine.campaigns.add_recipients(campaign.workspace_id, campaign.id, rows)
+
+    async def meanwhile(rig: Rig, campaign: Campaign) -> None:
+        carrier.script(lambda message: not_sent() if message.to == failed else accept())
+        await add(rig, campaign, reached, failed, reached)
+        await carrier.wait_for_requests(5, timeout_seconds=900)
+        await anyio.sleep(5)
+
+    async with restored(tmp_path, carrier, meanwhile) as found:
+        await add(found.rig, found.campaign, new, reached, failed)
+        counted = await found.take_over()
+        assert (counted.contacts, counted.missing) == (4, 0)
+        assert await found.take_over() == ContactedMeanwhile()
+        await goes_on(found.rig, found.campaign)
+        both = phones_of([*carrier.reached, *found.rig.carrier.reached])
+        assert both == dict.fromkeys([*(one.phone_number for one in contacts(3)), reached, failed, new], 1)
+
+
+async def test_who_was_erased_meanwhile_is_found_by_place_alone_where_the_place_is_older(tmp_path: Path) -> None:
+    """An erased contact has no number: one that was added after the backup is not taken for another."""
+    carrier = ScriptedCarrier()
+    added, new = "+14155557771", "+14155557772"
+
+    async def meanwhile(rig: Rig, campaign: Campaign) -> None:
+        workspace_id = campaign.workspace_id
+        await rig.engine.campaigns.add_recipients(workspace_id, campaign.id, [NewRecipient(phone_number=added)])
+        await carrier.wait_for_requests(4, timeout_seconds=900)
+        await anyio.sleep(5)
+        for phone in (added, contacts(3)[2].phone_number):
+            await rig.engine.erasure.purge(workspace_id, phone)
+
+    async with restored(tmp_path, carrier, meanwhile) as found:
+        rows = [NewRecipient(phone_number=new)]
+        await found.rig.engine.campaigns.add_recipients(found.campaign.workspace_id, found.campaign.id, rows)
+        assert (await found.take_over()).missing == 1
+        await goes_on(found.rig, found.campaign)
+        assert phones_of(found.rig.carrier.reached) == {new: 1}
+
+
+async def test_whose_call_was_made_at_another_place_is_not_called_again(tmp_path: Path) -> None:
+    """The call is taken over with the contact's place here."""
+    databases = Databases(tmp_path)
+    voice = ScriptedVoice(then=accept().answered(talk_seconds=30.0), look_up="none")
+    added, new = "+14155557771", "+14155557772"
+    async with dispatching(databases.open("original"), voice=voice, config=CONFIG) as rig:
+        workspace = await given_workspace(rig.engine)
+        agent = await rig.engine.agents.create(workspace.id, NewAgent(name="Ada"))
+        created = NewCallCampaign(name="C", agent_id=agent.id, stay_open=True)
+        campaign = (await rig.engine.campaigns.create_call(workspace.id, created, contacts(1))).campaign
+        await rig.engine.campaigns.start(workspace.id, campaign.id)
+        await voice.wait_for_requests(1)
+        await anyio.sleep(60)
+        databases.copy("original", "copy")
+        await rig.engine.campaigns.add_recipients(workspace.id, campaign.id, [NewRecipient(phone_number=added)])
+        await voice.wait_for_requests(2, timeout_seconds=600)
+        hear(voice, voice.requests[1], status=CallStatus.COMPLETED, outcome="positive")
+        await anyio.sleep(60)
+    await anyio.sleep(120)
+    after = ScriptedVoice(then=accept().answered(), look_up="none")
+    async with (
+        Outreach(databases.open("original"), clock=clock_of_loop(), config=CONFIG) as replaced,
+        dispatching(databases.open("copy"), voice=after, config=CONFIG) as rig,
+    ):
+        found = Restored(rig=rig, replaced=replaced, campaign=await paused(rig, campaign))
+        again = [NewRecipient(phone_number=phone) for phone in (new, added)]
+        await rig.engine.campaigns.add_recipients(workspace.id, campaign.id, again)
+        assert (await found.take_over()).contacts == 1
+        await rig.engine.campaigns.resume(workspace.id, campaign.id)
+        await after.wait_for_requests(1, timeout_seconds=600)
+        await anyio.sleep(600)
+        places = {
+            one.to: one.position async for one in rig.engine.calls.iter_all(workspace.id, campaign_id=campaign.id)
+        }
+    assert [request.to for request in after.requests] == [new]
+    assert places == {contacts(1)[0].phone_number: 0, new: 1, added: 2}
+
+
 async def test_nobody_is_called_again(tmp_path: Path) -> None:
     """Neither whose call has ended, nor whose call is on its way."""
     databases = Databases(tmp_path)

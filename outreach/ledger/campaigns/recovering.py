@@ -136,9 +136,11 @@ class _Comparison:
     """
 
     def __init__(self, tx: Transaction, workspace_id: str, contact: ReplacedContact) -> None:
+        self.current = _same_contact(tx, workspace_id, contact.recipient)
+        if self.current is not None and self.current.position != contact.recipient.position:
+            contact = _moved(contact, self.current.position)
         there = contact.recipient
         self.contact = contact
-        self.current = tx.recipients.get(workspace_id, there.campaign_id, there.position)
         ours = {one.id: one for one in tx.dispatches.of_recipient(workspace_id, there.campaign_id, there.position)}
         self.new = [one for one in contact.dispatches if one.id not in ours]
         self.settled = [
@@ -180,6 +182,30 @@ class _Comparison:
             sent=int(any(one.state not in NOT_REACHED for one in requests)),
             unknown=int(any(one.unsettled for one in requests)),
         )
+
+
+def _same_contact(tx: Transaction, workspace_id: str, there: Recipient) -> Recipient | None:
+    """Return the contact here.
+
+    A contact from before the backup has the same place and time of addition in both. One that was added after it, and
+    again after the restore, has the same number alone.
+    """
+    here = tx.recipients.get(workspace_id, there.campaign_id, there.position)
+    if here is not None and here.added_at == there.added_at:
+        return here
+    if there.phone is None:
+        return None
+    same = tx.recipients.by_phone(workspace_id, there.campaign_id, there.phone)
+    return next((one for one in same if one.reason != "duplicate"), None)
+
+
+def _moved(contact: ReplacedContact, position: int) -> ReplacedContact:
+    return attrs.evolve(
+        contact,
+        recipient=attrs.evolve(contact.recipient, position=position),
+        dispatches=[attrs.evolve(one, position=position) for one in contact.dispatches],
+        calls=[(attrs.evolve(call, position=position), said) for call, said in contact.calls],
+    )
 
 
 def _is_later(tx: Transaction, there: Dispatch, here: Dispatch, ended: Collection[str]) -> bool:

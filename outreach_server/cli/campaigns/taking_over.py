@@ -125,7 +125,7 @@ def _of_database(found: ContactedMeanwhile, replaced: str) -> list[str]:
     if found.missing:
         lines.append(
             f"{amount(found.missing, 'contact')} that were added after the backup are missing here: add them again, "
-            "but for those who were reached."
+            "and repeat this command. It finds them by number, and repeats nothing."
         )
     if not found.contacts:
         lines.append("If something was sent after the backup, this is not the database that was replaced.")
