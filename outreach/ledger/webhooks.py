@@ -105,10 +105,15 @@ def is_free(cursor: WebhookCursor, holder: str, *, lease: timedelta, now: dateti
     return not timedelta() < cursor.held_until - now <= lease
 
 
-def wanted_after(tx: Transaction, webhook: Choice, after: int) -> tuple[Sequence[Event], int, bool]:
-    """Return the events that an endpoint wants after a number, up to which number they were read, and if to the end."""
+def wanted_after(
+    tx: Transaction, webhook: Choice, after: int, *, limit: int = _STRETCH
+) -> tuple[Sequence[Event], int, bool]:
+    """Return the events that an endpoint wants after a number, up to which number they were read, and if to the end.
+
+    At most `limit` numbers are read.
+    """
     last = tx.trail.last_number()
-    until = max(min(last, after + _STRETCH), after)
+    until = max(min(last, after + limit), after)
     found = events_between(tx, webhook.workspace_id, after, until)
     return [event for event in found if event is not None and is_wanted(webhook, event)], until, until >= last
 

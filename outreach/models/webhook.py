@@ -88,14 +88,23 @@ class WebhookUpdate(Checked):
 
 @attrs.frozen(kw_only=True)
 class WebhookReplay(Checked):
-    """From where events are delivered again: from the number of an event, or from a time."""
+    """Which events are delivered again: from a number or a time on, or a single one.
+
+    Attributes:
+        number: The number of the first event.
+        at: The time from which on; in place of a number.
+        only: Whether the event with this number is delivered alone.
+    """
 
     number: int | None = bounded(1, 2**53 - 1, default=None)
     at: datetime | None = ruled(moment, default=None)
+    only: bool = False
 
     def _problems(self) -> Sequence[Problem]:
         if (self.number is None) == (self.at is None):
             return (Problem(path="number", message="give the number of the first event, or a time"),)
+        if self.only and self.number is None:
+            return (Problem(path="only", message="needs the number of an event"),)
         return ()
 
 

@@ -101,6 +101,34 @@ async def test_events_are_replayed_from_a_number_or_a_time(engine: Outreach) -> 
             await engine.webhooks.replay(place, webhook.id, WebhookReplay(**wrong))
 
 
+async def test_a_single_event_is_delivered_again_without_those_after_it(engine: Outreach) -> None:
+    """It is held, before later ones with its key, and the position stays; what is still to come is refused."""
+    place = await _workspace(engine)
+    webhook = (await engine.webhooks.create(place, NewWebhook(url=URL, types=["contact.*"]))).webhook
+    await engine.unsubscribes.add(place, "+12125550001", "+12125550002")
+    first = (await engine.webhooks.cursor(place, webhook.id)).position + 1
+    with pytest.raises(InvalidRequest, match="still to be delivered"):
+        await engine.webhooks.replay(place, webhook.id, WebhookReplay(number=first, only=True))
+
+    def deliver(tx: Transaction) -> None:
+        cursor = tx.webhook_cursors.get(place, webhook.id)
+        assert cursor is not None
+        tx.webhook_cursors.put(attrs.evolve(cursor, position=first + 1, failures=5, probe_at=engine.now()))
+
+    await engine._storage.write(deliver)
+    for _ in range(2):
+        await engine.webhooks.replay(place, webhook.id, WebhookReplay(number=first, only=True))
+        cursor = await engine.webhooks.cursor(place, webhook.id)
+        assert (cursor.position, cursor.failures, cursor.probe_at) == (first + 1, 0, None)
+        [hold] = await engine._storage.read(lambda tx: tx.webhook_holds.list(place, webhook.id, limit=9))
+        assert (hold.number, hold.key, hold.next_at <= engine.now()) == (first, "contact:+12125550001", True)
+    await engine.webhooks.update(place, webhook.id, WebhookUpdate(types=["call.ended"]))
+    with pytest.raises(InvalidRequest, match="of a type of this webhook"):
+        await engine.webhooks.replay(place, webhook.id, WebhookReplay(number=first, only=True))
+    with pytest.raises(InvalidRequest, match="needs the number"):
+        WebhookReplay(at=engine.now(), only=True)
+
+
 async def test_what_an_endpoint_has_not_received_is_counted(engine: Outreach, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of its types alone, with the time of the oldest; also where the count ends before the feed does."""
     place = await _workspace(engine)

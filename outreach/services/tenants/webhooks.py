@@ -16,7 +16,7 @@ from outreach.core.vault import WEBHOOKS, PreviousCredentials, Vault
 from outreach.errors import Conflict, InvalidRequest, NotFound
 from outreach.ledger.common import workspace_of
 from outreach.ledger.subscriptions import first_since
-from outreach.ledger.webhooks import UnreadFeed
+from outreach.ledger.webhooks import UnreadFeed, wanted_after
 from outreach.models.base import Page
 from outreach.models.webhook import (
     CreatedWebhook,
@@ -34,7 +34,7 @@ from outreach.models.webhook import (
 from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
 from outreach.rules.webhook_targets import Allowed, check_url
-from outreach.serialization.webhook_bodies import WEBHOOK_TYPES
+from outreach.serialization.webhook_bodies import WEBHOOK_TYPES, key_of
 from outreach.services.context import check_kind
 from outreach.services.idempotency import IdempotencyGuard, finished
 from outreach.services.lists import PageRequest, iterate
@@ -201,23 +201,28 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
     async def replay(
         self, workspace_id: str, webhook_id: str, start: WebhookReplay, *, actor: str = "library"
     ) -> Webhook:
-        """Deliver events again, from a number or a time on, with the ids that they had; begin at once.
+        """Deliver events again, from a number or a time on or a single one, with the ids that they had; begin at once.
 
         Args:
             workspace_id: The workspace.
             webhook_id: The endpoint.
-            start: From where on.
+            start: Which events. A single one is delivered before later ones with its key.
             actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such endpoint.
-            InvalidRequest: The number is ahead of the events.
+            InvalidRequest: The number is ahead of the events; or a single event is gone, is of no type of the
+                endpoint, or is still to be delivered.
         """
         check_kind("start", start, WebhookReplay)
         now = self._context.now()
 
         def operation(tx: Transaction) -> Webhook:
             webhook = tx.webhooks.existing(workspace_id, webhook_id)
+            if start.only and start.number is not None:
+                _hold_again(tx, webhook, start.number, now)
+                self._record(tx, "replay", webhook, now, actor)
+                return webhook
             begin = first_since(tx, start.at) if start.at is not None else checked_first(tx, start.number)
             tx.webhook_holds.delete_all(workspace_id, webhook_id)
             cursor = _forget_failures(tx, webhook, now)
@@ -253,26 +258,41 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         return await self._context.storage.read(operation)
 
     async def list_attempts(
-        self, workspace_id: str, webhook_id: str, *, after: str | None = None, limit: int = 100
+        self,
+        workspace_id: str,
+        webhook_id: str,
+        *,
+        failed: bool | None = None,
+        after: str | None = None,
+        limit: int = 100,
     ) -> Page[WebhookAttempt]:
         """Return a page of the attempts of an endpoint, the latest first.
+
+        Args:
+            workspace_id: The workspace.
+            webhook_id: The endpoint.
+            failed: Only those that failed, or only those that succeeded; None for all.
+            after: The `next` of the page before.
+            limit: At most so many, 1 to 1,000.
 
         Raises:
             NotFound: The workspace has no such endpoint.
             InvalidRequest: `after` or `limit` is invalid.
         """
-        page_request = PageRequest("webhook attempts", workspace_id, webhook_id, after=after, limit=limit)
+        page_request = PageRequest("webhook attempts", workspace_id, webhook_id, failed, after=after, limit=limit)
         before = page_request.cursor
 
         def operation(tx: Transaction) -> Sequence[WebhookAttempt]:
             webhook = tx.webhooks.existing(workspace_id, webhook_id)
-            return tx.webhook_attempts.page(workspace_id, webhook.id, before=before, limit=limit + 1)
+            return tx.webhook_attempts.page(workspace_id, webhook.id, failed=failed, before=before, limit=limit + 1)
 
         return page_request.page(await self._context.storage.read(operation), lambda one: one.id)
 
-    def iter_attempts(self, workspace_id: str, webhook_id: str) -> AsyncIterator[WebhookAttempt]:
+    def iter_attempts(
+        self, workspace_id: str, webhook_id: str, *, failed: bool | None = None
+    ) -> AsyncIterator[WebhookAttempt]:
         """Iterate over the attempts of an endpoint, the latest first; see `list_attempts`."""
-        return iterate(partial(self.list_attempts, workspace_id, webhook_id))
+        return iterate(partial(self.list_attempts, workspace_id, webhook_id, failed=failed))
 
     def _signing_keys(self, cursor: WebhookCursor, now: datetime) -> Sequence[bytes]:
         """Return the raw bytes of the secrets that sign now, the newest first."""
@@ -403,6 +423,28 @@ def checked_first(tx: Transaction, number: int | None) -> int:
     if number is not None and number > end:
         raise InvalidRequest.at("number", f"must be at most {end}, the number of the next event")
     return number or end
+
+
+def _hold_again(tx: Transaction, webhook: Webhook, number: int, now: datetime) -> None:
+    """Have an event delivered again that was delivered before."""
+    cursor = _cursor_of(tx, webhook)
+    if number > cursor.position:
+        raise InvalidRequest.at("number", "is still to be delivered")
+    event = next(iter(wanted_after(tx, webhook, number - 1, limit=1)[0]), None)
+    if event is None:
+        raise InvalidRequest.at("number", "is of no event that is there and of a type of this webhook")
+    tx.webhook_holds.put(
+        WebhookHold(
+            workspace_id=webhook.workspace_id,
+            webhook_id=webhook.id,
+            number=number,
+            key=key_of(event),
+            attempts=0,
+            next_at=now,
+            first_at=now,
+        )
+    )
+    _forget_failures(tx, webhook, now)
 
 
 def _progress_of(tx: Transaction, feed: UnreadFeed, webhook: Webhook) -> WebhookProgress:

@@ -50,9 +50,10 @@ FROM (
 ) AS oldest
 
 -- attempts --
--- The latest first: identifiers grow with time.
+-- The latest first: identifiers grow with time. Of those that failed or did not, a filter passes over ten thousand.
 SELECT {webhook_attempts} FROM webhook_attempts INDEXED BY webhook_attempts_of_webhook
 WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id AND id < :before
+    AND (:failed::int IS NULL OR :failed::int = CASE WHEN status BETWEEN 200 AND 299 THEN 0 ELSE 1 END)
 ORDER BY id DESC
 LIMIT :limit
 

@@ -127,6 +127,20 @@ class WebhooksContract(ContractBase):
         page = await storage.read(lambda tx: tx.webhook_attempts.page(*place, before=made[0].id, limit=1))
         assert list(page) == [made[1]]
 
+    async def test_attempts_are_listed_by_what_came_of_them(self, storage: Storage) -> None:
+        """Any status of 200 to 299 is a success; no answer is a failure."""
+        webhook = await given_webhook(storage)
+        statuses = {200: False, 299: False, None: True, 199: True, 300: True, 500: True}
+        for status in statuses:
+            one = make_webhook_attempt(webhook_id=webhook.id, status=status)
+            await storage.write(lambda tx, one=one: tx.webhook_attempts.insert(one))  # type: ignore[misc]
+        place = (THIS_WORKSPACE, webhook.id)
+        for failed in (True, False):
+            page = await storage.read(
+                lambda tx, failed=failed: tx.webhook_attempts.page(*place, failed=failed, limit=9)  # type: ignore[misc]
+            )
+            assert {one.status for one in page} == {status for status, bad in statuses.items() if bad is failed}
+
     async def test_old_attempts_are_found_and_deleted(self, storage: Storage) -> None:
         """Those before a moment, and those beyond so many, of one endpoint; in slices, the oldest first."""
         webhook, other = await given_webhook(storage), await given_webhook(storage, removed_at=NOW)

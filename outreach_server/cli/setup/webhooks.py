@@ -87,15 +87,17 @@ def _rotate(workspace_id: str, webhook_id: str, overlap_hours: int) -> None:
     _show_created(with_engine(lambda engine: engine.webhooks.rotate(workspace_id, webhook_id, how, actor=actor())))
 
 
-def _replay(workspace_id: str, webhook_id: str, number: int | None, at: datetime | None) -> None:
-    if (number is None) == (at is None):
-        raise click.UsageError("Give --from with the number of the first event, or --since with a time.")
-    start = WebhookReplay(number=number, at=at)
+def _replay(workspace_id: str, webhook_id: str, number: int | None, at: datetime | None, only: int | None) -> None:
+    if sum(one is not None for one in (number, at, only)) != 1:
+        raise click.UsageError(
+            "Give --from with the number of the first event, --since with a time, or --only with a number."
+        )
+    start = WebhookReplay(number=number if only is None else only, at=at, only=only is not None)
     _shown(lambda engine: engine.webhooks.replay(workspace_id, webhook_id, start, actor=actor()))
 
 
-def _attempts(workspace_id: str, webhook_id: str) -> None:
-    found = with_engine(lambda engine: collect(engine.webhooks.iter_attempts(workspace_id, webhook_id)))
+def _attempts(workspace_id: str, webhook_id: str, failed: bool | None) -> None:
+    found = with_engine(lambda engine: collect(engine.webhooks.iter_attempts(workspace_id, webhook_id, failed=failed)))
     show_list(
         [documents.resource(one) for one in found],
         ("at", "number", "type", "status", "error", "duration_ms"),
@@ -161,7 +163,7 @@ webhooks = Group(
         ),
         Command(
             "replay",
-            help="Deliver events again, from a number or a time on, with the ids that they had.",
+            help="Deliver events again, from a number or a time on or a single one, with the ids that they had.",
             callback=_replay,
             params=[
                 *_WEBHOOKS.arguments(),
@@ -171,13 +173,19 @@ webhooks = Group(
                     help="The number of the first event.",
                 ),
                 click.Option(["--since", "at"], type=MOMENT, help="The time from which on."),
+                click.Option(
+                    ["--only"], type=integer_of(WebhookReplay, "number"), help="The number of a single event."
+                ),
             ],
         ),
         Command(
             "attempts",
             help="List the deliveries to an endpoint, the latest first.",
             callback=_attempts,
-            params=[*_WEBHOOKS.arguments()],
+            params=[
+                *_WEBHOOKS.arguments(),
+                click.Option(["--failed/--succeeded"], default=None, help="Only those that failed, or that did not."),
+            ],
         ),
         listen_command,
         _WEBHOOKS.remove("Remove an endpoint; what it was to get is not delivered."),

@@ -17,7 +17,7 @@ from outreach.http import (
 )
 from outreach.models import WebhookRotation
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.query import words
+from outreach_server.bodies.query import flag, words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,
@@ -113,5 +113,5 @@ class WebhookAttempts(HTTPEndpoint):
         """Return a page, the latest first."""
         workspace = await authenticate_request(request, "listWebhookAttempts")
         webhooks, webhook_id = server_of(request).engine.webhooks, path_id(request, "webhook")
-        page = await webhooks.list_attempts(workspace.id, webhook_id, **read_page(request, after=words))
+        page = await webhooks.list_attempts(workspace.id, webhook_id, **read_page(request, after=words, failed=flag))
         return page_response(page, write_webhook_attempt)

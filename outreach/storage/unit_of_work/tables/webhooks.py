@@ -109,14 +109,21 @@ class WebhookAttempts(Table):
         self._rows.insert(WEBHOOK_ATTEMPTS, WEBHOOK_ATTEMPTS.key_of(one), one)
 
     def page(
-        self, workspace_id: str, webhook_id: str, *, before: str | None = None, limit: int
+        self,
+        workspace_id: str,
+        webhook_id: str,
+        *,
+        failed: bool | None = None,
+        before: str | None = None,
+        limit: int,
     ) -> Sequence[WebhookAttempt]:
-        """Return attempts of an endpoint before an identifier, the latest first."""
+        """Return attempts of an endpoint before an identifier, the latest first: all, or by whether they failed."""
         return self._list(
             WEBHOOK_ATTEMPTS,
             "webhooks.attempts",
             workspace_id=workspace_id,
             webhook_id=webhook_id,
+            failed=None if failed is None else int(failed),
             before=LAST if before is None else before,
             limit=limit,
         )

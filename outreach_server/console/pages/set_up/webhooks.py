@@ -96,7 +96,7 @@ class WebhooksNoun(ResourceNoun):
                 fields=_replay_fields,
                 do=_replay,
                 done="They are delivered again, with the ids that they had.",
-                effect="All events from there on are delivered again, in their order, with the ids that they had: an "
+                effect="All events from there on, or one alone, are delivered again with the ids that they had: an "
                 "endpoint that handles each id once does nothing twice.",
             ),
             Deed(
@@ -142,11 +142,11 @@ class WebhooksNoun(ResourceNoun):
         ]
 
     async def table(self, visit: Visit, one: Any, after: str | None) -> Table:
-        """Return its latest deliveries, each with a button that delivers again from there."""
+        """Return its latest deliveries, each with a button that delivers it again."""
         page = await visit.engine.webhooks.list_attempts(visit.place.id, one.id, after=after, limit=ATTEMPTS_SHOWN)
         return Table(
             title="Deliveries",
-            note="Those of 30 days, the latest first. “Send again” delivers an event and all after it again.",
+            note="Those of 30 days, the latest first. “Send again” delivers an event alone.",
             columns=("Event", "When", "Answer", "Beginning of its text"),
             rows=[_row(visit, attempt) for attempt in page.items],
             next=page.next,
@@ -240,7 +240,7 @@ def _row(visit: Visit, attempt: WebhookAttempt) -> TableRow:
             f"{answer_words(attempt)}, after {took} ms",
             answer,
         ),
-        sends={"number": str(attempt.number)} if is_event else {},
+        sends={"number": str(attempt.number), "only": "yes"} if is_event else {},
     )
 
 
@@ -331,6 +331,7 @@ async def _replay_fields(on: On) -> Sequence[Input]:
             longest=12,
         ),
         Input(name="at", label="Or its time", hint=f"By the clocks of {zone}.", kind="moment", optional=True),
+        Input(name="only", label="The event with this number alone", kind="tick", optional=True),
     ]
 
 
@@ -338,7 +339,11 @@ async def _replay(sent: Sent) -> Result:
     number, written = sent.values["number"], sent.values["at"]
     if (number is None) == (written is None):
         raise InvalidRequest(_NO_START)
-    start = WebhookReplay(number=number, at=None if written is None else _moment(written, sent.visit.zone()))
+    start = WebhookReplay(
+        number=number,
+        at=None if written is None else _moment(written, sent.visit.zone()),
+        only=bool(sent.values["only"]),
+    )
     await sent.engine.webhooks.replay(sent.place, sent.one.id, start, actor=sent.actor)
     return Result()
 
