@@ -21,7 +21,7 @@ from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.pages.campaign_views import MomentView, moment_of, row_of
-from outreach_server.console.pages.set_up.schedules import MOST_SEARCHED
+from outreach_server.console.pages.named import MOST_SEARCHED
 from outreach_server.console.pages.set_up.system import waiting_in
 from outreach_server.console.recurrence_words import rule_words
 from outreach_server.console.running import Course
