@@ -85,6 +85,10 @@ def test_a_text_is_sent_to_a_spreadsheet(
 
     page.goto(served.home)
     go(lambda: page.get_by_role("link", name="New campaign").first)
+    agent = page.get_by_label("Agent", exact=True)
+    for choice, is_asked in (("Has an agent call", True), ("Sends a text", False)):
+        page.get_by_label(choice).check()
+        assert agent.is_visible() is is_asked
     page.get_by_label("Contacts", exact=True).set_input_files(file)
     go(next_button)
     page.wait_for_url("**/new/text?*")

@@ -14,7 +14,7 @@ from outreach.models import UnsubscribeScope
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
-from outreach_server.console.pages.campaign_views import MomentView, moment_of
+from outreach_server.console.pages.campaign_views import MomentView, moment_of, with_times
 from outreach_server.console.pages.new.steps import Choice, key_of
 from outreach_server.console.pages.number_history import SCOPES, SOURCES, entry_of
 from outreach_server.console.pages.phones import is_typed, phone_url
@@ -134,7 +134,7 @@ def _view(visit: Visit, entry: Unsubscribe) -> EntryView:
         url=phone_url(visit, "person", entry.phone),
         stops=SCOPES[entry.scope].capitalize(),
         source=SOURCES.get(entry.source, entry.source),
-        evidence=entry.evidence or "",
+        evidence=with_times(visit, entry.evidence or ""),
         at=moment_of(entry.created_at, visit.now, visit.zone()),
         held=entry.scope == "held",
         carrier=entry.source == "carrier",
