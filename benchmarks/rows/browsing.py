@@ -19,7 +19,7 @@ from benchmarks.results import Results, Sample, at_most
 from benchmarks.rounds import alternate
 from benchmarks.settings import Settings, installed
 from benchmarks.tenants import Tenant, kept_tenant, tenant
-from outreach import CampaignUpdate, Outreach
+from outreach import CampaignStatus, CampaignUpdate, Outreach
 from outreach.models import NewUser
 
 _NEEDS: Final = ("jinja2", "python_multipart", "segno")
@@ -27,6 +27,11 @@ _COOKIE: Final = "outreach-session"
 _PAUSE_SECONDS: Final = 0.06
 """A session may send 20 requests a second."""
 
+_SET_UP: Final = (
+    *("agents", "trunks", "numbers", "flows", "schedules", "webhooks", "accounts", "prices", "keys", "users"),
+    "invitations",
+)
+_STEPS: Final = ("text", "when", "check")
 _RATE: Final = 600
 _WARMING_SECONDS: Final = 3.0
 _LARGE: Final = 10_000
@@ -39,11 +44,13 @@ class _Place:
     Attributes:
         token: What the person's browser keeps.
         campaign: The campaign.
+        draft: Another one, which is not started.
     """
 
     database: Path
     workspace: str
     campaign: str
+    draft: str
     token: str = attrs.field(repr=False)
 
     def pages(self) -> Mapping[str, str]:
@@ -71,7 +78,12 @@ class _Place:
             "calls": f"{begin}/calls",
             "settings": f"{begin}/settings",
             "audit": f"{begin}/audit",
+            **{f"settings: {name}": f"{begin}/{name}" for name in _SET_UP},
             "a new campaign": f"{begin}/campaigns/new",
+            **{f"{step} of a draft": f"{begin}/campaigns/new/{step}?campaign={self.draft}" for step in _STEPS},
+            "change of a campaign": f"{campaign}/edit",
+            "follow-up of a campaign": f"{campaign}/follow-up",
+            "import of opt-outs": f"{begin}/register/import",
             "account": "/console/account",
         }
 
@@ -121,4 +133,11 @@ async def _begin(of: Tenant) -> _Place:
         campaign = (await engine.campaigns.list(of.workspace_id, search="Everybody")).items[0]
         await engine.campaigns.update(of.workspace_id, campaign.id, CampaignUpdate(rate_per_minute=_RATE))
         await engine.campaigns.start(of.workspace_id, campaign.id)
-    return _Place(database=of.database, workspace=of.workspace_id, campaign=campaign.id, token=signed_in.token)
+        draft = (await engine.campaigns.list(of.workspace_id, status=CampaignStatus.READY)).items[0]
+    return _Place(
+        database=of.database,
+        workspace=of.workspace_id,
+        campaign=campaign.id,
+        draft=draft.id,
+        token=signed_in.token,
+    )

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from outreach import OutreachError
+from outreach import InvalidRequest, OutreachError
 from outreach.errors import StorageError
 from outreach.server_support import log_error
 from outreach_server.console import words
@@ -19,6 +19,7 @@ from outreach_server.console.access import Right, may
 from outreach_server.console.context import Console, MissingRight, Visit, template_helpers, url_of, visit_of
 from outreach_server.console.frame import Frame
 from outreach_server.console.look import look_of
+from outreach_server.console.sent_again import as_of_form
 from outreach_server.context import request_id_of
 from outreach_server.errors import status_of
 from outreach_server.request_id import REQUEST_ID, choose_request_id
@@ -134,6 +135,8 @@ class ErrorHandlers:
             extra = {"action": "request_failed", "request_id": request.scope[_ID]}
             log_error(_log, logging.ERROR, "request %s failed", request.scope[_ID], error=error, extra=extra)
             return error_page(self._console, request, 503 if isinstance(error, StorageError) else status)
+        if isinstance(error, InvalidRequest):
+            error = as_of_form(error)
         return error_page(self._console, request, status, "" if status == HTTPStatus.NOT_FOUND else error.message)
 
     async def of_http(self, request: Request, error: Exception) -> Response:

@@ -35,7 +35,7 @@ from outreach.models import DAYS
 from outreach_server.console import ConsoleUser, Role
 from outreach_server.console.app import build
 from tests.console.conftest import MOUNT, SENDER
-from tests.console.furniture import addresses, furnish
+from tests.console.furniture import addresses, furnish, furnished
 from tests.console.story import ANN, tell
 from tests.own_adapter import OwnAdapter
 
@@ -192,6 +192,28 @@ def site(contacts: int = 200, *, has_login: bool = True) -> Iterator[Site]:
             yield Site(home, f"{home}campaigns/{place[1]}", check, call, pause, change, stop, write, end, pages)
         finally:
             stop()
+
+
+@contextmanager
+def named_site(called: str) -> Iterator[Sequence[str]]:
+    """Serve a console in which everything has one name; the addresses are those of every page."""
+    things: dict[str, str] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OUTREACH_SECRET_KEY", "A" * 43 + "=")
+        engine = Outreach.open("memory://", adapters=[OwnAdapter()])
+
+    async def identify(request: Request) -> ConsoleUser | None:
+        return ConsoleUser(id=things["users"], name=called, operator=True)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with engine:
+            things.update(await furnished(engine, called))
+            yield
+
+    console = build(get_engine=lambda: engine, identify=identify, actor_kind="user", has_login=True)
+    with serving(Starlette(routes=[Mount(MOUNT, console)], lifespan=lifespan)) as url:
+        yield [f"{url}{MOUNT}{path}" for _, path in addresses(console, things)]
 
 
 @contextmanager

@@ -10,15 +10,29 @@ from typing import Final
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from outreach import FlowStep, NewAgent, NewFlow, NewTrunk, Outreach
+from outreach import (
+    FlowStep,
+    NewAgent,
+    NewFlow,
+    NewNumber,
+    NewRecipient,
+    NewSmsCampaign,
+    NewTrunk,
+    NewWorkspace,
+    Outreach,
+)
 from outreach.models import NewSchedule, NewUser, NewWebhook, Role, Webhook, WebhookAttempt
 from outreach.storage.unit_of_work import Transaction
+from tests.console.story import ANN, SENDER, tell
 from tests.fake_provider import CREDENTIALS
 
 NO_PAGES: Final = frozenset({"live", "export", "register-file", "audit-file", "system-audit-file", "static"})
 GUESTS: Final = frozenset({"login", "two-factor", "logout", "setup", "invitation"})
 """Pages of the console's own login, for people who are not signed in, and for those who leave."""
 
+
+OPENED: Final = {"home": 200, "new-audience": 303}
+"""The status of a page that is not shown at once: a draft without a file has no audience to read."""
 
 _ERRORS: Final = ("target_refused", "certificate: Hostname mismatch", "not_connected", "timeout", "dropped")
 
@@ -56,31 +70,73 @@ def recurring(campaign: str, name: str = "Recalls") -> NewSchedule:
     )
 
 
-async def furnish(engine: Outreach, workspace: str) -> Mapping[str, str]:
-    """Set up one of each thing, with a carrier of the engine's own; return their ids by the names of their pages."""
-    user = await engine.users.create(NewUser(email="ann@acme.example", name="Ann Miller"))
+async def furnish(engine: Outreach, workspace: str, called: str = "") -> Mapping[str, str]:
+    """Set up one of each thing, with a carrier of the engine's own; return their ids by the names of their pages.
+
+    Args:
+        engine: The engine.
+        workspace: The workspace, which has a campaign and a number.
+        called: The name of everything, and each text; empty for some of their own.
+    """
+    user = await engine.users.create(NewUser(email="ann@acme.example", name=called or "Ann Miller"))
     await engine.users.set_role(workspace, user.id, Role.OWNER)
     invited = await engine.users.invite(workspace, "ben@acme.example", Role.VIEWER, actor=f"user:{user.id}")
-    steps = [FlowStep(kind="send", body="Hi"), FlowStep(kind="wait", wait_minutes=90)]
+    steps = [FlowStep(kind="send", body=called or "Hi"), FlowStep(kind="wait", wait_minutes=90)]
     await engine.accounts.connect(workspace, "mycarrier", CREDENTIALS)
     [account] = (await engine.accounts.list(workspace)).items
     [campaign, *_] = (await engine.campaigns.list(workspace)).items
     [number, *_] = (await engine.numbers.list(workspace)).items
-    hook = await webhook(engine, workspace)
+    hook = await webhook(engine, workspace, answer=called * 10 or "no such hook")
+    agent = NewAgent(name=called or "Ida", placeholders=[called] if called else [])
+    flow = NewFlow(name=called or "Welcome", steps=steps)
+    schedule = recurring(campaign.id, called[:80] or "Recalls")
+    trunk = NewTrunk(name=called or "Office", address=called or "sip.example")
     return {
         "users": user.id,
         "system-users": user.id,
         "invitations": invited.invitation.id,
         "accounts": account.id,
         "numbers": number.id,
-        "agents": (await engine.agents.create(workspace, NewAgent(name="Ida"))).id,
-        "trunks": (await engine.trunks.create(workspace, NewTrunk(name="Office", address="sip.example"))).id,
+        "agents": (await engine.agents.create(workspace, agent)).id,
+        "trunks": (await engine.trunks.create(workspace, trunk)).id,
         "webhooks": hook.id,
-        "schedules": (await engine.schedules.create(workspace, recurring(campaign.id))).id,
-        "flows": (await engine.flows.create(workspace, NewFlow(name="Welcome", steps=steps))).id,
-        "keys": (await engine.api_keys.create(workspace, name="Shop", actor=f"user:{user.id}")).id,
+        "schedules": (await engine.schedules.create(workspace, schedule)).id,
+        "flows": (await engine.flows.create(workspace, flow)).id,
+        "keys": (await engine.api_keys.create(workspace, name=called or "Shop", actor=f"user:{user.id}")).id,
         "system-workspaces": workspace,
     }
+
+
+async def furnished(engine: Outreach, called: str = "") -> Mapping[str, str]:
+    """Fill a workspace; return what each parameter of a path names.
+
+    Args:
+        engine: The engine, with a carrier of its own.
+        called: As in `furnish`.
+    """
+    workspace = (await engine.workspaces.create(NewWorkspace(name=called or "Acme"))).id
+    await engine.numbers.create(workspace, NewNumber(phone=SENDER, carrier="twilio"))
+    new = NewSmsCampaign(
+        name=called or "Visits",
+        description=called,
+        body=f"Hi {called or '{{first_name}}'}",
+        carrier="twilio",
+        from_number=SENDER,
+    )
+    person = NewRecipient(
+        phone_number="+13035550100",
+        first_name=called or "Ana",
+        company=called,
+        external_id=called or None,
+        custom_variables={called: called} if called else {},
+    )
+    campaign = (await engine.campaigns.create_sms(workspace, new, [person])).campaign.id
+    call = (await tell(engine, workspace)).call.id
+    if called:
+        await engine.messages.receive(workspace, from_number=ANN, to=SENDER, body=called)
+        await engine.unsubscribes.add(workspace, "+13035550101", evidence=called)
+    furniture = await furnish(engine, workspace, called)
+    return {"workspace": workspace, "campaign": campaign, "position": "0", "phone": ANN[1:], "call": call, **furniture}
 
 
 def addresses(console: Starlette, things: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ import pytest
 
 from outreach_server.console import Role
 from outreach_server.console.pages.set_up.every import NOUNS
-from tests.console.chromium import OPERATOR, PERSON, Site, browser, site
+from tests.console.chromium import OPERATOR, PERSON, Site, browser, named_site, site
 from tests.console.story import ANN
 
 if TYPE_CHECKING:
@@ -147,6 +147,18 @@ def test_pages_break_no_rule_of_the_policy_and_scroll_one_way(
     assert page.evaluate(HURDLES) == []
     assert said == []
     page.context.close()
+
+
+@pytest.mark.soak("a browser opens every page in two widths")
+@pytest.mark.parametrize("width", [320, 1280])
+def test_names_without_a_space_break_no_layout(chromium: Browser, width: int) -> None:
+    """The longest that there are, of wide letters."""
+    with named_site("W" * 100) as paths:
+        page = opened(chromium, [], viewport={"width": width, "height": 800})
+        for path in paths:
+            page.goto(path)
+            assert page.evaluate(HURDLES) == [], path
+        page.context.close()
 
 
 @pytest.mark.nightly("hundreds of rules are tried on every page")

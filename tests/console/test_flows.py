@@ -85,6 +85,10 @@ def test_a_text_is_sent_to_a_spreadsheet(
 
     page.goto(served.home)
     go(lambda: page.get_by_role("link", name="New campaign").first)
+    agent = page.get_by_label("Agent", exact=True)
+    for choice, is_asked in (("Has an agent call", True), ("Sends a text", False)):
+        page.get_by_label(choice).check()
+        assert agent.is_visible() is is_asked
     page.get_by_label("Contacts", exact=True).set_input_files(file)
     go(next_button)
     page.wait_for_url("**/new/text?*")
@@ -299,7 +303,7 @@ def test_the_same_list_gets_another_text(served: Site, way: Way) -> None:
 
 @pytest.mark.nightly("a browser goes through more flows")
 def test_the_overview_says_what_runs_and_until_when(served: Site, way: Way) -> None:
-    """Without a click: what each campaign does or waits for, and when it is done by the forecast."""
+    """Without a click: what each campaign does, and when it is done by the forecast."""
     page = way.page
     done = page.locator("#running li", has_text="Recall").filter(has_text="by the forecast")
     for _ in range(20):
@@ -309,8 +313,19 @@ def test_the_overview_says_what_runs_and_until_when(served: Site, way: Way) -> N
         page.wait_for_timeout(1_000)  # the forecast of a start is worked out soon after it
     [line] = page.locator("#running li", has_text="Recall").all_inner_texts()
     assert re.search(r"Sends, limited by its rate: \d+ contacts due\. Done .+ by the forecast\.", line), line
-    [waits] = page.locator("#running li", has_text="Closed").all_inner_texts()
-    assert re.search(r"Waits for .+: 2 contacts\.", waits), waits
+    assert way.clicks == 0
+
+
+@pytest.mark.nightly("a browser goes through more flows")
+def test_why_nothing_goes_out_is_said(served: Site, way: Way) -> None:
+    """Without a click: the overview says under the campaign's name what it waits for, and until when."""
+    page = way.page
+    page.goto(served.home)
+    entry = page.locator("#running li", has=page.get_by_role("link", name="Closed", exact=True))
+    line = entry.get_by_text("Waits for")
+    assert line.is_visible()
+    said = line.inner_text()
+    assert re.match(r"Waits for 09:00 .+ UTC \(its business hours\): 2 contacts\.", said), said
     assert way.clicks == 0
 
 

@@ -14,6 +14,8 @@ from outreach.core.vault import Vault
 from outreach_server.console.security import forms, uploads
 from outreach_server.console.security.forms import FormTokens
 from tests.console.conftest import ORIGIN, House
+from tests.console.page import parse
+from tests.console.test_new_campaign import values
 
 pytestmark = pytest.mark.anyio
 
@@ -180,3 +182,23 @@ async def test_a_form_that_stops_arriving_is_given_up(
     assert answer.status_code == 408
     assert "took too long" in answer.text
     assert await _status(house, active) == "active"
+
+
+async def test_a_form_after_the_way_back_with_something_else_says_what_was_done(house: House) -> None:
+    """Nobody but a program knows of keys: the sentence says what to do, and the form keeps what was typed."""
+    form = {"action": "opt-out", "numbers": "+14155550170", "scope": "all"}
+    assert (await house.post("register", form)).status_code == 303
+    other = {**form, "numbers": "+14155550171", "evidence": "By phone"}
+    answer = await house.post("register", other)
+    assert answer.status_code == 422
+    page = parse(answer.text)
+    assert "was sent before with something else" in page.by_id("problems").text
+    assert "idempotency" not in answer.text
+    sent = values(page)
+    assert (sent["numbers"], sent["evidence"]) == ("+14155550171", "By phone")
+    keys = {one.attributes["value"] for one in page.all("input", name="key")}
+    assert "k1" not in keys
+    assert (await house.post("register", {**other, "key": keys.pop()})).status_code == 303
+    assert {one.phone async for one in house.engine.unsubscribes.iter_all(house.workspace)} == {
+        *("+14155550170", "+14155550171"),
+    }

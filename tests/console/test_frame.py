@@ -15,11 +15,13 @@ from starlette.requests import Request
 from starlette.routing import Mount
 
 from outreach import ConfigError, NewRecipient, NewSmsCampaign, Outreach
+from outreach.models import NewWebhook
 from outreach_server.console import ConsoleUser, Role, create_console
 from outreach_server.console.absent import ABSENT
 from outreach_server.console.look import COOKIE
 from outreach_server.console.security.headers import HEADERS, POLICY
 from tests.console.conftest import MOUNT, ORIGIN, PAGES, SENDER, House
+from tests.console.furniture import recurring
 from tests.console.page import Page, parse
 
 pytestmark = pytest.mark.anyio
@@ -75,9 +77,29 @@ async def test_campaigns_are_found_by_name_and_contacts_by_the_hosts_own_id(hous
     assert link.attributes["href"] == house.url(f"campaigns/{made.id}/contacts/0")
 
 
+async def test_schedules_and_webhooks_are_found_by_name(house: House) -> None:
+    """In any case of letters; webhooks by URL and description, for those who see them."""
+    campaign = await house.campaign()
+    schedule = await house.engine.schedules.create(house.workspace, recurring(campaign.id, "Monday Recalls"))
+    new = NewWebhook(url="https://app.example/hook", description="Orders of the shop")
+    hook = (await house.engine.webhooks.create(house.workspace, new)).webhook
+    for text, expected in (
+        ("recalls", {house.url(f"schedules/{schedule.id}"): "Monday Recalls"}),
+        ("SHOP", {house.url(f"webhooks/{hook.id}"): "https://app.example/hook"}),
+        ("app.example", {house.url(f"webhooks/{hook.id}"): "https://app.example/hook"}),
+    ):
+        for person in ("owner", "viewer"):
+            page = await house.page(f"search?q={text}", person=person)
+            links = {one.attributes["href"]: one.text for row in page.all("th") for one in row.all("a")}
+            assert links == ({} if person == "viewer" and "webhooks" in str(expected) else expected)
+            assert ("Nothing is known" in page.all("main")[0].text) is not bool(links)
+
+
 async def test_a_search_finds_nothing_of_another_workspace(house: House) -> None:
     """Neither numbers nor names."""
-    await house.campaign("Theirs", workspace=house.foreign)
+    theirs = await house.campaign("Theirs", workspace=house.foreign)
+    await house.engine.schedules.create(house.foreign, recurring(theirs.id, "Theirs each week"))
+    await house.engine.webhooks.create(house.foreign, NewWebhook(url="https://theirs.example/"))
     for text in ("Theirs", "%2B13035550001"):
         assert "Nothing is known" in (await house.page(f"search?q={text}")).all("main")[0].text
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
+import httpx
 import pytest
+from starlette.requests import Request
 
-from outreach import FlowStep, NewRecipient, NewSmsCampaign, WorkspaceUpdate
-from outreach_server.console import throttle
+from outreach import FlowStep, Outreach
+from outreach_server.console import ConsoleUser, throttle
+from outreach_server.console.app import build
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.drawing.curves import Band, Curve, Point, drawn
 from outreach_server.console.drawing.flows import drawn as drawn_flow
 from outreach_server.console.drawing.qr import qr_code
+from outreach_server.console.drawing.strip import Column, strip
 from outreach_server.console.words import visible
-from tests.console.conftest import PAGES, SENDER, House
+from tests.console.conftest import ORIGIN, House
+from tests.console.furniture import OPENED, addresses, furnished
 from tests.console.page import parse
+from tests.own_adapter import OwnAdapter
 
 pytestmark = pytest.mark.anyio
 
@@ -35,25 +42,38 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_hostile_names_are_text(house: House, name: str) -> None:
-    """In every page, as the name of a campaign, a person, a contact and a variable, and in its text."""
-    new = NewSmsCampaign(name=name, description=name, body=f"Hi {name}", carrier="twilio", from_number=SENDER)
-    person = NewRecipient(
-        phone_number="+13035550100", first_name=name, company=name, external_id=name, custom_variables={name: name}
-    )
-    created = await house.engine.campaigns.create_sms(house.workspace, new, [person])
-    await house.engine.workspaces.update(house.workspace, WorkspaceUpdate(name=name))
-    for path in PAGES:
-        answer = await house.get(path.format(id=created.campaign.id), person="operator")
-        page = parse(answer.text)
-        assert page.problems == [], path
-        assert not page.all("img")
-        assert {one.attributes["src"].rpartition("/")[2] for one in page.all("script")} == {"htmx.js", "console.js"}
-        # A field in which a text is changed has it as it is: it would be saved with symbols otherwise.
-        shown = [part for one in page.root if one.tag not in {"input", "textarea"} for part in one.texts]
-        assert "\u202e" not in ("".join(shown) if path.endswith("/edit") else answer.text)
-        assert "49{% raw" not in answer.text
-        assert len(answer.text) < 150_000
+async def test_hostile_names_are_text(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On every page, as the name of everything that is set up, of a person and of a contact, and in each text."""
+    monkeypatch.setenv("OUTREACH_SECRET_KEY", "A" * 43 + "=")
+    async with Outreach.open("memory://", adapters=[OwnAdapter()]) as engine:
+        things = await furnished(engine, name)
+
+        async def identify(request: Request) -> ConsoleUser | None:
+            return ConsoleUser(id=things["users"], name=name, operator=True)
+
+        console = build(get_engine=lambda: engine, identify=identify, actor_kind="user", has_login=True)
+        console.state.console.throttle.admits = lambda subject: True
+        place = f"/w/{things['workspace']}"
+        more = [("search", f"{place}/search?{urlencode({'q': name})}"), ("held", f"{place}/inbox?folder=held")]
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(console), base_url=ORIGIN) as client:
+            for page_name, path in (*addresses(console, things), *more):
+                answer = await client.get(path)
+                assert answer.status_code == OPENED.get(page_name, 200), path
+                if answer.is_success:
+                    check_that_names_are_text(answer.text, path)
+
+
+def check_that_names_are_text(text: str, path: str) -> None:
+    """Check that a page runs nothing but its own files, and shows characters that turn text as symbols."""
+    page = parse(text)
+    assert page.problems == [], path
+    assert not page.all("img"), path
+    assert {one.attributes["src"].rpartition("/")[2] for one in page.all("script")} == {"htmx.js", "console.js"}
+    # A field in which a text is changed has it as it is: it would be saved with symbols otherwise.
+    shown = [part for one in page.root if one.tag not in {"input", "textarea"} for part in one.texts]
+    assert "\u202e" not in "".join(shown), path
+    assert "49{% raw" not in text, path
+    assert len(text) < 150_000, path
 
 
 async def test_what_is_typed_into_a_url_is_text(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,11 +114,13 @@ def test_drawings_escape_what_they_are_given() -> None:
     points = [Point(now, 0), Point(now + timedelta(hours=5), 9)]
     tone: Any = evil
     bands = [Band(begins_at=now, ends_at=now + timedelta(hours=4), words=evil, tone=tone)]
+    hours = [Column(hour="8", value=1, words=evil, shut=False), Column(hour="9", value=0, words=evil, shut=True)]
     curve = Curve(real=points, plan=points, ahead=points, bands=bands, now=now, zone="UTC", label=evil)
     drawings = [
         progress([Piece(value=1, tone=evil, words="x")], total=2, label=evil),
         drawn(curve),
         qr_code("x", label=evil),
+        strip(hours, whole=1, label=evil),
         drawn_flow([FlowStep(kind="send", body=evil)], [1]),
     ]
     for drawing in drawings:

@@ -21,38 +21,17 @@ from starlette.requests import Request
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from outreach import NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
+from outreach import Outreach
 from outreach_server.console import ConsoleUser, create_console
-from tests.console.conftest import ORIGIN, SENDER
-from tests.console.furniture import addresses, furnish
+from tests.console.conftest import ORIGIN
+from tests.console.furniture import OPENED, addresses, furnished
 from tests.console.page import Page, parse
-from tests.console.story import ANN, tell
 from tests.own_adapter import OwnAdapter
 
 pytestmark = pytest.mark.anyio
 
-OPENED: Final = {"home": 200, "new-audience": 303}
-"""The status of a page that is not shown at once: a draft without a file has no audience to read."""
-
 LINKS: Final = ("href", "src", "action", "formaction", "hx-sse:connect")
 COOKIE: Final = "sessionid"
-
-
-async def furnished(engine: Outreach) -> Mapping[str, str]:
-    """Fill a workspace; return what each parameter of a path names."""
-    workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
-    await engine.numbers.create(workspace, NewNumber(phone=SENDER, carrier="twilio"))
-    new = NewSmsCampaign(name="Visits", body="Hi {{first_name}}", carrier="twilio", from_number=SENDER)
-    people = [NewRecipient(phone_number="+13035550100", first_name="Ana")]
-    campaign = (await engine.campaigns.create_sms(workspace, new, people)).campaign.id
-    return {
-        "workspace": workspace,
-        "campaign": campaign,
-        "position": "0",
-        "phone": ANN[1:],
-        "call": (await tell(engine, workspace)).call.id,
-        **await furnish(engine, workspace),
-    }
 
 
 async def walk(client: httpx.AsyncClient, prefix: str, console: Starlette, things: Mapping[str, str]) -> None:

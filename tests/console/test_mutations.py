@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 import pytest
 
-pytestmark = pytest.mark.nightly("a run of tests for each of some forty mutations")
+pytestmark = pytest.mark.nightly("a run of tests for each of some hundred mutations")
 
 ROOT: Final = Path(__file__).parents[2]
 CONSOLE: Final = Path("outreach_server/console")
@@ -136,24 +136,33 @@ def rights() -> Iterator[Mutation]:
     people, after = "tests/console/test_people.py", "tests/console/test_after_campaigns.py"
     for operation, tests in (
         *(("cloneCampaign", after), ("addUnsubscribes", people), ("removeUnsubscribe", people)),
-        *(("erasePerson", people), ("setCallOutcome", people), ("skipRecipient", people)),
+        *(("erasePerson", people), ("setCallOutcome", people), ("skipRecipient", people), ("createCall", people)),
     ):
         found = re.search(rf'operation="{operation}",\s+right=Right\.\w+', of_forms)
         assert found is not None, operation
         yield Mutation(file, found[0], re.sub(r"Right\.\w+$", "Right.SEE", found[0]), tests)
+    many = CONSOLE / "pages/many_campaigns.py"
+    yield Mutation(many, "    visit.require(action.right)\n", "", "tests/console/test_many_campaigns.py")
     app = CONSOLE / "app.py"
-    guards = re.findall(r'page\("/w/{workspace}/.*Right\.\w+\)', (ROOT / app).read_text("utf-8"))
-    assert len(guards) >= 6
+    yield Mutation(app, "module.act, Right.DRAFT)", "module.act, Right.SEE)", "tests/console/test_new_campaign.py")
+    guards = re.findall(r'page\("/(?:w/{workspace}|system)/.*Right\.\w+\)', (ROOT / app).read_text("utf-8"))
+    assert len(guards) >= 11
     for guard in guards:
         tests = "tests/console/test_set_up.py" if "audit" in guard else access
         yield Mutation(app, guard, re.sub(r"Right\.\w+\)$", "Right.SEE)", guard), tests)
+
+
+_BEHIND_THE_PAGE: Final = {"right=Right.START", "right=Right.PAUSE"}
+"""Rights of actions on schedules: everybody who sees the page has them."""
 
 
 def rights_of_set_up() -> Iterator[Mutation]:
     """Yield the right of each page and action of the set-up, replaced by that to see."""
     for file in sorted((ROOT / CONSOLE / "pages/set_up").glob("*.py")):
         text = file.read_text("utf-8")
-        for right in sorted(set(re.findall(r"(?:right=|, )Right\.(?:OWN|SET_UP|OPERATE)", text))):
+        for right in sorted(set(re.findall(r"(?:right=|= |, |else )Right\.\w+", text))):
+            if right in _BEHIND_THE_PAGE:
+                continue
             for place in range(text.count(right)):
                 seen = right.rpartition(".")[0] + ".SEE"
                 yield Mutation(CONSOLE / "pages/set_up" / file.name, right, seen, "tests/console/test_set_up.py", place)
@@ -164,10 +173,11 @@ def escapes() -> Iterator[Mutation]:
     hostile = "tests/console/test_hostile.py"
     yield Mutation(CONSOLE / "rendering.py", "autoescape=True", "autoescape=False", hostile)
     yield Mutation(CONSOLE / "words.py", "text.translate(_SYMBOLS)", "text", hostile)
-    for name in ("charts", "curves", "flows", "qr"):
-        file = CONSOLE / f"drawing/{name}.py"
-        found = re.findall(r"\{escape\([\w.]+\)", (ROOT / file).read_text("utf-8"))
-        for call in sorted(set(found) - {"{escape(text)"}):  # the digits of a clock
+    for file in sorted((ROOT / CONSOLE / "drawing").glob("*.py")):
+        file = file.relative_to(ROOT)
+        found = re.findall(r"\{escape\([\w.]+", (ROOT / file).read_text("utf-8"))
+        # The digits of a clock.
+        for call in sorted(set(found) - {"{escape(text", "{escape(one.hour"}):
             for place in range(found.count(call)):
                 yield Mutation(file, call, f"{{({call.removeprefix('{escape(')}", hostile, place)
 

@@ -84,6 +84,27 @@ async def submit(house: House, path: str, more: Mapping[str, str], *, key: str =
     return await house.post(path, {**values(page), "key": key, **more})
 
 
+@pytest.mark.parametrize(
+    ("first", "content"),
+    [(LIST, ODD), (ODD, ODD.replace(b"Zoe", b"Eve")), (LIST, LIST.replace(b"Ann", b"Eve"))],
+    ids=["another size", "the same size", "the first one is loaded"],
+)
+async def test_another_file_after_the_way_back_is_asked_for_again(house: House, first: bytes, content: bytes) -> None:
+    """The page says what to do in words of a person, keeps what was typed, and its new form takes the file."""
+    await send_file(house, first)
+    answer = await send_file(house, content, name="Spring")
+    assert answer.status_code == 422
+    page = parse(answer.text)
+    assert page.problems == []
+    assert "This form was sent before" in page.by_id("file-problem").text
+    assert "choose it again" in page.by_id("problems").text
+    assert "idempotency" not in answer.text
+    form = values(page)
+    assert form["name"] == "Spring"
+    assert form["key"] != "k-file"
+    where(await send_file(house, content, name=form["name"], key=form["key"]))
+
+
 async def test_a_plain_list_goes_through_the_steps_and_is_sent(house: House) -> None:
     """File, text, time, check: a click each, and then the button that says what it does."""
     price = PriceTable(currency="USD", prices=(Price(kind="sms", amount=Decimal("0.0083")),))

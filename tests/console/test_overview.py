@@ -78,6 +78,10 @@ async def test_what_waits_for_a_person_has_its_times_in_words(house: House) -> N
     text = (await house.page("")).by_id("live").text
     assert "may have opted out" in text
     assert re.findall(r"\d{4}-\d\d-\d\dT", text) == ["2026-99-20T"]
+    for path in ("inbox?folder=held", "register", f"contacts/{CLEO[1:]}"):
+        text = (await house.page(path)).root.text
+        assert "(unclear; no carrier), " in text
+        assert set(re.findall(r"\d{4}-\d\d-\d\dT", text)) <= {"2026-99-20T"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,7 +14,6 @@ from outreach_server.console.access import Right, may
 from outreach_server.console.recurrence_words import rule_words
 from tests.console.conftest import House
 from tests.console.furniture import recurring
-from tests.console.test_hostile import NAMES
 
 pytestmark = pytest.mark.anyio
 
@@ -87,13 +86,3 @@ async def test_a_schedule_is_found_by_its_name(house: House) -> None:
         await made(house, name)
     text = (await house.page("schedules?q=VISI")).all("tbody")[0].text
     assert ("Visits" in text, "Recalls" in text) == (True, False)
-
-
-@pytest.mark.parametrize("name", NAMES)
-async def test_hostile_names_are_text(house: House, name: str) -> None:
-    """In the list, on the page of one and on the overview."""
-    one = await made(house, name[:80])
-    for path in ("", "schedules", f"schedules/{one.id}"):
-        page = await house.page(path)
-        assert page.problems == []
-        assert not page.all("img")

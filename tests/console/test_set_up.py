@@ -53,7 +53,6 @@ from outreach_server.console.pages.set_up.nouns import Deed, Noun
 from outreach_server.console.security.headers import HEADERS
 from tests.console.furniture import recurring
 from tests.console.page import Element, Page, parse
-from tests.console.test_hostile import NAMES
 from tests.fake_provider import CREDENTIALS as OWN
 from tests.own_adapter import OwnAdapter
 
@@ -907,29 +906,6 @@ async def test_the_server_page_shows_versions_and_what_is_known_of_backups(
     assert found["Copy kept beside it 2"] == "outreach.db.before-migration, 2 MB, of 1 Jan 1970 00:00:00 (UTC)"
     assert "Copy kept beside it 3" not in found
     assert found["Its size"] == "2 MB, and less than 1 MB of its log"
-
-
-@pytest.mark.parametrize("name", NAMES)
-async def test_hostile_names_are_text(place: Place, name: str) -> None:
-    """On every page of the set-up: nothing runs, and no markup breaks."""
-    engine, workspace = place.engine, place.workspace
-    agent = NewAgent(name=name, placeholders=[name], provider_agent_id=name)
-    place.ids["agents"] = (await engine.agents.create(workspace, agent)).id
-    place.ids["trunks"] = (await engine.trunks.create(workspace, NewTrunk(name=name, address=name))).id
-    place.ids["flows"] = (
-        await engine.flows.create(workspace, NewFlow(name=name, steps=[FlowStep(kind="send", body=name)]))
-    ).id
-    place.ids["keys"] = (await engine.api_keys.create(workspace, name=name, actor=f"cli:{name}")).id
-    for noun in NOUNS:
-        for one in {False, noun.shape == "many"}:
-            answer = await place.get(place.path(noun, one=one))
-            page = parse(answer.text)
-            assert page.problems == [], noun.name
-            assert not page.all("img")
-            assert {script.attributes["src"].rpartition("/")[2] for script in page.all("script")} == {
-                "htmx.js",
-                "console.js",
-            }
 
 
 @pytest.mark.parametrize("least", SECOND_FACTOR_FOR)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
+from typing import Final
 
 import attrs
 from markupsafe import Markup
@@ -13,6 +15,9 @@ from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.words import Tone
+
+_TIME: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z")
+"""A time as the engine writes it into its texts."""
 
 
 @attrs.frozen(kw_only=True)
@@ -73,6 +78,20 @@ def moment_of(at: datetime, now: datetime, zone: str, *, seconds: bool = False) 
     """Return a moment by the clocks of a zone."""
     text = words.moment(at, now, zone, seconds=seconds)
     return MomentView(text=text, iso=at.isoformat(), zone=words.zone_name(zone))
+
+
+def with_times(visit: Visit, text: str) -> str:
+    """Return a text of the engine with its times in words, by the clocks of the person."""
+    return _TIME.sub(lambda found: _time_words(visit, found[0]), text)
+
+
+def _time_words(visit: Visit, written: str) -> str:
+    try:
+        at = moment_of(datetime.fromisoformat(written), visit.now, visit.zone())
+    except (OverflowError, ValueError):
+        # A person may have written it.
+        return written
+    return f"{at.text} ({at.zone})"
 
 
 def row_of(visit: Visit, campaign: Campaign) -> CampaignRow:

@@ -14,6 +14,7 @@ from outreach.reasons import describe_reason
 from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.new.steps import go_to, key_of
+from outreach_server.console.sent_again import as_of_form
 
 _RESULT: Final = "result-"
 _INCLUDE: Final = "include-"
@@ -69,7 +70,8 @@ async def act(visit: Visit) -> Response:
         made = await visit.engine.campaigns.follow_up(
             visit.place.id, campaign.id, new, idempotency_key=key, actor=visit.actor
         )
-    except InvalidRequest as error:
+    except InvalidRequest as refused:
+        error = as_of_form(refused)
         found = {one.path if one.path in {"name", "body"} else "": error.message for one in error.details}
         return await _page(visit, campaign, status=422, problems=found or {"": error.message})
     except Conflict as error:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from outreach import Conflict, InboundMessage, NotFound, Unsubscribe
 from outreach_server.console import words
 from outreach_server.console.context import Visit, not_found
-from outreach_server.console.pages.campaign_views import MomentView, moment_of
+from outreach_server.console.pages.campaign_views import MomentView, moment_of, with_times
 from outreach_server.console.pages.new.steps import key_of
 from outreach_server.console.pages.phones import phone_url
 from outreach_server.console.pages.views import Tab
@@ -147,7 +147,7 @@ def _held(visit: Visit, entry: Unsubscribe) -> HeldView:
     return HeldView(
         phone=entry.phone,
         url=phone_url(visit, "thread", entry.phone),
-        evidence=entry.evidence or "",
+        evidence=with_times(visit, entry.evidence or ""),
         at=moment_of(entry.created_at, visit.now, visit.zone()),
         keys=(visit.new_key(), visit.new_key()),
     )

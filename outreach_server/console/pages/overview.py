@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 import attrs
@@ -20,8 +19,8 @@ from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.charts import Piece, progress
-from outreach_server.console.pages.campaign_views import MomentView, moment_of, row_of
-from outreach_server.console.pages.set_up.schedules import MOST_SEARCHED
+from outreach_server.console.pages.campaign_views import MomentView, moment_of, row_of, with_times
+from outreach_server.console.pages.named import MOST_SEARCHED
 from outreach_server.console.pages.set_up.system import waiting_in
 from outreach_server.console.recurrence_words import rule_words
 from outreach_server.console.running import Course
@@ -34,10 +33,6 @@ _MOST_WORKSPACES: Final = 100
 _LOOKED_AT: Final = 50
 _ENDED: Final = frozenset({CampaignStatus.COMPLETED, CampaignStatus.CANCELLED, CampaignStatus.EXPIRED})
 _ICONS: Final = {"critical": "circle-alert", "warning": "triangle-alert", "info": "circle-help"}
-
-
-_TIME: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z")
-"""A time as the engine writes it into its messages."""
 
 
 @attrs.frozen(kw_only=True)
@@ -240,19 +235,10 @@ def _need(visit: Visit, problem: Problem) -> NeedView:
     return NeedView(
         icon=_ICONS[severity],
         tone={"critical": "bad", "warning": "warn", "info": "plain"}[severity],
-        text=_TIME.sub(lambda found: _time_words(visit, found[0]), problem.message),
+        text=with_times(visit, problem.message),
         commands=() if url else problem.commands,
         url=url,
     )
-
-
-def _time_words(visit: Visit, written: str) -> str:
-    try:
-        at = moment_of(datetime.fromisoformat(written), visit.now, visit.zone())
-    except (OverflowError, ValueError):
-        # A person may have written it.
-        return written
-    return f"{at.text} ({at.zone})"
 
 
 def _place_of(visit: Visit, problem: Problem) -> str:

@@ -13,6 +13,7 @@ from outreach.server_support import JoinedReads
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, problem_of_proof
+from outreach_server.console.pages.campaign_views import with_times
 from outreach_server.console.pages.new.steps import key_of
 from outreach_server.console.pages.number_history import days_of, entry_of, entry_words
 from outreach_server.console.pages.phones import is_typed, phone_of, phone_url
@@ -77,7 +78,7 @@ async def _page(
         thread_url=phone_url(visit, "thread", phone) if visit.may(Right.REPLY) else "",
         inbox_url=visit.url("inbox", {"folder": "held"}) if visit.may(Right.REPLY) else "",
         entry=None if entry is None else entry_words(entry),
-        evidence="" if entry is None else entry.evidence or "",
+        evidence="" if entry is None else with_times(visit, entry.evidence or ""),
         held=entry is not None and entry.scope == "held",
         may_decide=visit.may(Right.DECIDE),
         may_erase=visit.may(Right.ERASE),

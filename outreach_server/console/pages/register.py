@@ -14,10 +14,11 @@ from outreach.models import UnsubscribeScope
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
-from outreach_server.console.pages.campaign_views import MomentView, moment_of
+from outreach_server.console.pages.campaign_views import MomentView, moment_of, with_times
 from outreach_server.console.pages.new.steps import Choice, key_of
 from outreach_server.console.pages.number_history import SCOPES, SOURCES, entry_of
 from outreach_server.console.pages.phones import is_typed, phone_url
+from outreach_server.console.sent_again import as_of_form
 
 PAGE_SIZE: Final = 50
 _MOST_AT_ONCE: Final = 1000
@@ -84,6 +85,7 @@ async def act(visit: Visit) -> Response:
 
 def _problems(error: InvalidRequest) -> Mapping[str, str]:
     """Return what is wrong with some numbers, by their lines."""
+    error = as_of_form(error)
     found: dict[str, str] = {}
     for one in error.details:
         line = one.path.removeprefix("phone_numbers[").rstrip("]")
@@ -134,7 +136,7 @@ def _view(visit: Visit, entry: Unsubscribe) -> EntryView:
         url=phone_url(visit, "person", entry.phone),
         stops=SCOPES[entry.scope].capitalize(),
         source=SOURCES.get(entry.source, entry.source),
-        evidence=entry.evidence or "",
+        evidence=with_times(visit, entry.evidence or ""),
         at=moment_of(entry.created_at, visit.now, visit.zone()),
         held=entry.scope == "held",
         carrier=entry.source == "carrier",

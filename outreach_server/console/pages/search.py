@@ -1,4 +1,4 @@
-"""The search over numbers, people's ids and the names of campaigns."""
+"""The search over numbers, people's ids, and the names of campaigns, schedules and webhooks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import attrs
 from starlette.responses import Response
 
 from outreach.errors import InvalidRequest
-from outreach.models import HistoryItem, Recipient
+from outreach.models import HistoryItem, Recipient, Schedule, Webhook
 from outreach.server_support import JoinedReads, normalise
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_views import CampaignRow, MomentView, StateView, moment_of, row_of
 from outreach_server.console.pages.contacts import number_in, state_of_contact
+from outreach_server.console.pages.named import schedules_named, webhooks_named
 from outreach_server.console.pages.number_history import entry_of
 from outreach_server.console.pages.phones import phone_url
 
@@ -50,12 +51,28 @@ class FoundView:
     at: MomentView | None = None
 
 
+@attrs.frozen(kw_only=True)
+class OtherView:
+    """A schedule or a webhook whose name has what was searched.
+
+    Attributes:
+        kind: Which of them it is.
+        state: Its state, in words.
+    """
+
+    kind: str
+    name: str
+    url: str
+    state: str
+
+
 async def show(visit: Visit) -> Response:
     """Show what was found."""
     text = visit.request.query_params.get("q", "").strip()[:_LONGEST]
     number = number_in(text)
     found: Sequence[FoundView] = ()
     campaigns: Sequence[CampaignRow] = ()
+    others: Sequence[OtherView] = ()
     phone = (normalise(number, visit.place.default_region) or number) if number else ""
     person_url = phone_url(visit, "person", phone) if visit.has("person") else ""
     may_opt_out = bool(person_url) and visit.may(Right.DECIDE)
@@ -63,8 +80,14 @@ async def show(visit: Visit) -> Response:
         async with JoinedReads() as reads:
             known = reads.start(_with_number(visit, number) if number else _with_id(visit, text))
             registered = reads.start(entry_of(visit, phone)) if may_opt_out else None
+            schedules = reads.start(schedules_named(visit, text)) if visit.has("schedules") else None
+            hooks = reads.start(webhooks_named(visit, text)) if visit.has("webhooks") and visit.may(Right.OWN) else None
             named = reads.start(visit.engine.campaigns.list(visit.place.id, search=text, limit=MAX_FOUND))
         found, campaigns = known.result(), [row_of(visit, one) for one in named.result().items]
+        others = [
+            *(_of_schedule(visit, one) for one in (schedules.result() if schedules else ())[:MAX_FOUND]),
+            *(_of_webhook(visit, one) for one in (hooks.result() if hooks else ())[:MAX_FOUND]),
+        ]
         entry = None if registered is None else registered.result()
         may_opt_out = may_opt_out and (entry is None or entry.scope == "held")
     return visit.page(
@@ -77,6 +100,7 @@ async def show(visit: Visit) -> Response:
         opt_out_key=visit.new_key() if may_opt_out else "",
         found=found,
         campaigns=campaigns,
+        others=others,
         most=MAX_FOUND,
     )
 
@@ -114,6 +138,16 @@ def _of_history(visit: Visit, item: HistoryItem) -> FoundView:
         text=item.text or "",
         at=at,
     )
+
+
+def _of_schedule(visit: Visit, one: Schedule) -> OtherView:
+    url = visit.url("schedules-one", id=one.id)
+    return OtherView(kind="Schedule", name=one.name, url=url, state=words.sentence_of(one.state))
+
+
+def _of_webhook(visit: Visit, one: Webhook) -> OtherView:
+    url = visit.url("webhooks-one", id=one.id)
+    return OtherView(kind="Webhook", name=one.url, url=url, state=words.sentence_of(one.state))
 
 
 def _of_recipient(visit: Visit, one: Recipient) -> FoundView:

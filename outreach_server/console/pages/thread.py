@@ -15,6 +15,7 @@ from outreach_server.console.pages.inbox import next_unanswered
 from outreach_server.console.pages.new.steps import key_of
 from outreach_server.console.pages.number_history import days_of, entry_of, entry_words
 from outreach_server.console.pages.phones import phone_of, phone_url
+from outreach_server.console.sent_again import as_of_form
 
 SHOWN: Final = 100
 SEEN_FIELD: Final = "seen"
@@ -45,7 +46,8 @@ async def act(visit: Visit) -> Response:
     try:
         new = NewMessage(to=phone, body=body, from_number=_ours(items))
         await visit.engine.messages.send(visit.place.id, new, idempotency_key=key)
-    except InvalidRequest as error:
+    except InvalidRequest as refused:
+        error = as_of_form(refused)
         problems = {one.path if one.path == "body" else "": f"The answer {one.message}." for one in error.details}
         return await _page(visit, phone, items, status=422, problems=problems or {"": error.message})
     except RecipientUnsubscribed:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import PurePosixPath
+from typing import Final
 
 from starlette.datastructures import UploadFile
 
-from outreach import NotFound
+from outreach import InvalidRequest, NotFound
+from outreach.errors import Conflict
 from outreach.models import MAX_CHUNK_BYTES, NewUpload, Upload
 from outreach_server.console.context import Visit
+from outreach_server.console.sent_again import is_sent_before
+
+_OTHER_FILE: Final = (
+    "This form was sent before, and the file that it had then was taken. This one was not. If you want it too, choose "
+    "it again and send the form again."
+)
 
 
 async def kept_file(visit: Visit, file: UploadFile, key: str, *, instead_of: str = "") -> Upload:
@@ -22,7 +30,7 @@ async def kept_file(visit: Visit, file: UploadFile, key: str, *, instead_of: str
         instead_of: The id of an upload that is deleted before: a workspace may have few.
 
     Raises:
-        InvalidRequest: It is too large.
+        InvalidRequest: It is too large, or another file was sent with the key.
         Conflict: The workspace has as many as it may have.
     """
     uploads, place = visit.engine.uploads, visit.place.id
@@ -30,10 +38,20 @@ async def kept_file(visit: Visit, file: UploadFile, key: str, *, instead_of: str
         with suppress(NotFound):
             await uploads.remove(place, instead_of, actor=visit.actor)
     new = NewUpload(file_name=_file_name(file), size_bytes=file.size or 0)
-    upload = await uploads.create(place, new, idempotency_key=key, actor=visit.actor)
+    try:
+        upload = await uploads.create(place, new, idempotency_key=key, actor=visit.actor)
+    except InvalidRequest as error:
+        raise InvalidRequest(_OTHER_FILE) if is_sent_before(error) else error from error
+    except NotFound as error:
+        # Its contacts were loaded, and it was deleted.
+        raise InvalidRequest(_OTHER_FILE) from error
     offset = 0
     while chunk := await file.read(MAX_CHUNK_BYTES):
-        await uploads.add_chunk(place, upload.id, offset, chunk)
+        try:
+            await uploads.add_chunk(place, upload.id, offset, chunk)
+        except Conflict as error:
+            # Another file of the same name and size.
+            raise InvalidRequest(_OTHER_FILE) from error
         offset += len(chunk)
     return upload
 

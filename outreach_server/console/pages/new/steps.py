@@ -13,6 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from outreach import Campaign, CampaignStatus, InvalidRequest
 from outreach_server.console.context import Visit
 from outreach_server.console.security.forms import KEY_FIELD
+from outreach_server.console.sent_again import as_of_form
 
 STEPS: Final = (("audience", "Contacts"), ("text", "Text"), ("when", "Time"), ("check", "Check"))
 
@@ -123,6 +124,7 @@ def stale_of(visit: Visit, campaign: Campaign) -> str:
 
 def problems_of(error: InvalidRequest) -> dict[str, str]:
     """Return what is wrong by the field of the form that has it; what is about none has an empty name."""
+    error = as_of_form(error)
     if not error.details:
         return {"": error.message}
     found: dict[str, str] = {}

@@ -23,6 +23,7 @@ from outreach_server.console.pages.set_up.inputs import Input, problems_in, read
 from outreach_server.console.pages.set_up.nouns import Cell, Deed, Listed, Noun, On, Result, Sent, digest_of
 from outreach_server.console.pages.views import Tab
 from outreach_server.console.security.forms import ACTION_FIELD, KEY_FIELD
+from outreach_server.console.sent_again import as_of_form
 
 Page = Callable[[Visit], Awaitable[Response]]
 
@@ -200,7 +201,7 @@ class Views:
                     return Tried(deed=deed, preview=preview)
             result = await deed.do(sent)
         except InvalidRequest as error:
-            return Tried(deed=deed, status=422, problems=problems_in(error, fields))
+            return Tried(deed=deed, status=422, problems=problems_in(as_of_form(error), fields))
         except (Conflict, ConfigError) as error:
             return Tried(deed=deed, status=409, problems={"": error.message})
         if result.text or result.secret:

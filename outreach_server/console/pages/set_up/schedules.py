@@ -23,6 +23,7 @@ from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
+from outreach_server.console.pages.named import schedules_named
 from outreach_server.console.pages.set_up.inputs import Input, inputs_of
 from outreach_server.console.pages.set_up.nouns import (
     PAGE_SIZE,
@@ -41,9 +42,6 @@ from outreach_server.console.pages.set_up.resources import ResourceNoun
 from outreach_server.console.pages.set_up.schedule_forms import LIKE, fields_of_schedule, schedule_values
 from outreach_server.console.people import names_of
 from outreach_server.console.recurrence_words import day_words, rule_words
-
-MOST_SEARCHED: Final = 1000
-"""The most schedules that are read for a search."""
 
 _RUNS_SHOWN: Final = 20
 _DAYS_SHOWN: Final = 5
@@ -94,8 +92,7 @@ class SchedulesNoun(ResourceNoun):
         wanted = _searched(visit)
         if not wanted:
             return await super().list(visit, after)
-        page = await visit.engine.schedules.list(visit.place.id, limit=MOST_SEARCHED)
-        return Listed(items=[one for one in page.items if wanted.casefold() in one.name.casefold()][:PAGE_SIZE])
+        return Listed(items=(await schedules_named(visit, wanted))[:PAGE_SIZE])
 
     async def filters(self, visit: Visit) -> Sequence[Input]:
         """Return the field for a name."""
