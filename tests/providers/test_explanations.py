@@ -147,6 +147,16 @@ def test_codes_of_twilio_that_people_meet_are_explained(code: str, reason: str, 
     assert (reason in TRANSIENT_FAILURES) == (code in {"30023", "30036", "63038"})
 
 
+@pytest.mark.parametrize(
+    ("carrier", "code", "reason"),
+    [("telnyx", "40319", "bad_sender"), ("twilio", "21266", "bad_sender"), ("twilio", "21604", "rejected")],
+)
+def test_a_code_that_is_not_about_the_line_takes_no_number_off(carrier: str, code: str, reason: FailureClass) -> None:
+    """Another sender, or a request that is put right, may reach it."""
+    assert import_module(f"outreach.providers.carriers.{carrier}.errors").FAILURES[code] == reason
+    assert not FAILURE_CLASSES[reason].lasts
+
+
 @pytest.mark.parametrize("carrier", CARRIERS)
 def test_a_failure_that_may_pass_says_that_it_is_retried_only_while_retry_is_on(carrier: str) -> None:
     """Retry is off by default; only a limit is waited for without it."""
