@@ -101,6 +101,15 @@ def test_every_failure_class_is_in_the_table_and_explained() -> None:
         assert explain(provider="twilio", code=code, reason="bad_sender") is not None
 
 
+@pytest.mark.parametrize("reason", ["operator_retry", "decision_undone"])
+def test_what_an_operator_decided_is_explained(reason: str) -> None:
+    """It stands among the failures of a campaign, beside the codes of providers."""
+    told = explain(provider="twilio", code=None, reason=reason)
+    assert told is not None
+    assert "operator" in told.meaning
+    assert told.advice
+
+
 @pytest.mark.parametrize("reason", ["not_found", "not_asked", "not_connected"])
 def test_what_was_not_sent_is_explained(reason: str) -> None:
     """A request that was not sent is told among those that went wrong."""
