@@ -321,6 +321,14 @@ FAILURE_TEXTS: Final[Mapping[str, FailureText]] = MappingProxyType(
             "The request was interrupted: it is not yet known whether the provider accepted it.",
             "Wait while it is looked up at the provider, or decide about it yourself.",
         ),
+        "operator_retry": (
+            "It was never known whether it was sent, and an operator had it sent again.",
+            "Nothing: the retry has its own outcome.",
+        ),
+        "decision_undone": (
+            "An operator took a decision about it back: it is not known whether it was sent.",
+            "Wait while it is looked up at the provider, or decide about it again.",
+        ),
         "not_found": (
             "The provider has no record of the request: nothing was sent.",
             "Nothing: it is retried automatically.",

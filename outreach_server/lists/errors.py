@@ -26,7 +26,7 @@ class NothingToLoad(UnreadableList):
 
     def __init__(self, rows: int) -> None:
         none = "The only row cannot" if rows == 1 else f"None of the {rows:,} rows can"
-        super().__init__(f"{none} be loaded. Nothing was created.")
+        super().__init__(f"{none} be loaded.")
 
 
 class UnsendableText(InvalidRequest):

@@ -380,26 +380,30 @@ def sent(count: int, state: DispatchState, report: MessageStatus | None = None) 
 
 
 def test_what_messages_came_to_is_parted() -> None:
-    """That a carrier took them is not that they arrived."""
+    """That a carrier took them is not that they arrived; what nobody looks up any more is not unknown for now."""
     taken = sent(4, DispatchState.ACCEPTED), sent(1, DispatchState.ACCEPTED, MessageStatus.SENT)
     arrived = sent(2, DispatchState.ACCEPTED, MessageStatus.DELIVERED)
     others = (
         sent(3, DispatchState.ACCEPTED, MessageStatus.FAILED),
         sent(1, DispatchState.REFUSED),
         sent(1, DispatchState.UNKNOWN),
+        sent(2, DispatchState.UNCONFIRMED),
+        sent(1, DispatchState.GIVEN_UP),
         sent(9, DispatchState.DEFERRED),
     )
     picture = attrs.evolve(snapshot(), sent=[*taken, arrived, *others])
-    assert "Messages  2 delivered, 5 sent, not yet confirmed, 4 failed, 1 outcome unknown" in drawn(picture)
+    assert "Messages  2 delivered, 5 sent, not yet confirmed, 4 failed, 1 outcome unknown, 3 never confirmed" in drawn(
+        picture
+    )
     assert message_counts(picture.campaign, picture.sent) == {
-        "accepted": 5, "delivered": 2, "failed": 4, "unknown": 1,
+        "accepted": 5, "delivered": 2, "failed": 4, "unknown": 1, "unconfirmed": 3,
     }  # fmt: skip
     assert "some of it not yet confirmed" in drawn(picture)
     assert "sent, not yet confirmed" in drawn(attrs.evolve(snapshot(), sent=taken))
     assert "sent and confirmed" in drawn(attrs.evolve(snapshot(), sent=[arrived]))
     printed: list[str] = []
     Lines(printed.append).update(picture)
-    assert printed[0].endswith("1 outcome unknown")
+    assert printed[0].endswith("1 outcome unknown, 3 never confirmed")
     assert "Messages" not in drawn(snapshot())
     call = attrs.evolve(picture.campaign, channel="call")
     assert message_counts(call, picture.sent) is None

@@ -101,6 +101,15 @@ def test_every_failure_class_is_in_the_table_and_explained() -> None:
         assert explain(provider="twilio", code=code, reason="bad_sender") is not None
 
 
+@pytest.mark.parametrize("reason", ["operator_retry", "decision_undone"])
+def test_what_an_operator_decided_is_explained(reason: str) -> None:
+    """It stands among the failures of a campaign, beside the codes of providers."""
+    told = explain(provider="twilio", code=None, reason=reason)
+    assert told is not None
+    assert "operator" in told.meaning
+    assert told.advice
+
+
 @pytest.mark.parametrize("reason", ["not_found", "not_asked", "not_connected"])
 def test_what_was_not_sent_is_explained(reason: str) -> None:
     """A request that was not sent is told among those that went wrong."""
@@ -145,6 +154,16 @@ def test_codes_of_twilio_that_people_meet_are_explained(code: str, reason: str, 
     assert told is not None
     assert word in told.meaning
     assert (reason in TRANSIENT_FAILURES) == (code in {"30023", "30036", "63038"})
+
+
+@pytest.mark.parametrize(
+    ("carrier", "code", "reason"),
+    [("telnyx", "40319", "bad_sender"), ("twilio", "21266", "bad_sender"), ("twilio", "21604", "rejected")],
+)
+def test_a_code_that_is_not_about_the_line_takes_no_number_off(carrier: str, code: str, reason: FailureClass) -> None:
+    """Another sender, or a request that is put right, may reach it."""
+    assert import_module(f"outreach.providers.carriers.{carrier}.errors").FAILURES[code] == reason
+    assert not FAILURE_CLASSES[reason].lasts
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)

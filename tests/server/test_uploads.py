@@ -195,8 +195,8 @@ def test_numbers_of_rows_are_corrected(tenant: Tenant) -> None:
     [
         (b"%PDF-1.7", "is a PDF file, not a list"),
         (b"a,b\n1,2\n", "No column is the phone number. The columns are: 'a', 'b'. Name it with `map` phone=COLUMN."),
-        (b"phone\nx\n", "The only row cannot be loaded. Nothing was created."),
-        (b"phone\nx\n0151\n", "None of the 2 rows can be loaded. Nothing was created."),
+        (b"phone\nx\n", "The only row cannot be loaded."),
+        (b"phone\nx\n0151\n", "None of the 2 rows can be loaded."),
         (b"phone\n", "has a header and no rows"),
         (b"PK\x03\x04 and so on", "is damaged"),
         (b"name,phone\nZo\x81\xe9,1\n", "Name its encoding, for example `encoding` cp1252"),
@@ -256,7 +256,7 @@ def test_a_check_says_that_no_row_can_be_loaded(tenant: Tenant) -> None:
     for body in ({}, {"campaign": SMS}):
         checked = tenant.post(f"{path}/check", body).json()
         assert (checked["refusal"], checked["preflight"]) == (
-            "The only row cannot be loaded. Nothing was created.",
+            "The only row cannot be loaded.",
             None,
         )
         assert checked["rejected_count"] == 1

@@ -151,15 +151,17 @@ def message_counts(campaign: Campaign, sent: Sequence[DispatchCount]) -> dict[st
     """Return a campaign's messages by outcome; None for calls. Retries and each message of a flow count."""
     if campaign.channel == "call":
         return None
-    counts = dict.fromkeys(("accepted", "delivered", "failed", "unknown"), 0)
+    counts = dict.fromkeys(("accepted", "delivered", "failed", "unknown", "unconfirmed"), 0)
     for group in sent:
         if group.state == "accepted":
             name = str(group.report) if group.report in {"delivered", "failed"} else "accepted"
             counts[name] += group.count
         elif group.state == "refused":
             counts["failed"] += group.count
-        elif group.state in {"unknown", "unconfirmed", "given_up"}:
+        elif group.state == "unknown":
             counts["unknown"] += group.count
+        elif group.state in {"unconfirmed", "given_up"}:
+            counts["unconfirmed"] += group.count
     return counts
 
 
@@ -180,6 +182,7 @@ def messages_text(campaign: Campaign, sent: Sequence[DispatchCount]) -> str:
         "accepted": "sent, not yet confirmed",
         "failed": "failed",
         "unknown": "outcome unknown",
+        "unconfirmed": "never confirmed",
     }
     return "Messages: " + ", ".join(f"{counts[name]} {words[name]}" for name in words if counts[name])
 

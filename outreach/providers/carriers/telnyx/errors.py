@@ -71,7 +71,7 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
         "40316": "bad_body",
         "40317": "bad_body",
         "40318": "rate_limited",  # the queue is full
-        "40319": "invalid_number",
+        "40319": "bad_sender",  # this sender cannot reach this number
         "40320": "bad_sender",
         "40321": "bad_sender",
         "40322": "filtered",

@@ -73,7 +73,7 @@ MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
         "40316": "The message has no content.",
         "40317": "The media of the message cannot be sent.",
         "40318": "Telnyx's queue of this sender is full.",
-        "40319": "The contact's country takes no message of this type.",
+        "40319": "Telnyx has no way from this sending number to that number.",
         "40320": "The sending number cannot be used for a time.",
         "40321": "The messaging profile has no number that could send this.",
         "40322": "Telnyx blocked the message for what it says.",

@@ -27,14 +27,14 @@ FAILURES: Final[Mapping[str, FailureClass]] = MappingProxyType(
         "21211": "invalid_number",
         "21212": "bad_sender",
         "21265": "invalid_number",  # a short code
-        "21266": "invalid_number",  # the sender itself
+        "21266": "bad_sender",  # the contact itself: another sender reaches it
         "21267": "bad_sender",  # a trial account with an alphanumeric sender
         "21268": "invalid_number",  # a premium rate number
         "21408": "bad_sender",  # the account may not send to this region
         "21601": "bad_sender",
         "21602": "bad_body",  # empty
         "21603": "bad_sender",  # missing
-        "21604": "invalid_number",  # missing
+        "21604": "rejected",  # the request names nobody, which says nothing about a number
         "21606": "bad_sender",
         "21608": "rejected",  # a trial account, to a number that it has not verified
         "21610": "opted_out",
