@@ -12,9 +12,18 @@ def amount(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+SYMBOLS: Final = {
+    **{code: 0x2400 + code for code in range(32)},
+    0x7F: 0x2421,
+    **dict.fromkeys((*range(0x80, 0xA0), 0x061C, 0x200B, 0x200E, 0x200F), 0xFFFD),
+    **dict.fromkeys((*range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF), 0xFFFD),
+}
+"""What is shown in place of control and direction characters, such as `␊` for a line break."""
+
+
 def visible(text: str) -> str:
-    """Return a text with its control characters made visible."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else "\N{SYMBOL FOR ESCAPE}" for c in text)
+    """Return the text of others in one line, with its control and direction characters as symbols."""
+    return text.translate(SYMBOLS).encode("utf-8", "replace").decode()
 
 
 MODULES: Final = frozenset({"click", "httptools", "httpx", "offapi", "openpyxl", "rich", "starlette", "uvicorn"})

@@ -139,12 +139,13 @@ def show(document: Document) -> None:
 
 
 def fields(document: Document, zone: str = UTC_NAME) -> Table:
-    """Return a table with a line for each field, and times by the clocks of a zone."""
+    """Return a table of the fields, their texts with the lines that they have, and times by the clocks of a zone."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in document.items():
-        table.add_row(name, cell(value, zone))
+        is_text = isinstance(value, str) and "\n" in value
+        table.add_row(name, "\n".join(map(words.visible, value.split("\n"))) if is_text else cell(value, zone))
     return table
 
 

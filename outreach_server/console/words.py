@@ -8,6 +8,8 @@ from types import MappingProxyType
 from typing import Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from outreach_server import words
+
 Tone = Literal["good", "warn", "bad", "plain"]
 
 STATES: Final[Mapping[str, tuple[str, str, Tone]]] = MappingProxyType(
@@ -194,17 +196,12 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-_SYMBOLS: Final = {
-    **{code: 0x2400 + code for code in range(32) if code not in {9, 10, 13}},
-    0x7F: 0x2421,
-    **dict.fromkeys((*range(0x80, 0xA0), 0x061C, 0x200B, 0x200E, 0x200F), 0xFFFD),
-    **dict.fromkeys((*range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF), 0xFFFD),
-}
+_IN_LINES: Final = {code: symbol for code, symbol in words.SYMBOLS.items() if chr(code) not in "\t\n\r"}
 
 
 def visible(text: str) -> str:
     """Return the text of others with its control and direction characters as symbols."""
-    return text.translate(_SYMBOLS).encode("utf-8", "replace").decode()
+    return text.translate(_IN_LINES).encode("utf-8", "replace").decode()
 
 
 def phone_path(phone: str) -> str:

@@ -282,8 +282,7 @@ def test_names_are_shown_as_they_are_and_do_nothing(cli: Cli) -> None:
     """Markup is text, and what a terminal would obey is made visible."""
     cli.ask("workspaces", "create", "[bold]x[/bold] \x1b[31mred")
     text = cli.tell("workspaces", "list")
-    assert "[bold]x[/bold]" in text
-    assert "\x1b" not in text
+    assert "[bold]x[/bold] ␛[31mred" in text
 
 
 @pytest.mark.parametrize("name", ["", "x" * 256, "\udcff"])

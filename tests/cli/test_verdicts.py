@@ -20,7 +20,7 @@ def given_call(cli: Cli, workspace_id: str) -> str:
                 lambda tx: (
                     tx.agents.insert(agent),
                     tx.calls.insert(call),
-                    tx.calls.put_transcript(call, "agent: Hello"),
+                    tx.calls.put_transcript(call, "agent: Hello\n\nuser: \x1b[31mYes"),
                 )
             )
 
@@ -47,8 +47,9 @@ def test_calls_are_listed_by_what_is_asked_for(cli: Cli, workspace_id: str) -> N
 def test_a_call_is_shown_with_what_was_said_and_judged(cli: Cli, workspace_id: str) -> None:
     """The verdict is final, and the audit trail has who gave it."""
     call_id = given_call(cli, workspace_id)
-    assert cli.ask("calls", "show", call_id)["transcript"] == "agent: Hello"
-    assert "agent: Hello" in cli.tell("calls", "show", call_id)
+    assert cli.ask("calls", "show", call_id)["transcript"] == "agent: Hello\n\nuser: \x1b[31mYes"
+    lines = [line.strip() for line in cli.tell("calls", "show", call_id).splitlines()]
+    assert [line.split("  ")[-1].strip() for line in lines[-3:]] == ["agent: Hello", "", "user: ␛[31mYes"]
     judged = cli.ask("calls", "set-outcome", call_id, "callback", "--summary", "On Monday.")
     assert (judged["outcome"], judged["summary"], judged["judged_at"] is None) == ("callback", "On Monday.", False)
     assert "final" in cli.refuse("calls", "set-outcome", call_id, "positive")

@@ -172,7 +172,7 @@ def escapes() -> Iterator[Mutation]:
     """Yield each escape, taken out."""
     hostile = "tests/console/test_hostile.py"
     yield Mutation(CONSOLE / "rendering.py", "autoescape=True", "autoescape=False", hostile)
-    yield Mutation(CONSOLE / "words.py", "text.translate(_SYMBOLS)", "text", hostile)
+    yield Mutation(CONSOLE / "words.py", "text.translate(_IN_LINES)", "text", hostile)
     for file in sorted((ROOT / CONSOLE / "drawing").glob("*.py")):
         file = file.relative_to(ROOT)
         found = re.findall(r"\{escape\([\w.]+", (ROOT / file).read_text("utf-8"))
