@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.base import check_out
+from benchmarks.processes import end_when_told
 from benchmarks.results import Results
 from benchmarks.rows import ROWS
 from benchmarks.settings import ROOT, Settings
@@ -25,6 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     A figure that is not what is wanted is shown as such, and is no failure of the command.
     """
     given = _parser().parse_args(arguments)
+    end_when_told()
     begun = time.monotonic()
 
     def say(what: str) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NoReturn, Self
 from urllib.parse import urlsplit
 
 import attrs
@@ -26,6 +26,15 @@ _MAX_SIDE_SECONDS: Final = 3600.0
 _ENVIRONMENT: Final = {"OUTREACH_HOST_ID": "benchmark", "OUTREACH_SIMULATOR_LATENCY_MS": "0"}
 _SECRET_KEY: Final = {"OUTREACH_SECRET_KEY": "A" * 43 + "="}
 """Where no file is beside the database."""
+
+
+def end_when_told() -> None:
+    """Let a SIGTERM end this process as an exception: what it has started ends with it, and files are deleted."""
+
+    def end(number: int, _: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
 
 
 def run_side(module: str, arguments: Mapping[str, Any], *, base: Base | None = None) -> dict[str, Any]:

@@ -149,7 +149,7 @@ async def send(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:
         while len(carrier.requests) < messages and time.perf_counter() < ends:  # noqa: ASYNC110 - its own count
             await anyio.sleep(_LOOK_AGAIN_SECONDS)
         sent = len(carrier.requests)
-        while sent == messages and await _active(engine, workspace):  # noqa: ASYNC110 - what it waits for is measured
+        while sent == messages and await active(engine, workspace):  # noqa: ASYNC110 - what it waits for is measured
             await anyio.sleep(_LOOK_AGAIN_SECONDS)
         seconds = time.perf_counter() - begun
         answer |= {
@@ -178,7 +178,7 @@ async def send(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:
     return answer
 
 
-async def _active(engine: Outreach, workspace: str) -> int:
+async def active(engine: Outreach, workspace: str) -> int:
     """Return how many campaigns have not ended yet."""
     return (await engine.campaigns.list(workspace, status=CampaignStatus.ACTIVE, limit=1)).total or 0
 

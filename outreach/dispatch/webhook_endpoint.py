@@ -18,13 +18,16 @@ from outreach.errors import StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.providers.http.request_gate import FairLimiter
 from outreach.rules.webhook_queue import DeliveryQueue, EndpointHealth, QueuedEvent
-from outreach.rules.webhooks import Pace, is_success, message_id, retry_after_seconds
+from outreach.rules.webhooks import BACKLOG_AFTER, Pace, is_success, message_id, retry_after_seconds
 
 MAX_CONNECTIONS: Final = 64
 """Of all endpoints together."""
 
 WHOLE_SECONDS: Final = 15.0
 """How long one request may take."""
+
+FIRST_AT_ONCE: Final = 4
+"""So many deliveries at a time are an endpoint's first: endpoints that hang must not take the connections of others."""
 
 LEASE: Final = timedelta(seconds=5)
 """How long a process that no longer renews the lease of an endpoint keeps others from it."""
@@ -219,7 +222,6 @@ class EndpointDeliveries:
         self._rng = rng
         self._poll_seconds = poll_seconds
         self._closing = closing
-        self._pace = Pace()
         self._changed = anyio.Event()
         self._bodies: dict[int, ReadyEvent] = {}
         self._attempts: list[AttemptMade] = []
@@ -242,6 +244,8 @@ class EndpointDeliveries:
             return None
         self._stored_at, self._held_until = begun, begun + LEASE.total_seconds()
         self._endpoint = opened
+        self._at_once = min(FIRST_AT_ONCE, opened.concurrency)
+        self._pace = Pace(self._clock.now() - BACKLOG_AFTER)
         self._queue = DeliveryQueue(position=opened.position, health=opened.health, held=opened.held)
         self._stored_position = opened.position
         failure: StorageError | None = None
@@ -303,7 +307,7 @@ class EndpointDeliveries:
             self._look_at = self._clock.monotonic() + self._poll_seconds
 
     def _start(self, tasks: TaskGroup) -> None:
-        while self._queue.sent < self._endpoint.concurrency and self._clock.monotonic() < self._held_until:
+        while self._queue.sent < self._at_once and self._clock.monotonic() < self._held_until:
             event = self._queue.take(self._clock.now())
             if event is None:
                 return
@@ -311,7 +315,6 @@ class EndpointDeliveries:
 
     async def _deliver(self, event: QueuedEvent) -> None:
         try:
-            await anyio.sleep(self._pace.wait(self._clock.monotonic()))
             await self._send(event)
         except StorageError:
             # The main loop meets it too, with its next write.
@@ -325,6 +328,7 @@ class EndpointDeliveries:
             self.unwanted += 1
             self._queue.drop(event)
             return
+        await anyio.sleep(self._pace.wait(ready.at, self._clock.monotonic()))
         if not await self._permits.acquire_within(self._endpoint.id, WHOLE_SECONDS):
             self._queue.give_back(event)
             return
@@ -350,6 +354,9 @@ class EndpointDeliveries:
     def _take_answer(self, event: QueuedEvent, answer: DeliveryAnswer) -> None:
         now = self._clock.now()
         if answer.ok:
+            self._at_once = min(self._at_once + 1, self._endpoint.concurrency)
+            if self._queue.health.is_down:
+                self._pace.recover(now)
             self._queue.succeed(event, now)
             return
         given_up = self._queue.fail(
@@ -391,7 +398,7 @@ class EndpointDeliveries:
         if self._queue.wants_more:
             ends.append(self._look_at)
         due = self._queue.next_at()
-        if due is not None and self._queue.sent < self._endpoint.concurrency:
+        if due is not None and self._queue.sent < self._at_once:
             ends.append(now + max((due - self._clock.now()).total_seconds(), 0.0))
         if self._changed.is_set():
             self._changed = anyio.Event()

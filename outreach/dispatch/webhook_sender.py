@@ -65,18 +65,19 @@ class WebhookSender:
         allowed: What the operator allows beside public addresses.
         resolver: Resolves names, anew for each connection.
         tls: How certificates are verified; by default as httpx does.
+        clock: Returns monotonic seconds.
     """
 
-    def __init__(self, *, allowed: Allowed, resolver: Resolver = resolve, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        allowed: Allowed,
+        resolver: Resolver = resolve,
+        tls: ssl.SSLContext | None = None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self._allowed = allowed
-        transport = httpx.AsyncHTTPTransport(verify=False)
-        transport._pool = httpcore.AsyncConnectionPool(
-            ssl_context=tls or httpx.create_ssl_context(),
-            max_connections=MAX_CONNECTIONS,
-            max_keepalive_connections=MAX_CONNECTIONS,
-            keepalive_expiry=_IDLE_SECONDS,
-            network_backend=_CheckedNetwork(allowed, resolver),
-        )
+        transport = _Connections(_CheckedNetwork(allowed, resolver), tls or httpx.create_ssl_context(), clock)
         self._http = httpx.AsyncClient(
             transport=transport,
             trust_env=False,
@@ -154,6 +155,46 @@ async def _beginning(answer: httpx.Response) -> bytes:
         if len(content) >= MAX_ANSWER_BYTES:
             break
     return bytes(content[:MAX_ANSWER_BYTES])
+
+
+class _Connections(httpx.AsyncBaseTransport):
+    """The connections of each host apart: a pool looks at all of its connections twice in each request."""
+
+    def __init__(self, network: httpcore.AsyncNetworkBackend, tls: ssl.SSLContext, clock: Callable[[], float]) -> None:
+        self._network = network
+        self._tls = tls
+        self._clock = clock
+        self._hosts: dict[str, tuple[float, httpx.AsyncHTTPTransport]] = {}
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Make a request over a connection of its host."""
+        now, host = self._clock(), f"{request.url.scheme}://{request.url.netloc.decode()}"
+        known = self._hosts.pop(host, None)
+        transport = known[1] if known else self._opened()
+        # The one that was used last stands last.
+        self._hosts[host] = (now, transport)
+        while now - next(iter(self._hosts.values()))[0] > 2 * WHOLE_SECONDS:
+            # No request lasts that long.
+            _, unused = self._hosts.pop(next(iter(self._hosts)))
+            await unused.aclose()
+        return await transport.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        hosts, self._hosts = self._hosts, {}
+        for _, transport in hosts.values():
+            await transport.aclose()
+
+    def _opened(self) -> httpx.AsyncHTTPTransport:
+        transport = httpx.AsyncHTTPTransport(verify=self._tls)
+        transport._pool = httpcore.AsyncConnectionPool(
+            ssl_context=self._tls,
+            max_connections=MAX_CONNECTIONS,
+            max_keepalive_connections=MAX_CONNECTIONS,
+            keepalive_expiry=_IDLE_SECONDS,
+            network_backend=self._network,
+        )
+        return transport
 
 
 class _CheckedNetwork(httpcore.AsyncNetworkBackend):

@@ -113,6 +113,22 @@ async def test_the_system_resolves_names() -> None:
     assert "127.0.0.1" in await resolve("127.0.0.1", 443)
 
 
+async def test_connections_to_a_host_are_closed_half_a_minute_after_its_last_request() -> None:
+    """At the next request to any other; until then they are used again."""
+    now = [100.0]
+    async with (
+        FaultServer(lambda _: Answer()) as server,
+        WebhookSender(allowed=LOCAL, resolver=Names(["127.0.0.1"]), clock=lambda: now[0]) as sender,
+    ):
+        opened = []
+        for seconds, host in ((0, "a"), (0, "b"), (30, "b"), (0, "a"), (31, "b"), (0, "a")):
+            now[0] += seconds
+            assert (await deliver(sender, named(server.url, f"{host}.example.com"))).ok
+            opened.append(server.connections)
+
+    assert opened == [1, 2, 2, 2, 2, 3]
+
+
 async def test_redirects_are_not_followed() -> None:
     """The answer is what the endpoint itself says."""
     async with FaultServer(lambda _: Answer(status=307, headers={"location": "/other"})) as server:  # noqa: SIM117

@@ -13,7 +13,7 @@ import pytest
 from outreach.core.log_throttle import LogThrottle
 from outreach.dispatch.webhook_endpoint import DeliveryAnswer
 from outreach.dispatch.webhooks import WebhookPump
-from outreach.rules.webhooks import DOWN_AFTER
+from outreach.rules.webhooks import DOWN_AFTER, DRAIN_PER_SECOND
 from outreach.testing.virtual_time import clock_of_loop
 from tests.dispatch.webhook_feed import TAKEN, Feed, Network, Process, Receiver, Stored
 
@@ -77,7 +77,7 @@ def done(stage: Stage, name: str) -> Callable[[], bool]:
 async def test_a_backlog_is_delivered_at_50_a_second_and_stored_every_half_second() -> None:
     """No more at a time than its concurrency."""
     stage = Stage("a")
-    stage.feed.add(*(f"key{number % 40}" for number in range(500)))
+    stage.feed.add(*(f"key{number % 40}" for number in range(500)), ago=timedelta(minutes=2))
     began = stage.clock.monotonic()
     await stage.until(done(stage, "a"))
 
@@ -86,6 +86,17 @@ async def test_a_backlog_is_delivered_at_50_a_second_and_stored_every_half_secon
     assert 9.9 < stage.clock.monotonic() - began < 12
     assert stage.feed.endpoints["a"].stores < 30
     assert stage.receivers["a"].most <= 4
+
+
+async def test_new_events_are_delivered_as_fast_as_they_are_taken() -> None:
+    """Four at a time, each in a hundredth of a second."""
+    stage = Stage("a")
+    began = stage.clock.monotonic()
+    stage.feed.add(*(f"key{number % 40}" for number in range(500)))
+    await stage.until(done(stage, "a"))
+
+    stage.require_order("a")
+    assert stage.clock.monotonic() - began < 4
 
 
 async def test_events_that_come_later_are_delivered_soon() -> None:
@@ -111,6 +122,9 @@ async def test_an_outage_of_a_day_costs_few_requests_and_loses_nothing() -> None
     await stage.until(done(stage, "a"), within=timedelta(days=3))
 
     assert len([at for at in receiver.times if at < began + 86_400]) <= DOWN_AFTER + 4 + 8
+    drained = [at for at in receiver.times if at >= began + 86_400]
+    # 50 a second, also where all of it has come since the process began.
+    assert 2_000 / DRAIN_PER_SECOND - 1 < drained[-1] - drained[0] < 2 * 2_000 / DRAIN_PER_SECOND
     stage.require_order("a")
 
 
@@ -125,6 +139,25 @@ async def test_a_hanging_endpoint_delays_no_other() -> None:
     await stage.until(done(stage, "good"))
 
     assert stage.clock.monotonic() - began < 12
+
+
+async def test_an_endpoint_gets_more_at_a_time_with_each_answer() -> None:
+    """From four on, until its concurrency."""
+    stage = Stage("a")
+    stage.feed.endpoints["a"].concurrency = 16
+    stage.feed.add(*(f"key{number}" for number in range(60)))
+    receiver = stage.receivers["a"]
+    receiver.answers = lambda number, request: (1.0, TAKEN)
+    await stage.until(done(stage, "a"))
+
+    began = receiver.times[0]
+    assert [sum(1 for at in receiver.times if at < began + seconds) for seconds in (0.9, 1.9, 2.9, 3.9)] == [
+        4,
+        12,
+        28,
+        44,
+    ]
+    assert receiver.most == 16
 
 
 async def test_410_disables_at_once_and_the_position_stays() -> None:
@@ -189,7 +222,7 @@ async def test_nothing_is_missed_over_10_000_events_and_20_kills(processes: int)
         return phases[int(passed // 20) % len(phases)]() if passed < _TROUBLED_SECONDS else (0.02, TAKEN)
 
     receiver.answers = answer
-    stage.feed.add(*(f"key{rng.randrange(600)}" for _ in range(10_000)))
+    stage.feed.add(*(f"key{rng.randrange(600)}" for _ in range(10_000)), ago=timedelta(minutes=2))
     reached = done(stage, "a")
     kills = 0
     with anyio.fail_after(timedelta(days=20).total_seconds()):

@@ -56,12 +56,13 @@ class Feed:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.keys: dict[int, str] = {}
+        self.times: dict[int, datetime] = {}
         self.endpoints: dict[str, Stored] = {}
 
-    def add(self, *keys: str) -> None:
-        """Add an event for each key."""
-        for key in keys:
-            self.keys[len(self.keys) + 1] = key
+    def add(self, *keys: str, ago: timedelta = timedelta(0)) -> None:
+        """Add an event for each key, which happened some time ago."""
+        for number, key in enumerate(keys, len(self.keys) + 1):
+            self.keys[number], self.times[number] = key, self.clock.now() - ago
 
     @property
     def last(self) -> int:
@@ -165,8 +166,8 @@ class Records:
         return True
 
     def _ready(self, number: int) -> ReadyEvent:
-        at = datetime.fromisoformat("2026-03-02T15:00:00+00:00") + timedelta(milliseconds=number)
-        return ReadyEvent(number=number, key=self._feed.keys[number], type="t", at=at, body=str(number).encode())
+        key, at = self._feed.keys[number], self._feed.times[number]
+        return ReadyEvent(number=number, key=key, type="t", at=at, body=str(number).encode())
 
 
 @attrs.define

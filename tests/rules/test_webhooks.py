@@ -95,12 +95,23 @@ def test_the_id_of_a_delivery_parts_an_event_from_one_of_the_same_number() -> No
     assert "." not in message_id("ws1", 17, NOW + timedelta(microseconds=1500))
 
 
-def test_the_pace_is_50_a_second_and_saves_nothing_up() -> None:
-    """The pace is 50 a second and saves nothing up."""
-    pace = Pace()
+def test_a_backlog_is_delivered_at_50_a_second_and_the_pace_saves_nothing_up() -> None:
+    """A backlog is delivered at 50 a second, and the pace saves nothing up."""
+    pace, old = Pace(NOW), NOW - timedelta(microseconds=1)
 
-    assert pace.wait(100.0) == 0.0
-    assert [round(pace.wait(100.0), 3) for _ in range(3)] == [0.02, 0.04, 0.06]
-    assert round(pace.wait(100.07), 3) == 0.01
-    assert pace.wait(200.0) == 0.0
-    assert round(sum(1 for _ in range(DRAIN_PER_SECOND) if pace.wait(200.0) < 1)) == DRAIN_PER_SECOND - 1
+    assert pace.wait(old, 100.0) == 0.0
+    assert [round(pace.wait(old, 100.0), 3) for _ in range(3)] == [0.02, 0.04, 0.06]
+    assert round(pace.wait(old, 100.07), 3) == 0.01
+    assert pace.wait(old, 200.0) == 0.0
+    assert round(sum(1 for _ in range(DRAIN_PER_SECOND) if pace.wait(old, 200.0) < 1)) == DRAIN_PER_SECOND - 1
+
+
+def test_new_events_keep_no_pace_beside_a_backlog() -> None:
+    """Nor do they delay the backlog; after an outage all that came before its end is backlog."""
+    pace = Pace(NOW)
+
+    assert [pace.wait(NOW, 100.0) for _ in range(200)] == [0.0] * 200
+    assert [round(pace.wait(NOW - HOUR, 100.0), 3) for _ in range(2)] == [0.0, 0.02]
+    pace.recover(NOW + HOUR)
+    assert round(pace.wait(NOW, 100.0), 3) == 0.04
+    assert pace.wait(NOW + HOUR, 100.0) == 0.0
