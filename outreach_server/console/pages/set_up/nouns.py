@@ -202,6 +202,7 @@ class Noun:
         own_login: Whether it is there only where the console has its own logins.
         file: The name of the page that sends the list as a file; empty without one.
         shape: `many` with a page for each, `single` without a list, or `rows` without pages for each.
+        live: What the stream of the page of one is called; empty where that does not change by itself.
         on_list: What can be done on the list.
         on_one: What can be done to one.
     """
@@ -216,6 +217,7 @@ class Noun:
     own_login: bool = False
     file: str = ""
     shape: Literal["many", "single", "rows"] = "many"
+    live: str = ""
     on_list: Sequence[Deed] = ()
     on_one: Sequence[Deed] = ()
 

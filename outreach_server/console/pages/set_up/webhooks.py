@@ -78,6 +78,7 @@ class WebhooksNoun(ResourceNoun):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.right = Right.OWN
+        self.live = "webhook"
         self.columns = ("URL", "State", "Not delivered yet", "Last answer")
         self.empty = "Programs of yours to which events are posted as they happen. There is none yet."
         create, update, remove = *self.on_list, *self.on_one
