@@ -18,7 +18,7 @@ from outreach.errors import StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.providers.http.request_gate import FairLimiter
 from outreach.rules.webhook_queue import DeliveryQueue, EndpointHealth, QueuedEvent
-from outreach.rules.webhooks import BACKLOG_AFTER, Pace, is_success, message_id, retry_after_seconds
+from outreach.rules.webhooks import BACKLOG_AFTER, Pace, is_success, retry_after_seconds
 
 MAX_CONNECTIONS: Final = 64
 """Of all endpoints together."""
@@ -76,6 +76,7 @@ class ReadyEvent:
     """An event with the body that is sent.
 
     Attributes:
+        id: The value of `webhook-id`.
         number: Its number in the feed.
         key: What it is about.
         type: Its type.
@@ -83,6 +84,7 @@ class ReadyEvent:
         body: The bytes of the delivery.
     """
 
+    id: str
     number: int
     key: str
     type: str
@@ -348,8 +350,7 @@ class EndpointDeliveries:
         self._take_answer(event, answer)
 
     def _headers(self, ready: ReadyEvent, at: datetime) -> Mapping[str, str]:
-        name = message_id(self._endpoint.workspace_id, ready.number, ready.at)
-        return signed_headers(self._endpoint.secrets, name, int(at.timestamp()), ready.body)
+        return signed_headers(self._endpoint.secrets, ready.id, int(at.timestamp()), ready.body)
 
     def _take_answer(self, event: QueuedEvent, answer: DeliveryAnswer) -> None:
         now = self._clock.now()

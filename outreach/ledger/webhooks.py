@@ -16,6 +16,7 @@ from outreach.ledger.webhook_contents import contents_of
 from outreach.models.database import WebhookLag
 from outreach.models.events import Event, EventsPurged, WebhookTest
 from outreach.models.webhook import ATTEMPTS_KEPT, Webhook, WebhookAttempt, WebhookCursor, WebhookHold, WebhookPayload
+from outreach.rules.webhooks import gap_id, message_id
 from outreach.serialization.webhook_bodies import DELIVERED, TYPES_FOR_ONE_ENDPOINT, body_of, key_of, type_of
 from outreach.storage.unit_of_work import Transaction
 
@@ -49,8 +50,9 @@ class Choice(Protocol):
 
 
 class EventBody(NamedTuple):
-    """An event as it is delivered now: its number, key, type, time and body."""
+    """An event as it is delivered now: its id, number, key, type, time and body."""
 
+    id: str
     number: int
     key: str
     type: str
@@ -239,7 +241,8 @@ def body_now(tx: Transaction, webhook: Webhook, hold: WebhookHold) -> EventBody 
         test = WebhookTest(
             number=tx.trail.last_number(), at=hold.first_at, workspace_id=webhook.workspace_id, endpoint_id=webhook.id
         )
-        return _bodies(tx, webhook, [test])[0]._replace(number=hold.number)
+        name = message_id(webhook.workspace_id, hold.number, hold.first_at)
+        return _bodies(tx, webhook, [test])[0]._replace(id=name, number=hold.number)
     events = events_between(tx, webhook.workspace_id, hold.number - 1, hold.number)
     wanted = [event for event in events if event is not None and is_wanted(webhook, event)]
     if not events:
@@ -260,9 +263,17 @@ _GAP: Final = "gap"
 def _bodies(tx: Transaction, webhook: Choice, events: Sequence[Event]) -> Sequence[EventBody]:
     contents = contents_of(tx, events)
     return [
-        EventBody(event.number, _key(event), type_of(event), event.at, body_of(event, webhook.payload, content))
+        EventBody(
+            _id(event), event.number, _key(event), type_of(event), event.at, body_of(event, webhook.payload, content)
+        )
         for event, content in zip(events, contents, strict=True)
     ]
+
+
+def _id(event: Event) -> str:
+    if isinstance(event, EventsPurged):
+        return gap_id(event.workspace_id, event.first, event.last)
+    return message_id(event.workspace_id, event.number, event.at)
 
 
 def _key(event: Event) -> str:

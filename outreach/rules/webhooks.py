@@ -137,6 +137,11 @@ def message_id(workspace_id: str, number: int, at: datetime) -> str:
     return f"evt_{workspace_id}_{number}_{int(at.timestamp() * 1000)}"
 
 
+def gap_id(workspace_id: str, first: int, last: int) -> str:
+    """Return the value of `webhook-id` for a notice of a gap: no event of the feed gives it a time."""
+    return f"evt_{workspace_id}_gap_{first}_{last}"
+
+
 class Pace:
     """At most 50 deliveries a second to one endpoint of what happened before a moment.
 

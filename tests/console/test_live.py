@@ -11,6 +11,8 @@ import attrs
 import pytest
 
 from outreach import Campaign
+from outreach.models import Webhook
+from outreach_server.console import Role
 from outreach_server.console.live import stream as stream_module
 from outreach_server.console.live.fan_out import FanOut, Regions
 from outreach_server.console.live.stream import (
@@ -20,8 +22,9 @@ from outreach_server.console.live.stream import (
     LiveStreams,
     message,
 )
-from outreach_server.console.live.views import CAMPAIGN_REGIONS, OVERVIEW_REGIONS
+from outreach_server.console.live.views import CAMPAIGN_REGIONS, OVERVIEW_REGIONS, WEBHOOK_REGIONS
 from outreach_server.streams import end_streams
+from tests.console import furniture
 from tests.console.conftest import MOUNT, PEOPLE, House
 from tests.console.page import Page, parse
 
@@ -54,9 +57,10 @@ class Stream:
                 self.came = anyio.Event()
                 await self.came.wait()
 
-    async def run(self, house: House, campaign: Campaign | None, person: str = "owner") -> None:
-        """Open the stream of a campaign's page, or of the overview, and read it until it ends."""
-        of = "overview" if campaign is None else f"campaign:{campaign.id}"
+    async def run(self, house: House, shown: Campaign | Webhook | None, person: str = "owner") -> None:
+        """Open the stream of the page of a campaign or webhook, or of the overview, and read it until it ends."""
+        kind = "webhook" if isinstance(shown, Webhook) else "campaign"
+        of = "overview" if shown is None else f"{kind}:{shown.id}"
         scope = {
             "type": "http",
             "http_version": "1.1",
@@ -158,6 +162,27 @@ async def test_the_overview_changes_by_itself(house: House, active: Campaign) ->
         stream.gone.set()
 
 
+async def test_the_page_of_a_webhook_changes_by_itself(house: House) -> None:
+    """Its state, what waits and its deliveries; only owners have its stream."""
+    hook = await furniture.webhook(house.engine, house.workspace)
+    page = await house.page(f"webhooks/{hook.id}")
+    assert all(page.by_id(name).tag for name in WEBHOOK_REGIONS)
+    assert [one for one in page.root if "hx-sse:connect" in one.attributes]
+    assert not page.by_id("rows").all("form"), "a live region holds no form"
+    stream = Stream()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stream.run, house, hook)
+        first = parts(await stream.until(lambda body: True))
+        assert tuple(first) == WEBHOOK_REGIONS
+        assert "404 Not Found" in first["rows"].by_id("rows").text
+        await house.engine.unsubscribes.add(house.workspace, "+13035550100")
+        assert "rows" not in parts(await stream.until(lambda body: b"1 event, the oldest of" in body))
+        await house.engine.webhooks.enable(house.workspace, hook.id)
+        await stream.until(lambda body: b"Active" in body)
+        stream.gone.set()
+    assert (await house.get(f"live?of=webhook:{hook.id}", person=Role.MANAGER)).status_code == 403
+
+
 async def test_figures_are_those_of_the_ledger(house: House, active: Campaign) -> None:
     """The reasons add up to the contacts, and the tiles say the same."""
     console = house.app.state.console
@@ -257,7 +282,7 @@ async def test_a_stream_of_what_is_erased_meanwhile_ends(house: House, active: C
         stream.gone.set()
 
 
-@pytest.mark.parametrize("of", ["", "campaign:", "campaign:nothing", "inbox", "campaign:../x"])
+@pytest.mark.parametrize("of", ["", "campaign:", "campaign:nothing", "webhook:nothing", "inbox", "campaign:../x"])
 async def test_only_live_pages_have_a_stream(house: House, of: str) -> None:
     """Others are not there; who is not signed in is told so, and not sent to a page that would be taken for one."""
     assert (await house.get(f"live?of={of}")).status_code == 404

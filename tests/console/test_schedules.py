@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 
 import attrs
 import pytest
 
-from outreach.models import Schedule
+from outreach.models import CampaignUpdate, Holiday, HolidayCalendar, Occurrence, Schedule
 from outreach.server_support import read_recurrence
+from outreach.storage.unit_of_work import Transaction
 from outreach_server.console import Role
 from outreach_server.console.access import Right, may
 from outreach_server.console.recurrence_words import rule_words
@@ -68,6 +70,71 @@ async def test_the_next_dates_are_shown_before_anything_is_saved(house: House) -
     assert (await house.post("schedules", {**form, "previewed": digest})).status_code == 303
     [one] = (await house.engine.schedules.list(house.workspace)).items
     assert one.rule == "FREQ=MONTHLY;BYDAY=-1MO"
+
+
+async def test_the_preview_says_which_holidays_are_left_out(house: House) -> None:
+    """Between the dates that remain; a schedule that ignores holidays has them marked."""
+    campaign = await house.campaign()
+    feast = Holiday(date=date(2127, 1, 2), name="Feast", enabled=True)
+    change = CampaignUpdate(holidays=HolidayCalendar(country=None, holidays=(feast,)))
+    await house.engine.campaigns.update(house.workspace, campaign.id, change)
+    form = {
+        "action": "create",
+        "name": "Calls",
+        "template_id": campaign.id,
+        "every": "1",
+        "repeats": "DAILY",
+        "starts_on": "2127-01-01",
+        "at": "09:30",
+        "zone": "Europe/Lisbon",
+        "overlap": "skip",
+    }
+    for holidays, said in {
+        "skip": "Thursday 2 January 2127: left out, a holiday",
+        "ignore": "Thursday 2 January 2127, 09:30 (Lisbon time), a holiday",
+        "next_day": "Friday 3 January 2127, 09:30 (Lisbon time), instead of Thursday 2 January 2127, a holiday",
+    }.items():
+        text = (await house.post("schedules", {**form, "holidays": holidays})).text
+        assert said in text, holidays
+
+
+async def test_the_page_has_a_table_of_runs(house: House) -> None:
+    """The latest first: its time, what became of it, its campaign, contacts and cost, and why it was not started."""
+    one = await made(house, "Daily calls")
+    campaign = await house.campaign()
+    at = datetime(2026, 11, 2, 9, tzinfo=UTC)
+    run = Occurrence(
+        workspace_id=house.workspace,
+        schedule_id=one.id,
+        at=at,
+        run_id=campaign.id,
+        state="started",
+        reason=None,
+        detail=None,
+        contacts=1200,
+        amount=Decimal("34.5"),
+        decided_at=at,
+    )
+    blocked = attrs.evolve(
+        run, at=at + timedelta(days=1), state="blocked", reason="preflight", detail="The sender is gone."
+    )
+    missed = attrs.evolve(blocked, at=at + timedelta(days=2), run_id=None, state="missed", contacts=None, amount=None)
+
+    def write(tx: Transaction) -> None:
+        for each in (run, blocked, missed):
+            tx.occurrences.insert(each)
+
+    assert "No run was due yet." in (await house.page(f"schedules/{one.id}")).root.text
+    await house.engine.schedules._context.storage.write(write)
+    page = await house.page(f"schedules/{one.id}")
+    rows = [row.text for row in page.by_id("rows").all("tbody")[0].all("tr")]
+    assert len(rows) == 3
+    for text, said in zip(
+        rows, (("Missed",), ("Not started", "The sender is gone."), ("Started", "1,200", "34.50")), strict=True
+    ):
+        assert all(part in text for part in said)
+    links = page.by_id("rows").all("a", href=house.url(f"campaigns/{campaign.id}"))
+    assert len(links) == 2
 
 
 @pytest.mark.parametrize("role", Role)

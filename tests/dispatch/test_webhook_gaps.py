@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ import pytest
 from outreach import NewWorkspace, Outreach
 from outreach.core.config import EngineConfig
 from outreach.core.vault import SECRET_KEY_VARIABLE
+from outreach.ledger import webhooks
 from outreach.models import NewWebhook
+from outreach.services.tenants.webhook_listening import Listener
 from outreach.testing.fault_server import Answer, FaultServer
 from tests import postgres
 
@@ -93,3 +96,24 @@ async def test_erasure_leaves_no_gap(url: str) -> None:
     assert {one["type"] for one in _bodies(server)} == {"contact.opted_out"}
     assert b"+12125550001" not in b"".join(one.body for one in server.requests)
     assert sorted(b"+1212555" in one.body for one in server.requests) == [False, True, True]
+
+
+async def test_a_notice_that_comes_again_has_the_same_id(tmp_path: Path) -> None:
+    """After a kill between the delivery and the storing of the position, the notice is read from there again."""
+    async with Outreach.open(f"sqlite:///{tmp_path / 'a.db'}", config=CONFIG) as engine:
+        workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
+        for person in range(3):
+            await engine.unsubscribes.add(workspace, f"+1212555{person:04}")
+    _delete(f"sqlite:///{tmp_path / 'a.db'}", 1, 2)
+    async with Outreach.open(f"sqlite:///{tmp_path / 'a.db'}", config=CONFIG) as engine:
+        storage, now = engine.webhooks._context.storage, engine.now()
+        listener = Listener(workspace_id=workspace)
+
+        async def ids(at: datetime) -> Sequence[str]:
+            found = await storage.read(lambda tx: webhooks.read(tx, listener, 0, gap_until=0, now=at))
+            return [one.id for one in found[0]]
+
+        first = await ids(now)
+        assert first[0] == f"evt_{workspace}_gap_1_2"
+        assert len(set(first)) == len(first) > 1
+        assert await ids(now + timedelta(minutes=1)) == first

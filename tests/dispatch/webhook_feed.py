@@ -21,6 +21,7 @@ from outreach.dispatch.webhook_endpoint import (
 from outreach.dispatch.webhooks import EndpointPlace
 from outreach.errors import StorageError
 from outreach.rules.webhook_queue import EndpointHealth, QueuedEvent
+from outreach.rules.webhooks import message_id
 
 Answers = Callable[[int, int], tuple[float, DeliveryAnswer]]
 """Returns, for the number of an event and of its request, after how many seconds which answer comes."""
@@ -166,8 +167,15 @@ class Records:
         return True
 
     def _ready(self, number: int) -> ReadyEvent:
-        key, at = self._feed.keys[number], self._feed.times[number]
-        return ReadyEvent(number=number, key=key, type="t", at=at, body=str(number).encode())
+        at = self._feed.times[number]
+        return ReadyEvent(
+            id=message_id("ws1", number, at),
+            number=number,
+            key=self._feed.keys[number],
+            type="t",
+            at=at,
+            body=str(number).encode(),
+        )
 
 
 @attrs.define

@@ -409,6 +409,21 @@ async def test_a_run_on_a_holiday_of_the_template_moves(place: Place) -> None:
     assert [(one.at, one.moved_from) for one in found] == [(NINE + DAY, day.date), (NINE + 2 * DAY, None)]
 
 
+async def test_a_preview_leaves_holidays_out(place: Place) -> None:
+    """Unless the schedule ignores them; what it shows is what is made."""
+    day = Holiday(date=date(2026, 11, 3), name="Feast", enabled=True)
+    place.template = await place.campaign(holidays=HolidayCalendar(country=None, holidays=(day,)))
+    preview = place.engine.schedules.preview
+    shown = [one.at for one in await preview(place.workspace, place.new(), count=2)]
+    assert shown == [NINE, NINE + 2 * DAY]
+    ignoring = await preview(place.workspace, place.new(holidays="ignore"), count=2)
+    assert [one.at for one in ignoring] == [NINE, NINE + DAY]
+    schedule = await place.schedule(overlap="allow")
+    for number in range(3):
+        await place.at(NINE + number * DAY)
+    assert [one.at for one in await place.occurrences(schedule) if one.run_id] == shown
+
+
 async def test_a_run_now_is_made_beside_the_others(place: Place) -> None:
     """At once, under its own time, and once for each time that it is asked for."""
     schedule = await place.schedule(overlap="allow")

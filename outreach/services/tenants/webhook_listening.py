@@ -12,7 +12,6 @@ from outreach.ledger import webhooks
 from outreach.ledger.common import workspace_of
 from outreach.ledger.webhooks import EventBody
 from outreach.models.webhook import WebhookPayload
-from outreach.rules.webhooks import message_id
 from outreach.services.context import ServiceContext
 from outreach.services.tenants.webhooks import check_types, checked_first
 from outreach.storage.unit_of_work import Transaction
@@ -65,6 +64,6 @@ async def listen(context: ServiceContext, listener: Listener, *, number: int | N
     while True:
         bodies, after, at_end, gap_until = await context.storage.read(read)
         for one in bodies:
-            yield Delivery(message_id(listener.workspace_id, one.number, one.at), one.body)
+            yield Delivery(one.id, one.body)
         if at_end:
             await anyio.sleep(context.config.change_poll_seconds)

@@ -11,7 +11,7 @@ from outreach import Outreach
 from outreach.http import write_webhook_progress
 from outreach.models import CreatedWebhook, NewWebhook, Webhook, WebhookReplay, WebhookRotation, WebhookUpdate
 from outreach_server.cli import documents
-from outreach_server.cli.base import Command, Group, actor, with_engine
+from outreach_server.cli.base import Command, Group, actor, state, with_engine
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.model_options import ClearOption, given_changes, given_fields
 from outreach_server.cli.output import note, show, show_list
@@ -66,13 +66,38 @@ def _shown(call: Any) -> None:
     show(documents.resource(found))
 
 
+def _list(workspace_id: str) -> None:
+    async def work(engine: Outreach) -> list[dict[str, Any]]:
+        found = await collect(engine.webhooks.iter_all(workspace_id))
+        known = await engine.webhooks.progress(workspace_id, *(one.id for one in found))
+        return [
+            {**documents.resource(one), "waiting": written["waiting"], "waiting_since": written["waiting_since"]}
+            for one, written in zip(found, map(write_webhook_progress, known), strict=True)
+        ]
+
+    show_list(
+        with_engine(work),
+        ("id", "url", "types", "state", "reason", "waiting", "waiting_since"),
+        empty=f"The workspace has no webhooks. Add one: outreach-server webhooks add {workspace_id} URL",
+    )
+
+
 def _show(workspace_id: str, webhook_id: str) -> None:
     async def work(engine: Outreach) -> dict[str, Any]:
         found = await engine.webhooks.get(workspace_id, webhook_id)
         [known] = await engine.webhooks.progress(workspace_id, webhook_id)
         return {**documents.resource(found), **write_webhook_progress(known)}
 
-    show(with_engine(work))
+    document = with_engine(work)
+    if not state().as_json and document["last"] is not None:
+        document["last"] = _attempt_text(document["last"])
+    show(document)
+
+
+def _attempt_text(attempt: documents.Document) -> str:
+    what = attempt["type"] if attempt["number"] <= 0 else f"event {attempt['number']}, {attempt['type']}"
+    answer = attempt["error"] if attempt["status"] is None else attempt["status"]
+    return f"{attempt['at']}: {what}: {answer}, after {attempt['duration_ms']} ms"
 
 
 def _move(name: str, meaning: str) -> Command:
@@ -115,13 +140,11 @@ webhooks = Group(
             callback=_add,
             params=[workspace_argument(), _url(), *_options()],
         ),
-        _WEBHOOKS.list(
-            "id",
-            "url",
-            "types",
-            "state",
-            "reason",
-            empty="The workspace has no webhooks. Add one: outreach-server webhooks add WORKSPACE_ID URL",
+        Command(
+            "list",
+            help="List a workspace's webhooks, with how many events wait for each, and since when.",
+            callback=_list,
+            params=[workspace_argument()],
         ),
         Command(
             "show",

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import attrs
+
 from outreach import Campaign
 from outreach.server_support import JoinedReads
 from outreach_server.console.context import Visit
 from outreach_server.console.live.fan_out import Regions, Render
 from outreach_server.console.pages.campaign_regions import CampaignView, view_of
 from outreach_server.console.pages.overview import overview_view
+from outreach_server.console.pages.set_up.every import NOUNS
+from outreach_server.console.pages.set_up.pages import live_view
 
 CAMPAIGN_REGIONS: Final = ("state", "now", "tiles", "curve", "funnel", "reasons", "events", "as-of")
 """The live parts of a campaign's page; each has a template, and its name is the id of its element."""
@@ -44,6 +48,34 @@ def overview_renderer(visit: Visit) -> Render:
             looked = reads.start(overview_view(visit))
         view = looked.result()
         return {name: visit.part(f"overview/{name}", view=view) for name in OVERVIEW_REGIONS}
+
+    return render
+
+
+WEBHOOK_REGIONS: Final = ("facts", "rows", "as-of")
+"""The live parts of a webhook's page."""
+
+
+def webhook_renderer(visit: Visit, webhook_id: str) -> Render:
+    """Return what renders the live parts of a webhook's page."""
+    [noun] = [one for one in NOUNS if one.live == "webhook"]
+
+    async def render() -> Regions:
+        # One of its own, whose moment is that of this rendering.
+        now = attrs.evolve(visit)
+        one = await noun.get(now, webhook_id)
+        async with JoinedReads() as reads:
+            facts = reads.start(noun.facts(now, one))
+            table = reads.start(noun.table(now, one, None))
+        rows = table.result()
+        values = {
+            "facts": facts.result(),
+            "table": rows,
+            "view": live_view(now),
+            "first_url": "",
+            "next_url": now.url(f"{noun.name}-one", {"after": rows.next}, id=webhook_id) if rows and rows.next else "",
+        }
+        return {name: now.part(f"set_up/{name}", **values) for name in WEBHOOK_REGIONS}
 
     return render
 

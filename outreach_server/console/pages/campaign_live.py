@@ -13,7 +13,13 @@ from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.live.stream import LiveResponse
-from outreach_server.console.live.views import CAMPAIGN_REGIONS, campaign_renderer, campaign_view, overview_renderer
+from outreach_server.console.live.views import (
+    CAMPAIGN_REGIONS,
+    campaign_renderer,
+    campaign_view,
+    overview_renderer,
+    webhook_renderer,
+)
 from outreach_server.console.pages.campaign_actions import WrongName, buttons_of, do_action
 from outreach_server.console.pages.follow_up import clone
 from outreach_server.console.pages.set_up.schedule_forms import LIKE
@@ -121,13 +127,17 @@ async def stream(visit: Visit) -> Response:
         HTTPException: There is no such live page.
     """
     of = visit.request.query_params.get("of", "")
-    kind, _, campaign_id = of.partition(":")
+    kind, _, identifier = of.partition(":")
     if of == "overview":
         render = overview_renderer(visit)
-    elif kind == "campaign" and campaign_id:
+    elif kind == "campaign" and identifier:
         # What is not there is answered before the stream begins.
-        await visit.engine.campaigns.get(visit.place.id, campaign_id)
-        render = campaign_renderer(visit, campaign_id)
+        await visit.engine.campaigns.get(visit.place.id, identifier)
+        render = campaign_renderer(visit, identifier)
+    elif kind == "webhook" and identifier:
+        visit.require(Right.OWN)
+        await visit.engine.webhooks.get(visit.place.id, identifier)
+        render = webhook_renderer(visit, identifier)
     else:
         raise not_found()
     workspace, role, root = visit.place.id, visit.role, visit.request.scope.get("root_path", "")

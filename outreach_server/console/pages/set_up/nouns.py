@@ -66,7 +66,7 @@ class TableRow:
     """A row of a table.
 
     Attributes:
-        sends: What its button sends; empty where it has none.
+        sends: What its button alone sends; empty where it has none.
     """
 
     cells: Sequence[Cell]
@@ -81,7 +81,7 @@ class Table:
         note: What to know about it.
         next: The cursor of the next page; None at the end.
         nothing: What it says without rows.
-        deed: The name of the action of the rows' buttons; empty for none.
+        sends: What the buttons of all rows send, the action among it; empty where rows have none.
         label: The words of these.
     """
 
@@ -91,7 +91,7 @@ class Table:
     rows: Sequence[TableRow]
     next: str | None = None
     nothing: str
-    deed: str = ""
+    sends: Mapping[str, str] = attrs.field(factory=dict)
     label: str = ""
 
 
@@ -202,6 +202,7 @@ class Noun:
         own_login: Whether it is there only where the console has its own logins.
         file: The name of the page that sends the list as a file; empty without one.
         shape: `many` with a page for each, `single` without a list, or `rows` without pages for each.
+        live: What the stream of the page of one is called; empty where that does not change by itself.
         on_list: What can be done on the list.
         on_one: What can be done to one.
     """
@@ -216,6 +217,7 @@ class Noun:
     own_login: bool = False
     file: str = ""
     shape: Literal["many", "single", "rows"] = "many"
+    live: str = ""
     on_list: Sequence[Deed] = ()
     on_one: Sequence[Deed] = ()
 

@@ -18,6 +18,7 @@ from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, problem_of_proof
+from outreach_server.console.pages.campaign_views import MomentView, moment_of
 from outreach_server.console.pages.set_up.every import NOUNS
 from outreach_server.console.pages.set_up.inputs import Input, problems_in, read_inputs
 from outreach_server.console.pages.set_up.nouns import Cell, Deed, Listed, Noun, On, Result, Sent, digest_of
@@ -263,6 +264,8 @@ class Views:
             table = reads.start(noun.table(visit, one, after))
             given = reads.start(_fields_of(visit, noun.on_one, one))
         rows = table.result()
+        here_url = visit.url(noun.name) if here is None else visit.url(f"{noun.name}-one", id=here)
+        view = live_view(visit) if noun.live and not after else None
         return self._page(
             visit,
             "one",
@@ -274,6 +277,9 @@ class Views:
             drawing=drawing.result(),
             table=rows,
             row_key=visit.new_key(),
+            here_url=here_url,
+            stream_url="" if view is None else visit.url("live", {"of": f"{noun.live}:{here}"}),
+            view=view,
             first_url=visit.url(f"{noun.name}-one", id=here) if after and not single else "",
             next_url=visit.url(f"{noun.name}-one", {"after": rows.next}, id=here) if rows and rows.next else "",
             forms=self._forms(visit, given.result(), one, tried, first=True),
@@ -348,6 +354,18 @@ class Views:
             result=result,
             **values,
         )
+
+
+@attrs.frozen(kw_only=True)
+class LiveView:
+    """When the live parts of a page were rendered."""
+
+    as_of: MomentView
+
+
+def live_view(visit: Visit) -> LiveView:
+    """Return the moment of a rendering by the person's clocks."""
+    return LiveView(as_of=moment_of(visit.now, visit.now, visit.zone(), seconds=True))
 
 
 def tabs_of(visit: Visit, current: Noun | None) -> Sequence[Tab]:

@@ -78,6 +78,7 @@ class WebhooksNoun(ResourceNoun):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.right = Right.OWN
+        self.live = "webhook"
         self.columns = ("URL", "State", "Not delivered yet", "Last answer")
         self.empty = "Programs of yours to which events are posted as they happen. There is none yet."
         create, update, remove = *self.on_list, *self.on_one
@@ -151,7 +152,7 @@ class WebhooksNoun(ResourceNoun):
             rows=[_row(visit, attempt) for attempt in page.items],
             next=page.next,
             nothing="Nothing was delivered to it yet.",
-            deed="replay",
+            sends={"action": "replay", "only": "yes"},
             label="Send again",
         )
 
@@ -240,7 +241,7 @@ def _row(visit: Visit, attempt: WebhookAttempt) -> TableRow:
             f"{answer_words(attempt)}, after {took} ms",
             answer,
         ),
-        sends={"number": str(attempt.number), "only": "yes"} if is_event else {},
+        sends={"number": str(attempt.number)} if is_event else {},
     )
 
 
