@@ -31,9 +31,6 @@ from tests.own_adapter import OwnAdapter
 
 pytestmark = pytest.mark.anyio
 
-OPENED: Final = {"home": 200, "new-audience": 303}
-"""The status of a page that is not shown at once: a draft without a file has no audience to read."""
-
 LINKS: Final = ("href", "src", "action", "formaction", "hx-sse:connect")
 COOKIE: Final = "sessionid"
 
@@ -46,8 +43,9 @@ async def furnished(engine: Outreach) -> Mapping[str, str]:
     people = [NewRecipient(phone_number="+13035550100", first_name="Ana")]
     campaign = (await engine.campaigns.create_sms(workspace, new, people)).campaign.id
     return {
-        "workspace": workspace,
         "campaign": campaign,
+        "draft": campaign,
+        "ended": campaign,
         "position": "0",
         "phone": ANN[1:],
         "call": (await tell(engine, workspace)).call.id,
@@ -58,12 +56,9 @@ async def furnished(engine: Outreach) -> Mapping[str, str]:
 async def walk(client: httpx.AsyncClient, prefix: str, console: Starlette, things: Mapping[str, str]) -> None:
     """Open every page of a console, and check that all that it names is below a prefix, and there."""
     named: set[str] = set()
-    for name, path in addresses(console, things):
+    for _, path in addresses(console, things):
         answer = await client.get(prefix + path)
-        assert answer.status_code == OPENED.get(name, 200), (path, answer.text)
-        if answer.is_redirect:
-            named.add(answer.headers["location"])
-            continue
+        assert answer.status_code == 200, (path, answer.text)
         page = parse(answer.text)
         assert page.problems == [], path
         named |= set(_named(page))
