@@ -60,7 +60,7 @@ OF_CAMPAIGNS: Final[Mapping[str, tuple[str, ...]]] = {
 """Those of campaigns, of what comes back, and of everybody."""
 
 OF_LISTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "new-audience": ("campaigns/new/audience?upload={upload}",),
+    "new-audience": ("campaigns/new/audience?upload={upload}&name=Visits&channel=sms",),
     "new-text": ("campaigns/new/text?campaign={draft}",),
     "new-when": ("campaigns/new/when?campaign={draft}",),
     "new-check": ("campaigns/new/check?campaign={draft}",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -107,31 +108,41 @@ def test_a_double_click_sends_a_form_once(chromium: Browser) -> None:
         page.context.close()
 
 
-def looked_at(page: Page, said: list[str], path: str, axe: str = "") -> int:
-    """Open a page, find nothing wrong with it, and return its status.
+def axe_core() -> str:
+    """Return the source of axe-core."""
+    return (resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
 
-    Every part that folds is opened then, so that the forms in it are looked at too; on a phone also the narrowest one.
-    """
+
+def looked_at(page: Page, said: list[str], path: str, axe: str = "") -> int:
+    """Open a page, find nothing wrong with it, and return its status."""
     answer = page.goto(path)
     assert answer is not None
+    look_over(page, axe)
+    # The browser itself complains of an answer that is an error.
+    complaints = [one for one in said if not (answer.status >= 400 and one.startswith("Failed to load resource"))]
+    assert complaints == [], path
+    said.clear()
+    return answer.status
+
+
+def look_over(page: Page, axe: str) -> None:
+    """Find nothing that hinders anybody on the page that is shown.
+
+    Every part that folds is opened, so that the forms in it are looked at too; on a phone also the narrowest one.
+    """
     size = page.viewport_size
     assert size is not None
     for each in (size["width"], 320) if size["width"] < 400 else (size["width"],):
         page.set_viewport_size({**size, "width": each})
         for opens in (False, True):
             page.evaluate(FOLDED, opens)
-            assert page.evaluate(HURDLES) == [], (path, each, opens)
+            assert page.evaluate(HURDLES) == [], (page.url, each, opens)
     page.set_viewport_size(size)
     if axe:
         # Not as an element: the policy refuses it.
         page.evaluate(axe)
         found = page.evaluate(f"axe.run({{runOnly: {json.dumps(RULES)}}})")
-        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == [], path
-    # The browser itself complains of an answer that is an error.
-    complaints = [one for one in said if not (answer.status >= 400 and one.startswith("Failed to load resource"))]
-    assert complaints == [], path
-    said.clear()
-    return answer.status
+        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == [], page.url
 
 
 @pytest.mark.soak("a browser opens every page in each width and theme")
@@ -158,7 +169,7 @@ def test_pages_break_no_rule_of_accessibility(
 
     Nothing is against the policy, nothing is asked of others, and the browser complains of nothing.
     """
-    axe = (resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+    axe = axe_core()
     said: list[str] = []
     size: Any = {"width": width, "height": 800}
     page = opened(chromium, said, viewport=size, color_scheme=theme, extra_http_headers={PERSON: role})
@@ -168,6 +179,52 @@ def test_pages_break_no_rule_of_accessibility(
         # Refusals are one page.
         refused += looked_at(page, said, path, axe if refused < 2 else "") == 403
     assert bool(refused) is (role not in {NOBODY, OPERATOR})
+    page.context.close()
+
+
+@pytest.mark.nightly("hundreds of rules are tried on every answer")
+@pytest.mark.parametrize(("width", "theme"), [(390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")])
+def test_what_forms_answer_breaks_no_rule_of_accessibility(
+    chromium: Browser, served: Site, tmp_path: Path, width: int, theme: str
+) -> None:
+    """An import with its result, a file with a used key, the dates of a schedule, a webhook that cannot be."""
+    axe = axe_core()
+    size: Any = {"width": width, "height": 800}
+    page = opened(chromium, [], viewport=size, color_scheme=theme)
+
+    def send(button: str) -> None:
+        with page.expect_navigation():
+            page.get_by_role("button", name=button).click()
+
+    file = tmp_path / "stopped.csv"
+    file.write_text("phone\n+18145550120\n+18145550121\n12\n")
+    page.goto(f"{served.home}register/import")
+    page.locator("#file").set_input_files(file)
+    key = page.locator("main [name=key]").input_value()
+    send("Next")
+    send("Add 2 numbers to the register")
+    assert "put on the register" in page.locator("#done").inner_text()
+    look_over(page, axe)
+    send("Take this import back")
+    page.goto(f"{served.home}register/import")
+    page.evaluate("key => { document.querySelector('main [name=key]').value = key; }", key)
+    page.locator("#file").set_input_files({"name": "more.csv", "mimeType": "text/csv", "buffer": b"phone\n12\n"})
+    page.get_by_role("button", name="Next").click()
+    page.wait_for_selector("#file-problem")
+    look_over(page, axe)
+    schedule = next(path for _, path in served.pages if "?like=" in path)
+    page.goto(schedule)
+    for name, value in {"name": "Each day", "starts_on": "2127-01-04", "at": "09:00", "zone": "UTC"}.items():
+        page.locator(f"#create-{name}").fill(value)
+    page.get_by_role("button", name="Show the next dates").click()
+    page.get_by_text("5 January 2127").wait_for()
+    look_over(page, axe)
+    page.goto(f"{served.home}webhooks")
+    page.locator("summary", has_text="Add a webhook").click()
+    page.locator("#create-url").fill("http://10.0.0.1/")
+    page.get_by_role("button", name="Add a webhook").click()
+    page.wait_for_selector("#problems")
+    look_over(page, axe)
     page.context.close()
 
 
