@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import time, timedelta
 from functools import partial
@@ -36,6 +36,7 @@ from outreach_server.console import ConsoleUser, Role
 from outreach_server.console.app import build
 from tests.console.conftest import MOUNT, SENDER
 from tests.console.furniture import addresses, furnish, furnished
+from tests.console.places import GUESTS
 from tests.console.story import ANN, tell
 from tests.own_adapter import OwnAdapter
 
@@ -51,6 +52,7 @@ PERSON: Final = "x-test-person"
 """The header of a request by somebody with another role than an owner's."""
 
 OPERATOR: Final = "operator"
+NOBODY: Final = "nobody"
 
 
 @attrs.define
@@ -61,22 +63,22 @@ class Site:
         home: The address of the overview.
         campaign: The address of the campaign's page.
         waiting: The address of the check of another campaign, whose start waits for approval.
-        call: The address of a call's page.
         write: Lets somebody at a number write something.
         end: Lets a campaign of a name to some numbers end.
-        pages: The addresses of every page, by its name.
+        pages: The address of every page of people who are signed in, after the name of its route.
+        guests: The addresses of those of people who are not.
     """
 
     home: str
     campaign: str
     waiting: str
-    call: str
     pause: Callable[[], None]
     change: Callable[[], None]
     stop: Callable[[], None]
     write: Callable[[str, str], None]
     end: Callable[[str, Sequence[str]], None]
-    pages: Mapping[str, str]
+    pages: Sequence[tuple[str, str]]
+    guests: Sequence[str]
 
 
 @contextmanager
@@ -97,21 +99,23 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def site(contacts: int = 200, *, has_login: bool = True) -> Iterator[Site]:
+def site(contacts: int = 200, *, has_login: bool = True, database: str = "memory://") -> Iterator[Site]:
     """Serve a console in a thread of its own."""
     found: dict[str, str] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OUTREACH_SECRET_KEY", "A" * 43 + "=")
         engine = Outreach.open(
-            "memory://", dispatch=True, simulator=SimulatorConfig(latency_ms=1, seed=3), adapters=[OwnAdapter()]
+            database, dispatch=True, simulator=SimulatorConfig(latency_ms=1, seed=3), adapters=[OwnAdapter()]
         )
 
     async def identify(request: Request) -> ConsoleUser | None:
         role = request.headers.get(PERSON, Role.OWNER)
+        if role == NOBODY:
+            return None
         roles = {} if role == OPERATOR else {found["workspace"]: Role(role)}
         return ConsoleUser(id=found["users"], name="Ann Miller", workspaces=roles, operator=role == OPERATOR)
 
-    async def end_campaign(name: str, phones: Sequence[str]) -> None:
+    async def end_campaign(name: str, phones: Sequence[str]) -> str:
         new = NewSmsCampaign(
             name=name, body="Hi {{first_name}}", carrier="twilio", from_number=SENDER, rate_per_minute=1
         )
@@ -119,6 +123,7 @@ def site(contacts: int = 200, *, has_login: bool = True) -> Iterator[Site]:
         campaign = (await engine.campaigns.create_sms(found["workspace"], new, people)).campaign
         await engine.campaigns.start(found["workspace"], campaign.id)
         await engine.campaigns.cancel(found["workspace"], campaign.id)
+        return campaign.id
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -142,7 +147,7 @@ def site(contacts: int = 200, *, has_login: bool = True) -> Iterator[Site]:
             found.update(await furnish(engine, workspace.id))
             story = await tell(engine, workspace.id, asked_ago=timedelta(seconds=20))
             found.update(campaign=campaign.id, waiting=waiting.id, call=story.call.id)
-            await end_campaign("Autumn", [one.phone_number for one in people[:3]])
+            found["ended"] = await end_campaign("Autumn", [one.phone_number for one in people[:3]])
             opens = DAYS[(engine.now() + timedelta(days=2)).weekday()]
             hours = BusinessHours(timezone="UTC", schedule={opens: (TimeWindow.between(time(9), time(17)),)})
             closed = attrs.evolve(new, name="Closed", business_hours=hours)
@@ -181,15 +186,11 @@ def site(contacts: int = 200, *, has_login: bool = True) -> Iterator[Site]:
             app.state.portal.call(end_campaign, name, phones)
 
         check = f"{home}campaigns/new/check?campaign={found['waiting']}"
-        call = f"{home}calls/{found['call']}"
-        things = {**found, "position": "0", "phone": ANN[1:]}
-        pages = {name: f"{url}{MOUNT}{path}" for name, path in addresses(console, things)}
-        # The steps of a draft that has no file any more; the audience of one that never had.
-        pages = {
-            name: path.replace(place[1], found["waiting"]) if "/new/" in path else path for name, path in pages.items()
-        }
+        things = {**found, "draft": found["waiting"], "position": "0", "phone": ANN[1:]}
+        pages = [(name, f"{url}{MOUNT}{path}") for name, path in addresses(console, things)]
+        guests = [f"{url}{MOUNT}{path.format_map(things)}" for paths in GUESTS.values() for path in paths]
         try:
-            yield Site(home, f"{home}campaigns/{place[1]}", check, call, pause, change, stop, write, end, pages)
+            yield Site(home, f"{home}campaigns/{place[1]}", check, pause, change, stop, write, end, pages, guests)
         finally:
             stop()
 

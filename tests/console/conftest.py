@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
+from string import Formatter
 
 import attrs
 import httpx
@@ -14,8 +15,8 @@ from starlette.routing import Mount
 
 from outreach import Campaign, NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach, SimulatorConfig
 from outreach_server.console import ConsoleUser, Role, create_console
-from outreach_server.console.access import Right
 from tests.console.page import Page, parse
+from tests.console.places import OF_CAMPAIGNS, TAKES
 
 ORIGIN = "http://host.example"
 MOUNT = "/a/b"
@@ -119,21 +120,16 @@ async def house() -> AsyncIterator[House]:
             yield House(engine, console, workspace.id, foreign.id, client, people)
 
 
-GUARDED = {
-    "campaigns/{id}/edit": Right.DRAFT,
-    "campaigns/{id}/follow-up": Right.DRAFT,
-    "inbox": Right.REPLY,
-    "inbox?folder=held": Right.REPLY,
-    "inbox/13035550000": Right.REPLY,
-    "register": Right.DECIDE,
-    "register/import": Right.DECIDE,
-    "unknown": Right.DECIDE,
+_KNOWN = {"campaign": "{campaign}", "ended": "{campaign}", "position": "0", "phone": "13035550000", "name": "Reminders"}
+_OF_CAMPAIGNS = {
+    path.format_map(_KNOWN): name
+    for name, paths in OF_CAMPAIGNS.items()
+    for path in paths
+    if {field for _, field, *_ in Formatter().parse(path) if field} <= set(_KNOWN)
 }
+
+GUARDED = {path: TAKES[name] for path, name in _OF_CAMPAIGNS.items() if name in TAKES}
 """Pages that take more than to see, with the right that they take."""
 
-PAGES = (
-    *("", "campaigns", "campaigns/many", "campaigns/{id}", "campaigns/{id}/contacts", "campaigns/{id}/contacts/0"),
-    *("campaigns/{id}/report", "contacts/13035550000", "calls", *GUARDED, "/", "nothing"),
-    *("search", "search?q=Reminders", "search?q=%2B13035550000", "search?q=A1", "/account/look"),
-)
-"""The pages of a workspace, by its campaign; one is not there."""
+PAGES = (*_OF_CAMPAIGNS, "nothing")
+"""The pages of a workspace that has a campaign and nothing else; one is not there."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Final
@@ -21,18 +20,14 @@ from outreach import (
     NewWorkspace,
     Outreach,
 )
-from outreach.models import NewSchedule, NewUser, NewWebhook, Role, Webhook, WebhookAttempt
+from outreach.models import NewSchedule, NewUpload, NewUser, NewWebhook, Role, Webhook, WebhookAttempt
 from outreach.storage.unit_of_work import Transaction
+from tests.console.places import every_page
 from tests.console.story import ANN, SENDER, tell
 from tests.fake_provider import CREDENTIALS
 
-NO_PAGES: Final = frozenset({"live", "export", "register-file", "audit-file", "system-audit-file", "static"})
-GUESTS: Final = frozenset({"login", "two-factor", "logout", "setup", "invitation"})
-"""Pages of the console's own login, for people who are not signed in, and for those who leave."""
-
-
-OPENED: Final = {"home": 200, "new-audience": 303}
-"""The status of a page that is not shown at once: a draft without a file has no audience to read."""
+LIST: Final = b"phone,first_name\n+18145550100,Ann\n12,Ben\n+1 814 555 0101,Cleo\n"
+"""A list with a row that is refused, and one that is corrected."""
 
 _ERRORS: Final = ("target_refused", "certificate: Hostname mismatch", "not_connected", "timeout", "dropped")
 
@@ -71,7 +66,7 @@ def recurring(campaign: str, name: str = "Recalls") -> NewSchedule:
 
 
 async def furnish(engine: Outreach, workspace: str, called: str = "") -> Mapping[str, str]:
-    """Set up one of each thing, with a carrier of the engine's own; return their ids by the names of their pages.
+    """Set up one of each thing, with a carrier of the engine's own; return what the braces of addresses name.
 
     Args:
         engine: The engine.
@@ -87,14 +82,19 @@ async def furnish(engine: Outreach, workspace: str, called: str = "") -> Mapping
     [campaign, *_] = (await engine.campaigns.list(workspace)).items
     [number, *_] = (await engine.numbers.list(workspace)).items
     hook = await webhook(engine, workspace, answer=called * 10 or "no such hook")
+    upload = await engine.uploads.create(workspace, NewUpload(file_name="visits.csv", size_bytes=len(LIST)))
+    await engine.uploads.add_chunk(workspace, upload.id, 0, LIST)
     agent = NewAgent(name=called or "Ida", placeholders=[called] if called else [])
     flow = NewFlow(name=called or "Welcome", steps=steps)
     schedule = recurring(campaign.id, called[:80] or "Recalls")
     trunk = NewTrunk(name=called or "Office", address=called or "sip.example")
     return {
+        "workspace": workspace,
+        "name": "re",
+        "upload": upload.id,
         "users": user.id,
-        "system-users": user.id,
         "invitations": invited.invitation.id,
+        "invitation": invited.token,
         "accounts": account.id,
         "numbers": number.id,
         "agents": (await engine.agents.create(workspace, agent)).id,
@@ -103,7 +103,6 @@ async def furnish(engine: Outreach, workspace: str, called: str = "") -> Mapping
         "schedules": (await engine.schedules.create(workspace, schedule)).id,
         "flows": (await engine.flows.create(workspace, flow)).id,
         "keys": (await engine.api_keys.create(workspace, name=called or "Shop", actor=f"user:{user.id}")).id,
-        "system-workspaces": workspace,
     }
 
 
@@ -136,22 +135,26 @@ async def furnished(engine: Outreach, called: str = "") -> Mapping[str, str]:
         await engine.messages.receive(workspace, from_number=ANN, to=SENDER, body=called)
         await engine.unsubscribes.add(workspace, "+13035550101", evidence=called)
     furniture = await furnish(engine, workspace, called)
-    return {"workspace": workspace, "campaign": campaign, "position": "0", "phone": ANN[1:], "call": call, **furniture}
+    return {
+        "campaign": campaign,
+        "draft": campaign,
+        "ended": campaign,
+        "position": "0",
+        "phone": ANN[1:],
+        "call": call,
+        **furniture,
+    }
 
 
 def addresses(console: Starlette, things: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the name of every page that people see who are signed in, and its path below the console.
+    """Yield every page of a console that people see who are signed in: the name of its route, and its path.
 
     Args:
-        console: The console.
-        things: What a parameter of a path names, and the ids of `furnish`. A page whose parameter is missing is new.
+        console: The console; what is of a login it may not have.
+        things: What the braces of an address name.
     """
-    for one in console.routes:
-        assert isinstance(one, Route)
-        if one.name in {*NO_PAGES, *GUESTS}:
-            continue
-        kind = one.name.removesuffix("-one")
-        values = {name: things[kind if name == "id" else name] for name in one.param_convertors}
-        query = f"?campaign={things['campaign']}" if one.name.startswith("new-") else ""
-        path = re.sub(r"\{(\w+)[^}]*\}", lambda found, of=values: of[found[1]], one.path)  # type: ignore[misc]
-        yield one.name, path + query
+    here = {one.name for one in console.routes if isinstance(one, Route)}
+    for name, path in every_page():
+        if name in here:
+            found = path.format_map(things)
+            yield name, found if found.startswith("/") else f"/w/{things['workspace']}/{found}"

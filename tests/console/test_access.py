@@ -61,7 +61,7 @@ def test_the_table_of_rights_is_the_designs() -> None:
 async def test_each_role_sees_each_page_of_its_workspace(house: House, path: str) -> None:
     """Strangers find nothing there, and people who are not signed in are told so."""
     campaign, right = await house.campaign(), GUARDED.get(path, Right.SEE)
-    path = path.format(id=campaign.id)
+    path = path.format(campaign=campaign.id)
     for role in (*Role, "operator"):
         seen = role == "operator" or may(Role(role), right)
         expected = {200} if seen and path != "/" else {200, 303} if seen else {403}
@@ -71,10 +71,10 @@ async def test_each_role_sees_each_page_of_its_workspace(house: House, path: str
         assert (await house.get(path, person="stranger")).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["campaigns/{id}/export", "register/file"])
+@pytest.mark.parametrize("path", ["campaigns/{campaign}/export", "register/file"])
 async def test_files_with_numbers_are_for_those_who_may_take_them_out(house: House, path: str) -> None:
     """In both ways: the file, and the form before it."""
-    path = path.format(id=(await house.campaign()).id)
+    path = path.format(campaign=(await house.campaign()).id)
     form = {"action": "export-register" if "register" in path else "export"}
     for role in Role:
         allowed = may(role, Right.EXPORT)
@@ -123,9 +123,10 @@ async def test_a_row_of_the_list_offers_what_may_be_done(house: House) -> None:
 async def test_ids_of_other_workspaces_are_not_there(house: House) -> None:
     """Neither for reading nor for changing, in every role."""
     theirs = await house.campaign(workspace=house.foreign)
-    for path in (*(path for path in PAGES if "{id}" in path), "campaigns/{id}/export", "live?of=campaign:{id}"):
+    pages = [path for path in PAGES if "{campaign}" in path]
+    for path in (*pages, "campaigns/{campaign}/export", "live?of=campaign:{campaign}"):
         for person in ("owner", "operator"):
-            assert (await house.get(path.format(id=theirs.id), person=person)).status_code == 404, path
+            assert (await house.get(path.format(campaign=theirs.id), person=person)).status_code == 404, path
     for path, form in ((f"campaigns/{theirs.id}", {}), ("campaigns", {"campaign": theirs.id})):
         assert (await house.post(path, {"action": "start", **form})).status_code == 404
     ours = await house.campaign()

@@ -34,7 +34,7 @@ EMPTY: Final = (
     ),
     *("unknown", "search", "search?q=nothing", "contacts/14155550199", "inbox/14155550199"),
     *("agents", "trunks", "flows", "accounts", "keys", "audit?action=nothing"),
-    *("campaigns/{id}/contacts?q=nothing", "campaigns/{id}/report", "campaigns/{id}/follow-up"),
+    *("campaigns/{campaign}/contacts?q=nothing", "campaigns/{campaign}/report", "campaigns/{campaign}/follow-up"),
 )
 """Pages of a new workspace with nothing on them, and of a campaign that has not started."""
 
@@ -61,7 +61,7 @@ def test_the_docs_are_named_for_pages_that_there_are() -> None:
 @pytest.mark.parametrize("path", EMPTY)
 async def test_an_empty_page_names_its_page_of_the_docs(house: House, path: str) -> None:
     """Where nobody has said where the docs are served, by its file."""
-    page = await house.page(path.format(id=(await house.campaign()).id) if "{id}" in path else path)
+    page = await house.page(path.format(campaign=(await house.campaign()).id) if "{campaign}" in path else path)
     assert page.problems == []
     named = [one.text for one in page.all("code") if one.text.startswith("docs/")]
     assert named

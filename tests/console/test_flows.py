@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.console.chromium import Site, browser, site
-from tests.console.test_browser import HURDLES, RULES, opened
+from tests.console.test_browser import HURDLES, axe_core, look_over, opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -359,17 +357,14 @@ def test_the_steps_break_no_rule_of_accessibility(
     chromium: Browser, served: Site, tmp_path: Path, width: int, theme: str
 ) -> None:
     """With a list in which something has to be decided, and with mistakes in the fields."""
-    axe = (resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+    axe = axe_core()
     page = opened(chromium, [], viewport={"width": width, "height": 800}, color_scheme=theme)
     file = tmp_path / "visits.csv"
     file.write_text(f"phone,first_name\n+1815555{width:04},Ann\n12,Ben\n")
 
     def check() -> None:
         page.wait_for_load_state()
-        assert page.evaluate(HURDLES) == [], page.url
-        page.evaluate(axe)
-        found = page.evaluate(f"axe.run({{runOnly: {json.dumps(RULES)}}})")
-        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == [], page.url
+        look_over(page, axe)
 
     def go_on() -> None:
         page.get_by_role("button", name="Next").click()

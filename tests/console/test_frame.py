@@ -174,7 +174,7 @@ async def test_no_link_leads_to_a_part_that_is_not_there(house: House, pages: se
     async with another(house, pages=pages) as client:
         for path in PAGES:
             part = re.split(r"[/?]", path)[0] or "overview"
-            answer = await client.get(house.url(path.format(id=campaign.id)))
+            answer = await client.get(house.url(path.format(campaign=campaign.id)))
             if path in {"nothing"} or (not path.startswith("/") and part not in pages):
                 assert answer.status_code == 404, path
             else:

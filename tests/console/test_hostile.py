@@ -20,7 +20,7 @@ from outreach_server.console.drawing.qr import qr_code
 from outreach_server.console.drawing.strip import Column, strip
 from outreach_server.console.words import visible
 from tests.console.conftest import ORIGIN, House
-from tests.console.furniture import OPENED, addresses, furnished
+from tests.console.furniture import addresses, furnished
 from tests.console.page import parse
 from tests.own_adapter import OwnAdapter
 
@@ -54,13 +54,12 @@ async def test_hostile_names_are_text(name: str, monkeypatch: pytest.MonkeyPatch
         console = build(get_engine=lambda: engine, identify=identify, actor_kind="user", has_login=True)
         console.state.console.throttle.admits = lambda subject: True
         place = f"/w/{things['workspace']}"
-        more = [("search", f"{place}/search?{urlencode({'q': name})}"), ("held", f"{place}/inbox?folder=held")]
+        more = [f"{place}/search?{urlencode({'q': name})}"]
         async with httpx.AsyncClient(transport=httpx.ASGITransport(console), base_url=ORIGIN) as client:
-            for page_name, path in (*addresses(console, things), *more):
+            for path in (*(path for _, path in addresses(console, things)), *more):
                 answer = await client.get(path)
-                assert answer.status_code == OPENED.get(page_name, 200), path
-                if answer.is_success:
-                    check_that_names_are_text(answer.text, path)
+                assert answer.status_code == 200, path
+                check_that_names_are_text(answer.text, path)
 
 
 def check_that_names_are_text(text: str, path: str) -> None:

@@ -76,7 +76,7 @@ def test_the_theme_and_the_switch_of_the_keys_are_kept(chromium: Browser, served
     page = opened(chromium, [], color_scheme="light", viewport={"width": width, "height": 800})
     page.goto(served.home)
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    page.goto(served.pages["look"])
+    page.goto(dict(served.pages)["look"])
     page.get_by_label("Dark").check()
     page.get_by_label("Single keys").uncheck()
     page.get_by_role("button", name="Save").click()

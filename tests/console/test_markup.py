@@ -19,7 +19,7 @@ STATIC = resources.files("outreach_server.console") / "static"
 async def test_each_page_is_well_formed(house: House, path: str) -> None:
     """No inline code, no attribute of htmx that runs some, labels, captions and ids as they must be."""
     campaign = await house.campaign()
-    page = parse((await house.get(path.format(id=campaign.id), person="operator")).text)
+    page = parse((await house.get(path.format(campaign=campaign.id), person="operator")).text)
     assert page.problems == []
 
 

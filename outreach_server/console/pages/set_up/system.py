@@ -30,11 +30,11 @@ _DISPATCHED_BY: Final = {
 _MEGABYTE: Final = 1_000_000
 _MOST_KEPT: Final = 20
 _BACKUPS: Final = (
-    "Made by `outreach-server db backup FILE`, at any time. The database does not know of them: look at the files that "
-    "you keep, and try one with `outreach-server db restore`."
+    "Made by outreach-server db backup FILE, at any time. The database does not know of them: look at the files that "
+    "you keep, and try one with outreach-server db restore."
 )
 _BACKUPS_OF_SERVER: Final = (
-    "Made by `pg_dump --schema=outreach`, or by the backups of your PostgreSQL server. This database does not know of "
+    "Made by pg_dump --schema=outreach, or by the backups of your PostgreSQL server. This database does not know of "
     "them."
 )
 _HEALTHY: Final = "Nothing is wrong."
