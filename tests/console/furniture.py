@@ -26,7 +26,8 @@ from outreach.storage.unit_of_work import Transaction
 from tests.console.story import ANN, SENDER, tell
 from tests.fake_provider import CREDENTIALS
 
-NO_PAGES: Final = frozenset({"live", "export", "register-file", "audit-file", "system-audit-file", "static"})
+FILES: Final = frozenset({"export", "register-file", "audit-file", "system-audit-file"})
+NO_PAGES: Final = FILES | {"live", "static"}
 GUESTS: Final = frozenset({"login", "two-factor", "logout", "setup", "invitation"})
 """Pages of the console's own login, for people who are not signed in, and for those who leave."""
 
@@ -139,16 +140,17 @@ async def furnished(engine: Outreach, called: str = "") -> Mapping[str, str]:
     return {"workspace": workspace, "campaign": campaign, "position": "0", "phone": ANN[1:], "call": call, **furniture}
 
 
-def addresses(console: Starlette, things: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def addresses(console: Starlette, things: Mapping[str, str], *, files: bool = False) -> Iterator[tuple[str, str]]:
     """Yield the name of every page that people see who are signed in, and its path below the console.
 
     Args:
         console: The console.
         things: What a parameter of a path names, and the ids of `furnish`. A page whose parameter is missing is new.
+        files: Whether to yield those of files too.
     """
     for one in console.routes:
         assert isinstance(one, Route)
-        if one.name in {*NO_PAGES, *GUESTS}:
+        if one.name in {*NO_PAGES, *GUESTS} - (FILES if files else set()):
             continue
         kind = one.name.removesuffix("-one")
         values = {name: things[kind if name == "id" else name] for name in one.param_convertors}
