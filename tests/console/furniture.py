@@ -146,15 +146,16 @@ async def furnished(engine: Outreach, called: str = "") -> Mapping[str, str]:
     }
 
 
-def addresses(console: Starlette, things: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def addresses(console: Starlette, things: Mapping[str, str], *, files: bool = False) -> Iterator[tuple[str, str]]:
     """Yield every page of a console that people see who are signed in: the name of its route, and its path.
 
     Args:
         console: The console; what is of a login it may not have.
         things: What the braces of an address name.
+        files: Whether to yield those of files too.
     """
     here = {one.name for one in console.routes if isinstance(one, Route)}
-    for name, path in every_page():
+    for name, path in every_page(files=files):
         if name in here:
             found = path.format_map(things)
             yield name, found if found.startswith("/") else f"/w/{things['workspace']}/{found}"

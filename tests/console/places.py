@@ -13,8 +13,16 @@ from typing import Final
 
 from outreach_server.console.access import Right
 
-NO_PAGES: Final = frozenset({"live", "export", "register-file", "audit-file", "system-audit-file", "static"})
-"""Routes of files and streams."""
+NO_PAGES: Final = frozenset({"live", "static"})
+"""Routes of streams and of the console's own files."""
+
+FILES: Final[Mapping[str, tuple[str, ...]]] = {
+    "export": ("campaigns/{campaign}/export",),
+    "register-file": ("register/file",),
+    "audit-file": ("audit/file",),
+    "system-audit-file": ("/system/audit/file",),
+}
+"""Routes that answer with a file."""
 
 GUESTS: Final[Mapping[str, tuple[str, ...]]] = {
     "login": ("/login", "/login?next=/"),
@@ -112,6 +120,7 @@ TAKES: Final[Mapping[str, Right]] = {
 """The rights that pages of campaigns take which take more than to see."""
 
 
-def every_page() -> list[tuple[str, str]]:
-    """Return the addresses of all pages of `GROUPS`, each with the name of its route."""
-    return [(name, path) for name, paths in chain.from_iterable(group.items() for group in GROUPS) for path in paths]
+def every_page(*, files: bool = False) -> list[tuple[str, str]]:
+    """Return the addresses of all pages of `GROUPS`, and of files if wanted, each with the name of its route."""
+    groups = (*GROUPS, FILES) if files else GROUPS
+    return [(name, path) for name, paths in chain.from_iterable(group.items() for group in groups) for path in paths]

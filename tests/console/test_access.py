@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Final
 
+import httpx
 import pytest
+from starlette.requests import Request
+from starlette.routing import Route
 
-from outreach import CampaignStatus
-from outreach_server.console.access import RIGHTS, Right, Role, may
+from outreach import CampaignStatus, NewWorkspace, Outreach
+from outreach_server.console.access import RIGHTS, ConsoleUser, Right, Role, may
 from outreach_server.console.actions import ACTIONS
-from tests.console.conftest import GUARDED, PAGES, House
+from outreach_server.console.app import build
+from tests.console.conftest import GUARDED, ORIGIN, PAGES, PEOPLE, House
+from tests.console.furniture import addresses, furnished
+from tests.console.places import GUESTS
+from tests.own_adapter import OwnAdapter
 
 pytestmark = pytest.mark.anyio
+
+OWN: Final = frozenset({"workspace", "phone"})
+"""Parameters of paths that name nothing which is in one workspace alone."""
 
 READY_FOR = {
     "start": (),
@@ -134,6 +145,51 @@ async def test_ids_of_other_workspaces_are_not_there(house: House) -> None:
     assert (await house.get(f"/w/{house.foreign}/")).status_code == 404
     assert (await house.get("/w/none/", person="operator")).status_code == 404
     assert (await house.engine.campaigns.get(house.foreign, theirs.id)).status is CampaignStatus.READY
+
+
+async def test_every_page_is_for_people_of_its_workspace_and_every_form_for_its_own_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of all addresses that there are: for nobody, for an owner of another workspace, and for forms of another page."""
+    monkeypatch.setenv("OUTREACH_SECRET_KEY", "A" * 43 + "=")
+    async with Outreach.open("memory://", adapters=[OwnAdapter()]) as engine:
+        ours = await furnished(engine)
+        theirs = {**ours, "workspace": (await engine.workspaces.create(NewWorkspace(name="Others"))).id}
+        people = {
+            "operator": ConsoleUser(id=ours["users"], name="Olga", operator=True),
+            "stranger": ConsoleUser(id="stranger", name="Sam", workspaces={theirs["workspace"]: Role.OWNER}),
+        }
+
+        async def identify(request: Request) -> ConsoleUser | None:
+            return people.get(request.headers.get(PEOPLE, ""))
+
+        app = build(get_engine=lambda: engine, identify=identify, actor_kind="user", has_login=True)
+        console = app.state.console
+        console.throttle.admits = lambda subject: True
+        token = console.tokens.token(people["operator"].subject, console.now())
+        accepts = {route.name for route in app.routes if isinstance(route, Route) and "POST" in (route.methods or ())}
+        of_one = {route.name for route in app.routes if isinstance(route, Route) and set(route.param_convertors) - OWN}
+        of_one |= {"new-text", "new-when", "new-check"}
+        before = (await engine.audit.list(ours["workspace"])).items
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ORIGIN) as client:
+            for name, path in addresses(app, ours, files=True):
+                assert (await client.get(path)).status_code == 303, path
+                if path.startswith("/w/"):
+                    assert (await client.get(path, headers={PEOPLE: "stranger"})).status_code == 404, path
+                for headers, form in (
+                    ({"sec-fetch-site": "same-origin"}, {"key": "k"}),
+                    ({"sec-fetch-site": "same-origin"}, {"key": "k", "token": "x"}),
+                    ({"sec-fetch-site": "cross-site"}, {"key": "k", "token": token}),
+                    ({}, {"key": "k", "token": token}),
+                ):
+                    sent = await client.post(path, data=form, headers={PEOPLE: "operator", **headers})
+                    assert sent.status_code == (403 if name in accepts else 405), (path, headers)
+            # What is of another workspace is not there, in the name of one's own.
+            for name, path in addresses(app, theirs, files=True):
+                if path.startswith("/w/") and name in of_one:
+                    assert (await client.get(path, headers={PEOPLE: "stranger"})).status_code == 404, path
+        assert accepts <= {name for name, _ in addresses(app, ours, files=True)} | GUESTS.keys()
+        assert (await engine.audit.list(ours["workspace"])).items == before
 
 
 async def test_reading_changes_nothing(house: House) -> None:

@@ -250,6 +250,10 @@ def test_everything_works_without_javascript(chromium: Browser, served: Site) ->
     assert "It is paused" in page.locator("main").inner_text()
     page.get_by_role("button", name="Resume").click()
     page.locator("summary", has_text="Cancel").click()
+    left, menu = (page.locator(one).bounding_box() for one in ("main .ask form", ".side"))
+    assert left is not None
+    assert menu is not None
+    assert left["x"] >= menu["x"] + menu["width"]
     page.get_by_label("Type the name of the campaign").fill("Another")
     page.get_by_role("button", name="Cancel this campaign for good").click()
     assert page.get_by_label("Type the name of the campaign").input_value() == "Another"

@@ -240,7 +240,12 @@ async def test_contacts_of_other_campaigns_are_counted_and_left_out(house: House
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"", "Choose a file"), (b"%PDF-1.7", "PDF"), (b"a,b\n1,2\n", "phone number"), (b"phone\n", "no rows")],
+    [
+        (b"", "This file is empty. Choose a file"),
+        (b"%PDF-1.7", "PDF"),
+        (b"a,b\n1,2\n", "phone number"),
+        (b"phone\n", "no rows"),
+    ],
 )
 async def test_a_file_that_is_no_list_says_what_it_is(house: House, content: bytes, said: str) -> None:
     """And the name that was typed stays."""

@@ -112,6 +112,12 @@ async def test_a_number_that_is_found_is_opted_out_by_those_who_may(house: House
         assert [one.attributes["action"] for one in forms] == [link.attributes["href"]] * len(forms)
 
 
+async def test_a_search_of_a_number_without_its_country_asks_for_it(house: House) -> None:
+    """Where the workspace names no country for such numbers."""
+    for typed, asks in (("303+555+0199", True), ("%2B13035550199", False), ("Spring", False)):
+        assert ("country code" in (await house.page(f"search?q={typed}")).root.text) is asks, typed
+
+
 async def test_a_number_that_is_on_the_register_is_not_offered_again(house: House) -> None:
     """Unless it is only held."""
     await tell(house.engine, house.workspace)

@@ -130,8 +130,10 @@ async def test_a_large_file_is_read_in_a_helper_process(house: House, monkeypatc
 
 async def test_without_a_file_or_its_upload_the_form_says_so(house: House) -> None:
     """An upload of another workspace is not there."""
-    answer = await send_file(house, b"")
-    assert (answer.status_code, "Choose a file" in answer.text) == (422, True)
+    for name, begins in (("", "Choose a file"), ("stopped.csv", "This file is empty. Choose a file")):
+        answer = await send_file(house, b"", name)
+        assert answer.status_code == 422
+        assert parse(answer.text).by_id("problems").text.startswith(begins)
     page = await preview(house)
     upload = values(page)["upload"]
     theirs = house.url(PATH).replace(house.workspace, house.foreign)

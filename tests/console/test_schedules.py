@@ -153,3 +153,14 @@ async def test_a_schedule_is_found_by_its_name(house: House) -> None:
         await made(house, name)
     text = (await house.page("schedules?q=VISI")).all("tbody")[0].text
     assert ("Visits" in text, "Recalls" in text) == (True, False)
+
+
+async def test_a_campaign_that_is_made_to_recur_lends_its_name(house: House) -> None:
+    """As much as fits into that of a schedule; a campaign of another workspace lends none."""
+    ours, theirs = await house.campaign("x" * 100), await house.campaign("Theirs", workspace=house.foreign)
+    for campaign, name, chosen in ((ours, "x" * 80, ours.id), (theirs, "", "")):
+        page = await house.page(f"schedules?like={campaign.id}")
+        [form] = [one for one in page.all("form") if one.all("button", value="create")]
+        assert form.all("input", name="name")[0].attributes.get("value", "") == name
+        options = [one for one in form.all("select", name="template_id")[0].all("option") if one.text]
+        assert [one.attributes["value"] for one in options if "selected" in one.attributes] == [chosen] * bool(chosen)

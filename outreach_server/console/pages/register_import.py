@@ -18,7 +18,7 @@ from outreach_server.console.context import Visit
 from outreach_server.console.pages.new.audience import in_words
 from outreach_server.console.pages.new.steps import Choice, key_of
 from outreach_server.console.pages.number_history import SCOPES
-from outreach_server.console.pages.uploading import kept_file
+from outreach_server.console.pages.uploading import kept_file, problem_of
 from outreach_server.download import DownloadResponse
 from outreach_server.lists.opt_out_imports import check_opt_outs, import_opt_outs, rejected_opt_outs
 from outreach_server.lists.requests import ListRequest, read_list_request
@@ -120,8 +120,9 @@ def _request_of(given: Mapping[str, str]) -> ImportRequest:
 
 async def _keep(visit: Visit, asked: ImportRequest, key: str) -> Response:
     file = visit.file
-    if file is None or not file.size:
-        return await _page(visit, asked, status=422, problems={"file": _NO_FILE})
+    wrong = problem_of(file, _NO_FILE)
+    if file is None or wrong:
+        return await _page(visit, asked, status=422, problems={"file": wrong})
     try:
         upload = await kept_file(visit, file, key, instead_of=visit.form.get("replace", ""))
     except InvalidRequest as error:

@@ -73,7 +73,8 @@ async def show(visit: Visit) -> Response:
     found: Sequence[FoundView] = ()
     campaigns: Sequence[CampaignRow] = ()
     others: Sequence[OtherView] = ()
-    phone = (normalise(number, visit.place.default_region) or number) if number else ""
+    known_as = normalise(number, visit.place.default_region) if number else None
+    phone = known_as or number
     person_url = phone_url(visit, "person", phone) if visit.has("person") else ""
     may_opt_out = bool(person_url) and visit.may(Right.DECIDE)
     if text:
@@ -96,6 +97,7 @@ async def show(visit: Visit) -> Response:
         current="search",
         text=text,
         number=number,
+        lacks_country=bool(number) and known_as is None,
         person_url=person_url,
         opt_out_key=visit.new_key() if may_opt_out else "",
         found=found,

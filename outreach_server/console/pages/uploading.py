@@ -20,6 +20,18 @@ _OTHER_FILE: Final = (
 )
 
 
+def problem_of(file: UploadFile | None, wanted: str) -> str:
+    """Return what is wrong with the file of a form; empty for one with content.
+
+    Args:
+        file: The file; None where none was chosen.
+        wanted: What is asked for.
+    """
+    if file is None or not file.filename:
+        return wanted
+    return "" if file.size else f"This file is empty. {wanted}"
+
+
 async def kept_file(visit: Visit, file: UploadFile, key: str, *, instead_of: str = "") -> Upload:
     """Keep a file, once for a key.
 

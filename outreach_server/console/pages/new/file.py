@@ -13,7 +13,7 @@ from outreach_server.console.context import Visit
 from outreach_server.console.pages.new import audience
 from outreach_server.console.pages.new.audience_request import AudienceRequest, request_of
 from outreach_server.console.pages.new.steps import Choice, key_of, steps_of
-from outreach_server.console.pages.uploading import kept_file
+from outreach_server.console.pages.uploading import kept_file, problem_of
 
 _MOST_AGENTS: Final = 200
 _NO_FILE: Final = "Choose a file with the contacts: a spreadsheet (.xlsx) or a text file (.csv)."
@@ -32,8 +32,9 @@ async def act(visit: Visit) -> Response:
     problems = {}
     if asked.channel == "call" and not asked.agent:
         problems["agent"] = _NO_AGENT
-    if file is None or not file.size:
-        return await _page(visit, asked, status=422, problems={**problems, "file": _NO_FILE})
+    wrong = problem_of(file, _NO_FILE)
+    if file is None or wrong:
+        return await _page(visit, asked, status=422, problems={**problems, "file": wrong})
     if problems:
         problems["file"] = "Choose the file again: it was not kept."
         return await _page(visit, asked, status=422, problems=problems)

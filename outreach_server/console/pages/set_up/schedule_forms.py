@@ -11,7 +11,7 @@ from outreach.models import Schedule
 from outreach.server_support import WEEKDAYS, Recurrence, read_recurrence
 from outreach_server.console import words
 from outreach_server.console.context import Visit
-from outreach_server.console.pages.set_up.inputs import Choices, Input, inputs_of
+from outreach_server.console.pages.set_up.inputs import Input, inputs_of
 from outreach_server.console.pages.set_up.nouns import On
 from outreach_server.console.recurrence_words import RULE_DAYS, is_same_rule
 
@@ -38,23 +38,27 @@ _REPEATS: Final = {
 _WHICH: Final = {"": "Each", "1": "First", "2": "Second", "3": "Third", "4": "Fourth", "-1": "Last"}
 _LAST: Final = "last"
 _CHOSEN: Final = frozenset({"repeats", "every", "weekdays", "which", "month_days", "count", _RULE})
+_LONGEST_NAME: Final = 80
 _A_DAY: Final = "must be a day such as 2027-01-31"
 
 
 async def fields_of_schedule(on: On, model: type[Any]) -> Sequence[Input]:
     """Return the fields of the form of a schedule, which is changed where there is one."""
     one: Schedule | None = on.one
-    campaigns = await _campaigns(on.visit, one)
+    known = await _campaigns(on.visit, one)
+    campaigns = [(each.id, _called(on.visit, each)) for each in known.values()]
+    like = known.get(on.visit.request.query_params.get(LIKE, ""))
+    name = one.name if one is not None else "" if like is None else like.name[:_LONGEST_NAME].strip()
     limits = ("overlap", "late_hours", "not_again_within_days", "max_cost")
     return [
-        Input(name="name", label="Name", required=True, longest=80, value=getattr(one, "name", "")),
+        Input(name="name", label="Name", required=True, longest=_LONGEST_NAME, value=name),
         Input(
             name="template_id",
             label="Each run is like the campaign",
             hint=f"One of the last {_MOST_CAMPAIGNS}; others offer it in their own pages.",
             kind="choice",
             choices=campaigns,
-            value=on.visit.request.query_params.get(LIKE, "") if one is None else one.template_id,
+            value=one.template_id if one is not None else "" if like is None else like.id,
         ),
         Input(
             name="audience_id",
@@ -88,7 +92,7 @@ def schedule_values(values: Mapping[str, Any], held: Schedule | None = None) -> 
     return found
 
 
-async def _campaigns(visit: Visit, one: Schedule | None) -> Choices:
+async def _campaigns(visit: Visit, one: Schedule | None) -> Mapping[str, Campaign]:
     """Return the campaigns that can be chosen: the latest, and those that are chosen already."""
     place = visit.place.id
     page = await visit.engine.campaigns.list(place, limit=_MOST_CAMPAIGNS)
@@ -102,7 +106,7 @@ async def _campaigns(visit: Visit, one: Schedule | None) -> Choices:
                 found[identifier] = await visit.engine.campaigns.get(place, identifier)
             except NotFound:
                 continue
-    return [(each.id, _called(visit, each)) for each in found.values()]
+    return found
 
 
 def _called(visit: Visit, campaign: Campaign) -> str:
