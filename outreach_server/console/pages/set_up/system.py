@@ -18,6 +18,7 @@ from outreach.errors import Problem
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
+from outreach_server.console.pages.campaign_views import with_times
 from outreach_server.console.pages.set_up.inputs import Input, changed, inputs_of
 from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Deed, Listed, Noun, On, Result, Sent, at
 from outreach_server.console.pages.set_up.settings import OF_OPERATORS
@@ -198,7 +199,9 @@ class SystemNoun(Noun):
                 ("Database software", versions.database),
                 ("Schema of the database", versions.schema.replace("_", " ")),
             ]
-        return [*found, *((words.sentence_of(one.severity or "info"), _sentence(one)) for one in status.findings)]
+        for one in status.findings:
+            found.append((words.sentence_of(one.severity or "info"), with_times(visit, _sentence(one))))
+        return found
 
 
 def _worker(visit: Visit, worker: Any) -> str:
