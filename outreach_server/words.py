@@ -13,8 +13,12 @@ def amount(number: int, noun: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text with its control characters made visible."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else "\N{SYMBOL FOR ESCAPE}" for c in text)
+    """Return a text in one line, with its control characters made visible."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else _symbol(c) for c in text)
+
+
+def _symbol(character: str) -> str:
+    return "\N{SYMBOL FOR NEWLINE}" if character == "\n" else "\N{SYMBOL FOR ESCAPE}"
 
 
 MODULES: Final = frozenset({"click", "httptools", "httpx", "offapi", "openpyxl", "rich", "starlette", "uvicorn"})
