@@ -216,8 +216,8 @@ class Moment(click.ParamType[datetime]):
         except (ValueError, OverflowError):
             why = f"{f': {wrong}' if wrong else ''}{did_you_mean(_meant(value)) or '.'}"
             self.fail(
-                f"{value!r} is not a time{why} Write it like 2026-11-20T09:00, by the clocks of the campaign's zone, "
-                "or with an offset, like 2026-11-20T09:00+01:00.",
+                f"{value!r} is not a time{why} Write it like 2026-11-20T09:00, or with an offset, like "
+                "2026-11-20T09:00+01:00.",
                 param,
                 ctx,
             )
