@@ -111,6 +111,8 @@ def read_campaign_of_upload(
 ) -> NewSmsCampaign | NewCallCampaign:
     """Return a campaign whose contacts are those of an upload: as in POST /campaigns, without `recipients`.
 
+    An unknown field is refused: a campaign without a misspelled one would be another.
+
     Raises:
         InvalidRequest: A rule is broken; the details name each place.
     """
@@ -120,7 +122,10 @@ def read_campaign_of_upload(
         raise InvalidRequest.at("recipients", "must be absent: the contacts are those of the upload")
     try:
         channel = OneOf(("call", "sms"))(data.get("channel", "call"))
-        return (_sms_reader(this_year, tuple(carriers)) if channel == "sms" else _call_reader(this_year))(data)
+        fields = {name: value for name, value in data.items() if name != "channel"}
+        if channel == "sms":
+            return _sms_reader(this_year, tuple(carriers), closed="an SMS campaign")(fields)
+        return _call_reader(this_year, closed="a calling campaign")(fields)
     except Refused as refused:
         raise InvalidRequest(details=refused.details[:MAX_DETAILS]) from None
 
@@ -187,14 +192,21 @@ def times_rules(this_year: int) -> dict[str, FieldRule]:
 
 
 @functools.lru_cache(maxsize=4)
-def _sms_reader(this_year: int, carriers: tuple[str, ...]) -> Callable[[Any], NewSmsCampaign]:
+def _sms_reader(
+    this_year: int, carriers: tuple[str, ...], *, closed: str | None = None
+) -> Callable[[Any], NewSmsCampaign]:
     rules = times_rules(this_year) | {
         "flow_id": uuid,
         "carrier": OneOf((*CARRIERS, *carriers)),
         "from_number": sending_number,
     }
     return make_request_converter(
-        NewSmsCampaign, rules, renamed=SMS_NAMES, never_null=("description", "body"), ignored=_unused_start
+        NewSmsCampaign,
+        rules,
+        renamed=SMS_NAMES,
+        closed=closed,
+        never_null=("description", "body"),
+        ignored=_unused_start,
     )
 
 
@@ -205,11 +217,11 @@ def caller_ids(value: Any) -> Sequence[CallerIdAllocation]:
 
 
 @functools.lru_cache(maxsize=4)
-def _call_reader(this_year: int) -> Callable[[Any], NewCallCampaign]:
+def _call_reader(this_year: int, *, closed: str | None = None) -> Callable[[Any], NewCallCampaign]:
     rules = times_rules(this_year) | {"agent_id": uuid, "trunk_id": uuid, "cli_group": caller_ids}
     never_null = ("description", "batch_concurrency")
     return make_request_converter(
-        NewCallCampaign, rules, renamed=CALL_NAMES, never_null=never_null, ignored=_unused_start
+        NewCallCampaign, rules, renamed=CALL_NAMES, closed=closed, never_null=never_null, ignored=_unused_start
     )
 
 

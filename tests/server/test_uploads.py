@@ -162,6 +162,11 @@ def test_a_list_is_not_added_to_what_takes_no_contacts(tenant: Tenant, service: 
         ({"campaign": SMS | {"channel": "fax"}}, "campaign"),
         ({"campaign": SMS | {"name": ""}}, "campaign.name"),
         ({"campaign": SMS | {"recipients": []}}, "campaign.recipients"),
+        ({"campaign": SMS | {"from_number": "+14155550100"}}, "campaign.from_number"),
+        (
+            {"campaign": {"name": "Calls", "agent_id": "01932f71-3d6a-7b80-9e41-7c5d2b8a0f63", "ivr": True}},
+            "campaign.ivr",
+        ),
         ({"campaign": SMS | {"sms_flow_id": "01932f71-3d6a-7b80-9e41-7c5d2b8a0f63"}}, "campaign.sms_flow_id"),
     ],
 )
