@@ -49,7 +49,7 @@ def measure(settings: Settings) -> Results:
                         "rate": RATE,
                         "good": [first.url, second.url],
                         "bad": [dead, hanging.url],
-                        "most_seconds": settings.sized(120.0, 20.0),
+                        "most_seconds": settings.sized(600.0, 60.0),
                     },
                 )
             samples["outreach"].extend(answer["with"])
