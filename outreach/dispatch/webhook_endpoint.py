@@ -18,7 +18,7 @@ from outreach.errors import StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.providers.http.request_gate import FairLimiter
 from outreach.rules.webhook_queue import DeliveryQueue, EndpointHealth, QueuedEvent
-from outreach.rules.webhooks import BACKLOG_AFTER, Pace, is_success, retry_after_seconds
+from outreach.rules.webhooks import BACKLOG_AFTER, DRAIN_PER_SECOND, Pace, is_success, retry_after_seconds
 
 MAX_CONNECTIONS: Final = 64
 """Of all endpoints together."""
@@ -197,6 +197,7 @@ class EndpointDeliveries:
         records: What the database holds of it.
         sender: Makes the requests.
         permits: The connections that all endpoints share.
+        pace: The pace that all endpoints share.
         clock: The source of time.
         rng: Where the jitter comes from.
         poll_seconds: How often further events are looked for while some are in flight.
@@ -210,6 +211,7 @@ class EndpointDeliveries:
         records: EndpointRecords,
         sender: Sender,
         permits: FairLimiter,
+        pace: Pace,
         clock: Clock,
         rng: random.Random,
         poll_seconds: float,
@@ -220,6 +222,7 @@ class EndpointDeliveries:
         self._records = records
         self._sender = sender
         self._permits = permits
+        self._pace = pace
         self._clock = clock
         self._rng = rng
         self._poll_seconds = poll_seconds
@@ -247,7 +250,8 @@ class EndpointDeliveries:
         self._stored_at, self._held_until = begun, begun + LEASE.total_seconds()
         self._endpoint = opened
         self._at_once = min(FIRST_AT_ONCE, opened.concurrency)
-        self._pace = Pace(self._clock.now() - BACKLOG_AFTER)
+        self._drain = Pace(DRAIN_PER_SECOND)
+        self._backlog_until = self._clock.now() - BACKLOG_AFTER
         self._queue = DeliveryQueue(position=opened.position, health=opened.health, held=opened.held)
         self._stored_position = opened.position
         failure: StorageError | None = None
@@ -330,7 +334,9 @@ class EndpointDeliveries:
             self.unwanted += 1
             self._queue.drop(event)
             return
-        await anyio.sleep(self._pace.wait(ready.at, self._clock.monotonic()))
+        now = self._clock.monotonic()
+        wait = self._pace.wait(now)
+        await anyio.sleep(max(wait, self._drain.wait(now)) if ready.at < self._backlog_until else wait)
         if not await self._permits.acquire_within(self._endpoint.id, WHOLE_SECONDS):
             self._queue.give_back(event)
             return
@@ -357,7 +363,8 @@ class EndpointDeliveries:
         if answer.ok:
             self._at_once = min(self._at_once + 1, self._endpoint.concurrency)
             if self._queue.health.is_down:
-                self._pace.recover(now)
+                # All that happened before is the backlog of its outage.
+                self._backlog_until = now
             self._queue.succeed(event, now)
             return
         given_up = self._queue.fail(

@@ -24,6 +24,7 @@ from outreach.dispatch.webhook_endpoint import (
 from outreach.errors import ConfigError, StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.providers.http.request_gate import FairLimiter
+from outreach.rules.webhooks import DELIVERED_PER_SECOND, Pace
 
 _FIRST_BACKOFF_SECONDS: Final = 1.0
 _MAX_BACKOFF_SECONDS: Final = 60.0
@@ -90,6 +91,7 @@ class WebhookPump:
         self._poll_seconds = poll_seconds
         self._log_throttle = log_throttle
         self._permits = FairLimiter(MAX_CONNECTIONS)
+        self._pace = Pace(DELIVERED_PER_SECOND)
         self._closing = anyio.Event()
         self._running: dict[EndpointPlace, EndpointDeliveries] = {}
         self._failures: dict[EndpointPlace, int] = {}
@@ -133,6 +135,7 @@ class WebhookPump:
                 records=self._records.of(place),
                 sender=self._sender,
                 permits=self._permits,
+                pace=self._pace,
                 clock=self._clock,
                 rng=self._rng,
                 poll_seconds=self._poll_seconds,

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from outreach.rules.webhooks import (
-    DRAIN_PER_SECOND,
     STEPS,
     Pace,
     disabling_reason,
@@ -95,23 +94,12 @@ def test_the_id_of_a_delivery_parts_an_event_from_one_of_the_same_number() -> No
     assert "." not in message_id("ws1", 17, NOW + timedelta(microseconds=1500))
 
 
-def test_a_backlog_is_delivered_at_50_a_second_and_the_pace_saves_nothing_up() -> None:
-    """A backlog is delivered at 50 a second, and the pace saves nothing up."""
-    pace, old = Pace(NOW), NOW - timedelta(microseconds=1)
+def test_a_pace_saves_nothing_up() -> None:
+    """After a time without deliveries the next ones are as far apart as before."""
+    pace = Pace(50)
 
-    assert pace.wait(old, 100.0) == 0.0
-    assert [round(pace.wait(old, 100.0), 3) for _ in range(3)] == [0.02, 0.04, 0.06]
-    assert round(pace.wait(old, 100.07), 3) == 0.01
-    assert pace.wait(old, 200.0) == 0.0
-    assert round(sum(1 for _ in range(DRAIN_PER_SECOND) if pace.wait(old, 200.0) < 1)) == DRAIN_PER_SECOND - 1
-
-
-def test_new_events_keep_no_pace_beside_a_backlog() -> None:
-    """Nor do they delay the backlog; after an outage all that came before its end is backlog."""
-    pace = Pace(NOW)
-
-    assert [pace.wait(NOW, 100.0) for _ in range(200)] == [0.0] * 200
-    assert [round(pace.wait(NOW - HOUR, 100.0), 3) for _ in range(2)] == [0.0, 0.02]
-    pace.recover(NOW + HOUR)
-    assert round(pace.wait(NOW, 100.0), 3) == 0.04
-    assert pace.wait(NOW + HOUR, 100.0) == 0.0
+    assert pace.wait(100.0) == 0.0
+    assert [round(pace.wait(100.0), 3) for _ in range(3)] == [0.02, 0.04, 0.06]
+    assert round(pace.wait(100.07), 3) == 0.01
+    assert pace.wait(200.0) == 0.0
+    assert sum(1 for _ in range(100) if pace.wait(200.0) < 0.999) == 49
