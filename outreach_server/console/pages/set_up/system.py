@@ -199,8 +199,8 @@ class SystemNoun(Noun):
                 ("Database software", versions.database),
                 ("Schema of the database", versions.schema.replace("_", " ")),
             ]
-        for one in status.findings:
-            found.append((words.sentence_of(one.severity or "info"), with_times(visit, _sentence(one))))
+        for problem in status.findings:
+            found.append((words.sentence_of(problem.severity or "info"), with_times(visit, _sentence(problem))))
         return found
 
 
