@@ -36,4 +36,4 @@ def history(workspace_id: str, phone: str, limit: int) -> None:
     )
     if len(found) > limit:
         # For programs too, which would take the list as complete.
-        click.echo(f"There is more than these {limit}. See more of it with --limit.", err=True)
+        click.echo(f"Only the newest {limit} are shown. See more with --limit.", err=True)
