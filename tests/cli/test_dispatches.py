@@ -66,7 +66,7 @@ def test_the_unknown_ones_are_listed_oldest_first_without_their_text(cli: Cli, w
     assert first.id in cli.tell("dispatches", "unknown", workspace_id)
     for told in ((), ("--json",)):
         short = cli.run("dispatches", "unknown", workspace_id, "--limit", "1", *told)
-        more = "There are more than these 1. See more of them with --limit."
+        more = "Only the first 1 are shown. See more with --limit."
         assert (short.exit_code, short.stderr.strip()) == (0, more)
         assert cli.run("dispatches", "unknown", workspace_id, "--limit", "2", *told).stderr == ""
     assert len(cli.ask("dispatches", "unknown", workspace_id, "--limit", "1")) == 1

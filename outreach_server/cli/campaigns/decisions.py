@@ -151,7 +151,7 @@ def unknown(workspace_id: str, limit: int) -> None:
     )
     if len(found) > limit:
         # For programs too, which would take the list as complete.
-        click.echo(f"There are more than these {limit}. See more of them with --limit.", err=True)
+        click.echo(f"Only the first {limit} are shown. See more with --limit.", err=True)
 
 
 @dispatches.command("look-up")
