@@ -228,10 +228,14 @@ class _RunGuard(IdempotencyGuard[CampaignCreated]):
 def _read(
     workspace_id: str, schedule_id: str, tx: Transaction
 ) -> tuple[Schedule | None, Occurrence | None, Campaign | None]:
-    """Return a schedule, its run that was made and not decided about, and the campaign of its latest one."""
+    """Return a schedule, its run that was made and not decided about, and the campaign of its latest one.
+
+    A campaign that waits for a person to start it does not count.
+    """
     last = tx.occurrences.last_with_campaign(workspace_id, schedule_id)
-    started = last is not None and last.state == "started"
-    campaign = tx.campaigns.get(workspace_id, last.run_id or "") if last is not None and started else None
+    campaign = None if last is None else tx.campaigns.get(workspace_id, last.run_id or "")
+    if last is not None and last.state != "started" and campaign is not None and campaign.status in _NOT_STARTED:
+        campaign = None
     return tx.schedules.get(workspace_id, schedule_id), tx.occurrences.made(workspace_id, schedule_id), campaign
 
 

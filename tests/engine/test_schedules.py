@@ -231,6 +231,17 @@ async def test_a_run_over_the_one_before_follows_the_policy(place: Place, overla
         assert (await place.states(schedule))[-1] == ("started", None)
 
 
+async def test_a_blocked_run_that_a_person_has_started_counts_as_the_run_before(place: Place) -> None:
+    """Until it is started it holds nothing up."""
+    schedule = await place.schedule(max_cost=1)
+    await place.at(NINE)
+    [blocked] = await place.runs(schedule)
+    await place.engine.schedules.update(place.workspace, schedule.id, ScheduleUpdate(max_cost=None))
+    await place.engine.campaigns.start(place.workspace, blocked.id)
+    await place.at(NINE + DAY)
+    assert await place.states(schedule) == [("blocked", "cost"), ("skipped", "previous_run")]
+
+
 async def test_a_run_is_like_its_template_as_it_is_then_with_the_audience_of_then(place: Place) -> None:
     """Both are read again for each run."""
     audience = await place.campaign(name="People", contacts=1, stay_open=True)
