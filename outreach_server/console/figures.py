@@ -190,9 +190,13 @@ def what_is_left(kept: KeptForecast, channel: Channel, now: datetime) -> Forecas
         return None
     hours = []
     for one in kept.hours:
-        share = min((one.at + _HOUR - now) / _HOUR, 1.0)
-        if share > 0:
-            hours.append(attrs.evolve(one, requests=round(one.requests * share)))
+        # Requests begin and end within the first and the last hour.
+        begins_at, ends_at = max(one.at, kept.at), one.at + _HOUR
+        if kept.ends_at is not None:
+            ends_at = max(min(ends_at, kept.ends_at), begins_at)
+        left, lasts = ends_at - max(now, begins_at), ends_at - begins_at
+        if left > timedelta():
+            hours.append(attrs.evolve(one, requests=round(one.requests * (left / lasts))))
     phases: list[ForecastPhase] = []
     for rule, some in groupby(hours, key=lambda one: one.bound_by):
         part = list(some)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +15,10 @@ from outreach import (
     CampaignStatus,
     CampaignUpdate,
     Conflict,
+    FlowStep,
+    FlowUpdate,
     InvalidRequest,
+    NewFlow,
     NewNumber,
     NewRecipient,
     NewSmsCampaign,
@@ -180,6 +184,43 @@ async def test_what_was_approved_stays_while_it_is_under_way(place: Place) -> No
     assert (found.body, found.counters.total, found.rate_per_minute) == ("Hi", 3, 7)
     await campaigns.pause(place.workspace, campaign.id, actor=ANN)
     assert (await campaigns.resume(place.workspace, campaign.id, actor=ANN)).status is CampaignStatus.ACTIVE
+
+
+async def test_what_was_approved_stays_while_it_is_scheduled(place: Place) -> None:
+    """Its text, and the numbers that it sends from."""
+    await place.limit(approve_over_contacts=0)
+    campaign = await place.campaign()
+    times = CampaignUpdate(scheduled_start_at=place.engine.now() + timedelta(days=1))
+    await place.engine.campaigns.update(place.workspace, campaign.id, times, actor=ANN)
+    await place.approve(campaign, BEN)
+    assert (await place.start(campaign, ANN)).status is CampaignStatus.SCHEDULED
+    for change in (CampaignUpdate(body="Ho"), CampaignUpdate(from_numbers=[SENDER])):
+        with pytest.raises(AwaitsApproval, match="What it says"):
+            await place.engine.campaigns.update(place.workspace, campaign.id, change, actor=ANN)
+
+
+async def test_a_change_of_its_flow_takes_the_approval_away(place: Place) -> None:
+    """What it says stands there; a campaign with a text, and the flow's name, have nothing to do with it."""
+    await place.limit(approve_over_contacts=0)
+    flows, text = place.engine.flows, await place.campaign()
+    steps = [FlowStep(kind="send", body="Hi")]
+    flow = await flows.create(place.workspace, NewFlow(name="Welcome", steps=steps), actor=BEN)
+    new = NewSmsCampaign(name="Autumn", message_source="flow", flow_id=flow.id, carrier="twilio", from_number=SENDER)
+    people = [NewRecipient(phone_number="+13035550100")]
+    campaign = (await place.engine.campaigns.create_sms(place.workspace, new, people, actor=ANN)).campaign
+    for one in (campaign, text):
+        await place.approve(one, BEN)
+    await flows.update(place.workspace, flow.id, FlowUpdate(name="Hello", steps=steps), actor=ANN)
+    assert not (await place.engine.campaigns.approval(place.workspace, campaign.id)).is_missing
+    change = FlowUpdate(steps=[FlowStep(kind="send", body="Ho")])
+    await flows.update(place.workspace, flow.id, change, actor=BEN)
+    with pytest.raises(AwaitsApproval):
+        await place.start(campaign, ANN)
+    with pytest.raises(Conflict, match="another person"):
+        await place.approve(campaign, BEN)
+    await place.approve(campaign, ANN)
+    for one in (campaign, text):
+        assert (await place.start(one, BEN)).status is CampaignStatus.ACTIVE
 
 
 @pytest.mark.parametrize("actor", ["library", "api", "cli:root"])

@@ -15,7 +15,10 @@ from outreach import (
     CampaignStatus,
     CampaignUpdate,
     Conflict,
+    FlowStep,
+    FlowUpdate,
     InvalidRequest,
+    NewFlow,
     NewNumber,
     NewRecipient,
     NewSmsCampaign,
@@ -366,6 +369,24 @@ async def test_a_schedule_of_a_person_needs_the_approval_of_another_one(place: P
     await place.at(NINE + 3 * DAY)
     paused = await place.get(schedule)
     assert (paused.state, paused.reason) == ("paused", "awaits_approval")
+
+
+async def test_an_approval_of_a_schedule_ends_with_a_change_of_its_flow(place: Place) -> None:
+    """Also where the campaign that its runs are like has ended: its runs say what the flow says."""
+    await place.engine.workspaces.update(place.workspace, WorkspaceUpdate(approve_over_contacts=0))
+    new = NewFlow(name="Welcome", steps=[FlowStep(kind="send", body="Hi")])
+    flow = await place.engine.flows.create(place.workspace, new)
+    change = CampaignUpdate(flow_id=flow.id)
+    await place.engine.campaigns.update(place.workspace, place.template.id, change, actor=ANN)
+    for move in (place.engine.campaigns.start, place.engine.campaigns.cancel):
+        await move(place.workspace, place.template.id)
+    schedule = await place.schedule(actor=ANN)
+    limits = NewScheduleApproval(revision=schedule.revision, most_contacts=9)
+    await place.engine.schedules.approve(place.workspace, schedule.id, limits, actor=BEN)
+    other = FlowUpdate(steps=[FlowStep(kind="send", body="Ho")])
+    await place.engine.flows.update(place.workspace, flow.id, other, actor=ANN)
+    await place.at(NINE)
+    assert await place.states(schedule) == [("blocked", "awaits_approval")]
 
 
 async def test_an_approval_without_an_amount_covers_no_run_that_needs_one(place: Place) -> None:

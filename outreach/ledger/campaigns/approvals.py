@@ -6,10 +6,13 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
+import attrs
+
 from outreach.errors import AwaitsApproval, Conflict, InvalidRequest
 from outreach.ledger.common import campaign_of, record_audit, workspace_of
 from outreach.models.approval import Approval, PricedRevision, StartApproval, StartFigures
 from outreach.models.campaign import Campaign
+from outreach.models.resources import Flow
 from outreach.models.states import CampaignStatus
 from outreach.rules.readiness import approval_reason, is_person
 from outreach.storage.unit_of_work import Transaction
@@ -17,7 +20,10 @@ from outreach.storage.unit_of_work import Transaction
 NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 
 _APPROVED_FIELDS: Final = frozenset(
-    {"body", "flow_id", "replace_characters", "carrier", "from_number", "agent_id", "cli_group", "retry_voicemail"},
+    {
+        *("body", "flow_id", "replace_characters", "carrier", "from_number", "from_numbers"),
+        *("agent_id", "cli_group", "retry_voicemail"),
+    }
 )
 """What a campaign says and from where, which stays as it was approved."""
 
@@ -66,6 +72,25 @@ def require_unapproved(tx: Transaction, campaign: Campaign, changes: Collection[
             f"{what} while it is under way, because starts need approval in this workspace. Take its start back first, "
             "or make another campaign."
         )
+
+
+def take_approvals_of_flow(tx: Transaction, flow: Flow, *, actor: str) -> None:
+    """Count a change of a flow's steps as one of each campaign that sends them and has not started.
+
+    The campaigns that schedules repeat are among them, whether they have started or not.
+
+    Args:
+        tx: The transaction.
+        flow: The flow.
+        actor: Who changes it.
+    """
+    waiting = tx.campaigns.in_status(NOT_STARTED, workspace_id=flow.workspace_id)
+    templates = {one.template_id for one in tx.schedules.list_existing(flow.workspace_id)}
+    repeated = (tx.campaigns.get(flow.workspace_id, one) for one in templates)
+    found = {one.id: one for one in (*waiting, *repeated) if one is not None}
+    for campaign in found.values():
+        if campaign.flow_id == flow.id and campaign.message_source == "flow":
+            tx.campaigns.update(attrs.evolve(campaign, revision=campaign.revision + 1, changed_by=actor))
 
 
 def approve(

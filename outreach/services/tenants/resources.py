@@ -14,6 +14,7 @@ import attrs
 
 from outreach.errors import Conflict, InvalidRequest
 from outreach.ledger.access.usages import OPEN, STARTED, campaigns_using
+from outreach.ledger.campaigns.approvals import take_approvals_of_flow
 from outreach.ledger.campaigns.transitions import sync_setups_of_agent
 from outreach.ledger.common import wake_running_campaigns, workspace_of
 from outreach.models.campaign import Campaign
@@ -237,6 +238,7 @@ class Flows(Resource[Flow, NewFlow, FlowUpdate]):
         if after.steps != before.steps:
             advice = "Its contacts stand at these steps: create another flow for other steps."
             require_unused(self._name(before), self._users(tx, before, STARTED), advice)
+            take_approvals_of_flow(tx, after, actor=actor)
         return super()._replace(tx, before, after, now, actor)
 
 
