@@ -23,7 +23,7 @@ from outreach_server.console import words
 from outreach_server.console.absent import chosen
 from outreach_server.console.access import ConsoleUser, Identify, Right
 from outreach_server.console.context import VISIT, Console, Visit, not_found, url_of
-from outreach_server.console.errors import ConsoleMiddleware, ErrorHandlers
+from outreach_server.console.errors import TYPED, ConsoleMiddleware, ErrorHandlers
 from outreach_server.console.frame import Notice
 from outreach_server.console.identities.guests import GuestPage, guest_endpoint
 from outreach_server.console.identities.sessions import identify_by_session
@@ -283,6 +283,7 @@ def _endpoint(
             visit.require(right)
         if request.method == "POST" and post is not None:
             async with received_form(request) as (visit.form, visit.file):
+                request.scope[TYPED] = visit.form
                 _check_token(visit)
                 return await post(visit)
         return await _shown(get, visit)
@@ -305,6 +306,9 @@ async def _enter(console: Console, request: Request) -> Visit | Response:
         if console.has_login and request.method == "GET" and not request.url.path.endswith("/live"):
             onward = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(url_of(console, request, "login", {"next": onward}), 303)
+        if console.has_login and request.method == "POST":
+            async with received_form(request) as (request.scope[TYPED], _):
+                raise HTTPException(401, words.SESSION_ENDED)
         if not console.sign_in_url or request.url.path.endswith("/live"):
             # A stream that is opened again would take a page for a stream.
             raise HTTPException(401)

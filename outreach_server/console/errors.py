@@ -79,6 +79,13 @@ class ConsoleMiddleware:
             return PlainTextResponse(f"{words.ERRORS[500][0]}. Request {scope[_ID]}.", 500)
 
 
+TYPED: Final = "outreach_server.console.typed"
+"""The key of the fields of a refused form in the scope of a request."""
+
+_LONG_FIELDS: Final = ("body", "numbers", "summary")
+"""The fields that take a while to type, and hold no secret: the page of a refused form shows what they had."""
+
+
 def error_page(console: Console, request: Request, status: int, message: str = "") -> Response:
     """Return the page of an error.
 
@@ -92,6 +99,10 @@ def error_page(console: Console, request: Request, status: int, message: str = "
     values = {"code": status, "wrong": wrong, "message": message, "to_do": to_do, "request_id": request.scope[_ID]}
     # The page of a form that was refused. Two slashes at the begin of a link would name another host.
     path = request.url.path
+    if status == HTTPStatus.UNAUTHORIZED and console.has_login and request.method == "POST":
+        values["to_do"] = words.SIGN_IN_AGAIN
+    typed = request.scope.get(TYPED, {})
+    values["typed"] = [typed[name] for name in _LONG_FIELDS if typed.get(name)]
     values["again"] = path if request.method == "POST" and not path.startswith("//") else ""
     visit = visit_of(request)
     if visit is not None:

@@ -120,6 +120,8 @@ CROSS_SITE: Final = (
     "This form was not sent by a page of this console, so nothing was changed. Open the page again and use its "
     "buttons. Behind a proxy, the server's public_url must be the address that browsers show."
 )
+SESSION_ENDED: Final = "Your session has ended, so nothing was changed."
+SIGN_IN_AGAIN: Final = "Go back to the page: it asks you to sign in. Then send this again."
 STALE_FORM: Final = (
     "This form is no longer valid, because it is older than a day or was made in another session. Nothing was changed. "
     "Open the page again and send it anew."

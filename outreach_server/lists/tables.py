@@ -213,6 +213,8 @@ def _require_xlsx(file: IO[bytes], name: str) -> None:
         names = set(ZipFile(file).namelist())
     except BadZipFile:
         raise UnreadableList(f"{name} is damaged: a ZIP file that breaks off.") from None
+    except NotImplementedError:
+        raise UnreadableList(f"{name} is damaged, or a ZIP file of an unknown kind.") from None
     finally:
         file.seek(0)
     if not any(each.startswith("xl/") for each in names):

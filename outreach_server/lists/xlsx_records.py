@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, time
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 _MAX_UNPACKED: Final = 4 * 1024**3
 _MAX_SHARED: Final = 512 * 1024**2
 """Texts that several cells may share are kept in memory while the file is read."""
+
+_NOT_READABLE: Final = (
+    *(BadZipFile, zlib.error, ParseError, KeyError, ValueError, TypeError, AttributeError, IndexError, EOFError),
+    RuntimeError,  # an encrypted part, or one of an unknown compression
+)
 
 _SHARED: Final = "xl/sharedStrings.xml"
 _LOCAL_DATES: Final = frozenset({14, 22, *range(27, 37), *range(50, 59)})
@@ -94,7 +100,10 @@ def open_sheet(file: IO[bytes], *, name: str, sheet: str | None) -> Iterator[She
 def _readable(name: str) -> Iterator[None]:
     try:
         yield
-    except (BadZipFile, ParseError, KeyError, ValueError, TypeError, AttributeError, IndexError, EOFError) as error:
+    except (OSError, *_NOT_READABLE) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            # Of the disk, not of what the file says.
+            raise
         raise UnreadableList(
             f"{name} cannot be read as an XLSX file ({type(error).__name__}). Open it in a spreadsheet and save it "
             "again, or save the sheet as CSV."

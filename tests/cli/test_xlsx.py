@@ -169,6 +169,7 @@ def archive(**files: bytes) -> bytes:
         (archive(mimetype=b"application/vnd.oasis.opendocument.spreadsheet"), "is an OpenDocument file"),
         (archive(**{"a.txt": b""}), "is a ZIP file"),
         (archive(**{"xl/workbook.xml": b"", "[Content_Types].xml": b"<x"}), "cannot be read as an XLSX file"),
+        (archive(**{"xl/a.xml": b"", "[Content_Types].xml": b"<x/>"}), "cannot be read as an XLSX file"),
         (b"PK\x03\x04", "is damaged"),
         (b"<html><table>", "is a web page"),
     ],
@@ -179,6 +180,28 @@ def test_what_is_no_workbook_is_named(content: bytes, problem: str) -> None:
         list(table.records)
     assert f"it {problem}" in caught.value.message
     assert "CSV" in caught.value.message or problem == "is damaged"
+
+
+@pytest.mark.parametrize(
+    ("at", "problem"),
+    [
+        ({"PK\x01\x02": 6, "PK\x03\x04": 4}, "is damaged"),  # the version that is needed
+        ({"PK\x01\x02": 8, "PK\x03\x04": 6}, "cannot be read as an XLSX file"),  # whether it is encrypted
+        ({"PK\x01\x02": 10}, "cannot be read as an XLSX file"),  # how it is compressed
+        ({"\x13\0\0\0[Content_Types].xml": 23}, "cannot be read as an XLSX file"),  # the compressed bytes
+    ],
+)
+def test_a_workbook_that_is_damaged_is_named(xlsx: Callable[..., Path], at: dict[str, int], problem: str) -> None:
+    """Wherever a byte is another one."""
+    content = bytearray(xlsx(People=ROWS).read_bytes())
+    for mark, offset in at.items():
+        found = -1
+        while (found := content.find(mark.encode("latin-1"), found + 1)) >= 0:
+            if found + offset < len(content):
+                content[found + offset] = 0xFF
+    with pytest.raises(UnreadableList) as caught, open_table(io.BytesIO(content), name="it") as table:
+        list(table.records)
+    assert f"it {problem}" in caught.value.message
 
 
 def test_a_text_file_has_no_sheets() -> None:

@@ -73,6 +73,9 @@ async def test_who_waits_comes_first_and_an_answer_opens_the_next(house: House, 
         page = await house.page(path_of("inbox", phone), person="agent")
         answer = await house.post(path_of("inbox", phone), {**fields(page, "answer"), "body": "OK"}, person="agent")
     assert answer.headers["location"].endswith("/inbox?done=answer")
+    [entry, *_] = (await house.engine.audit.list(house.workspace)).items
+    last = (await house.engine.messages.list(house.workspace)).items[0]
+    assert (entry.actor, entry.action, entry.subject) == ("host:agent", "message.send", last.id)
     assert "Nobody is waiting." in (await house.page("inbox")).root.text
 
 
@@ -348,6 +351,8 @@ async def test_a_call_that_has_ended_is_placed_again(house: House, story: Story)
     made, before = (await house.engine.calls.list(house.workspace)).items[:2]
     assert answers[0].headers["location"].endswith(f"/calls/{made.id}?done=call-again")
     assert (made.to, made.agent_id, made.variables) == (before.to, before.agent_id, before.variables)
+    [entry, *_] = (await house.engine.audit.list(house.workspace)).items
+    assert (entry.actor, entry.action, entry.subject) == ("host:agent", "call.create", made.id)
     await house.engine.unsubscribes.add(house.workspace, story.call.to)
     answer = await house.post(path, {**form, "key": "another"}, person="agent")
     assert (answer.status_code, "unsubscribe" in answer.text) == (409, True)

@@ -295,6 +295,27 @@ async def test_a_session_ends_with_the_role_and_after_twelve_hours(house: House)
     assert live.status_code == 401
 
 
+@pytest.mark.parametrize("again", [False, True])
+async def test_what_was_typed_is_shown_when_the_session_has_ended(house: House, again: bool) -> None:
+    """Also after another login, whose forms have another token; nothing secret is shown, and nothing is done."""
+    browser = house.browser()
+    await browser.sign_in()
+    path = f"/w/{house.workspace}/inbox/14155550102"
+    token = guest_token(await browser.get(path))
+    for one in (await house.engine.sessions.list(house.ann.id)).items:
+        await house.engine.sessions.end(house.ann.id, one.id)
+    if again:
+        await browser.sign_in()
+    form = {"token": token, "key": "k", "action": "answer", "body": "Yes, <b>at 5</b>", "current": PASSWORD}
+    answer = await browser.client.post(_url(path), data=form, headers={"sec-fetch-site": "same-origin"})
+    page = parse(answer.text)
+    assert (answer.status_code, page.problems) == (403 if again else 401, [])
+    assert page.by_id("typed-1").text == "Yes, <b>at 5</b>"
+    assert PASSWORD not in answer.text
+    assert [one.attributes["href"] for one in page.all("a", **{"class": "button primary"})] == [_url(path)]
+    assert not (await house.engine.messages.list(house.workspace)).items
+
+
 async def test_an_end_is_seen_by_another_process(tmp_path: Path) -> None:
     """Two engines on one file stand for two processes: each looks into the database."""
     url = f"sqlite:///{tmp_path / 'test.db'}"

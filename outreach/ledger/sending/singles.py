@@ -13,7 +13,7 @@ import attrs
 from outreach.errors import AgentInactive, AgentNotOutbound, CallInProgress, RecipientUnsubscribed
 from outreach.ledger import provider_throttles
 from outreach.ledger.campaigns import trail
-from outreach.ledger.common import require_worker
+from outreach.ledger.common import record_audit, require_worker
 from outreach.ledger.leases import leases
 from outreach.ledger.opt_out.entries import block_reason
 from outreach.ledger.sending.intents import IntentDraft, commit_intents, pace_of_number
@@ -24,6 +24,7 @@ from outreach.models.resources import Agent
 from outreach.models.states import CallStatus, DispatchState, MessageStatus, TrailRule, WorkspaceStatus
 from outreach.models.work import WorkUnit
 from outreach.models.workspace import Workspace
+from outreach.rules.readiness import is_person
 from outreach.rules.settlement import NOT_REACHED, Backoff
 from outreach.storage.unit_of_work import Transaction
 
@@ -74,6 +75,12 @@ def require_outbound_agent(agent: Agent) -> None:
         raise AgentInactive(f"Agent {agent.name!r} is inactive. Activate it, or choose another one.")
     if not agent.can_place_calls:
         raise AgentNotOutbound(f"Agent {agent.name!r} is an inbound agent and allow_outbound is not set.")
+
+
+def note_person(tx: Transaction, made: Call | Message, action: str, *, now: datetime, actor: str) -> None:
+    """Record in the audit trail who has made a call or message, if it is a person; programs make any number."""
+    if is_person(actor):
+        record_audit(tx, now=now, workspace_id=made.workspace_id, actor=actor, action=action, subject=made.id)
 
 
 def create_call(tx: Transaction, call: Call, *, now: datetime) -> Call:

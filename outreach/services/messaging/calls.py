@@ -51,6 +51,7 @@ class Calls:
         new: NewCall,
         *,
         idempotency_key: IdempotencyKey[Call] = None,
+        actor: str = "library",
     ) -> Call:
         """Queue a call and wait briefly for the provider to accept it.
 
@@ -61,6 +62,7 @@ class Calls:
             new: The call.
             idempotency_key: A name for this call, such as `order-42`: for a day, the same key returns this call instead
                 of placing another.
+            actor: Who calls; a person of the console is recorded in the audit trail.
 
         Raises:
             NotFound: The workspace has no such agent.
@@ -74,12 +76,12 @@ class Calls:
             "calls.create",
             idempotency_key,
             content=new,
-            make=lambda once: self._create(workspace_id, new, once),
+            make=lambda once: self._create(workspace_id, new, actor, once),
             find=lambda tx, call_id: tx.calls.get(workspace_id, call_id),
             kind="call",
         )
 
-    async def _create(self, workspace_id: str, new: NewCall, once: IdempotencyGuard[Call]) -> Call:
+    async def _create(self, workspace_id: str, new: NewCall, actor: str, once: IdempotencyGuard[Call]) -> Call:
         check_kind("new", new, NewCall)
         context = self._context
         call_id = context.ids()
@@ -111,6 +113,7 @@ class Calls:
                 created_at=now,
             )
             singles.create_call(tx, call, now=now)
+            singles.note_person(tx, call, "call.create", now=now, actor=actor)
             once.finish(tx, call, settled=not waits)
             return call, waits
 

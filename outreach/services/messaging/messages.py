@@ -50,6 +50,7 @@ class Messages:
         new: NewMessage,
         *,
         idempotency_key: IdempotencyKey[Message] = None,
+        actor: str = "library",
     ) -> Message:
         """Queue a message.
 
@@ -58,6 +59,7 @@ class Messages:
             new: The message.
             idempotency_key: A name for this message, such as `order-42`: for a day, the same key returns this message
                 instead of queueing another.
+            actor: Who sends it; a person of the console is recorded in the audit trail.
 
         Raises:
             NotFound: The workspace does not exist.
@@ -71,12 +73,12 @@ class Messages:
             "messages.send",
             idempotency_key,
             content=new,
-            make=lambda once: self._send(workspace_id, new, once),
+            make=lambda once: self._send(workspace_id, new, actor, once),
             find=lambda tx, message_id: tx.messages.get(workspace_id, message_id),
             kind="message",
         )
 
-    async def _send(self, workspace_id: str, new: NewMessage, once: IdempotencyGuard[Message]) -> Message:
+    async def _send(self, workspace_id: str, new: NewMessage, actor: str, once: IdempotencyGuard[Message]) -> Message:
         check_kind("new", new, NewMessage)
         body = composed(new.body)
         if new.carrier is not None:
@@ -107,6 +109,7 @@ class Messages:
                 metadata=deepcopy(new.metadata),
             )
             singles.create_message(tx, message, now=now)
+            singles.note_person(tx, message, "message.send", now=now, actor=actor)
             once.finish(tx, message)
             return message
 

@@ -128,7 +128,7 @@ async def _call_again(visit: Visit, key: str) -> Response:
         return await _page(visit, status=409, problems={"": "This call has not ended yet, so nothing was done."})
     try:
         new = NewCall(agent_id=call.agent_id, to=call.to, variables=call.variables)
-        made = await visit.engine.calls.create(visit.place.id, new, idempotency_key=key)
+        made = await visit.engine.calls.create(visit.place.id, new, idempotency_key=key, actor=visit.actor)
     except NotFound:
         return await _page(visit, status=409, problems={"": "Its agent was removed, so nobody was called."})
     except (Conflict, InvalidRequest) as error:

@@ -45,7 +45,7 @@ async def act(visit: Visit) -> Response:
         return await _page(visit, phone, items, status=409, problems={"": _MEANWHILE})
     try:
         new = NewMessage(to=phone, body=body, from_number=_ours(items))
-        await visit.engine.messages.send(visit.place.id, new, idempotency_key=key)
+        await visit.engine.messages.send(visit.place.id, new, idempotency_key=key, actor=visit.actor)
     except InvalidRequest as refused:
         error = as_of_form(refused)
         problems = {one.path if one.path == "body" else "": f"The answer {one.message}." for one in error.details}
