@@ -55,6 +55,14 @@ def replan(tx: Transaction, schedule: Schedule, now: datetime) -> Schedule:
     return found
 
 
+def note_new_holidays(tx: Transaction, template: Campaign, now: datetime) -> None:
+    """Plan the next runs of the schedules that repeat a campaign anew, by its holidays; a run that is due stays."""
+    for schedule in tx.schedules.list_existing(template.workspace_id):
+        ahead = schedule.next_at is not None and schedule.next_at > now
+        if schedule.template_id == template.id and schedule.state == "active" and ahead:
+            put(tx, replan(tx, schedule, now), now)
+
+
 def put(tx: Transaction, schedule: Schedule, now: datetime) -> None:
     """Replace a schedule, and write in the work feed when something is to be done for it."""
     tx.schedules.update(schedule)

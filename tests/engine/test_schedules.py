@@ -441,6 +441,20 @@ async def test_a_run_on_a_holiday_of_the_template_moves(place: Place) -> None:
     assert [(one.at, one.moved_from) for one in found] == [(NINE + DAY, day.date), (NINE + 2 * DAY, None)]
 
 
+async def test_the_next_run_follows_holidays_that_the_template_gets_and_loses(place: Place) -> None:
+    """Also when it was planned before; one that is due is made."""
+    feasts = tuple(Holiday(date=date(2026, 11, day), name="Feast", enabled=True) for day in (3, 4))
+    schedule = await place.schedule(overlap="allow")
+    await place.at(NINE)
+    for holidays, number in ((feasts[:1], 2), ((), 1), (feasts, 3)):
+        given = CampaignUpdate(holidays=HolidayCalendar(country=None, holidays=holidays))
+        await place.engine.campaigns.update(place.workspace, place.template.id, given)
+        assert (await place.get(schedule)).next_at == NINE + number * DAY
+    for number in range(1, 4):
+        await place.at(NINE + number * DAY)
+    assert [one.at for one in await place.occurrences(schedule)] == [NINE, NINE + 3 * DAY]
+
+
 async def test_a_preview_leaves_holidays_out(place: Place) -> None:
     """Unless the schedule ignores them; what it shows is what is made."""
     day = Holiday(date=date(2026, 11, 3), name="Feast", enabled=True)

@@ -12,6 +12,7 @@ from outreach.ledger.campaigns import transitions as moves
 from outreach.ledger.campaigns.approvals import require_unapproved
 from outreach.ledger.common import campaign_of, campaign_unit, record_audit
 from outreach.ledger.leases.clock_steps import note_new_hours
+from outreach.ledger.schedules import note_new_holidays
 from outreach.models.campaign import Campaign, CampaignUpdate, schedule_problems
 from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey
@@ -91,6 +92,8 @@ class CampaignChanges:
             if not changes.keys().isdisjoint(_HOURS):
                 note_new_hours(tx, after)
             tx.campaigns.update(after)
+            if "holidays" in changes:
+                note_new_holidays(tx, after, now)
             record_audit(
                 tx,
                 now=now,
