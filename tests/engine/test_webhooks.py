@@ -88,17 +88,39 @@ async def test_a_rotated_secret_signs_too_for_a_while(engine: Outreach) -> None:
 
 
 async def test_events_are_replayed_from_a_number_or_a_time(engine: Outreach) -> None:
-    """By moving the position; a number ahead of the feed is refused."""
+    """By moving the position back; a number ahead of the feed is refused."""
     place = await _workspace(engine)
+    await engine.unsubscribes.add(place, "+12125550001", "+12125550002")
     webhook = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
     end = (await engine.webhooks.cursor(place, webhook.id)).position
-    await engine.webhooks.replay(place, webhook.id, WebhookReplay(number=1))
-    assert (await engine.webhooks.cursor(place, webhook.id)).position == 0
-    await engine.webhooks.replay(place, webhook.id, WebhookReplay(at=engine.now() + timedelta(days=1)))
-    assert (await engine.webhooks.cursor(place, webhook.id)).position == end
+    for start, position in ((WebhookReplay(at=engine.now() + timedelta(days=1)), end), (WebhookReplay(number=1), 0)):
+        await engine.webhooks.replay(place, webhook.id, start)
+        assert (await engine.webhooks.cursor(place, webhook.id)).position == position
     for wrong in ({}, {"number": 0}, {"number": end + 2}, {"number": 1, "at": engine.now()}):
         with pytest.raises(InvalidRequest, match="number"):
             await engine.webhooks.replay(place, webhook.id, WebhookReplay(**wrong))
+
+
+async def test_a_replay_leaves_out_nothing_that_is_still_to_come(engine: Outreach) -> None:
+    """Neither what is held from before its first event, nor what lies between the position and that."""
+    place = await _workspace(engine)
+    webhook = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
+    begin = (await engine.webhooks.cursor(place, webhook.id)).position
+    await engine.unsubscribes.add(place, *(f"+1212555000{number}" for number in range(4)))
+
+    def hold(tx: Transaction) -> None:
+        for number in (begin + 1, begin + 2):
+            tx.webhook_holds.put(make_webhook_hold(workspace_id=place, webhook_id=webhook.id, number=number))
+        cursor = tx.webhook_cursors.get(place, webhook.id)
+        assert cursor is not None
+        tx.webhook_cursors.put(attrs.evolve(cursor, position=begin + 2))
+
+    await engine._storage.write(hold)
+    for start, position, held in ((begin + 4, begin + 2, [1, 2]), (begin + 2, begin + 1, [1])):
+        await engine.webhooks.replay(place, webhook.id, WebhookReplay(number=start))
+        assert (await engine.webhooks.cursor(place, webhook.id)).position == position
+        left = await engine._storage.read(lambda tx: tx.webhook_holds.list(place, webhook.id, limit=9))
+        assert [one.number - begin for one in left] == held
 
 
 async def test_a_single_event_is_delivered_again_without_those_after_it(engine: Outreach) -> None:

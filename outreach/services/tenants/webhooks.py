@@ -224,10 +224,11 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
                 self._record(tx, "replay", webhook, now, actor)
                 return webhook
             begin = first_since(tx, start.at) if start.at is not None else checked_first(tx, start.number)
-            tx.webhook_holds.delete_all(workspace_id, webhook_id)
             cursor = _forget_failures(tx, webhook, now)
-            gap = min(cursor.gap_until, begin - 1)
-            tx.webhook_cursors.put(attrs.evolve(cursor, position=begin - 1, gap_until=gap))
+            # What it has not received yet is still to come, also from before the first one.
+            tx.webhook_holds.delete_from(workspace_id, webhook_id, begin)
+            position, gap = min(cursor.position, begin - 1), min(cursor.gap_until, begin - 1)
+            tx.webhook_cursors.put(attrs.evolve(cursor, position=position, gap_until=gap))
             self._record(tx, "replay", webhook, now, actor)
             return webhook
 
@@ -376,7 +377,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         return changed
 
     def _remove(self, tx: Transaction, one: Webhook, now: datetime) -> Webhook:
-        tx.webhook_holds.delete_all(one.workspace_id, one.id)
+        tx.webhook_holds.delete_from(one.workspace_id, one.id, None)
         cursor = attrs.evolve(_cursor_of(tx, one), sealed="", holder=None, held_until=None, updated_at=now)
         tx.webhook_cursors.put(cursor)
         return super()._remove(tx, one, now)

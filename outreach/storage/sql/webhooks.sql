@@ -67,8 +67,10 @@ UPDATE webhook_holds SET next_at = :now
 WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id AND next_at > :now
 
 -- delete_holds --
--- As an endpoint starts from another position.
-DELETE FROM webhook_holds WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id
+-- As they are delivered again, or the endpoint is removed.
+DELETE FROM webhook_holds
+WHERE workspace_id = :workspace_id AND webhook_id = :webhook_id
+    AND (:first::bigint IS NULL OR number >= :first::bigint)
 
 -- first_attempt_since --
 -- Of an endpoint; identifiers grow with time, so that only those that are to be deleted are passed over.

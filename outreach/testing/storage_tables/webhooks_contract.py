@@ -93,7 +93,9 @@ class WebhooksContract(ContractBase):
         assert list(first) == [attrs.evolve(again, next_at=NOW)]
         assert await storage.write(lambda tx: tx.webhook_holds.delete(*place, 10))
         assert not await storage.write(lambda tx: tx.webhook_holds.delete(*place, 10))
-        assert await storage.write(lambda tx: tx.webhook_holds.delete_all(*place)) == 2
+        numbers = [one.number for one in await storage.read(lambda tx: tx.webhook_holds.list(*place, limit=9))]
+        assert await storage.write(lambda tx: tx.webhook_holds.delete_from(*place, numbers[-1])) == 1
+        assert await storage.write(lambda tx: tx.webhook_holds.delete_from(*place, None)) == 1
         assert list(await storage.read(lambda tx: tx.webhook_holds.list(*place, limit=9))) == []
         assert list(await storage.read(lambda tx: tx.webhook_holds.list(THIS_WORKSPACE, other.id, limit=9))) == [theirs]
 

@@ -94,10 +94,10 @@ class WebhookHolds(Table):
             now=format_timestamp(now),
         )
 
-    def delete_all(self, workspace_id: str, webhook_id: str) -> int:
-        """Delete what an endpoint holds; return how many events."""
+    def delete_from(self, workspace_id: str, webhook_id: str, first: int | None) -> int:
+        """Delete what an endpoint holds, from a number on or all of it; return how many events."""
         return self._rows.execute_on(
-            WEBHOOK_HOLDS, "webhooks.delete_holds", workspace_id=workspace_id, webhook_id=webhook_id
+            WEBHOOK_HOLDS, "webhooks.delete_holds", workspace_id=workspace_id, webhook_id=webhook_id, first=first
         )
 
 
