@@ -12,7 +12,7 @@ import pytest
 from outreach import Campaign, Outreach
 from outreach.models import ContactedMeanwhile, ListedContacts
 from outreach.testing.plugin import ENGINE_CONFIG
-from outreach_server.cli.campaigns.taking_over import TakenOver, _counts
+from outreach_server.cli.campaigns.taking_over import TakenOver, _counts, shown_place
 from tests.cli.conftest import Cli, Start
 
 COUNT = 4
@@ -106,6 +106,12 @@ def test_another_database_is_refused(cli: Cli, restored: tuple[str, str], tmp_pa
     for options, words, code in refusals:
         assert words in cli.refuse("campaigns", "resume", campaign, *options, code=code)
     assert cli.ask("campaigns", "show", campaign)["status"] == "paused"
+
+
+def test_a_password_of_the_replaced_database_is_not_shown() -> None:
+    """A file is shown as it was given."""
+    assert shown_place("postgresql://ann:SECRET@db.example/outreach") == "postgresql://db.example/outreach"
+    assert shown_place("a@b.db") == "a@b.db"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import attrs
 import click
 
 from outreach import Campaign, NotFound, Outreach
+from outreach.database import shown_url
 from outreach.server_support import take_over, take_over_sent
 from outreach_server.cli.asking import confirm
 from outreach_server.cli.base import actor, state, with_campaign
@@ -45,6 +46,7 @@ def take_over_contacts(campaign_id: str, replaced: str, *, ask_provider: bool, y
     if replaced == PROVIDER and not ask_provider:
         raise click.UsageError("--without-provider leaves out what --skip-contacted-in provider asks.")
     url = None if replaced == PROVIDER else _url_of(replaced)
+    replaced = shown_place(replaced)
 
     def run(*, dry_run: bool) -> tuple[Campaign, TakenOver]:
         async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, TakenOver]:
@@ -88,10 +90,15 @@ def _url_of(replaced: str) -> str:
     """Return the URL of the replaced database."""
     url = replaced if "://" in replaced else f"sqlite:///{Path(replaced).resolve()}"
     if url == state().database or (url.startswith("sqlite:") and _file(url) == _file(state().database)):
-        raise click.UsageError(f"{replaced} is the database itself. Name the one that was replaced.")
+        raise click.UsageError(f"{shown_place(replaced)} is the database itself. Name the one that was replaced.")
     if url.startswith("sqlite:") and not _file(url).is_file():
         raise click.UsageError(f"There is no database {replaced}.")
     return url
+
+
+def shown_place(replaced: str) -> str:
+    """Return what was given, without the password of a URL."""
+    return shown_url(replaced) if "://" in replaced else replaced
 
 
 def _file(url: str) -> Path:
