@@ -14,7 +14,7 @@ from outreach.models.schedule import Occurrence, OccurrenceState, Schedule
 from outreach.models.states import TrailEntry, TrailRule, TrailStepKind
 from outreach.models.work import WorkUnit
 from outreach.rules.holidays import closed_dates, extend_calendar
-from outreach.rules.schedules import advanced, due_time, planned, settled
+from outreach.rules.schedules import advanced, due_time, planned, settled, timing
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 
 
@@ -140,16 +140,20 @@ def record_decided(
     schedule = tx.schedules.get(made.workspace_id, made.schedule_id)
     if known is None or known.state != "made" or schedule is None:
         return
-    decided = attrs.evolve(
-        known,
-        state=state,
-        reason=None if why is None else why.code,
-        detail=None if why is None else why.message,
-        amount=amount,
-        decided_at=now,
-    )
-    tx.occurrences.update(decided)
-    _settle(tx, schedule, decided, now)
+    _become(tx, schedule, attrs.evolve(known, amount=amount), state=state, why=why, now=now)
+
+
+def record_withdrawn(tx: Transaction, run: Occurrence, *, state: OccurrenceState, why: Problem, now: datetime) -> None:
+    """Record that the campaign of a run was cancelled before it began."""
+    schedule = tx.schedules.get(run.workspace_id, run.schedule_id)
+    if schedule is not None:
+        _become(tx, schedule, run, state=state, why=why, now=now)
+
+
+def is_start_missed(tx: Transaction, run: Occurrence, now: datetime) -> bool:
+    """Return whether a run is too late to begin, by the policy of its schedule."""
+    schedule = tx.schedules.get(run.workspace_id, run.schedule_id)
+    return schedule is not None and timing(schedule, run.at, now) == "missed"
 
 
 def pause_after_restore(tx: Transaction, reason: str, now: datetime) -> None:
@@ -189,6 +193,20 @@ def _insert(
     except AlreadyExists:
         raise RunTaken("This time of the schedule has a run.") from None
     return one
+
+
+def _become(
+    tx: Transaction, schedule: Schedule, one: Occurrence, *, state: OccurrenceState, why: Problem | None, now: datetime
+) -> None:
+    after = attrs.evolve(
+        one,
+        state=state,
+        reason=None if why is None else why.code,
+        detail=None if why is None else why.message,
+        decided_at=now,
+    )
+    tx.occurrences.update(after)
+    _settle(tx, schedule, after, now)
 
 
 def _settle(tx: Transaction, schedule: Schedule, one: Occurrence, now: datetime) -> None:

@@ -98,8 +98,8 @@ class Schedule:
         except_dates: Days without a run.
         holidays: What becomes of runs on the template's holidays.
         late_hours: How late a run is made that was missed; None if it is left out.
-        not_again_within_days: Who got a request of an earlier run of this schedule less than so many days ago is left
-            out; None for nobody.
+        not_again_within_days: Who got a request of an earlier run of this schedule less than so many days ago, by the
+            days of its zone, or waits for one, is left out; None for nobody.
         max_cost: A run that costs more is not started, in whole units of the price table's currency; None for no limit.
         reason: Why it is paused, or has ended; else None.
         next_at: The time of the next run; None without one.

@@ -28,6 +28,7 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.events import ScheduleRan, ScheduleSkipped
+from outreach.ledger.campaigns.transitions import apply_schedule
 from outreach.ledger.schedules import pause_after_restore
 from outreach.models import (
     Holiday,
@@ -104,6 +105,14 @@ class Place:
         """Set the clock, and have everything done that is due."""
         self.clock.set(moment)
         await self.run()
+
+    async def advance(self, run: Campaign) -> Campaign:
+        """Make the change that is due by time, as a dispatching process does."""
+        moved = await self.engine._storage.write(
+            lambda tx: apply_schedule(tx, self.workspace, run.id, now=self.clock.now(), grace=timedelta(hours=1))
+        )
+        assert moved is not None
+        return moved
 
     async def occurrences(self, schedule: Schedule) -> list[Occurrence]:
         """Return what became of a schedule's runs, the earliest first."""
@@ -209,6 +218,54 @@ async def test_a_missed_run_is_left_out_or_late(
     if state == "started":
         [run] = await place.runs(schedule)
         assert run.status is CampaignStatus.ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("late_hours", "later", "state", "status"),
+    [
+        (None, timedelta(minutes=5), "started", CampaignStatus.ACTIVE),
+        (None, timedelta(minutes=5, seconds=1), "missed", CampaignStatus.CANCELLED),
+        (24, timedelta(hours=24), "started", CampaignStatus.ACTIVE),
+        (24, timedelta(hours=24, seconds=1), "missed", CampaignStatus.CANCELLED),
+    ],
+)
+async def test_a_run_that_was_made_before_an_outage_follows_the_same_policy(
+    place: Place, late_hours: int | None, later: timedelta, state: str, status: CampaignStatus
+) -> None:
+    """One that is left out holds no later run up."""
+    schedule = await place.schedule(rule="FREQ=DAILY;INTERVAL=2", late_hours=late_hours)
+    await place.at(NINE - timedelta(minutes=10))
+    place.clock.set(NINE + later)
+    [run] = await place.runs(schedule)
+    moved = await place.advance(run)
+    assert (moved.status, moved.pause_reason) == (status, None)
+    assert [one for one, _ in await place.states(schedule)] == [state]
+    await place.at(NINE + 2 * DAY)
+    held_up = state == "started"
+    assert (await place.states(schedule))[-1] == (("skipped", "previous_run") if held_up else ("started", None))
+
+
+async def test_a_run_that_got_another_time_from_a_person_is_like_other_campaigns(place: Place) -> None:
+    """The policy of the schedule is about the time of the schedule."""
+    schedule = await place.schedule()
+    await place.at(NINE - timedelta(minutes=10))
+    [run] = await place.runs(schedule)
+    await place.engine.campaigns.unschedule(place.workspace, run.id)
+    change = CampaignUpdate(scheduled_start_at=NINE + timedelta(hours=1))
+    await place.engine.campaigns.update(place.workspace, run.id, change)
+    await place.engine.campaigns.start(place.workspace, run.id)
+    place.clock.set(NINE + timedelta(hours=1, minutes=30))
+    assert (await place.advance(run)).status is CampaignStatus.ACTIVE
+
+
+async def test_a_run_that_is_too_late_to_be_checked_is_cancelled(place: Place) -> None:
+    """It was made, and the process was killed."""
+    schedule = await place.schedule()
+    place.clock.set(NINE - timedelta(minutes=5))
+    await place.make_only(schedule)
+    await place.at(NINE + timedelta(hours=1))
+    [run] = await place.runs(schedule)
+    assert (await place.states(schedule), run.status) == ([("missed", "missed")], CampaignStatus.CANCELLED)
 
 
 async def test_missed_runs_are_recorded_and_do_not_pause(place: Place) -> None:
@@ -411,10 +468,53 @@ async def test_who_got_a_run_lately_is_left_out(place: Place) -> None:
         workspace_id=place.workspace, campaign_id=run.id, position=0, to="+13035550100", created_at=NINE
     )
     await place.engine._storage.write(lambda tx: tx.dispatches.insert(dispatch))
+    await place.engine.campaigns.cancel(place.workspace, run.id)
     await place.at(NINE + DAY)
-    await place.at(NINE + 3 * DAY)
-    _, second, *_, last = await place.runs(schedule)
+    second = (await place.runs(schedule))[-1]
+    await place.engine.campaigns.cancel(place.workspace, second.id)
+    await place.at(NINE + 2 * DAY)
+    last = (await place.runs(schedule))[-1]
     assert [second.counters.total, last.counters.total] == [2, 3]
+
+
+async def test_who_waits_in_an_earlier_run_is_left_out(place: Place) -> None:
+    """Until that campaign is over, however long that takes."""
+    schedule = await place.schedule(not_again_within_days=1, overlap="allow")
+    await place.at(NINE - timedelta(minutes=10))
+    await place.engine.schedules.run_now(place.workspace, schedule.id)
+    await place.run()
+    await place.at(NINE + 2 * DAY)
+    states = [("skipped", "nobody_new"), ("started", None), ("missed", "missed"), ("skipped", "nobody_new")]
+    assert await place.states(schedule) == states
+    [waiting] = await place.runs(schedule)
+    await place.engine.campaigns.cancel(place.workspace, waiting.id)
+    await place.at(NINE + 3 * DAY)
+    assert [run.counters.total for run in await place.runs(schedule)] == [3, 3]
+
+
+async def test_a_weekly_run_contacts_those_of_the_week_before(place: Place) -> None:
+    """With seven days, however early it is made; with eight it leaves them out."""
+    place.template = await place.campaign(contacts=1)
+    week = timedelta(days=7)
+    wanted = {7: [("started", None)] * 2, 8: [("started", None), ("skipped", "nobody_new")]}
+    for days, states in wanted.items():
+        schedule = await place.schedule(rule="FREQ=WEEKLY", not_again_within_days=days, overlap="allow")
+        first = schedule.next_at
+        assert first is not None
+        await place.at(first)
+        [run] = await place.runs(schedule)
+        dispatch = make_dispatch(
+            workspace_id=place.workspace,
+            campaign_id=run.id,
+            position=0,
+            to="+13035550100",
+            created_at=first + timedelta(hours=2),
+        )
+        await place.engine._storage.write(lambda tx, dispatch=dispatch: tx.dispatches.insert(dispatch))  # type: ignore[misc]
+        await place.engine.campaigns.cancel(place.workspace, run.id)
+        await place.at(first + week)
+        assert await place.states(schedule) == states
+        await place.engine.schedules.remove(place.workspace, schedule.id)
 
 
 async def test_a_run_in_which_everybody_is_left_out_is_skipped(place: Place) -> None:
