@@ -594,6 +594,87 @@ async def test_the_next_run_is_left_out_once(place: Place) -> None:
     assert await place.states(schedule) == [("skipped", "operator")]
 
 
+async def test_a_run_that_is_made_and_has_not_begun_is_left_out_first(place: Place) -> None:
+    """Its campaign is cancelled; the second time the run after it is left out."""
+    schedule = await place.schedule()
+    await place.at(NINE - timedelta(minutes=10))
+    after = await place.engine.schedules.skip_next(place.workspace, schedule.id)
+    assert after.next_at == NINE + DAY
+    [run] = await place.runs(schedule)
+    assert (await place.states(schedule), run.status) == ([("skipped", "operator")], CampaignStatus.CANCELLED)
+    again = await place.engine.schedules.skip_next(place.workspace, schedule.id)
+    assert again.next_at == NINE + 2 * DAY
+
+
+async def test_the_last_run_is_left_out_after_it_was_made(place: Place) -> None:
+    """Although no other one is planned; once it has begun there is nothing to leave out."""
+    schedule = await place.schedule(rule="FREQ=DAILY;COUNT=1")
+    await place.at(NINE - timedelta(minutes=10))
+    await place.engine.schedules.skip_next(place.workspace, schedule.id)
+    assert await place.states(schedule) == [("skipped", "operator")]
+    with pytest.raises(Conflict, match="ended"):
+        await place.engine.schedules.skip_next(place.workspace, schedule.id)
+
+
+async def test_skipping_leaves_a_run_that_has_begun_alone(place: Place) -> None:
+    """And the one after it does not come."""
+    schedule = await place.schedule()
+    await place.at(NINE)
+    after = await place.engine.schedules.skip_next(place.workspace, schedule.id)
+    assert (after.next_at, await place.states(schedule)) == (
+        NINE + 2 * DAY,
+        [("started", None), ("skipped", "operator")],
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "next_at"),
+    [
+        (ScheduleUpdate(at="11:00"), NINE + timedelta(hours=2)),
+        (ScheduleUpdate(at="08:55"), NINE - timedelta(minutes=5)),
+        (ScheduleUpdate(rule="FREQ=WEEKLY;BYDAY=WE"), NINE + 2 * DAY),
+        (ScheduleUpdate(zone="America/New_York"), NINE + timedelta(hours=5)),
+        (ScheduleUpdate(except_dates=(NINE.date(),)), NINE + DAY),
+    ],
+)
+async def test_a_change_of_the_plan_cancels_the_run_that_has_not_begun(
+    place: Place, change: ScheduleUpdate, next_at: datetime
+) -> None:
+    """Else two would come on that day, or one on a day without any."""
+    schedule = await place.schedule(overlap="allow")
+    await place.at(NINE - timedelta(minutes=10))
+    changed = await place.engine.schedules.update(place.workspace, schedule.id, change)
+    assert (changed.next_at, changed.last_at) == (next_at, None)
+    [run] = await place.runs(schedule)
+    assert (await place.states(schedule), run.status) == ([("skipped", "replanned")], CampaignStatus.CANCELLED)
+    await place.at(next_at)
+    known = {one.at: one.state for one in await place.occurrences(schedule)}
+    assert known == {NINE: "skipped", next_at: "started"}
+
+
+async def test_a_plan_that_is_changed_back_has_its_run(place: Place) -> None:
+    """One campaign is cancelled, and another one made."""
+    schedule = await place.schedule()
+    await place.at(NINE - timedelta(minutes=10))
+    for at in ("11:00", "09:00"):
+        changed = await place.engine.schedules.update(place.workspace, schedule.id, ScheduleUpdate(at=at))
+    assert changed.next_at == NINE
+    await place.at(NINE - timedelta(minutes=5))
+    assert await place.states(schedule) == [("started", None)]
+    found = [one async for one in place.engine.campaigns.iter_all(place.workspace) if one.id != place.template.id]
+    assert sorted(one.status for one in found) == [CampaignStatus.CANCELLED, CampaignStatus.SCHEDULED]
+
+
+async def test_a_change_that_leaves_the_time_of_a_run_leaves_the_run(place: Place) -> None:
+    """Its name, or a rule that has the day too."""
+    schedule = await place.schedule()
+    await place.at(NINE - timedelta(minutes=10))
+    change = ScheduleUpdate(name="Other", rule="FREQ=WEEKLY;BYDAY=MO")
+    changed = await place.engine.schedules.update(place.workspace, schedule.id, change)
+    [run] = await place.runs(schedule)
+    assert (run.status, changed.next_at) == (CampaignStatus.SCHEDULED, NINE + 7 * DAY)
+
+
 async def test_a_paused_schedule_makes_nothing_and_makes_up_for_nothing(place: Place) -> None:
     """It goes on with the first run after its resumption."""
     schedule = await place.schedule()
