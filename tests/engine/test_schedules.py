@@ -656,8 +656,8 @@ async def test_a_plan_that_is_changed_back_has_its_run(place: Place) -> None:
     """One campaign is cancelled, and another one made."""
     schedule = await place.schedule()
     await place.at(NINE - timedelta(minutes=10))
-    for at in ("11:00", "09:00"):
-        changed = await place.engine.schedules.update(place.workspace, schedule.id, ScheduleUpdate(at=at))
+    await place.engine.schedules.update(place.workspace, schedule.id, ScheduleUpdate(at="11:00"))
+    changed = await place.engine.schedules.update(place.workspace, schedule.id, ScheduleUpdate(at="09:00"))
     assert changed.next_at == NINE
     await place.at(NINE - timedelta(minutes=5))
     assert await place.states(schedule) == [("started", None)]
@@ -778,6 +778,15 @@ async def test_another_workspace_knows_nothing_of_a_schedule(place: Place) -> No
             await schedules.create(other, place.new(**fields))
         with pytest.raises(InvalidRequest):
             await schedules.preview(other, place.new(**fields))
+
+
+async def test_a_blank_name_is_refused(place: Place) -> None:
+    """Campaigns are called after it."""
+    with pytest.raises(InvalidRequest, match="name: must not be blank"):
+        await place.schedule(name="  ")
+    schedule = await place.schedule()
+    with pytest.raises(InvalidRequest, match="name: must not be blank"):
+        await place.engine.schedules.update(place.workspace, schedule.id, ScheduleUpdate(name="\t "))
 
 
 async def test_a_rule_that_never_comes_is_refused(place: Place) -> None:

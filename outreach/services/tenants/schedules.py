@@ -36,7 +36,7 @@ from outreach.models.schedule import (
     Schedule,
     ScheduleApproval,
     ScheduleUpdate,
-    order_problems,
+    plan_problems,
 )
 from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
@@ -345,7 +345,7 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
         reschedule(tx, made, made.created_at)
 
     def _replace(self, tx: Transaction, before: Schedule, after: Schedule, now: datetime, actor: str) -> Schedule:
-        problems = order_problems(after)
+        problems = plan_problems(after)
         if problems:
             raise InvalidRequest(details=problems)
         changed = attrs.evolve(
