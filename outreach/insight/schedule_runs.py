@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
@@ -20,20 +20,21 @@ from outreach.errors import (
     WorkspaceUnavailable,
 )
 from outreach.ledger.campaigns.trail import ENGINE
+from outreach.ledger.campaigns.transitions import withdraw_run
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.schedules import RunTaken, record_decided, record_left_out, record_made, require_due
 from outreach.models.campaign import Campaign, CampaignCreated, Recipient
 from outreach.models.preflight import Preflight
 from outreach.models.schedule import Occurrence, Schedule
 from outreach.models.states import CampaignStatus
-from outreach.rules.schedules import amount_of, due_time, obstacle, timing
+from outreach.rules.schedules import MISSED, amount_of, due_time, not_again_since, obstacle, timing
 from outreach.services.campaigns.copies import CampaignCopies
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import IdempotencyGuard
 from outreach.storage.unit_of_work import Transaction
 
 _LeftOut = Literal["blocked", "skipped", "missed"]
-_Decided = Literal["started", "blocked", "missed"]
+_Decided = Literal["started", "blocked"]
 
 _MOST: Final = 20
 """Things that are done for a schedule in one slice."""
@@ -44,8 +45,7 @@ _REFUSALS: Final = (InvalidRequest, NotFound, Conflict, SmsCampaignsDisabled, Wo
 _NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 
 _PREVIOUS_RUN: Final = Problem(code="previous_run", message="The campaign of the run before has not ended.")
-_MISSED: Final = Problem(code="missed", message="No process worked at its time.")
-_NOBODY_NEW: Final = Problem(code="nobody_new", message="Everybody has got a request of an earlier run lately.")
+_NOBODY_NEW: Final = Problem(code="nobody_new", message="Everybody was reached by a run lately, or waits in one.")
 _DELETED: Final = Problem(code="deleted", message="A person has deleted the campaign of this run.")
 
 
@@ -107,7 +107,7 @@ class ScheduleRuns:
         if due_time(schedule) is None or at is None or (when := timing(schedule, at, now)) == "early":
             return False
         if when == "missed":
-            await self._leave_out(schedule, at, "missed", _MISSED)
+            await self._leave_out(schedule, at, "missed", MISSED)
         elif schedule.overlap == "skip" and before is not None and not before.is_terminal:
             await self._leave_out(schedule, at, "skipped", _PREVIOUS_RUN)
         else:
@@ -115,7 +115,7 @@ class ScheduleRuns:
         return True
 
     async def _make(self, schedule: Schedule, at: datetime, now: datetime) -> None:
-        chosen = _NotAgain(schedule, now)
+        chosen = _NotAgain(schedule, at)
         local = at.astimezone(ZoneInfo(schedule.zone))
         try:
             await self._copies.make_run(
@@ -153,7 +153,9 @@ class ScheduleRuns:
             await self._record(made, "started")
             return
         if timing(schedule, made.at, now) == "missed":
-            await self._record(made, "missed", _MISSED)
+            await self._context.storage.write(
+                lambda tx: withdraw_run(tx, made, run, state="missed", why=MISSED, now=now, actor=ENGINE)
+            )
             return
         found = await self._preflight(workspace_id, run_id)
         why = await self._context.storage.read(partial(_obstacle_of, schedule, made, found))
@@ -184,16 +186,15 @@ class ScheduleRuns:
 
 
 class _NotAgain:
-    """Leaves out whom earlier runs of a schedule have reached lately.
+    """Leaves out whom earlier runs of a schedule have reached lately, or are about to reach.
 
     Attributes:
         read: The contacts that were looked at.
         left_out: Those of them that were left out.
     """
 
-    def __init__(self, schedule: Schedule, now: datetime) -> None:
-        days = schedule.not_again_within_days
-        self._since = None if days is None else now - timedelta(days=days)
+    def __init__(self, schedule: Schedule, at: datetime) -> None:
+        self._since = not_again_since(schedule, at)
         self._schedule = schedule
         self.read = self.left_out = 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Final
 
 import attrs
 
@@ -11,11 +12,14 @@ from outreach.errors import Conflict, Problem
 from outreach.ledger.common import record_audit
 from outreach.models.campaign import Campaign
 from outreach.models.schedule import Occurrence, OccurrenceState, Schedule
-from outreach.models.states import TrailEntry, TrailRule, TrailStepKind
+from outreach.models.states import CampaignStatus, TrailEntry, TrailRule, TrailStepKind
 from outreach.models.work import WorkUnit
 from outreach.rules.holidays import closed_dates, extend_calendar
-from outreach.rules.schedules import advanced, due_time, planned, settled
+from outreach.rules.schedules import advanced, due_time, planned, settled, timing
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
+
+REPLANNED: Final = Problem(code="replanned", message="The schedule was changed before this run began.")
+"""Why a run whose campaign was made is left out: its time is in the plan no more."""
 
 
 class RunTaken(Conflict):
@@ -140,16 +144,41 @@ def record_decided(
     schedule = tx.schedules.get(made.workspace_id, made.schedule_id)
     if known is None or known.state != "made" or schedule is None:
         return
-    decided = attrs.evolve(
-        known,
-        state=state,
-        reason=None if why is None else why.code,
-        detail=None if why is None else why.message,
-        amount=amount,
-        decided_at=now,
-    )
-    tx.occurrences.update(decided)
-    _settle(tx, schedule, decided, now)
+    _become(tx, schedule, attrs.evolve(known, amount=amount), state=state, why=why, now=now)
+
+
+def record_withdrawn(tx: Transaction, run: Occurrence, *, state: OccurrenceState, why: Problem, now: datetime) -> None:
+    """Record that the campaign of a run was cancelled before it began."""
+    schedule = tx.schedules.get(run.workspace_id, run.schedule_id)
+    if schedule is not None:
+        _become(tx, schedule, run, state=state, why=why, now=now)
+
+
+def run_ahead(tx: Transaction, schedule: Schedule, now: datetime) -> tuple[Occurrence, Campaign] | None:
+    """Return the run of the rule whose campaign is made and has not begun, and this; None without one.
+
+    A campaign to which a person gave another time is none.
+    """
+    at, place = schedule.last_at, schedule.workspace_id
+    run = None if at is None else tx.occurrences.get(place, schedule.id, at)
+    campaign = None if run is None or run.run_id is None else tx.campaigns.get(place, run.run_id)
+    if run is None or campaign is None or campaign.started_at is not None or campaign.is_terminal:
+        return None
+    # A blocked one whose time is over waits for a person.
+    waits = now < run.at or campaign.status is CampaignStatus.SCHEDULED
+    return (run, campaign) if waits and campaign.scheduled_start_at == at else None
+
+
+def before_run(tx: Transaction, schedule: Schedule, run: Occurrence) -> Schedule:
+    """Return a schedule as if this run of its rule had never been planned."""
+    earlier = tx.occurrences.page(run.workspace_id, run.schedule_id, before=run.at, limit=1)
+    return attrs.evolve(schedule, last_at=earlier[0].at if earlier else None)
+
+
+def is_start_missed(tx: Transaction, run: Occurrence, now: datetime) -> bool:
+    """Return whether a run is too late to begin, by the policy of its schedule."""
+    schedule = tx.schedules.get(run.workspace_id, run.schedule_id)
+    return schedule is not None and timing(schedule, run.at, now) == "missed"
 
 
 def pause_after_restore(tx: Transaction, reason: str, now: datetime) -> None:
@@ -184,11 +213,30 @@ def _insert(
         amount=None,
         decided_at=now,
     )
+    known = tx.occurrences.get(one.workspace_id, one.schedule_id, at)
+    if known is not None and known.reason == REPLANNED.code:
+        # The plan was changed back: nothing went out.
+        tx.occurrences.update(one)
+        return one
     try:
         tx.occurrences.insert(one)
     except AlreadyExists:
         raise RunTaken("This time of the schedule has a run.") from None
     return one
+
+
+def _become(
+    tx: Transaction, schedule: Schedule, one: Occurrence, *, state: OccurrenceState, why: Problem | None, now: datetime
+) -> None:
+    after = attrs.evolve(
+        one,
+        state=state,
+        reason=None if why is None else why.code,
+        detail=None if why is None else why.message,
+        decided_at=now,
+    )
+    tx.occurrences.update(after)
+    _settle(tx, schedule, after, now)
 
 
 def _settle(tx: Transaction, schedule: Schedule, one: Occurrence, now: datetime) -> None:

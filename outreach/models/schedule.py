@@ -98,8 +98,8 @@ class Schedule:
         except_dates: Days without a run.
         holidays: What becomes of runs on the template's holidays.
         late_hours: How late a run is made that was missed; None if it is left out.
-        not_again_within_days: Who got a request of an earlier run of this schedule less than so many days ago is left
-            out; None for nobody.
+        not_again_within_days: Who got a request of an earlier run of this schedule less than so many days ago, by the
+            days of its zone, or waits for one, is left out; None for nobody.
         max_cost: A run that costs more is not started, in whole units of the price table's currency; None for no limit.
         reason: Why it is paused, or has ended; else None.
         next_at: The time of the next run; None without one.
@@ -155,7 +155,7 @@ class NewSchedule(Checked):
     """A schedule to create; the fields are those of `Schedule`.
 
     Attributes:
-        name: 1 to 80 characters; the campaigns are called after it and their day.
+        name: 1 to 80 characters, not all blank; the campaigns are called after it and their day.
         except_dates: At most 200.
         late_hours: 1 to 168.
         not_again_within_days: 1 to 3,650.
@@ -177,11 +177,13 @@ class NewSchedule(Checked):
     max_cost: int | None = bounded(0, 1_000_000_000, default=None)
 
     def _problems(self) -> Sequence[Problem]:
-        return order_problems(self)
+        return plan_problems(self)
 
 
-def order_problems(schedule: NewSchedule | Schedule) -> Sequence[Problem]:
-    """Return what is wrong with the order of a schedule's days."""
+def plan_problems(schedule: NewSchedule | Schedule) -> Sequence[Problem]:
+    """Return what is wrong with a schedule whose fields are valid each by itself."""
+    if not schedule.name.strip():
+        return (Problem(path="name", message="must not be blank"),)
     if schedule.ends_on is not None and schedule.ends_on < schedule.starts_on:
         return (Problem(path="ends_on", message="must not be earlier than starts_on"),)
     return ()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Final, Literal
+from zoneinfo import ZoneInfo
 
 import attrs
 
@@ -15,13 +16,16 @@ from outreach.models.preflight import Preflight
 from outreach.models.schedule import BLOCKED_TO_PAUSE, OccurrenceState, Schedule
 from outreach.models.workspace import Workspace
 from outreach.rules.readiness import approval_reason, is_person
-from outreach.rules.recurrence import runs_after
+from outreach.rules.recurrence import runs_after, wall_clock
 
 LEAD: Final = timedelta(minutes=15)
 """How long before its time the campaign of a run is made, so that a person can look at it."""
 
 ON_TIME: Final = timedelta(minutes=5)
 """A run that is so late is on time."""
+
+MISSED: Final = Problem(code="missed", message="No process worked at its time.")
+"""Why a run is left out that comes too late."""
 
 GROWTH: Final = Decimal("1.5")
 """A list that has grown by more than this factor since the last run is looked at by a person."""
@@ -33,6 +37,18 @@ def timing(schedule: Schedule, at: datetime, now: datetime) -> Literal["early", 
         return "early"
     late = timedelta(hours=schedule.late_hours or 0)
     return "now" if now <= at + max(late, ON_TIME) else "missed"
+
+
+def not_again_since(schedule: Schedule, at: datetime) -> datetime | None:
+    """Return from when on a person is left out who got a request of an earlier run; None if nobody is.
+
+    Days of the schedule's zone count, not hours, so that a weekly run leaves out nobody of the week before by 7 days.
+    """
+    if schedule.not_again_within_days is None:
+        return None
+    zone = ZoneInfo(schedule.zone)
+    day = at.astimezone(zone).date() - timedelta(days=schedule.not_again_within_days - 1)
+    return wall_clock(datetime.combine(day, time()), zone)
 
 
 def planned(schedule: Schedule, now: datetime, closed: Collection[date]) -> Schedule:

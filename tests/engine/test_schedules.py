@@ -28,6 +28,7 @@ from outreach import (
     WorkspaceUpdate,
 )
 from outreach.events import ScheduleRan, ScheduleSkipped
+from outreach.ledger.campaigns.transitions import apply_schedule
 from outreach.ledger.schedules import pause_after_restore
 from outreach.models import (
     Holiday,
@@ -104,6 +105,14 @@ class Place:
         """Set the clock, and have everything done that is due."""
         self.clock.set(moment)
         await self.run()
+
+    async def advance(self, run: Campaign) -> Campaign:
+        """Make the change that is due by time, as a dispatching process does."""
+        moved = await self.engine._storage.write(
+            lambda tx: apply_schedule(tx, self.workspace, run.id, now=self.clock.now(), grace=timedelta(hours=1))
+        )
+        assert moved is not None
+        return moved
 
     async def occurrences(self, schedule: Schedule) -> list[Occurrence]:
         """Return what became of a schedule's runs, the earliest first."""
@@ -209,6 +218,54 @@ async def test_a_missed_run_is_left_out_or_late(
     if state == "started":
         [run] = await place.runs(schedule)
         assert run.status is CampaignStatus.ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("late_hours", "later", "state", "status"),
+    [
+        (None, timedelta(minutes=5), "started", CampaignStatus.ACTIVE),
+        (None, timedelta(minutes=5, seconds=1), "missed", CampaignStatus.CANCELLED),
+        (24, timedelta(hours=24), "started", CampaignStatus.ACTIVE),
+        (24, timedelta(hours=24, seconds=1), "missed", CampaignStatus.CANCELLED),
+    ],
+)
+async def test_a_run_that_was_made_before_an_outage_follows_the_same_policy(
+    place: Place, late_hours: int | None, later: timedelta, state: str, status: CampaignStatus
+) -> None:
+    """One that is left out holds no later run up."""
+    schedule = await place.schedule(rule="FREQ=DAILY;INTERVAL=2", late_hours=late_hours)
+    await place.at(NINE - timedelta(minutes=10))
+    place.clock.set(NINE + later)
+    [run] = await place.runs(schedule)
+    moved = await place.advance(run)
+    assert (moved.status, moved.pause_reason) == (status, None)
+    assert [one for one, _ in await place.states(schedule)] == [state]
+    await place.at(NINE + 2 * DAY)
+    held_up = state == "started"
+    assert (await place.states(schedule))[-1] == (("skipped", "previous_run") if held_up else ("started", None))
+
+
+async def test_a_run_that_got_another_time_from_a_person_is_like_other_campaigns(place: Place) -> None:
+    """The policy of the schedule is about the time of the schedule."""
+    schedule = await place.schedule()
+    await place.at(NINE - timedelta(minutes=10))
+    [run] = await place.runs(schedule)
+    await place.engine.campaigns.unschedule(place.workspace, run.id)
+    change = CampaignUpdate(scheduled_start_at=NINE + timedelta(hours=1))
+    await place.engine.campaigns.update(place.workspace, run.id, change)
+    await place.engine.campaigns.start(place.workspace, run.id)
+    place.clock.set(NINE + timedelta(hours=1, minutes=30))
+    assert (await place.advance(run)).status is CampaignStatus.ACTIVE
+
+
+async def test_a_run_that_is_too_late_to_be_checked_is_cancelled(place: Place) -> None:
+    """It was made, and the process was killed."""
+    schedule = await place.schedule()
+    place.clock.set(NINE - timedelta(minutes=5))
+    await place.make_only(schedule)
+    await place.at(NINE + timedelta(hours=1))
+    [run] = await place.runs(schedule)
+    assert (await place.states(schedule), run.status) == ([("missed", "missed")], CampaignStatus.CANCELLED)
 
 
 async def test_missed_runs_are_recorded_and_do_not_pause(place: Place) -> None:
@@ -411,10 +468,53 @@ async def test_who_got_a_run_lately_is_left_out(place: Place) -> None:
         workspace_id=place.workspace, campaign_id=run.id, position=0, to="+13035550100", created_at=NINE
     )
     await place.engine._storage.write(lambda tx: tx.dispatches.insert(dispatch))
+    await place.engine.campaigns.cancel(place.workspace, run.id)
     await place.at(NINE + DAY)
-    await place.at(NINE + 3 * DAY)
-    _, second, *_, last = await place.runs(schedule)
+    second = (await place.runs(schedule))[-1]
+    await place.engine.campaigns.cancel(place.workspace, second.id)
+    await place.at(NINE + 2 * DAY)
+    last = (await place.runs(schedule))[-1]
     assert [second.counters.total, last.counters.total] == [2, 3]
+
+
+async def test_who_waits_in_an_earlier_run_is_left_out(place: Place) -> None:
+    """Until that campaign is over, however long that takes."""
+    schedule = await place.schedule(not_again_within_days=1, overlap="allow")
+    await place.at(NINE - timedelta(minutes=10))
+    await place.engine.schedules.run_now(place.workspace, schedule.id)
+    await place.run()
+    await place.at(NINE + 2 * DAY)
+    states = [("skipped", "nobody_new"), ("started", None), ("missed", "missed"), ("skipped", "nobody_new")]
+    assert await place.states(schedule) == states
+    [waiting] = await place.runs(schedule)
+    await place.engine.campaigns.cancel(place.workspace, waiting.id)
+    await place.at(NINE + 3 * DAY)
+    assert [run.counters.total for run in await place.runs(schedule)] == [3, 3]
+
+
+async def test_a_weekly_run_contacts_those_of_the_week_before(place: Place) -> None:
+    """With seven days, however early it is made; with eight it leaves them out."""
+    place.template = await place.campaign(contacts=1)
+    week = timedelta(days=7)
+    wanted = {7: [("started", None)] * 2, 8: [("started", None), ("skipped", "nobody_new")]}
+    for days, states in wanted.items():
+        schedule = await place.schedule(rule="FREQ=WEEKLY", not_again_within_days=days, overlap="allow")
+        first = schedule.next_at
+        assert first is not None
+        await place.at(first)
+        [run] = await place.runs(schedule)
+        dispatch = make_dispatch(
+            workspace_id=place.workspace,
+            campaign_id=run.id,
+            position=0,
+            to="+13035550100",
+            created_at=first + timedelta(hours=2),
+        )
+        await place.engine._storage.write(lambda tx, dispatch=dispatch: tx.dispatches.insert(dispatch))  # type: ignore[misc]
+        await place.engine.campaigns.cancel(place.workspace, run.id)
+        await place.at(first + week)
+        assert await place.states(schedule) == states
+        await place.engine.schedules.remove(place.workspace, schedule.id)
 
 
 async def test_a_run_in_which_everybody_is_left_out_is_skipped(place: Place) -> None:
@@ -492,6 +592,87 @@ async def test_the_next_run_is_left_out_once(place: Place) -> None:
     assert after.next_at == NINE + DAY
     await place.at(NINE)
     assert await place.states(schedule) == [("skipped", "operator")]
+
+
+async def test_a_run_that_is_made_and_has_not_begun_is_left_out_first(place: Place) -> None:
+    """Its campaign is cancelled; the second time the run after it is left out."""
+    schedule = await place.schedule()
+    await place.at(NINE - timedelta(minutes=10))
+    after = await place.engine.schedules.skip_next(place.workspace, schedule.id)
+    assert after.next_at == NINE + DAY
+    [run] = await place.runs(schedule)
+    assert (await place.states(schedule), run.status) == ([("skipped", "operator")], CampaignStatus.CANCELLED)
+    again = await place.engine.schedules.skip_next(place.workspace, schedule.id)
+    assert again.next_at == NINE + 2 * DAY
+
+
+async def test_the_last_run_is_left_out_after_it_was_made(place: Place) -> None:
+    """Although no other one is planned; once it has begun there is nothing to leave out."""
+    schedule = await place.schedule(rule="FREQ=DAILY;COUNT=1")
+    await place.at(NINE - timedelta(minutes=10))
+    await place.engine.schedules.skip_next(place.workspace, schedule.id)
+    assert await place.states(schedule) == [("skipped", "operator")]
+    with pytest.raises(Conflict, match="ended"):
+        await place.engine.schedules.skip_next(place.workspace, schedule.id)
+
+
+async def test_skipping_leaves_a_run_that_has_begun_alone(place: Place) -> None:
+    """And the one after it does not come."""
+    schedule = await place.schedule()
+    await place.at(NINE)
+    after = await place.engine.schedules.skip_next(place.workspace, schedule.id)
+    assert (after.next_at, await place.states(schedule)) == (
+        NINE + 2 * DAY,
+        [("started", None), ("skipped", "operator")],
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "next_at"),
+    [
+        (ScheduleUpdate(at="11:00"), NINE + timedelta(hours=2)),
+        (ScheduleUpdate(at="08:55"), NINE - timedelta(minutes=5)),
+        (ScheduleUpdate(rule="FREQ=WEEKLY;BYDAY=WE"), NINE + 2 * DAY),
+        (ScheduleUpdate(zone="America/New_York"), NINE + timedelta(hours=5)),
+        (ScheduleUpdate(except_dates=(NINE.date(),)), NINE + DAY),
+    ],
+)
+async def test_a_change_of_the_plan_cancels_the_run_that_has_not_begun(
+    place: Place, change: ScheduleUpdate, next_at: datetime
+) -> None:
+    """Else two would come on that day, or one on a day without any."""
+    schedule = await place.schedule(overlap="allow")
+    await place.at(NINE - timedelta(minutes=10))
+    changed = await place.engine.schedules.update(place.workspace, schedule.id, change)
+    assert (changed.next_at, changed.last_at) == (next_at, None)
+    [run] = await place.runs(schedule)
+    assert (await place.states(schedule), run.status) == ([("skipped", "replanned")], CampaignStatus.CANCELLED)
+    await place.at(next_at)
+    known = {one.at: one.state for one in await place.occurrences(schedule)}
+    assert known == {NINE: "skipped", next_at: "started"}
+
+
+async def test_a_plan_that_is_changed_back_has_its_run(place: Place) -> None:
+    """One campaign is cancelled, and another one made."""
+    schedule = await place.schedule()
+    await place.at(NINE - timedelta(minutes=10))
+    await place.engine.schedules.update(place.workspace, schedule.id, ScheduleUpdate(at="11:00"))
+    changed = await place.engine.schedules.update(place.workspace, schedule.id, ScheduleUpdate(at="09:00"))
+    assert changed.next_at == NINE
+    await place.at(NINE - timedelta(minutes=5))
+    assert await place.states(schedule) == [("started", None)]
+    found = [one async for one in place.engine.campaigns.iter_all(place.workspace) if one.id != place.template.id]
+    assert sorted(one.status for one in found) == [CampaignStatus.CANCELLED, CampaignStatus.SCHEDULED]
+
+
+async def test_a_change_that_leaves_the_time_of_a_run_leaves_the_run(place: Place) -> None:
+    """Its name, or a rule that has the day too."""
+    schedule = await place.schedule()
+    await place.at(NINE - timedelta(minutes=10))
+    change = ScheduleUpdate(name="Other", rule="FREQ=WEEKLY;BYDAY=MO")
+    changed = await place.engine.schedules.update(place.workspace, schedule.id, change)
+    [run] = await place.runs(schedule)
+    assert (run.status, changed.next_at) == (CampaignStatus.SCHEDULED, NINE + 7 * DAY)
 
 
 async def test_a_paused_schedule_makes_nothing_and_makes_up_for_nothing(place: Place) -> None:
@@ -597,6 +778,15 @@ async def test_another_workspace_knows_nothing_of_a_schedule(place: Place) -> No
             await schedules.create(other, place.new(**fields))
         with pytest.raises(InvalidRequest):
             await schedules.preview(other, place.new(**fields))
+
+
+async def test_a_blank_name_is_refused(place: Place) -> None:
+    """Campaigns are called after it."""
+    with pytest.raises(InvalidRequest, match="name: must not be blank"):
+        await place.schedule(name="  ")
+    schedule = await place.schedule()
+    with pytest.raises(InvalidRequest, match="name: must not be blank"):
+        await place.engine.schedules.update(place.workspace, schedule.id, ScheduleUpdate(name="\t "))
 
 
 async def test_a_rule_that_never_comes_is_refused(place: Place) -> None:

@@ -22,10 +22,12 @@ from outreach.ledger.common import (
     settings_of,
     workspace_of,
 )
+from outreach.ledger.schedules import is_start_missed, record_withdrawn
 from outreach.models.approval import PricedRevision
 from outreach.models.base import CARRIERS
 from outreach.models.campaign import Campaign, PauseReason
 from outreach.models.resources import Agent
+from outreach.models.schedule import Occurrence, OccurrenceState
 from outreach.models.settings import BusinessHours, HolidayCalendar
 from outreach.models.states import (
     CAMPAIGN_TRANSITIONS,
@@ -46,6 +48,7 @@ from outreach.rules.opening import next_open
 from outreach.rules.phones import is_service, normalise_single
 from outreach.rules.readiness import is_person, missing_requirements, wording_warnings
 from outreach.rules.rendering import CONTACT_FIELDS, expected_names, field_columns, template_of, text_warnings, unfilled
+from outreach.rules.schedules import MISSED
 from outreach.rules.segments import name_spellings
 from outreach.storage.unit_of_work import Transaction
 
@@ -364,6 +367,21 @@ def cancel(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetim
     return move(tx, campaign, CampaignAction.CANCEL, now=now, actor=actor)
 
 
+def withdraw_run(
+    tx: Transaction,
+    run: Occurrence,
+    campaign: Campaign,
+    *,
+    state: OccurrenceState,
+    why: Problem,
+    now: datetime,
+    actor: str,
+) -> Campaign:
+    """Cancel the campaign of a schedule's run that has not begun, and record why; return the campaign."""
+    record_withdrawn(tx, run, state=state, why=why, now=now)
+    return move(tx, campaign, CampaignAction.CANCEL, now=now, actor=actor, detail=why.code)
+
+
 def unschedule(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str) -> Campaign:
     """Return a scheduled campaign to ready, or raise `NotFound` or `IllegalTransition`."""
     return move(tx, campaign_of(tx, workspace_id, campaign_id), CampaignAction.UNSCHEDULE, now=now, actor=actor)
@@ -388,8 +406,8 @@ def apply_schedule(
 ) -> Campaign | None:
     """Make the status change that is due by time, and return the campaign; None if it does not exist.
 
-    Expiry goes first. A start missed by more than `grace` pauses the campaign. While the workspace is not active
-    nothing starts, and the decision waits until it is active again.
+    Expiry goes first. A start missed by more than `grace` pauses the campaign; the policy of its schedule decides on
+    that of a run. While the workspace is not active nothing starts, and the decision waits until it is active again.
     """
     campaign = tx.campaigns.get(workspace_id, campaign_id)
     if campaign is None:
@@ -397,8 +415,12 @@ def apply_schedule(
     if has_expired(campaign, now):
         return move(tx, campaign, CampaignAction.EXPIRE, now=now, actor="engine")
     if is_transition_due(campaign, now) and _is_workspace_active(tx, campaign):
-        late = now - (campaign.scheduled_start_at or now)
-        if late > grace:
+        run = tx.occurrences.of_run(workspace_id, campaign_id)
+        # A person may have given it another time.
+        if run is not None and run.at == campaign.scheduled_start_at:
+            if is_start_missed(tx, run, now):
+                return withdraw_run(tx, run, campaign, state="missed", why=MISSED, now=now, actor="engine")
+        elif now - (campaign.scheduled_start_at or now) > grace:
             return move(tx, campaign, CampaignAction.PAUSE, now=now, actor="engine", pause_reason="missed_start")
         return move(tx, campaign, CampaignAction.START, now=now, actor="engine")
     return campaign

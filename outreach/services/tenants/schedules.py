@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import partial
 from itertools import islice
 from typing import Any, Final
@@ -11,8 +11,11 @@ from typing import Any, Final
 import attrs
 
 from outreach.errors import Conflict, InvalidRequest, Problem
+from outreach.ledger.campaigns.transitions import withdraw_run
 from outreach.ledger.common import campaign_of, workspace_of
 from outreach.ledger.schedules import (
+    REPLANNED,
+    before_run,
     closed_days,
     holidays_of,
     put,
@@ -20,6 +23,7 @@ from outreach.ledger.schedules import (
     record_left_out,
     replan,
     reschedule,
+    run_ahead,
     unit_of,
 )
 from outreach.models.base import Page
@@ -32,7 +36,7 @@ from outreach.models.schedule import (
     Schedule,
     ScheduleApproval,
     ScheduleUpdate,
-    order_problems,
+    plan_problems,
 )
 from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
@@ -195,14 +199,20 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
     ) -> Schedule:
         """Leave the next run of the rule out; see `pause` for the arguments and other errors.
 
+        If its campaign is made and has not begun, it is cancelled.
+
         Raises:
-            Conflict: It is paused or has ended.
+            Conflict: It has no next run: it is paused or has ended.
         """
 
         def change(tx: Transaction, schedule: Schedule, now: datetime) -> Schedule:
+            why = Problem(code="operator", message="A person has left it out.")
+            ahead = run_ahead(tx, schedule, now)
+            if ahead is not None:
+                withdraw_run(tx, *ahead, state="skipped", why=why, now=now, actor=actor)
+                return tx.schedules.existing(workspace_id, schedule_id)
             if schedule.state != "active" or schedule.next_at is None:
                 raise Conflict(f"The schedule is {schedule.state}: it has no next run.")
-            why = Problem(code="operator", message="A person has left it out.")
             record_left_out(tx, schedule, schedule.next_at, state="skipped", why=why, now=now)
             return tx.schedules.existing(workspace_id, schedule_id)
 
@@ -335,13 +345,13 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
         reschedule(tx, made, made.created_at)
 
     def _replace(self, tx: Transaction, before: Schedule, after: Schedule, now: datetime, actor: str) -> Schedule:
-        problems = order_problems(after)
+        problems = plan_problems(after)
         if problems:
             raise InvalidRequest(details=problems)
         changed = attrs.evolve(
             after, revision=before.revision + 1, changed_by=actor, known_contacts=None, updated_at=now
         )
-        planned = self._planned(tx, changed, now)
+        planned = self._planned(tx, self._without_made(tx, changed, now, actor), now)
         put(tx, planned, now)
         return planned
 
@@ -354,6 +364,18 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
         gone = super()._remove(tx, one, now)
         reschedule(tx, gone, now)
         return gone
+
+    def _without_made(self, tx: Transaction, changed: Schedule, now: datetime, actor: str) -> Schedule:
+        """Cancel the run that has not begun if it is not in the plan any more; return the schedule to plan anew."""
+        ahead = run_ahead(tx, changed, now)
+        if ahead is None:
+            return changed
+        run, _ = ahead
+        same = next(runs_after(changed, run.at - timedelta(microseconds=1), closed_days(tx, changed, now)), None)
+        if same is not None and same.at == run.at:
+            return changed
+        withdraw_run(tx, *ahead, state="skipped", why=REPLANNED, now=now, actor=actor)
+        return before_run(tx, changed, run)
 
     def _planned(self, tx: Transaction, schedule: Schedule, now: datetime) -> Schedule:
         found = replan(tx, schedule, now)

@@ -21,14 +21,20 @@ WHERE workspace_id = :workspace_id AND schedule_id = :schedule_id AND run_id IS 
 ORDER BY at DESC
 LIMIT 1
 
+-- of_run --
+-- Whether a campaign is a run: its policy for a late start is that of its schedule.
+SELECT {occurrences} FROM occurrences INDEXED BY occurrences_of_run
+WHERE run_id = :run_id AND workspace_id = :workspace_id
+
 -- contacted --
--- Whom earlier runs have reached: the requests of each number, by the conditions of `dispatches.contacted`.
+-- Whom earlier runs have reached, or will: the requests of each number, by the conditions of `dispatches.contacted`,
+-- and the open contacts of campaigns that are under way.
 SELECT wanted.value AS phone FROM {each:phones}
 WHERE EXISTS (
     SELECT 1 FROM dispatches INDEXED BY dispatches_to_number
     WHERE dispatches.workspace_id = :workspace_id
         AND dispatches.to_number = wanted.value
-        AND dispatches.created_at > :since
+        AND dispatches.created_at >= :since
         AND dispatches.state NOT IN ('not_sent', 'withdrawn', 'deferred')
         AND coalesce(dispatches.reason, '') <> 'rate_limited'
         AND EXISTS (
@@ -38,5 +44,19 @@ WHERE EXISTS (
                 AND occurrences.workspace_id = :workspace_id
                 AND occurrences.schedule_id = :schedule_id
         )
+    {apart}
+)
+UNION
+SELECT wanted.value AS phone FROM {each:phones}
+WHERE EXISTS (
+    SELECT 1 FROM recipients INDEXED BY recipients_by_phone
+    {join} campaigns ON campaigns.number = recipients.campaign_number
+    {join} occurrences INDEXED BY occurrences_of_run ON occurrences.run_id = campaigns.id
+    WHERE recipients.phone = wanted.value
+        AND recipients.status IN ('pending', 'waiting', 'dispatching', 'in_progress', 'unknown')
+        AND campaigns.workspace_id = :workspace_id
+        AND campaigns.status IN ('scheduled', 'active', 'paused')
+        AND occurrences.workspace_id = :workspace_id
+        AND occurrences.schedule_id = :schedule_id
     {apart}
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from outreach.models.schedule import Schedule
-from outreach.models.states import DispatchState
+from outreach.models.states import CampaignStatus, DispatchState, RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import AlreadyExists
 from outreach.testing.builders import NOW, make_dispatch, make_occurrence, make_schedule
@@ -68,8 +69,17 @@ class SchedulesContract(ContractBase):
         assert await storage.read(lambda tx: tx.occurrences.made(*place)) is None
         assert await storage.read(lambda tx: tx.occurrences.last_with_campaign(*place)) == started
 
+    async def test_the_run_of_a_campaign_is_found(self, storage: Storage) -> None:
+        """In its workspace; a campaign of no schedule has none."""
+        schedule = await given_schedule(storage)
+        run = make_occurrence(schedule_id=schedule.id)
+        await storage.write(lambda tx: tx.occurrences.insert(run))
+        assert await storage.read(lambda tx: tx.occurrences.of_run(THIS_WORKSPACE, run.run_id or "")) == run
+        assert await storage.read(lambda tx: tx.occurrences.of_run(OTHER_WORKSPACE, run.run_id or "")) is None
+        assert await storage.read(lambda tx: tx.occurrences.of_run(THIS_WORKSPACE, schedule.id)) is None
+
     async def test_whom_runs_have_contacted_is_read_for_many_numbers(self, storage: Storage) -> None:
-        """By requests of the schedule's campaigns after a moment, but for those that reached nobody."""
+        """By requests of the schedule's campaigns since a moment, but for those that reached nobody."""
         schedule, other = await given_schedule(storage), await given_schedule(storage)
         campaign = await given_recipients(storage, 3)
         place: dict[str, Any] = {"campaign_id": campaign.id, "created_at": NOW + TICK}
@@ -85,9 +95,35 @@ class SchedulesContract(ContractBase):
         asked = ["+14155550101", "+14155550102", "+14155550103"]
         for known, wanted in ((schedule.id, {asked[0]}), (other.id, set())):
             found = await storage.read(
-                lambda tx, known=known: tx.occurrences.contacted(THIS_WORKSPACE, known, asked, since=NOW)  # type: ignore[misc]
+                lambda tx, known=known: tx.occurrences.contacted(THIS_WORKSPACE, known, asked, since=NOW + TICK)  # type: ignore[misc]
             )
             assert found == wanted
+
+    @pytest.mark.parametrize(
+        ("status", "wanted"), [("ready", False), ("scheduled", True), ("paused", True), ("cancelled", False)]
+    )
+    async def test_whom_runs_under_way_will_contact_is_read_too(
+        self, storage: Storage, status: str, wanted: bool
+    ) -> None:
+        """A campaign that waits for a person, or was cancelled, counts for nobody."""
+        schedule, other = await given_schedule(storage), await given_schedule(storage)
+        campaign = await given_recipients(storage, 2)
+        moved = attrs.evolve(campaign, status=CampaignStatus(status))
+        await storage.write(lambda tx: tx.campaigns.update(moved))
+        first, second = [
+            await storage.read(lambda tx, number=number: tx.recipients.get(THIS_WORKSPACE, campaign.id, number))  # type: ignore[misc]
+            for number in range(2)
+        ]
+        ended = attrs.evolve(second, status=RecipientStatus.SKIPPED)
+        await storage.write(lambda tx: tx.recipients.put(THIS_WORKSPACE, ended))
+        run = make_occurrence(schedule_id=schedule.id, run_id=campaign.id)
+        await storage.write(lambda tx: tx.occurrences.insert(run))
+        asked = [first.phone, second.phone]
+        for known, expected in ((schedule.id, {asked[0]} if wanted else set()), (other.id, set())):
+            found = await storage.read(
+                lambda tx, known=known: tx.occurrences.contacted(THIS_WORKSPACE, known, asked, since=NOW)  # type: ignore[misc]
+            )
+            assert found == expected
 
     async def test_schedules_that_the_engine_has_paused_are_listed(self, storage: Storage) -> None:
         """Of one workspace or of all; not those that a person has paused, or that were removed."""

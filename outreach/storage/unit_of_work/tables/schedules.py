@@ -7,7 +7,7 @@ from datetime import datetime
 
 from outreach.core.clock import format_timestamp
 from outreach.models.schedule import Occurrence, Schedule
-from outreach.storage.unit_of_work.kinds import CAMPAIGNS, DISPATCHES, OCCURRENCES, SCHEDULES
+from outreach.storage.unit_of_work.kinds import CAMPAIGNS, DISPATCHES, OCCURRENCES, RECIPIENTS, SCHEDULES
 from outreach.storage.unit_of_work.tables.base import LAST, Table, WorkspaceTable, json_list
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
@@ -61,16 +61,21 @@ class Occurrences(Table):
             OCCURRENCES, "occurrences.last_with_campaign", workspace_id=workspace_id, schedule_id=schedule_id
         )
 
+    def of_run(self, workspace_id: str, run_id: str) -> Occurrence | None:
+        """Return the run whose campaign this is; None for a campaign of no schedule."""
+        return self._one(OCCURRENCES, "occurrences.of_run", workspace_id=workspace_id, run_id=run_id)
+
     def contacted(
         self, workspace_id: str, schedule_id: str, phones: Collection[str], *, since: datetime
     ) -> frozenset[str]:
-        """Return those of the numbers (at most 1,000) to whose person runs have a request after a moment."""
+        """Return those of the numbers (at most 1,000) to whose person runs have a request since a moment, or will."""
         forms = {phone: self._forms(workspace_id, phone) for phone in phones}
         rows = self._rows.query(
             "occurrences.contacted",
             DISPATCHES,
             OCCURRENCES,
             CAMPAIGNS,
+            RECIPIENTS,
             workspace_id=workspace_id,
             schedule_id=schedule_id,
             phones=json_list({form for each in forms.values() for form in each}),
