@@ -128,6 +128,7 @@ STALE_FORM: Final = (
 )
 SECOND_FACTOR_FIRST: Final = "Set up a second factor first: this server asks it of your role. Nothing was changed."
 WAITS_FOR_APPROVAL: Final = "It waits for approval by another manager or owner."
+NO_REASON: Final = "Say why the number comes off the register: nothing was changed."
 NO_SUCH_ACTION: Final = "This page has no such action."
 
 
