@@ -22,7 +22,7 @@ from outreach_server.config import is_web_address
 from outreach_server.console import words
 from outreach_server.console.absent import chosen
 from outreach_server.console.access import ConsoleUser, Identify, Right
-from outreach_server.console.context import VISIT, Console, Visit, not_found, url_of
+from outreach_server.console.context import VISIT, Console, RefusedForm, Visit, not_found, url_of
 from outreach_server.console.errors import TYPED, ConsoleMiddleware, ErrorHandlers
 from outreach_server.console.frame import Notice
 from outreach_server.console.identities.guests import GuestPage, guest_endpoint
@@ -300,7 +300,7 @@ async def _enter(console: Console, request: Request) -> Visit | Response:
         HTTPException: It comes from another site, too often, or the person has nothing to do with the workspace.
     """
     if request.method == "POST" and not is_same_origin(request, console.public_url):
-        raise HTTPException(403, words.CROSS_SITE)
+        raise RefusedForm(words.CROSS_SITE)
     user = await console.identify(request)
     if user is None:
         if console.has_login and request.method == "GET" and not request.url.path.endswith("/live"):
@@ -372,10 +372,10 @@ def _check_token(visit: Visit) -> None:
     """Check that a form is of this session.
 
     Raises:
-        HTTPException: It is not.
+        RefusedForm: It is not.
     """
     if not visit.console.tokens.accepts(visit.form.get(TOKEN_FIELD, ""), visit.user.subject, visit.now):
-        raise HTTPException(403, words.STALE_FORM)
+        raise RefusedForm(words.STALE_FORM)
 
 
 async def _shown(get: Page, visit: Visit) -> Response:

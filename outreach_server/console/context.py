@@ -60,6 +60,13 @@ class MissingRight(HTTPException):
         self.right = right
 
 
+class RefusedForm(HTTPException):
+    """A form does not come from a page that this console has shown in the same session."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(403, message)
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class Console:
     """One console with what its requests share.

@@ -16,7 +16,15 @@ from outreach.errors import StorageError
 from outreach.server_support import log_error
 from outreach_server.console import words
 from outreach_server.console.access import Right, may
-from outreach_server.console.context import Console, MissingRight, Visit, template_helpers, url_of, visit_of
+from outreach_server.console.context import (
+    Console,
+    MissingRight,
+    RefusedForm,
+    Visit,
+    template_helpers,
+    url_of,
+    visit_of,
+)
 from outreach_server.console.frame import Frame
 from outreach_server.console.look import look_of
 from outreach_server.console.sent_again import as_of_form
@@ -86,7 +94,9 @@ _LONG_FIELDS: Final = ("body", "numbers", "summary")
 """The fields that take a while to type, and hold no secret: the page of a refused form shows what they had."""
 
 
-def error_page(console: Console, request: Request, status: int, message: str = "") -> Response:
+def error_page(
+    console: Console, request: Request, status: int, message: str = "", *, wrong: str = "", to_do: str = ""
+) -> Response:
     """Return the page of an error.
 
     Args:
@@ -94,8 +104,11 @@ def error_page(console: Console, request: Request, status: int, message: str = "
         request: The request.
         status: The HTTP status.
         message: What was wrong, in sentences; empty for the words of the status.
+        wrong: The heading; empty for that of the status.
+        to_do: What the person can do; empty for what the status says.
     """
-    wrong, to_do = words.ERRORS.get(status, words.ERRORS[500 if status >= 500 else 400])
+    usual = words.ERRORS.get(status, words.ERRORS[500 if status >= 500 else 400])
+    wrong, to_do = wrong or usual[0], to_do or usual[1]
     values = {"code": status, "wrong": wrong, "message": message, "to_do": to_do, "request_id": request.scope[_ID]}
     # The page of a form that was refused. Two slashes at the begin of a link would name another host.
     path = request.url.path
@@ -125,7 +138,7 @@ async def _who_may(visit: Visit, right: Right) -> str:
         # The page says the rest all the same.
         return ""
     named = [one.user.name for one in members if may(one.role, right) and one.user.disabled_at is None]
-    return f" Ask {' or '.join(words.visible(name) for name in named[:_MOST_NAMED])}." if named else ""
+    return f"Ask {' or '.join(words.visible(name) for name in named[:_MOST_NAMED])}." if named else ""
 
 
 class ErrorHandlers:
@@ -154,9 +167,12 @@ class ErrorHandlers:
         """Return the page of an unknown path or method, or of something that the console refuses."""
         assert isinstance(error, HTTPException)  # noqa: S101 - the handler's registered type
         detail = "" if error.detail == HTTPStatus(error.status_code).phrase else str(error.detail)
-        if isinstance(error, MissingRight) and (visit := visit_of(request)) is not None:
-            detail += await _who_may(visit, error.right)
-        answer = error_page(self._console, request, error.status_code, detail)
+        wrong = to_do = ""
+        if isinstance(error, RefusedForm):
+            wrong, to_do = words.FORM_REFUSED, words.SEND_FROM_PAGE
+        elif isinstance(error, MissingRight) and (visit := visit_of(request)) is not None:
+            to_do = await _who_may(visit, error.right)
+        answer = error_page(self._console, request, error.status_code, detail, wrong=wrong, to_do=to_do)
         for name, value in (error.headers or {}).items():
             answer.headers[name] = value
         return answer

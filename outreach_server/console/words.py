@@ -116,18 +116,20 @@ ERRORS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
 )
 """Of each status of an error page: what is wrong, and what to do."""
 
+FORM_REFUSED: Final = "This form was not accepted"
 CROSS_SITE: Final = (
-    "This form was not sent by a page of this console, so nothing was changed. Open the page again and use its "
-    "buttons. Behind a proxy, the server's public_url must be the address that browsers show."
+    "It was not sent by a page of this console, so nothing was changed. Behind a proxy, the server's public_url must "
+    "be the address that browsers show."
 )
 SESSION_ENDED: Final = "Your session has ended, so nothing was changed."
 SIGN_IN_AGAIN: Final = "Go back to the page: it asks you to sign in. Then send this again."
 STALE_FORM: Final = (
-    "This form is no longer valid, because it is older than a day or was made in another session. Nothing was changed. "
-    "Open the page again and send it anew."
+    "The page was open for more than a day, or was made in another session or by another site, so nothing was changed."
 )
+SEND_FROM_PAGE: Final = "Open the page again, and send the form from there."
 SECOND_FACTOR_FIRST: Final = "Set up a second factor first: this server asks it of your role. Nothing was changed."
 WAITS_FOR_APPROVAL: Final = "It waits for approval by another manager or owner."
+NO_REASON: Final = "Say why the number comes off the register: nothing was changed."
 NO_SUCH_ACTION: Final = "This page has no such action."
 
 

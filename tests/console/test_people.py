@@ -156,13 +156,19 @@ async def test_somebody_is_opted_out_with_one_click_and_taken_off_with_a_typed_n
     path = path_of("contacts", ANN)
     await house.post(path, fields(await house.page(path), "opt-out"))
     assert await scope(house, ANN) == "all"
-    form = fields(await house.page(path), "take-off")
+    form = fields(await house.page(path), "take-off") | {"reason": "Letter of 3 May"}
     wrong = await house.post(path, {**form, "number": "+1 415 555 0199"})
     assert wrong.status_code == 422
     assert parse(wrong.text).by_id("take-off-number").attributes["value"] == "+1 415 555 0199"
     assert await scope(house, ANN) == "all"
-    assert (await house.post(path, {**form, "number": "+1 (415) 555-0102"})).status_code == 303
+    form["number"] = "+1 (415) 555-0102"
+    silent = await house.post(path, {**form, "reason": " "})
+    assert (silent.status_code, "why" in parse(silent.text).by_id("reason-problem").text) == (422, True)
+    assert await scope(house, ANN) == "all"
+    assert (await house.post(path, form)).status_code == 303
     assert await scope(house, ANN) is None
+    [entry] = (await house.engine.audit.list(house.workspace, action="unsubscribes.remove")).items
+    assert entry.detail == "1 numbers: Letter of 3 May"
 
 
 async def test_a_person_is_erased_by_an_owner_with_the_number(house: House, story: Story) -> None:
@@ -195,8 +201,9 @@ async def test_the_register_is_searched_and_filled(house: House, story: Story) -
     assert await scope(house, "+14155550177") == "sms"
     assert (await house.post("register", {**form, "numbers": "\n"})).status_code == 422
     assert (await house.post("register", {**form, "scope": "held"})).status_code == 400
-    off = {"action": "take-off", "phone": TOLD, "number": ANN}
+    off = {"action": "take-off", "phone": TOLD, "number": ANN, "reason": "By phone"}
     assert (await house.post("register", off)).status_code == 422
+    assert (await house.post("register", {**off, "number": TOLD, "reason": ""})).status_code == 422
     assert await scope(house, TOLD) == "all"
     assert (await house.post("register", {**off, "number": TOLD})).status_code == 303
     assert await scope(house, TOLD) is None
@@ -381,7 +388,7 @@ async def test_a_contact_is_left_out_of_its_campaign(house: House) -> None:
 
 TRIES: dict[str, tuple[str, dict[str, Any], Right]] = {
     "opt-out": ("contacts/14155550102", {}, Right.DECIDE),
-    "take-off": ("contacts/14155550106", {"number": TOLD}, Right.DECIDE),
+    "take-off": ("contacts/14155550106", {"number": TOLD, "reason": "By phone"}, Right.DECIDE),
     "erase": ("contacts/14155550102", {"number": ANN}, Right.ERASE),
     "opted-out": ("inbox", {"phone": CLEO}, Right.REPLY),
     "not-opted-out": ("inbox", {"phone": CLEO}, Right.REPLY),

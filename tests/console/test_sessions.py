@@ -19,6 +19,7 @@ from outreach.core.passwords import Cost
 from outreach.core.totp import code_at, step_of
 from outreach.models import CreatedInvitation, NewUser, Role, User, Visit
 from outreach.testing.clock import ShiftedClock
+from outreach_server.console import words
 from outreach_server.console.app import create_own_console
 from outreach_server.console.identities.cookies import PLAIN_KNOWN, PLAIN_NAME, SECURE_NAME
 from outreach_server.console.security.headers import HEADERS
@@ -260,9 +261,13 @@ async def test_forms_of_guests_come_from_here(house: House, path: str) -> None:
         answer = await browser.client.post(_url(path), data=fields, headers=headers)
         assert answer.status_code == 403
         assert "set-cookie" not in answer.headers
+        assert words.CROSS_SITE in parse(answer.text).root.text
     answer = await browser.client.post(
         _url(path), data={**fields, "token": "0" * 64}, headers={"sec-fetch-site": "same-origin"}
     )
+    page = parse(answer.text).root.text
+    assert all(one in page for one in (words.FORM_REFUSED, words.STALE_FORM, words.SEND_FROM_PAGE))
+    assert "role" not in page
     assert answer.status_code == 403
     assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
 

@@ -579,8 +579,9 @@ async def test_a_form_of_a_secret_that_is_sent_twice_makes_one(
 async def test_who_may_not_is_told_whom_to_ask(place: Place) -> None:
     """The names of those with the role, who can sign in; an operator is named by no workspace."""
     path = f"{MOUNT}/w/{place.workspace}"
-    assert "yours is agent. Ask Ann manager or Ann owner." in (await place.get(f"{path}/agents", "agent")).text
-    assert "yours is manager. Ask Ann owner." in (await place.get(f"{path}/keys", "manager")).text
+    assert "<p>Ask Ann manager or Ann owner." in (await place.get(f"{path}/agents", "agent")).text
+    assert "<p>Ask Ann owner." in (await place.get(f"{path}/keys", "manager")).text
+    assert "another role" not in (await place.get(f"{path}/keys", "manager")).text
     eve = await place.engine.users.create(NewUser(email="eve@acme.example", name="Eve <b>"))
     await place.engine.users.set_role(place.workspace, eve.id, Role.OWNER)
     assert "Ask Ann owner or Eve &lt;b&gt;." in (await place.get(f"{path}/keys", "manager")).text

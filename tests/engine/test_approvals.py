@@ -11,6 +11,7 @@ import attrs
 import pytest
 
 from outreach import (
+    AgentUpdate,
     Campaign,
     CampaignStatus,
     CampaignUpdate,
@@ -18,6 +19,8 @@ from outreach import (
     FlowStep,
     FlowUpdate,
     InvalidRequest,
+    NewAgent,
+    NewCallCampaign,
     NewFlow,
     NewNumber,
     NewRecipient,
@@ -221,6 +224,39 @@ async def test_a_change_of_its_flow_takes_the_approval_away(place: Place) -> Non
     await place.approve(campaign, ANN)
     for one in (campaign, text):
         assert (await place.start(one, BEN)).status is CampaignStatus.ACTIVE
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        AgentUpdate(provider_agent_id="other"),
+        AgentUpdate(placeholders=[]),
+        AgentUpdate(from_number="+12025550101"),
+        AgentUpdate(voicemail="leave_message", voicemail_message="Call us."),
+        AgentUpdate(max_call_seconds=60),
+    ],
+)
+async def test_a_change_of_its_agent_takes_the_approval_away(place: Place, change: AgentUpdate) -> None:
+    """The agent says what it says; a campaign of another agent, and the agent's name, have nothing to do with it."""
+    await place.limit(approve_over_contacts=0)
+    engine, made = place.engine, []
+    for name in ("Vera", "Otto"):
+        agent = await engine.agents.create(place.workspace, NewAgent(name=name, provider="simulator"), actor=ANN)
+        new, people = NewCallCampaign(name=name, agent_id=agent.id), [NewRecipient(phone_number="+13035550100")]
+        made.append((await engine.campaigns.create_call(place.workspace, new, people, actor=ANN)).campaign)
+        await place.approve(made[-1], BEN)
+    campaign, other = made
+    assert campaign.agent_id is not None
+    await engine.agents.update(place.workspace, campaign.agent_id, AgentUpdate(name="Eva"), actor=ANN)
+    assert not (await engine.campaigns.approval(place.workspace, campaign.id)).is_missing
+    await engine.agents.update(place.workspace, campaign.agent_id, change, actor=ANN)
+    with pytest.raises(AwaitsApproval):
+        await place.start(campaign, ANN)
+    with pytest.raises(Conflict, match="another person"):
+        await place.approve(campaign, ANN)
+    await place.approve(campaign, BEN)
+    for one in (campaign, other):
+        assert (await place.start(one, ANN)).status is CampaignStatus.ACTIVE
 
 
 @pytest.mark.parametrize("actor", ["library", "api", "cli:root"])

@@ -299,7 +299,11 @@ async def test_the_register_normalises_merges_and_lists(engine: Outreach) -> Non
     with pytest.raises(InvalidRequest) as caught:
         await engine.unsubscribes.add(workspace.id, "+14155550104", "nobody")
     assert [detail.path for detail in caught.value.details] == ["phone_numbers[1]"]
-    assert await engine.unsubscribes.remove(workspace.id, "415-555-0102", "+14155550104") == 1
+    assert await engine.unsubscribes.remove(workspace.id, "415-555-0102", "+14155550104", evidence="Letter") == 1
+    with pytest.raises(InvalidRequest, match="evidence"):
+        await engine.unsubscribes.remove(workspace.id, "+14155550103", evidence="x" * 1001)
+    [removed] = (await engine.audit.list(workspace.id, action="unsubscribes.remove")).items
+    assert removed.detail == "1 numbers: Letter"
     assert await engine.unsubscribes.filter_unsubscribed(workspace.id, "sms", listed) == {"+14155550103"}
 
 

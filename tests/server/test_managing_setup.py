@@ -298,7 +298,9 @@ def test_the_register_is_kept(service: Service) -> None:
     assert rest == {"data": [added[0]], "next": None}
     for path in ("+14155550178", "(415) 555-0178", "%2B14155550178"):
         assert tenant.get(f"/manage/unsubscribes/{path}").json() == added[0]
-    assert tenant.delete("/manage/unsubscribes/+14155550178").json() == added[0]
+    too_long = tenant.delete(f"/manage/unsubscribes/+14155550178?evidence={'x' * 1001}")
+    assert [one["path"] for one in too_long.json()["error"]["details"]] == ["evidence"]
+    assert tenant.delete("/manage/unsubscribes/+14155550178?evidence=Letter").json() == added[0]
     for nobody in ("+14155550178", "nobody", "%00"):
         check_envelope(tenant.get(f"/manage/unsubscribes/{nobody}"), 404, "not_found")
         check_envelope(tenant.delete(f"/manage/unsubscribes/{nobody}"), 404, "not_found")

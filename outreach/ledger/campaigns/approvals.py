@@ -12,7 +12,7 @@ from outreach.errors import AwaitsApproval, Conflict, InvalidRequest
 from outreach.ledger.common import campaign_of, record_audit, workspace_of
 from outreach.models.approval import Approval, PricedRevision, StartApproval, StartFigures
 from outreach.models.campaign import Campaign
-from outreach.models.resources import Flow
+from outreach.models.resources import Agent, Flow
 from outreach.models.states import CampaignStatus
 from outreach.rules.readiness import approval_reason, is_person
 from outreach.storage.unit_of_work import Transaction
@@ -74,22 +74,23 @@ def require_unapproved(tx: Transaction, campaign: Campaign, changes: Collection[
         )
 
 
-def take_approvals_of_flow(tx: Transaction, flow: Flow, *, actor: str) -> None:
-    """Count a change of a flow's steps as one of each campaign that sends them and has not started.
+def take_approvals(tx: Transaction, changed: Agent | Flow, *, actor: str) -> None:
+    """Count a change of what an agent or a flow says as one of each campaign that uses it and has not started.
 
     The campaigns that schedules repeat are among them, whether they have started or not.
 
     Args:
         tx: The transaction.
-        flow: The flow.
+        changed: The agent or flow.
         actor: Who changes it.
     """
-    waiting = tx.campaigns.in_status(NOT_STARTED, workspace_id=flow.workspace_id)
-    templates = {one.template_id for one in tx.schedules.list_existing(flow.workspace_id)}
-    repeated = (tx.campaigns.get(flow.workspace_id, one) for one in templates)
+    waiting = tx.campaigns.in_status(NOT_STARTED, workspace_id=changed.workspace_id)
+    templates = {one.template_id for one in tx.schedules.list_existing(changed.workspace_id)}
+    repeated = (tx.campaigns.get(changed.workspace_id, one) for one in templates)
     found = {one.id: one for one in (*waiting, *repeated) if one is not None}
     for campaign in found.values():
-        if campaign.flow_id == flow.id and campaign.message_source == "flow":
+        used = {campaign.agent_id, campaign.flow_id if campaign.message_source == "flow" else None}
+        if changed.id in used:
             tx.campaigns.update(attrs.evolve(campaign, revision=campaign.revision + 1, changed_by=actor))
 
 

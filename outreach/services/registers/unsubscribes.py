@@ -136,13 +136,22 @@ class Unsubscribes(UnsubscribeImports):
             recall=recall,
         )
 
-    async def remove(self, workspace_id: str, *phone_numbers: str, actor: str = "library") -> int:
+    async def remove(
+        self, workspace_id: str, *phone_numbers: str, evidence: str | None = None, actor: str = "library"
+    ) -> int:
         """Remove numbers from the register; return how many were on it.
+
+        Args:
+            workspace_id: The workspace.
+            phone_numbers: The numbers.
+            evidence: Why, at most 1,000 characters; recorded in the audit trail.
+            actor: Recorded in the audit trail.
 
         Raises:
             NotFound: The workspace does not exist.
-            InvalidRequest: A number is invalid; nothing was removed.
+            InvalidRequest: A number or the evidence is invalid; nothing was removed.
         """
+        check_field(NewUnsubscribes, "evidence", evidence)
         now = self._context.now()
 
         def operation(tx: Transaction) -> int:
@@ -155,7 +164,7 @@ class Unsubscribes(UnsubscribeImports):
                 actor=actor,
                 action="unsubscribes.remove",
                 subject=workspace_id,
-                detail=f"{removed} numbers",
+                detail=f"{removed} numbers" + (f": {evidence}" if evidence else ""),
             )
             return removed
 

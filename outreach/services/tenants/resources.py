@@ -14,7 +14,7 @@ import attrs
 
 from outreach.errors import Conflict, InvalidRequest
 from outreach.ledger.access.usages import OPEN, STARTED, campaigns_using
-from outreach.ledger.campaigns.approvals import take_approvals_of_flow
+from outreach.ledger.campaigns.approvals import take_approvals
 from outreach.ledger.campaigns.transitions import sync_setups_of_agent
 from outreach.ledger.common import wake_running_campaigns, workspace_of
 from outreach.models.campaign import Campaign
@@ -85,6 +85,8 @@ class Agents(Resource[Agent, NewAgent, AgentUpdate]):
         after = self._revised(tx, after, now)
         if _callable(after) is not _callable(before):
             sync_setups_of_agent(tx, after, now=now, actor=actor)
+        if _said(after) != _said(before):
+            take_approvals(tx, after, actor=actor)
         return after
 
     def _remove(self, tx: Transaction, one: Agent, now: datetime) -> Agent:
@@ -98,6 +100,14 @@ class Agents(Resource[Agent, NewAgent, AgentUpdate]):
 
 def _callable(agent: Agent) -> bool:
     return agent.is_active and agent.can_place_calls
+
+
+def _said(agent: Agent) -> tuple[object, ...]:
+    """Return what decides what an agent says, for how long and from where."""
+    return (
+        *(agent.provider_agent_id, agent.placeholders, agent.from_number),
+        *(agent.voicemail, agent.voicemail_message, agent.max_call_seconds),
+    )
 
 
 class Trunks(Resource[Trunk, NewTrunk, TrunkUpdate]):
@@ -238,7 +248,7 @@ class Flows(Resource[Flow, NewFlow, FlowUpdate]):
         if after.steps != before.steps:
             advice = "Its contacts stand at these steps: create another flow for other steps."
             require_unused(self._name(before), self._users(tx, before, STARTED), advice)
-            take_approvals_of_flow(tx, after, actor=actor)
+            take_approvals(tx, after, actor=actor)
         return super()._replace(tx, before, after, now, actor)
 
 

@@ -45,10 +45,15 @@ def add(workspace_id: str, phones: tuple[str, ...], scope: UnsubscribeScope, evi
 @unsubscribes.command()
 @click.argument("workspace_id", type=WORKSPACE)
 @click.argument("phones", metavar="PHONE...", nargs=-1, required=True)
-def remove(workspace_id: str, phones: tuple[str, ...]) -> None:
+@click.option(
+    "--evidence", type=text_of(NewUnsubscribes, "evidence"), help="Why: free text that the audit trail keeps."
+)
+def remove(workspace_id: str, phones: tuple[str, ...], evidence: str | None) -> None:
     """Remove numbers from the register."""
     with _numbers_named():
-        removed = with_engine(lambda engine: engine.unsubscribes.remove(workspace_id, *phones, actor=actor()))
+        removed = with_engine(
+            lambda engine: engine.unsubscribes.remove(workspace_id, *phones, evidence=evidence, actor=actor())
+        )
     if state().as_json:
         echo_json({"removed": removed})
     else:

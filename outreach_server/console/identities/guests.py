@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from outreach import Outreach
 from outreach.models import SignedIn
 from outreach_server.console import words
-from outreach_server.console.context import Console, template_helpers, url_of
+from outreach_server.console.context import Console, RefusedForm, template_helpers, url_of
 from outreach_server.console.frame import Frame
 from outreach_server.console.identities import cookies
 from outreach_server.console.look import look_of
@@ -114,14 +114,14 @@ def guest_endpoint(
     async def endpoint(request: Request) -> Response:
         guest = Guest(console=console, request=request)
         if request.method == "POST" and not is_same_origin(request, console.public_url):
-            raise HTTPException(403, words.CROSS_SITE)
+            raise RefusedForm(words.CROSS_SITE)
         if not console.throttle.admits(f"address:{guest.address}"):
             raise HTTPException(429, headers={"Retry-After": "1"})
         if request.method != "POST":
             return await get(guest)
         guest.form = await read_form(request)
         if not console.tokens.accepts(guest.form.get(TOKEN_FIELD, ""), _SUBJECT, guest.now):
-            raise HTTPException(403, words.STALE_FORM)
+            raise RefusedForm(words.STALE_FORM)
         return await post(guest)
 
     endpoint.__name__ = f"console_{name}"

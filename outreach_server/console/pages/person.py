@@ -10,6 +10,7 @@ from starlette.responses import Response
 from outreach import Conflict, InvalidRequest
 from outreach.errors import ArchiveUnavailable
 from outreach.server_support import JoinedReads
+from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, problem_of_proof
@@ -35,6 +36,8 @@ async def act(visit: Visit) -> Response:
     problems: dict[str, str] = {}
     if name != "opt-out" and not is_typed(visit.form.get(NUMBER_FIELD, ""), phone):
         problems[f"{name}-number"] = _OTHER
+    elif name == "take-off" and not visit.form.get("reason", "").strip():
+        problems["reason"] = words.NO_REASON
     elif name == "erase" and (wrong := await problem_of_proof(visit)):
         problems[PROOF_FIELD] = wrong
     if problems:
@@ -44,7 +47,8 @@ async def act(visit: Visit) -> Response:
             case "opt-out":
                 await visit.engine.unsubscribes.add(place, phone, idempotency_key=key, actor=visit.actor)
             case "take-off":
-                await visit.engine.unsubscribes.remove(place, phone, actor=visit.actor)
+                reason = visit.form["reason"].strip()
+                await visit.engine.unsubscribes.remove(place, phone, evidence=reason, actor=visit.actor)
             case _:
                 await visit.engine.erasure.purge(place, phone, actor=visit.actor)
                 return visit.go("overview", said=name)
@@ -73,6 +77,7 @@ async def _page(
         problems=problems or {},
         tried=tried,
         typed=visit.form.get(NUMBER_FIELD, ""),
+        reason=visit.form.get("reason", ""),
         phone=phone,
         page_url=visit.url("person", phone=path),
         thread_url=phone_url(visit, "thread", phone) if visit.may(Right.REPLY) else "",

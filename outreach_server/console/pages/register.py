@@ -62,7 +62,10 @@ async def act(visit: Visit) -> Response:
             phone = form.get("phone", "")
             if not is_typed(form.get("number", ""), phone):
                 return await _page(visit, status=422, problems={"": _OTHER})
-            await visit.engine.unsubscribes.remove(place, phone, actor=visit.actor)
+            reason = form.get("reason", "").strip()
+            if not reason:
+                return await _page(visit, status=422, problems={"": words.NO_REASON})
+            await visit.engine.unsubscribes.remove(place, phone, evidence=reason, actor=visit.actor)
         else:
             numbers = [line.strip() for line in form.get("numbers", "").splitlines() if line.strip()]
             if not 1 <= len(numbers) <= _MOST_AT_ONCE:

@@ -16,7 +16,7 @@ from outreach.http import (
     write_unsubscribe,
 )
 from outreach_server.auth import authenticate_request
-from outreach_server.bodies.query import words
+from outreach_server.bodies.query import read_query, words
 from outreach_server.context import server_of
 from outreach_server.endpoints.manage.common import (
     ACTOR,
@@ -71,11 +71,13 @@ class OneUnsubscribe(HTTPEndpoint):
 
     async def delete(self, request: Request) -> Response:
         """Take a number off the register, and return the entry that it had."""
-        workspace = await admit(request, "removeUnsubscribe")
+        workspace = await authenticate_request(request, "removeUnsubscribe")
+        # The engine has the rule of its length.
+        evidence = read_query(request, evidence=str).get("evidence")
         await refuse_body(request)
         unsubscribes = server_of(request).engine.unsubscribes
         entry = await unsubscribes.get(workspace.id, _phone(request))
-        if not await unsubscribes.remove(workspace.id, entry.phone, actor=ACTOR):
+        if not await unsubscribes.remove(workspace.id, entry.phone, evidence=evidence, actor=ACTOR):
             # Another request was faster.
             raise NotFound("number on the register", entry.phone)
         return json_response(write_unsubscribe(entry))
