@@ -142,7 +142,7 @@ class Console:
         """The courses of the campaigns that send in workspaces."""
 
         async def read(engine: Outreach, workspace: str) -> Mapping[str, Course]:
-            return await courses_of(engine, await self.status.of(engine, workspace), workspace)
+            return await courses_of(engine, self.figures, await self.status.of(engine, workspace), workspace)
 
         return self._once("courses", lambda: WorkspaceCache(clock_of(self.engine), read))
 

@@ -84,6 +84,8 @@ class _Kept:
     forecast_state: object = None
     approval: StartApproval | None = None
     approval_again: float = 0.0
+    progress: CampaignProgress | None = None
+    progress_again: float = 0.0
 
 
 class FigureReader:
@@ -108,10 +110,7 @@ class FigureReader:
         """
         place = (known.workspace_id, known.id)
         campaigns, may_start = engine.campaigns, not (known.started_at or known.is_terminal)
-        kept = self._kept.pop(place, None) or _Kept()
-        self._kept[place] = kept
-        if len(self._kept) > MAX_KEPT:
-            del self._kept[next(iter(self._kept))]
+        kept = self._kept_of(place)
         async with JoinedReads() as reads:
             campaign = reads.start(campaigns.get(*place))
             doing = reads.start(campaigns.now(*place))
@@ -140,6 +139,24 @@ class FigureReader:
             changes=changes,
             people=people,
         )
+
+    async def progress(self, engine: Outreach, workspace_id: str, campaign_id: str) -> CampaignProgress:
+        """Return the requests of a campaign by time, as they were a moment ago."""
+        kept = self._kept_of((workspace_id, campaign_id))
+        began = self._clock.monotonic()
+        found = kept.progress
+        if found is None or began >= kept.progress_again:
+            found = kept.progress = await engine.campaigns.progress(workspace_id, campaign_id)
+            took = self._clock.monotonic() - began
+            kept.progress_again = began + max(COURSE_SECONDS, took * _SHARE)
+        return found
+
+    def _kept_of(self, place: tuple[str, str]) -> _Kept:
+        kept = self._kept.pop(place, None) or _Kept()
+        self._kept[place] = kept
+        if len(self._kept) > MAX_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return kept
 
     async def _course(self, engine: Outreach, known: Campaign, kept: _Kept) -> tuple[CampaignReport, CampaignProgress]:
         began = self._clock.monotonic()

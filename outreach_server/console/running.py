@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Final
 
 import attrs
 
 from outreach import EngineStatus, Outreach
-from outreach.models import CampaignNow
+from outreach.models import CampaignNow, CampaignProgress, KeptForecast
+from outreach_server.console.figures import FigureReader
 
 MAX_SHOWN: Final = 8
 """The most campaigns of which it is said: each takes some look-ups."""
@@ -22,22 +22,28 @@ class Course:
 
     Attributes:
         now: What it does or waits for.
-        ends_at: When it will be done by the newest forecast that is kept with it; None if that is not known.
+        progress: Its requests by time.
+        planned: The newest forecast that is kept with it; None if there is none.
     """
 
     now: CampaignNow
-    ends_at: datetime | None
+    progress: CampaignProgress
+    planned: KeptForecast | None
 
 
-async def courses_of(engine: Outreach, status: EngineStatus, workspace_id: str) -> Mapping[str, Course]:
+async def courses_of(
+    engine: Outreach, figures: FigureReader, status: EngineStatus, workspace_id: str
+) -> Mapping[str, Course]:
     """Return the course of the first campaigns of a status, by their ids."""
     campaigns = [one.id for one in status.running[:MAX_SHOWN]]
-    found = await asyncio.gather(*(_course(engine, workspace_id, one) for one in campaigns))
+    found = await asyncio.gather(*(_course(engine, figures, workspace_id, one) for one in campaigns))
     return dict(zip(campaigns, found, strict=True))
 
 
-async def _course(engine: Outreach, workspace_id: str, campaign_id: str) -> Course:
-    now, kept = await asyncio.gather(
-        engine.campaigns.now(workspace_id, campaign_id), engine.campaigns.forecasts(workspace_id, campaign_id)
+async def _course(engine: Outreach, figures: FigureReader, workspace_id: str, campaign_id: str) -> Course:
+    now, progress, kept = await asyncio.gather(
+        engine.campaigns.now(workspace_id, campaign_id),
+        figures.progress(engine, workspace_id, campaign_id),
+        engine.campaigns.forecasts(workspace_id, campaign_id),
     )
-    return Course(now=now, ends_at=kept[-1].ends_at if kept else None)
+    return Course(now=now, progress=progress, planned=kept[-1] if kept else None)

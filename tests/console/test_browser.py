@@ -108,6 +108,33 @@ def test_a_double_click_sends_a_form_once(chromium: Browser) -> None:
         page.context.close()
 
 
+def test_placeholders_are_buttons_that_write_them(chromium: Browser, served: Site) -> None:
+    """They write at the end of the text at first, then at its cursor; without JavaScript they are words to copy."""
+    [path] = [path for name, path in served.pages if name == "new-text"]
+    said: list[str] = []
+    page = opened(chromium, said)
+    page.goto(path)
+    text, button = page.get_by_label("Text", exact=True), page.get_by_role("button", name="{{last_name}}")
+    text.evaluate("one => { one.value = 'Hi '; one.setSelectionRange(3, 3); }")
+    button.click()
+    assert text.input_value() == "Hi {{last_name}}"
+    text.evaluate("one => one.setSelectionRange(0, 2)")
+    button.click()
+    page.keyboard.type("!")
+    assert text.input_value() == "{{last_name}}! {{last_name}}"
+    assert said == []
+    page.reload()
+    before = text.input_value()
+    button.click()
+    assert text.input_value() == before + "{{last_name}}"
+    page.context.close()
+    plain = opened(chromium, [], java_script_enabled=False)
+    plain.goto(path)
+    assert "{{last_name}}" in plain.locator("#body-hint code").all_inner_texts()
+    assert plain.locator("#body-hint button").count() == 0
+    plain.context.close()
+
+
 def axe_core() -> str:
     """Return the source of axe-core."""
     return (resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+import attrs
+
 from outreach_server.console.drawing.charts import Piece, progress
-from outreach_server.console.drawing.curves import Band, Curve, Point, drawn
+from outreach_server.console.drawing.curves import Band, Curve, Point, drawn, drawn_small
 
 START = datetime(2026, 11, 2, 8, tzinfo=UTC)
 
@@ -49,6 +51,18 @@ def test_the_curve_is_where_its_values_are() -> None:
     assert y0 > y1 == y2 > y3
     width = float(re.findall(r'<rect class="shut" [^>]*width="([\d.]+)"', large)[0])
     assert abs(width / (x3 - x0) - 2 / 6) < 0.01
+
+
+def test_a_small_curve_has_no_words_but_its_label() -> None:
+    """And no forecast of the start, which would need a key."""
+    text = str(drawn_small(CURVE))
+    assert re.findall(r'class="curve (\w+)" viewBox="0 0 (\d+) ', text) == [("large", "880"), ("small", "360")]
+    assert re.findall(r'<polyline class="(\w+)"', text) == ["ahead", "real"] * 2
+    assert "<text" not in text
+    assert "<title>closed: &lt;business hours&gt;</title>" in text
+    [(end, high)] = re.findall(r'class="real" points="\S+ ([\d.]+),([\d.]+)"', text.partition("</svg>")[0])
+    assert f'<circle class="end" cx="{end}" cy="{high}"' in text
+    assert str(drawn_small(attrs.evolve(CURVE, real=[], ahead=[]))) == ""
 
 
 def test_nothing_is_drawn_of_no_time() -> None:

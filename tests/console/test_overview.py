@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 
 from outreach import CampaignStatus, WorkspaceUpdate
+from outreach.models import CampaignProgress, ProgressPoint
 from outreach_server.console.access import Right, Role, may
+from outreach_server.console.figures import FigureReader
 from outreach_server.console.running import MAX_SHOWN
 from outreach_server.console.words import visible
 from tests.console.conftest import House
@@ -32,6 +35,30 @@ async def test_each_campaign_that_runs_says_what_it_waits_for(house: House) -> N
     found = running(await house.page(""))
     assert len(found) == len(campaigns)
     assert [said in one.text for one in found] == [True] * MAX_SHOWN + [False]
+
+
+async def test_each_campaign_that_runs_has_a_curve(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawn once for each width, with a sentence; before its first request it has none."""
+    campaign = await house.campaign()
+    await house.engine.campaigns.start(house.workspace, campaign.id)
+
+    async def drawings() -> list[str]:
+        [one] = running(await house.page(""))
+        found = [each.attributes for each in one.all("svg") if "curve" in each.attributes["class"].split()]
+        assert {each["aria-label"] for each in found} <= {"Requests by time: 0 of 3 done."}
+        return [each["class"] for each in found]
+
+    assert await drawings() == []
+    begun = house.app.state.console.now() - timedelta(minutes=5)
+    point = ProgressPoint(at=begun, requests=2)
+    sent = CampaignProgress(campaign_id=campaign.id, at=begun + timedelta(minutes=5), step_seconds=60, points=[point])
+
+    async def progress(*_: object) -> CampaignProgress:
+        return sent
+
+    monkeypatch.setattr(FigureReader, "progress", progress)
+    house.app.state.console._kept.pop("courses")
+    assert await drawings() == ["curve large", "curve small"]
 
 
 @pytest.mark.parametrize("role", Role)

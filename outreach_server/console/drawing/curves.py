@@ -18,6 +18,8 @@ WIDTHS: Final = ((880, 250, "large"), (360, 230, "small"))
 _LEFT: Final = 8
 _TOP: Final = 22
 _BOTTOM: Final = 30
+_SMALL_HEIGHT: Final = 56
+_SMALL_MARGIN: Final = 6
 _MOST_LEVELS: Final = 4
 _LETTER: Final = 6.6
 """The width of a letter, roughly."""
@@ -79,6 +81,36 @@ def drawn(curve: Curve) -> Markup:
     return Markup("").join(_drawing(curve, *size) for size in WIDTHS)
 
 
+def drawn_small(curve: Curve) -> Markup:
+    """Return small drawings without words: what was sent, what the forecast has now, and when nothing goes out."""
+    moments = [one.at for one in (*curve.real, *curve.ahead)]
+    if len(moments) < 2 or min(moments) >= max(moments):
+        return Markup("")
+    return Markup("").join(_small_drawing(curve, width, name) for width, _, name in WIDTHS)
+
+
+def _small_drawing(curve: Curve, width: int, name: str) -> Markup:
+    points = (*curve.real, *curve.ahead)
+    scale = _Scale(
+        begins=min(one.at for one in points),
+        ends=max(one.at for one in points),
+        top=max(1, *(one.value for one in points)),
+        width=width,
+        height=_SMALL_HEIGHT,
+        above=_SMALL_MARGIN,
+        below=_SMALL_MARGIN,
+    )
+    parts = [
+        *_bands(curve.bands, scale, has_words=False),
+        *_levels_drawn([0], scale),
+        *_area(curve.real, scale),
+        *_line("ahead", curve.ahead, scale),
+        *_line("real", curve.real, scale),
+        *_end(curve, scale),
+    ]
+    return _svg(curve, parts, scale, name)
+
+
 def _drawing(curve: Curve, width: int, height: int, name: str) -> Markup:
     points = (*curve.real, *curve.plan, *curve.ahead)
     begins, ends = min(one.at for one in points), max(one.at for one in points)
@@ -94,8 +126,13 @@ def _drawing(curve: Curve, width: int, height: int, name: str) -> Markup:
         *_now(curve, scale),
         *_ticks(curve.zone, scale),
     ]
+    return _svg(curve, parts, scale, name)
+
+
+def _svg(curve: Curve, parts: Sequence[str], scale: _Scale, name: str) -> Markup:
+    size = f"0 0 {scale.width} {scale.height}"
     return Markup(  # noqa: S704 - every value is escaped or a number
-        f'<svg class="curve {name}" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(curve.label)}">'
+        f'<svg class="curve {name}" viewBox="{size}" role="img" aria-label="{escape(curve.label)}">'
         f"{''.join(parts)}</svg>"
     )
 
@@ -107,27 +144,29 @@ class _Scale:
     top: int
     width: int
     height: int
+    above: int = _TOP
+    below: int = _BOTTOM
 
     def x(self, at: datetime) -> float:
         share = (at - self.begins) / (self.ends - self.begins)
         return _LEFT + min(1.0, max(0.0, share)) * (self.width - 2 * _LEFT)
 
     def y(self, value: int) -> float:
-        return self.floor - value / self.top * (self.floor - _TOP)
+        return self.floor - value / self.top * (self.floor - self.above)
 
     @property
     def floor(self) -> float:
-        return self.height - _BOTTOM
+        return self.height - self.below
 
 
-def _bands(bands: Sequence[Band], scale: _Scale) -> Iterator[str]:
+def _bands(bands: Sequence[Band], scale: _Scale, *, has_words: bool = True) -> Iterator[str]:
     for one in bands:
         left, right = scale.x(one.begins_at), scale.x(one.ends_at)
         if right - left < 1:
             continue
-        size = f'x="{left:.1f}" y="{_TOP}" width="{right - left:.1f}" height="{scale.floor - _TOP:.1f}"'
+        size = f'x="{left:.1f}" y="{scale.above}" width="{right - left:.1f}" height="{scale.floor - scale.above:.1f}"'
         yield f'<rect class="{escape(one.tone)}" {size}><title>{escape(one.words)}</title></rect>'
-        if len(one.words) * _LETTER < right - left:
+        if has_words and len(one.words) * _LETTER < right - left:
             middle = (left + right) / 2
             yield f'<text x="{middle:.1f}" y="{_TOP + 16}" text-anchor="middle">{escape(one.words)}</text>'
 
@@ -163,6 +202,10 @@ def _now(curve: Curve, scale: _Scale) -> Iterator[str]:
     yield f'<line class="nowline" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 6}" y2="{scale.floor:.1f}"/>'
     anchor, aside = ("end", -4) if x > scale.width - 60 else ("start", 4)
     yield f'<text x="{x + aside:.1f}" y="{_TOP - 8}" text-anchor="{anchor}">now</text>'
+    yield from _end(curve, scale)
+
+
+def _end(curve: Curve, scale: _Scale) -> Iterator[str]:
     if curve.real:
         last = curve.real[-1]
         yield f'<circle class="end" cx="{scale.x(last.at):.1f}" cy="{scale.y(last.value):.1f}" r="4"/>'

@@ -9,12 +9,13 @@ from typing import Final
 
 import attrs
 
-from outreach.models import BindingRule, Forecast, ForecastHour, KeptForecast
+from outreach.models import BindingRule, CampaignProgress, Channel, Forecast, ForecastHour, KeptForecast
 from outreach.reasons import LIMITS
 from outreach_server.console import words
 from outreach_server.console.drawing.curves import Band, Curve, Point
-from outreach_server.console.figures import Figures
+from outreach_server.console.figures import Figures, what_is_left
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
+from outreach_server.console.running import Course as Running
 
 _MAX_ROWS: Final = 48
 _MAX_POINTS: Final = 200
@@ -48,7 +49,8 @@ class Course:
 def course_of(figures: Figures, zone: str) -> Course:
     """Return the course of a campaign, with times by the clocks of a zone."""
     at = figures.report.at
-    real = _real(figures)
+    campaign = figures.campaign
+    real = _real(figures.progress, at, campaign.started_at, is_over=campaign.is_terminal)
     done = real[-1].value if real else 0
     first = figures.planned[0] if figures.planned else None
     plan = _planned(first) if first is not None else []
@@ -60,6 +62,22 @@ def course_of(figures: Figures, zone: str) -> Course:
         says += f" The forecast of the start had {words.plural(expected, noun)} by now."
     curve = Curve(real=real, plan=plan, ahead=ahead, bands=list(_bands(figures, first)), now=at, zone=zone, label=says)
     return Course(curve=curve, rows=_rows(figures, first, zone), behind=expected - done if plan else 0)
+
+
+def small_curve_of(running: Running, channel: Channel, zone: str, label: str) -> Curve:
+    """Return the curve of a campaign that sends: what it sent, and what is left of its newest forecast."""
+    at, kept = running.progress.at, running.planned
+    real = _real(running.progress, at, None, is_over=False)
+    forecast = None if kept is None else what_is_left(kept, channel, at)
+    return Curve(
+        real=real,
+        plan=(),
+        ahead=_ahead(forecast, real, at) if forecast is not None and forecast.hours else (),
+        bands=list(bands_of(forecast, at)) if forecast is not None else (),
+        now=at,
+        zone=zone,
+        label=label,
+    )
 
 
 def _says(figures: Figures, zone: str) -> str:
@@ -74,17 +92,17 @@ def _says(figures: Figures, zone: str) -> str:
     return f"{says} ({words.zone_name(zone)}); {report.still_open:,} are to come{done_at}."
 
 
-def _real(figures: Figures) -> list[Point]:
+def _real(progress: CampaignProgress, at: datetime, started_at: datetime | None, *, is_over: bool) -> list[Point]:
     """Return how many requests there were by then."""
-    step, at = timedelta(seconds=figures.progress.step_seconds), figures.report.at
+    step = timedelta(seconds=progress.step_seconds)
     points: list[Point] = []
     total = 0
-    for one in figures.progress.points:
+    for one in progress.points:
         if not points or points[-1].at < one.at:
-            points.append(Point(max(one.at, figures.campaign.started_at or one.at), total))
+            points.append(Point(max(one.at, started_at or one.at), total))
         total += one.requests
         points.append(Point(min(one.at + step, at), total))
-    if points and not figures.campaign.is_terminal and points[-1].at < at:
+    if points and not is_over and points[-1].at < at:
         points.append(Point(at, total))
     stride = -(-len(points) // _MAX_POINTS)
     return points if stride < 2 else [*points[:-1:stride], points[-1]]

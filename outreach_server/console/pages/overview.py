@@ -19,6 +19,8 @@ from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.charts import Piece, progress
+from outreach_server.console.drawing.curves import drawn_small
+from outreach_server.console.pages.campaign_course import small_curve_of
 from outreach_server.console.pages.campaign_views import MomentView, moment_of, row_of, with_times
 from outreach_server.console.pages.named import MOST_SEARCHED
 from outreach_server.console.pages.set_up.system import waiting_in
@@ -56,6 +58,7 @@ class RunningView:
     """A campaign that sends.
 
     Attributes:
+        curve: What it sent and what it will send, by time; empty where there is nothing to draw.
         late: For how long its next contact could have been begun; empty while that is no time.
         now: What it does or waits for, and why.
         done: When it will be done.
@@ -67,6 +70,7 @@ class RunningView:
     counts: str
     share: str
     bar: Markup
+    curve: Markup
     late: str
     now: str
     done: str
@@ -260,6 +264,8 @@ def _place_of(visit: Visit, problem: Problem) -> str:
 
 def _running(visit: Visit, one: RunningCampaign, course: Course | None) -> RunningView:
     counts = f"{one.ended:,} of {one.recipients:,} done"
+    done = "" if course is None else _done(visit, course)
+    says = f"Requests by time: {counts}. {done}".rstrip()
     return RunningView(
         name=one.name,
         url=visit.url("campaign", campaign=one.id),
@@ -267,18 +273,20 @@ def _running(visit: Visit, one: RunningCampaign, course: Course | None) -> Runni
         counts=counts,
         share=words.share(one.ended, one.recipients),
         bar=progress([Piece(value=one.ended, tone="accent", words="done")], total=one.recipients, label=counts),
+        curve=Markup("") if course is None else drawn_small(small_curve_of(course, one.channel, visit.zone(), says)),
         late=f"{words.duration(one.lag_seconds)} behind" if one.lag_seconds >= 60 else "",
         now="" if course is None else words.visible(course.now.message),
-        done="" if course is None else _done(visit, course),
+        done=done,
     )
 
 
 def _done(visit: Visit, course: Course) -> str:
     """Return when a campaign will be done, or should have been."""
-    if course.ends_at is None:
+    ends_at = None if course.planned is None else course.planned.ends_at
+    if ends_at is None:
         return ""
-    at = moment_of(course.ends_at, visit.now, visit.zone())
-    verb = "Done" if course.ends_at > visit.now else "It should have been done"
+    at = moment_of(ends_at, visit.now, visit.zone())
+    verb = "Done" if ends_at > visit.now else "It should have been done"
     return f"{verb} {at.text} ({at.zone}) by the forecast."
 
 

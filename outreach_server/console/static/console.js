@@ -23,6 +23,17 @@
     event.preventDefault();
     target.form.requestSubmit(target.form.querySelector("[name=action]"));
   });
+  // Words to copy become buttons that write them into a field: where its cursor is, at first at its end.
+  for (const word of document.querySelectorAll("[data-insert] code")) {
+    const field = document.getElementById(word.parentElement.dataset.insert);
+    field.setSelectionRange(field.value.length, field.value.length);
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: word.textContent });
+    button.addEventListener("click", () => {
+      field.setRangeText(button.textContent, field.selectionStart, field.selectionEnd, "end");
+      field.focus();
+    });
+    word.replaceWith(button);
+  }
   // A double click sends a form once: a second answer would hide what the first one shows, such as a new key.
   document.addEventListener("submit", (event) => {
     const { dataset } = event.target;
