@@ -52,6 +52,8 @@ _AGENT: Final = _VIEWER | {Right.PAUSE, Right.REPLY}
 _MANAGER: Final = _AGENT | {Right.DRAFT, Right.START, Right.CANCEL, Right.DECIDE, Right.EXPORT, Right.FLOWS}
 _OWNER: Final = _MANAGER | {Right.ERASE, Right.SET_UP, Right.OWN}
 
+_LONGEST_ID: Final = 200
+
 RIGHTS: Final[Mapping[Role, frozenset[Right]]] = MappingProxyType(
     {Role.VIEWER: _VIEWER, Role.AGENT: _AGENT, Role.MANAGER: _MANAGER, Role.OWNER: _OWNER}
 )
@@ -92,6 +94,23 @@ class ConsoleUser:
     def subject(self) -> str:
         """What forms and streams are bound to: the session, else the person."""
         return f"session:{self.session}" if self.session else f"user:{self.id}"
+
+
+def checked(user: object) -> ConsoleUser:
+    """Return what a host has identified somebody as.
+
+    Raises:
+        TypeError: It is no `ConsoleUser`.
+        ValueError: Its id has another length, or a role is none.
+    """
+    if not isinstance(user, ConsoleUser):
+        raise TypeError(f"identify returned {user!r}; it must return a ConsoleUser or None.")
+    if not 1 <= len(user.id) <= _LONGEST_ID:
+        raise ValueError(f"identify returned an id of {len(user.id)} characters; it must have 1 to {_LONGEST_ID}.")
+    wrong = [role for role in user.workspaces.values() if not (isinstance(role, str) and role in RIGHTS)]
+    if wrong:
+        raise ValueError(f"identify returned the role {wrong[0]!r}; it must be a Role.")
+    return user
 
 
 Identify: TypeAlias = Callable[[Request], Awaitable[ConsoleUser | None]]

@@ -21,7 +21,7 @@ from outreach.server_support import JoinedReads
 from outreach_server.config import is_web_address
 from outreach_server.console import words
 from outreach_server.console.absent import chosen
-from outreach_server.console.access import ConsoleUser, Identify, Right
+from outreach_server.console.access import Identify, Right, checked
 from outreach_server.console.context import VISIT, Console, RefusedForm, Visit, not_found, url_of
 from outreach_server.console.errors import TYPED, ConsoleMiddleware, ErrorHandlers
 from outreach_server.console.frame import Notice
@@ -301,8 +301,8 @@ async def _enter(console: Console, request: Request) -> Visit | Response:
     """
     if request.method == "POST" and not is_same_origin(request, console.public_url):
         raise RefusedForm(words.CROSS_SITE)
-    user = await console.identify(request)
-    if user is None:
+    identified = await console.identify(request)
+    if identified is None:
         if console.has_login and request.method == "GET" and not request.url.path.endswith("/live"):
             onward = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(url_of(console, request, "login", {"next": onward}), 303)
@@ -313,8 +313,7 @@ async def _enter(console: Console, request: Request) -> Visit | Response:
             # A stream that is opened again would take a page for a stream.
             raise HTTPException(401)
         return RedirectResponse(console.sign_in_url, 303)
-    if not isinstance(user, ConsoleUser):
-        raise TypeError(f"identify returned {user!r}; it must return a ConsoleUser or None.")
+    user = checked(identified)
     if user.incomplete and not _is_of_own_account(request):
         if request.method == "GET" and not request.url.path.endswith("/live"):
             return RedirectResponse(url_of(console, request, "account-two-factor"), 303)

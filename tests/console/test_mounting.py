@@ -14,6 +14,7 @@ from starlette.routing import Mount
 
 from outreach import ConfigError, NewWorkspace, Outreach
 from outreach_server.console import ConsoleUser, Role, create_console, throttle
+from outreach_server.console.access import checked
 from outreach_server.console.rendering import Templates
 from tests.console.conftest import MOUNT, PAGES, House
 from tests.console.page import parse
@@ -118,6 +119,28 @@ def test_wrong_arguments_are_named() -> None:
     ):
         with pytest.raises(ConfigError, match=word):
             create_console(**{"engine": engine, "identify": nobody, **arguments})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("identified", "word"),
+    [
+        ({"id": "ann"}, "must return a ConsoleUser or None"),
+        (ConsoleUser(id="", name="Ann"), "must have 1 to 200"),
+        (ConsoleUser(id="a" * 201, name="Ann"), "must have 1 to 200"),
+        (ConsoleUser(id="ann", name="Ann", workspaces={"w": "boss"}), "must be a Role"),  # type: ignore[dict-item]
+        (ConsoleUser(id="ann", name="Ann", workspaces={"w": {}}), "must be a Role"),  # type: ignore[dict-item]
+    ],
+)
+def test_a_wrong_person_of_a_host_is_named(identified: object, word: str) -> None:
+    """With what is right."""
+    with pytest.raises((TypeError, ValueError), match=word):
+        checked(identified)
+
+
+def test_the_longest_id_and_roles_as_text_are_right() -> None:
+    """Hosts keep roles as text."""
+    user = ConsoleUser(id="a" * 200, name="Ann", workspaces={"w": "owner"})  # type: ignore[dict-item]
+    assert checked(user) is user
 
 
 def test_the_server_without_the_console_imports_none_of_it() -> None:

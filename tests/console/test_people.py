@@ -320,6 +320,9 @@ async def test_many_unknown_requests_are_decided_as_they_were_counted(house: Hou
     page = await house.page("unknown?decide=assume_sent&provider=twilio")
     form = fields(page, "assume_sent")
     assert (form["number"], form["provider"]) == ("2", "twilio")
+    for decision in ("assume_sent", "retry"):
+        choice = (await house.page(f"unknown?decide={decision}")).by_id("decide")
+        assert [one.attributes["value"] for one in choice.all("option") if "selected" in one.attributes] == [decision]
     assert "No request is of this kind" in (await house.page("unknown?decide=retry&provider=telnyx")).root.text
     for number, status in (("1", 409), ("x", 400), ("2", 303)):
         assert (await house.post("unknown", {**form, "number": number})).status_code == status

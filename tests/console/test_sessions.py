@@ -525,6 +525,8 @@ async def test_the_set_up_makes_a_user_and_a_sandbox_that_can_send(empty: House)
         assert answer.status_code == 422, wrong
         assert parse(answer.text).problems == []
         assert 'value="Ann"' in answer.text
+        if "region" in wrong:
+            assert parse(answer.text).by_id("region-problem").text.startswith("'XX' is not a region")
     assert [one async for one in empty.engine.workspaces.iter_all()] == []
     answer = await browser.post("/setup", setup_form(made, setup_token=link + made.token))
     assert answer.status_code == 303

@@ -15,9 +15,16 @@ SETUP_GONE: Final = (
 REQUIRED: Final = "Fill this in."
 PROOF_ENDED: Final = "Your password was given too long ago: give it again. Nothing was changed."
 
-_FIELDS: Final = {"email": "The e-mail address", "name": "The name", "password": "The password", "code": "The code"}
+_FIELDS: Final = {
+    "email": "The e-mail address",
+    "name": "The name",
+    "password": "The password",
+    "code": "The code",
+    # What is wrong with it begins with what was typed.
+    "default_region": "",
+}
 
 
 def problems_of(error: InvalidRequest) -> dict[str, str]:
     """Return what is wrong with each field of a form, in a sentence."""
-    return {one.path: f"{_FIELDS.get(one.path, 'This')} {one.message}." for one in error.details}
+    return {one.path: f"{_FIELDS.get(one.path, 'This')} {one.message}.".lstrip() for one in error.details}
