@@ -58,6 +58,7 @@ class Workspace:
         narrower_hours: Contact hours of countries and US states that are narrower; only with `contact_hours`.
         approve_over_contacts: People need approval to start campaigns with more contacts; None for no such limit.
         approve_over_amount: People need approval to start campaigns that cost more; None for no such limit.
+        managers_export: Managers may export personal data in the console; owners always may.
     """
 
     id: str
@@ -77,6 +78,7 @@ class Workspace:
     narrower_hours: tuple[PlaceHours, ...] = attrs.field(converter=tuple, default=())
     approve_over_contacts: int | None = None
     approve_over_amount: int | None = None
+    managers_export: bool = True
 
 
 @attrs.frozen(kw_only=True)
@@ -98,6 +100,7 @@ class NewWorkspace(Checked):
         approve_over_contacts: People need a second person's approval to start campaigns with more contacts, 0 (for
             every start) to 1,000,000,000; None for no such limit.
         approve_over_amount: The same for campaigns that cost more, in whole units of the price table's currency.
+        managers_export: Managers may export personal data in the console; owners always may.
     """
 
     name: str = sized(1, 255)
@@ -112,6 +115,7 @@ class NewWorkspace(Checked):
     narrower_hours: Sequence[PlaceHours] = ruled(_hours_of_places, default=())
     approve_over_contacts: int | None = bounded(0, 1_000_000_000, default=None)
     approve_over_amount: int | None = bounded(0, 1_000_000_000, default=None)
+    managers_export: bool = True
 
 
 @attrs.frozen(kw_only=True)
@@ -174,6 +178,7 @@ class WorkspaceUpdate(Checked):
         approve_over_contacts: People need a second person's approval to start campaigns with more contacts; None for
             no such limit.
         approve_over_amount: The same for campaigns that cost more; None for no such limit.
+        managers_export: Managers may export personal data in the console; owners always may.
     """
 
     _rules_from: ClassVar = (NewWorkspace,)
@@ -190,3 +195,4 @@ class WorkspaceUpdate(Checked):
     narrower_hours: Sequence[PlaceHours] | Unset = UNSET
     approve_over_contacts: int | Unset | None = UNSET
     approve_over_amount: int | Unset | None = UNSET
+    managers_export: bool | Unset = UNSET

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 import attrs
 from starlette.requests import Request
 
+from outreach import Workspace
 from outreach.models import Role as Role  # hosts import it from the console
 
 
@@ -28,7 +29,7 @@ class Right(StrEnum):
         operate: suspend and limit workspaces, and see the server; it is of operators alone
         reply: read and answer replies, and decide what held numbers meant
         decide: decide what cannot be known, change the register, and set the outcome of calls
-        export: take personal data out
+        export: take personal data out; a workspace can keep it from managers
         erase: erase a person
     """
 
@@ -117,11 +118,13 @@ Identify: TypeAlias = Callable[[Request], Awaitable[ConsoleUser | None]]
 """Returns the person who sends a request; None if nobody is signed in."""
 
 
-def may(role: Role | None, right: Right) -> bool:
-    """Return whether a role has a right."""
+def may(role: Role | None, right: Right, workspace: Workspace | None = None) -> bool:
+    """Return whether a role has a right, in a workspace if one is given."""
+    if role is Role.MANAGER and right is Right.EXPORT and workspace is not None and not workspace.managers_export:
+        return False
     return role is not None and right in RIGHTS[role]
 
 
-def roles_with(right: Right) -> tuple[Role, ...]:
-    """Return the roles that have a right, the least first."""
-    return tuple(role for role in Role if right in RIGHTS[role])
+def roles_with(right: Right, workspace: Workspace | None = None) -> tuple[Role, ...]:
+    """Return the roles that have a right, in a workspace if one is given, the least first."""
+    return tuple(role for role in Role if may(role, right, workspace))

@@ -252,7 +252,7 @@ class Visit:
 
     def may(self, right: Right) -> bool:
         """Return whether the person has a right in the workspace, or on the server."""
-        return self.user.operator if right is Right.OPERATE else may(self.role, right)
+        return self.user.operator if right is Right.OPERATE else may(self.role, right, self.workspace)
 
     def require(self, right: Right) -> None:
         """Check that the person has a right in the workspace.
@@ -263,7 +263,7 @@ class Visit:
         if not self.may(right) and right is Right.OPERATE:
             raise MissingRight(right, "This takes an operator of the server.")
         if not self.may(right):
-            roles = " or ".join(roles_with(right))
+            roles = " or ".join(roles_with(right, self.workspace))
             raise MissingRight(right, f"This takes the role {roles} in this workspace; yours is {self.role}.")
 
     def url(self, name: str, query: Mapping[str, object] | None = None, **path: object) -> str:

@@ -137,7 +137,7 @@ async def _who_may(visit: Visit, right: Right) -> str:
     except OutreachError:
         # The page says the rest all the same.
         return ""
-    named = [one.user.name for one in members if may(one.role, right) and one.user.disabled_at is None]
+    named = [one.user.name for one in members if may(one.role, right, visit.workspace) and one.user.disabled_at is None]
     return f"Ask {' or '.join(words.visible(name) for name in named[:_MOST_NAMED])}." if named else ""
 
 

@@ -10,7 +10,7 @@ import pytest
 from starlette.requests import Request
 from starlette.routing import Route
 
-from outreach import CampaignStatus, NewWorkspace, Outreach
+from outreach import CampaignStatus, NewWorkspace, Outreach, WorkspaceUpdate
 from outreach_server.console.access import RIGHTS, ConsoleUser, Right, Role, may
 from outreach_server.console.actions import ACTIONS
 from outreach_server.console.app import build
@@ -92,6 +92,32 @@ async def test_files_with_numbers_are_for_those_who_may_take_them_out(house: Hou
         assert (await house.get(path, person=role)).status_code == (200 if allowed else 403)
         assert (await house.post(path, form, person=role)).status_code == (303 if allowed else 403)
     assert (await house.post(path, {"action": "clone"})).status_code == 400
+
+
+async def test_exports_can_be_kept_from_managers(house: House) -> None:
+    """In this workspace alone, and nothing else: their buttons go, and what they ask for is refused, with who may."""
+    campaign = await house.campaign()
+    paths = {"register": "register/file", f"campaigns/{campaign.id}/report": f"campaigns/{campaign.id}/export"}
+    await house.engine.unsubscribes.add(house.workspace, "+13035550199")
+
+    async def offers(page: str, path: str, person: str) -> bool:
+        links = [one.attributes.get("href", "") for one in (await house.page(page, person=person)).all("a")]
+        return house.url(path) in {link.partition("?")[0] for link in links}
+
+    for page, path in paths.items():
+        assert await offers(page, path, "manager")
+    await house.engine.workspaces.update(house.workspace, WorkspaceUpdate(managers_export=False))
+    for page, path in paths.items():
+        form = {"action": "export-register" if "register" in path else "export"}
+        for person, allowed in (("manager", False), ("owner", True), ("operator", True)):
+            assert await offers(page, path, person) is allowed
+            assert (await house.get(path, person=person)).status_code == (200 if allowed else 403)
+            assert (await house.post(path, form, person=person)).status_code == (303 if allowed else 403)
+        assert "This takes the role owner in this workspace" in (await house.get(path, person="manager")).text
+    workspace = await house.engine.workspaces.get(house.workspace)
+    kept = {right for right in Right if may(Role.MANAGER, right, workspace)}
+    assert kept == TABLE[Role.MANAGER] - {Right.EXPORT}
+    assert may(Role.MANAGER, Right.EXPORT, await house.engine.workspaces.get(house.foreign))
 
 
 @pytest.mark.parametrize("role", [*Role, "operator"])

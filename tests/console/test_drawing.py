@@ -55,14 +55,16 @@ def test_the_curve_is_where_its_values_are() -> None:
 
 def test_a_small_curve_has_no_words_but_its_label() -> None:
     """And no forecast of the start, which would need a key."""
-    text = str(drawn_small(CURVE))
+    text = str(drawn_small(CURVE, 0))
     assert re.findall(r'class="curve (\w+)" viewBox="0 0 (\d+) ', text) == [("large", "880"), ("small", "360")]
     assert re.findall(r'<polyline class="(\w+)"', text) == ["ahead", "real"] * 2
     assert "<text" not in text
     assert "<title>closed: &lt;business hours&gt;</title>" in text
     [(end, high)] = re.findall(r'class="real" points="\S+ ([\d.]+),([\d.]+)"', text.partition("</svg>")[0])
     assert f'<circle class="end" cx="{end}" cy="{high}"' in text
-    assert str(drawn_small(attrs.evolve(CURVE, real=[], ahead=[]))) == ""
+    [lower] = re.findall(r'cy="([\d.]+)"', str(drawn_small(CURVE, 12_000)).partition("</svg>")[0])
+    assert float(lower) > float(high)
+    assert str(drawn_small(attrs.evolve(CURVE, real=[], ahead=[]), 1)) == ""
 
 
 def test_nothing_is_drawn_of_no_time() -> None:

@@ -38,6 +38,7 @@ _CREATED: Final = {
     "skip_unreachable": Option("Leave numbers out of campaigns that a provider has reported as unreachable."),
     "approve_over_contacts": _OVER_CONTACTS,
     "approve_over_amount": _OVER_AMOUNT,
+    "managers_export": Option("Whether managers may export personal data in the console."),
 }
 _CHANGED: Final = {
     "name": Option("A new name."),

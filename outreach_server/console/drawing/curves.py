@@ -81,20 +81,25 @@ def drawn(curve: Curve) -> Markup:
     return Markup("").join(_drawing(curve, *size) for size in WIDTHS)
 
 
-def drawn_small(curve: Curve) -> Markup:
-    """Return small drawings without words: what was sent, what the forecast has now, and when nothing goes out."""
+def drawn_small(curve: Curve, most: int) -> Markup:
+    """Return small drawings without words: what was sent, what the forecast has now, and when nothing goes out.
+
+    Args:
+        curve: The curve.
+        most: The value that their height stands for, if the curve has no higher one.
+    """
     moments = [one.at for one in (*curve.real, *curve.ahead)]
     if len(moments) < 2 or min(moments) >= max(moments):
         return Markup("")
-    return Markup("").join(_small_drawing(curve, width, name) for width, _, name in WIDTHS)
+    return Markup("").join(_small_drawing(curve, most, width, name) for width, _, name in WIDTHS)
 
 
-def _small_drawing(curve: Curve, width: int, name: str) -> Markup:
+def _small_drawing(curve: Curve, most: int, width: int, name: str) -> Markup:
     points = (*curve.real, *curve.ahead)
     scale = _Scale(
         begins=min(one.at for one in points),
         ends=max(one.at for one in points),
-        top=max(1, *(one.value for one in points)),
+        top=max(1, most, *(one.value for one in points)),
         width=width,
         height=_SMALL_HEIGHT,
         above=_SMALL_MARGIN,

@@ -266,6 +266,7 @@ def _running(visit: Visit, one: RunningCampaign, course: Course | None) -> Runni
     counts = f"{one.ended:,} of {one.recipients:,} done"
     done = "" if course is None else _done(visit, course)
     says = f"Requests by time: {counts}. {done}".rstrip()
+    curve = None if course is None else small_curve_of(course, one.channel, visit.zone(), says)
     return RunningView(
         name=one.name,
         url=visit.url("campaign", campaign=one.id),
@@ -273,7 +274,7 @@ def _running(visit: Visit, one: RunningCampaign, course: Course | None) -> Runni
         counts=counts,
         share=words.share(one.ended, one.recipients),
         bar=progress([Piece(value=one.ended, tone="accent", words="done")], total=one.recipients, label=counts),
-        curve=Markup("") if course is None else drawn_small(small_curve_of(course, one.channel, visit.zone(), says)),
+        curve=Markup("") if curve is None else drawn_small(curve, one.recipients),
         late=f"{words.duration(one.lag_seconds)} behind" if one.lag_seconds >= 60 else "",
         now="" if course is None else words.visible(course.now.message),
         done=done,

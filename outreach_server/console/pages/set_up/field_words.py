@@ -36,6 +36,7 @@ FIELDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "holidays": ("On the holidays of the campaign", ""),
         "is_active": ("In use", "Calls of an agent that is not are not placed."),
         "late_hours": ("Hours that a missed run may be late", "Empty: it is left out."),
+        "managers_export": ("Managers may export files with contacts and opt-outs", "Owners always may."),
         "max_call_seconds": ("Longest call, in seconds", "Empty: as the provider has it."),
         "max_cost": ("Most that a run may cost", "In whole units of the currency of the prices. Empty: no limit."),
         "max_segments": ("Longest message, in segments", ""),
