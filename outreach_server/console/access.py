@@ -108,7 +108,7 @@ def checked(user: object) -> ConsoleUser:
         raise TypeError(f"identify returned {user!r}; it must return a ConsoleUser or None.")
     if not 1 <= len(user.id) <= _LONGEST_ID:
         raise ValueError(f"identify returned an id of {len(user.id)} characters; it must have 1 to {_LONGEST_ID}.")
-    wrong = [role for role in user.workspaces.values() if not (isinstance(role, str) and role in RIGHTS)]
+    wrong = [role for role in user.workspaces.values() if role not in tuple(Role)]
     if wrong:
         raise ValueError(f"identify returned the role {wrong[0]!r}; it must be a Role.")
     return user
