@@ -111,11 +111,20 @@ class CampaignStatusChecks:
     def _check_start(self, tx: Transaction, workspace_id: str, campaign_id: str, now: datetime) -> None:
         campaign = tx.campaigns.get(workspace_id, campaign_id)
         start = campaign.scheduled_start_at if campaign is not None else None
-        if start is None or not start <= now <= start + self._bounds.missed_start:
+        late = self._most_late(tx, workspace_id, campaign_id, start)
+        if start is None or not start <= now <= start + late:
             raise Broken(f"Campaign {campaign_id} was started at {now}; it was scheduled for {start}.")
         workspace = tx.workspaces.get(workspace_id)
         if workspace is None or workspace.status is not WorkspaceStatus.ACTIVE:
             raise Broken(f"Campaign {campaign_id} was started; its workspace is {workspace and workspace.status}.")
+
+    def _most_late(self, tx: Transaction, workspace_id: str, campaign_id: str, start: datetime | None) -> timedelta:
+        """Return how late a campaign may start; for the run of a schedule as docs/schedules.md says."""
+        run = tx.occurrences.of_run(workspace_id, campaign_id)
+        schedule = tx.schedules.get(workspace_id, run.schedule_id) if run is not None and run.at == start else None
+        if schedule is None:
+            return self._bounds.missed_start
+        return timedelta(minutes=5) if schedule.late_hours is None else timedelta(hours=schedule.late_hours)
 
     def _check_account(self, tx: Transaction, workspace_id: str, dispatch: Dispatch) -> None:
         for campaign_id in self._known:
