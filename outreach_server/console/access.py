@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -107,7 +107,8 @@ def checked(user: object) -> ConsoleUser:
         raise ConfigError(f"identify returned {type(user).__name__}; it must return a ConsoleUser or None.")
     if not 1 <= len(user.id) <= _LONGEST_ID:
         raise ConfigError(f"identify returned an id of {len(user.id)} characters; it must have 1 to {_LONGEST_ID}.")
-    wrong = [role for role in user.workspaces.values() if not (isinstance(role, str) and role in RIGHTS)]
+    roles: Iterable[object] = user.workspaces.values()
+    wrong = [role for role in roles if not (isinstance(role, str) and role in RIGHTS)]
     if wrong:
         raise ConfigError(f"identify returned the role {wrong[0]!r}; it must be a Role.")
     return user
