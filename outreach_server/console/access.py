@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import attrs
 from starlette.requests import Request
 
-from outreach import Workspace
+from outreach import ConfigError, Workspace
 from outreach.models import Role as Role  # hosts import it from the console
 
 
@@ -101,16 +101,15 @@ def checked(user: object) -> ConsoleUser:
     """Return what a host has identified somebody as.
 
     Raises:
-        TypeError: It is no `ConsoleUser`.
-        ValueError: Its id has another length, or a role is none.
+        ConfigError: It is no `ConsoleUser`, its id is empty or too long, or a role is none.
     """
     if not isinstance(user, ConsoleUser):
-        raise TypeError(f"identify returned {user!r}; it must return a ConsoleUser or None.")
+        raise ConfigError(f"identify returned {type(user).__name__}; it must return a ConsoleUser or None.")
     if not 1 <= len(user.id) <= _LONGEST_ID:
-        raise ValueError(f"identify returned an id of {len(user.id)} characters; it must have 1 to {_LONGEST_ID}.")
+        raise ConfigError(f"identify returned an id of {len(user.id)} characters; it must have 1 to {_LONGEST_ID}.")
     wrong = [role for role in user.workspaces.values() if role not in tuple(Role)]
     if wrong:
-        raise ValueError(f"identify returned the role {wrong[0]!r}; it must be a Role.")
+        raise ConfigError(f"identify returned the role {wrong[0]!r}; it must be a Role.")
     return user
 
 

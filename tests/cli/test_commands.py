@@ -225,7 +225,7 @@ CALLS = {
     "settings prices set": "W --currency USD --price sms=0.01",
     "settings prices remove": "W",
     "unsubscribes add": "W +14155550150",
-    "unsubscribes remove": "W +14155550150",
+    "unsubscribes remove": "W +14155550150 --evidence Letter",
     "unsubscribes list": "W",
     "unsubscribes held": "W",
     "unsubscribes import": "W CSV",

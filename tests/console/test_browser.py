@@ -30,7 +30,8 @@ HURDLES = """() => {
     for (const one of document.querySelectorAll("a, button, summary, input, select")) {
         const box = one.getBoundingClientRect();
         const shown = box.width && getComputedStyle(one).visibility === "visible" && !one.closest(".hidden");
-        if (shown && box.height < 18) wrong.push(`too low: ${one.outerHTML.slice(0, 80)}`);
+        const least = innerWidth <= 800 && one.tagName === "SUMMARY" ? 44 : 18;
+        if (shown && box.height < least) wrong.push(`too low: ${one.outerHTML.slice(0, 80)}`);
     }
     return wrong;
 }"""

@@ -196,6 +196,14 @@ async def test_figures_are_those_of_the_ledger(house: House, active: Campaign) -
     assert tiles["Still open"].split()[0] == str(recount.open)
 
 
+@pytest.mark.parametrize(("contacts", "said"), [(1, "1 contact: "), (2, "2 contacts: ")])
+async def test_a_reason_says_how_many_contacts_have_it(house: House, contacts: int, said: str) -> None:
+    """In words for those who hear the page."""
+    campaign = await house.campaign(contacts=contacts)
+    await house.engine.campaigns.start(house.workspace, campaign.id)
+    assert said in (await house.page(f"campaigns/{campaign.id}")).by_id("reasons").text
+
+
 async def test_all_who_watch_share_one_renderer(house: House, active: Campaign) -> None:
     """A hundred pages cost as much as one."""
     streams = [Stream() for _ in range(3)]

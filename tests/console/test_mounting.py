@@ -133,7 +133,7 @@ def test_wrong_arguments_are_named() -> None:
 )
 def test_a_wrong_person_of_a_host_is_named(identified: object, word: str) -> None:
     """With what is right."""
-    with pytest.raises((TypeError, ValueError), match=word):
+    with pytest.raises(ConfigError, match=word):
         checked(identified)
 
 

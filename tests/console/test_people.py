@@ -77,6 +77,7 @@ async def test_who_waits_comes_first_and_an_answer_opens_the_next(house: House, 
     last = (await house.engine.messages.list(house.workspace)).items[0]
     assert (entry.actor, entry.action, entry.subject) == ("host:agent", "message.send", last.id)
     assert "Nobody is waiting." in (await house.page("inbox")).root.text
+    assert "Got a message from agent" in (await house.page(path_of("inbox", BEN))).root.text
 
 
 async def test_an_answer_is_sent_once(house: House, story: Story) -> None:

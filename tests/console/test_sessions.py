@@ -13,7 +13,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from outreach import NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
+from outreach import NewMessage, NewNumber, NewRecipient, NewSmsCampaign, NewWorkspace, Outreach
 from outreach.core import passwords
 from outreach.core.passwords import Cost
 from outreach.core.totp import code_at, step_of
@@ -319,6 +319,20 @@ async def test_what_was_typed_is_shown_when_the_session_has_ended(house: House, 
     assert PASSWORD not in answer.text
     assert [one.attributes["href"] for one in page.all("a", **{"class": "button primary"})] == [_url(path)]
     assert not (await house.engine.messages.list(house.workspace)).items
+
+
+async def test_a_thread_names_the_colleague_who_has_answered(house: House) -> None:
+    """Who has no place in the workspace any more is not named, nor is a program."""
+    engine, place, phone = house.engine, house.workspace, "+14155550102"
+    await engine.numbers.create(place, NewNumber(phone="+12025550100", carrier="twilio"))
+    for actor in ("api", "user:gone", f"user:{house.ann.id}"):
+        await engine.messages.send(place, NewMessage(to=phone, body=actor), actor=actor)
+    browser = house.browser()
+    await browser.sign_in()
+    page = await browser.page(f"/w/{place}/inbox/14155550102")
+    assert page.root.text.count("Got a message") == 3
+    assert page.root.text.count("Got a message from") == 1
+    assert f"Got a message from {house.ann.name}" in page.root.text
 
 
 async def test_an_end_is_seen_by_another_process(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -65,12 +66,20 @@ class DayView:
     items: Sequence[ItemView]
 
 
-def days_of(visit: Visit, found: Iterable[HistoryItem]) -> Sequence[DayView]:
-    """Return items by day, in the order in which they are given."""
+def days_of(
+    visit: Visit, found: Iterable[HistoryItem], senders: Mapping[str, str] = MappingProxyType({})
+) -> Sequence[DayView]:
+    """Return items by day, in the order in which they are given.
+
+    Args:
+        visit: The request.
+        found: The items.
+        senders: The names of the people who have sent messages, by the message's id.
+    """
     days: dict[str, list[ItemView]] = {}
     for one in found:
         local = one.at.astimezone(clocks_of(visit.zone()))
-        days.setdefault(f"{local:%A} {local.day} {local:%B %Y}", []).append(_item(visit, one))
+        days.setdefault(f"{local:%A} {local.day} {local:%B %Y}", []).append(_item(visit, one, senders))
     return [DayView(day=day, items=items) for day, items in days.items()]
 
 
@@ -87,7 +96,7 @@ def entry_words(entry: Unsubscribe) -> str:
     return f"It stops {SCOPES[entry.scope]}: {SOURCES.get(entry.source, entry.source)}."
 
 
-def _item(visit: Visit, one: HistoryItem) -> ItemView:
+def _item(visit: Visit, one: HistoryItem, senders: Mapping[str, str]) -> ItemView:
     status, reason = _said(one.status), _said(one.reason)
     text, icon, url, link = "", "circle-alert", "", ""
     match one.kind:
@@ -99,6 +108,8 @@ def _item(visit: Visit, one: HistoryItem) -> ItemView:
             text, icon = ("Wrote", "message-square") if theirs else ("Got a message", "send")
             if one.campaign_name:
                 text = f"{text} of the campaign {one.campaign_name}"
+            if sender := senders.get(one.message_id or ""):
+                text = f"{text} from {sender}"
         case "call":
             text, icon = ("Called us" if one.direction == "inbound" else "Was called"), "phone"
             if one.campaign_name:

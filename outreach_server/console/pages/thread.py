@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from outreach import Conflict, InvalidRequest, NewMessage
 from outreach.errors import RecipientUnsubscribed
 from outreach.models import HistoryItem
+from outreach.server_support import JoinedReads
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.inbox import next_unanswered
 from outreach_server.console.pages.new.steps import key_of
@@ -18,6 +19,9 @@ from outreach_server.console.pages.phones import phone_of, phone_url
 from outreach_server.console.sent_again import as_of_form
 
 SHOWN: Final = 100
+_MOST_SENDERS: Final = 15
+"""The newest messages that the page looks up who has sent them."""
+
 SEEN_FIELD: Final = "seen"
 _EMPTY: Final = "Write an answer first."
 _OPTED_OUT: Final = "The person has opted out meanwhile, so nothing was sent."
@@ -29,7 +33,7 @@ _MEANWHILE: Final = (
 
 async def show(visit: Visit) -> Response:
     """Show the thread."""
-    return await _page(visit, phone_of(visit), await _items(visit, phone_of(visit)))
+    return await _page(visit, phone_of(visit))
 
 
 async def act(visit: Visit) -> Response:
@@ -64,6 +68,27 @@ async def _items(visit: Visit, phone: str) -> Sequence[HistoryItem]:
     return (await visit.engine.contacts.list_history(visit.place.id, phone, limit=SHOWN)).items
 
 
+async def _colleagues(visit: Visit) -> Mapping[str, str]:
+    """Return the names of the people of the workspace, by how the audit trail names them."""
+    if not visit.console.has_login:
+        return {}
+    members = (await visit.engine.users.list_members(visit.place.id, limit=SHOWN)).items
+    return {f"user:{one.user.id}": one.user.name for one in members}
+
+
+async def _senders(visit: Visit, items: Sequence[HistoryItem], named: Mapping[str, str]) -> Mapping[str, str]:
+    """Return who has sent the newest messages that are of no campaign, by the message's id, where it is known."""
+    single = [one.message_id for one in items if one.direction == "outbound" and one.message_id is not None]
+    async with JoinedReads() as reads:
+        started = [
+            reads.start(visit.engine.audit.list(visit.place.id, action="message.send", subject=one, limit=1))
+            for one in single[:_MOST_SENDERS]
+        ]
+    entries = [entry for one in started for entry in one.result().items]
+    names = {one.actor: named.get(one.actor) or one.actor.removeprefix("host:") for one in entries}
+    return {one.subject: names[one.actor] for one in entries if not names[one.actor].startswith("user:")}
+
+
 def _is_sent(items: Sequence[HistoryItem], body: str) -> bool:
     """Return whether the newest item is this very answer: then the form was sent twice, and its key sends nothing."""
     return bool(items) and items[0].direction == "outbound" and items[0].text == body
@@ -83,12 +108,17 @@ def _ours(items: Sequence[HistoryItem]) -> str | None:
 async def _page(
     visit: Visit,
     phone: str,
-    items: Sequence[HistoryItem],
+    items: Sequence[HistoryItem] | None = None,
     *,
     status: int = 200,
     problems: Mapping[str, str] | None = None,
 ) -> Response:
-    entry = await entry_of(visit, phone)
+    async with JoinedReads() as reads:
+        registered = reads.start(entry_of(visit, phone))
+        named = reads.start(_colleagues(visit))
+        history = None if items is not None else reads.start(_items(visit, phone))
+    entry = registered.result()
+    items = items or (() if history is None else history.result())
     stops = entry is not None and entry.stops("sms")
     path = visit.request.path_params["phone"]
     return visit.page(
@@ -103,7 +133,7 @@ async def _page(
         entry="" if entry is None else entry_words(entry),
         held=entry is not None and entry.scope == "held",
         stops=stops,
-        days=days_of(visit, reversed(items)),
+        days=days_of(visit, reversed(items), await _senders(visit, items, named.result())),
         more=len(items) == SHOWN,
         body=visit.form.get("body", ""),
         ours=_ours(items) or "",
