@@ -19,8 +19,12 @@ _TYPES: Final = MappingProxyType(
         "favicon.svg": "image/svg+xml",
         "htmx.js": "text/javascript; charset=utf-8",
         "icons.svg": "image/svg+xml",
+        "sample.csv": "text/csv; charset=utf-8",
     }
 )
+SAMPLE: Final = resources.files("outreach_server") / "cli/serving/sample.csv"
+"""Contacts of nobody, to look at and to try things with."""
+
 _FOR_GOOD: Final = "public, max-age=31536000, immutable"
 
 
@@ -29,7 +33,8 @@ class StaticFiles:
 
     def __init__(self) -> None:
         folder = resources.files("outreach_server.console") / "static"
-        self._files = {name: (folder / name).read_bytes() for name in _TYPES}
+        places = {"sample.csv": SAMPLE}
+        self._files = {name: places.get(name, folder / name).read_bytes() for name in _TYPES}
         self.hashes: Mapping[str, str] = {
             name: sha256(content).hexdigest()[:12] for name, content in self._files.items()
         }

@@ -105,6 +105,19 @@ async def test_another_file_after_the_way_back_is_asked_for_again(house: House, 
     where(await send_file(house, content, name=form["name"], key=form["key"]))
 
 
+async def test_the_sample_file_is_taken_as_it_is(house: House) -> None:
+    """The first step has a link to it; some of its rows are wrong, so that the next step shows how that looks."""
+    [link] = [one for one in (await house.page("campaigns/new")).all("a") if one.text == "A sample file"]
+    answer = await house.client.get(link.attributes["href"])
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    page, query = where(await send_file(house, answer.content, "sample.csv"))
+    assert page == "new/audience"
+    page, query = where(await submit(house, f"campaigns/new/audience?{urlencode(query)}", {"action": "load"}))
+    assert page == "new/text"
+    campaign = await house.engine.campaigns.get(house.workspace, query["campaign"])
+    assert (campaign.counters.total, campaign.variable_names) == (43, ("Slot",))
+
+
 async def test_a_plain_list_goes_through_the_steps_and_is_sent(house: House) -> None:
     """File, text, time, check: a click each, and then the button that says what it does."""
     price = PriceTable(currency="USD", prices=(Price(kind="sms", amount=Decimal("0.0083")),))

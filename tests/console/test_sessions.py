@@ -560,6 +560,23 @@ async def test_the_set_up_makes_a_user_and_a_sandbox_that_can_send(empty: House)
     assert len([one async for one in empty.engine.users.iter_all()]) == 1
 
 
+async def test_the_set_up_makes_a_live_workspace_where_that_is_chosen(empty: House) -> None:
+    """With nothing made up in it; the choice stays when something else was wrong."""
+    browser = empty.browser()
+    page = await browser.page("/setup")
+    assert "checked" in page.by_id("mode").attributes
+    made = await empty.engine.users.open_setup()
+    wrong = parse((await browser.post("/setup", setup_form(made, mode="live", password="short"))).text)
+    assert "checked" in wrong.by_id("mode-live").attributes
+    assert "checked" not in wrong.by_id("mode").attributes
+    answer = await browser.post("/setup", setup_form(made, mode="live", workspace=""))
+    assert (await browser.client.get(answer.headers["location"])).status_code == 200
+    [workspace] = [one async for one in empty.engine.workspaces.iter_all()]
+    assert (workspace.name, workspace.mode) == ("Live", "live")
+    for service in (empty.engine.agents, empty.engine.numbers, empty.engine.campaigns):
+        assert (await service.list(workspace.id)).items == []
+
+
 async def test_no_page_of_guests_names_anything_but_this_origin(house: House) -> None:
     """Nor is any kept by a cache."""
     for path in GUESTS:

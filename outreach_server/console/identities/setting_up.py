@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from importlib import resources
 from typing import Final
 
 from outreach import NewRecipient, NewSmsCampaign, Outreach
+from outreach_server.console.static_files import SAMPLE
 from outreach_server.sandboxes import CARRIER, SENDER, add_agent_and_number
 
-_SAMPLE: Final = "cli/serving/sample.csv"
 _TEXT: Final = "Hi {{first_name}}, your check-up is on {{Slot}}."
 
 
@@ -35,7 +34,7 @@ async def fill_sandbox(engine: Outreach, workspace_id: str, *, actor: str) -> st
 
 def sample_contacts() -> Sequence[NewRecipient]:
     """Return the sample contacts of the package."""
-    text = resources.files("outreach_server").joinpath(_SAMPLE).read_text("utf-8-sig")
+    text = SAMPLE.read_text("utf-8-sig")
     return [
         NewRecipient(
             phone_number=row["Phone"],

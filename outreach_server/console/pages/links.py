@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from outreach import Conflict, InvalidRequest, NewWorkspace, NotFound
+from outreach import Conflict, InvalidRequest, NewWorkspace, NotFound, WorkspaceMode
 from outreach.errors import Unauthorized
 from outreach.models import Invitation, NewUser, Visit
 from outreach_server.console.identities import words
@@ -83,8 +83,9 @@ async def show_setup(guest: Guest) -> Response:
 
 
 async def act_setup(guest: Guest) -> Response:
-    """Make the first user and a sandbox with an agent, a number and a sample list."""
+    """Make the first user and a workspace; a sandbox has an agent, a number and a sample list."""
     form = guest.form
+    mode = WorkspaceMode.LIVE if form.get("mode") == "live" else WorkspaceMode.SANDBOX
     if not await needs_setup(guest.engine):
         return guest.go("login")
     try:
@@ -93,7 +94,8 @@ async def act_setup(guest: Guest) -> Response:
             NewUser(email=form.get("email", ""), name=form.get("name", "").strip()),
             password=form.get("password", ""),
             workspace=NewWorkspace(
-                name=form.get("workspace", "").strip() or "Sandbox",
+                name=form.get("workspace", "").strip() or mode.value.capitalize(),
+                mode=mode,
                 default_region=form.get("region", "").strip().upper() or None,
             ),
         )
@@ -101,13 +103,14 @@ async def act_setup(guest: Guest) -> Response:
         return _setup(guest, status=422, problems=words.problems_of(error))
     except (Unauthorized, NotFound):
         return _setup(guest, status=422, problems={"setup_token": words.SETUP_GONE})
-    await fill_sandbox(guest.engine, made.workspace.id, actor=f"user:{made.user.id}")
+    if mode is WorkspaceMode.SANDBOX:
+        await fill_sandbox(guest.engine, made.workspace.id, actor=f"user:{made.user.id}")
     session = await guest.engine.sessions.begin(made.user.id, address=guest.address, agent=guest.agent)
     return guest.enter(session, guest.url("overview", workspace=made.workspace.id))
 
 
 def _setup(guest: Guest, *, status: int = 200, problems: dict[str, str] | None = None) -> Response:
-    kept = {name: guest.form.get(name, "") for name in ("setup_token", "email", "name", "workspace", "region")}
+    kept = {name: guest.form.get(name, "") for name in ("setup_token", "email", "name", "workspace", "region", "mode")}
     problems = dict(problems or {})
     if "default_region" in problems:
         problems["region"] = problems.pop("default_region")
