@@ -45,7 +45,7 @@ async def walk(client: httpx.AsyncClient, prefix: str, console: Starlette, thing
         named |= set(_named(page))
     assert [one for one in named if not one.startswith(f"{prefix}/")] == []
     files = {urlsplit(one).path for one in named if "/static/" in one}
-    assert len(files) == 5
+    assert len(files) == 6
     for path in files:
         assert (await client.get(path)).status_code == 200, path
 
