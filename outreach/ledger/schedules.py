@@ -15,7 +15,7 @@ from outreach.models.schedule import Occurrence, OccurrenceState, Schedule
 from outreach.models.states import CampaignStatus, TrailEntry, TrailRule, TrailStepKind
 from outreach.models.work import WorkUnit
 from outreach.rules.holidays import closed_dates, extend_calendar
-from outreach.rules.schedules import advanced, due_time, planned, settled, timing
+from outreach.rules.schedules import LEAD, advanced, due_time, planned, settled, timing
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 
 REPLANNED: Final = Problem(code="replanned", message="The schedule was changed before this run began.")
@@ -75,9 +75,10 @@ def put(tx: Transaction, schedule: Schedule, now: datetime) -> None:
 
 def reschedule(tx: Transaction, schedule: Schedule, now: datetime) -> None:
     """Write in the work feed when something is to be done for a schedule."""
-    # A run whose campaign is made is decided about even while its schedule is paused.
+    # A run whose campaign is made is decided about even while its schedule is paused. `now` may be of a clock that is
+    # ahead, and is set back later.
     made = tx.occurrences.made(schedule.workspace_id, schedule.id)
-    tx.work.schedule(unit_of(schedule), due_time(schedule) if made is None else now)
+    tx.work.schedule(unit_of(schedule), due_time(schedule) if made is None else min(now, made.at - LEAD))
 
 
 def unit_of(schedule: Schedule) -> WorkUnit:

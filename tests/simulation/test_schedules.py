@@ -26,7 +26,8 @@ KILLS: tuple[Fault, ...] = ("kill_before_commit", "kill_after_commit", "kill_in_
 @pytest.mark.parametrize(
     ("seeds", "kills"),
     [
-        (range(2), 1),
+        # In the first one a person resumes schedules while the clock is ahead.
+        ((73, 0), 1),
         pytest.param(range(1_000), 200, marks=pytest.mark.nightly("200 kills of a simulation")),
     ],
     ids=["few", "many"],
