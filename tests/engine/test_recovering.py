@@ -224,6 +224,19 @@ class Restored:
 
 
 @asynccontextmanager
+async def reopened(
+    databases: Databases, campaign: Campaign, *, replaced: str, **adapters: Any
+) -> AsyncIterator[Restored]:
+    """Open the copy in the place of a replaced database, once the lease of its lost server has ended."""
+    await anyio.sleep(120)
+    async with (
+        Outreach(databases.open(replaced), clock=clock_of_loop(), config=CONFIG) as other,
+        dispatching(databases.open("copy"), config=CONFIG, **adapters) as rig,
+    ):
+        yield Restored(rig=rig, replaced=other, campaign=await paused(rig, campaign))
+
+
+@asynccontextmanager
 async def restored(
     directory: Path,
     carrier: ScriptedCarrier,
@@ -245,11 +258,9 @@ async def restored(
         await anyio.sleep(5)
         databases.copy("original", "copy")
         await meanwhile(rig, campaign)
-    await anyio.sleep(120)
-    async with Outreach(databases.open("original"), clock=clock_of_loop(), config=CONFIG) as replaced:
-        with same_carrier(carrier) as after:
-            async with dispatching(databases.open("copy"), carrier=after, config=CONFIG) as rig:
-                yield Restored(rig=rig, replaced=replaced, campaign=await paused(rig, campaign))
+    with same_carrier(carrier) as after:
+        async with reopened(databases, campaign, replaced="original", carrier=after) as found:
+            yield found
 
 
 async def test_a_flow_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -403,22 +414,15 @@ async def test_whose_call_was_made_at_another_place_is_not_called_again(tmp_path
         await voice.wait_for_requests(2, timeout_seconds=600)
         hear(voice, voice.requests[1], status=CallStatus.COMPLETED, outcome="positive")
         await anyio.sleep(60)
-    await anyio.sleep(120)
     after = ScriptedVoice(then=accept().answered(), look_up="none")
-    async with (
-        Outreach(databases.open("original"), clock=clock_of_loop(), config=CONFIG) as replaced,
-        dispatching(databases.open("copy"), voice=after, config=CONFIG) as rig,
-    ):
-        found = Restored(rig=rig, replaced=replaced, campaign=await paused(rig, campaign))
-        again = [NewRecipient(phone_number=phone) for phone in (new, added)]
-        await rig.engine.campaigns.add_recipients(workspace.id, campaign.id, again)
+    async with reopened(databases, campaign, replaced="original", voice=after) as found:
+        engine, again = found.rig.engine, [NewRecipient(phone_number=phone) for phone in (new, added)]
+        await engine.campaigns.add_recipients(workspace.id, campaign.id, again)
         assert (await found.take_over()).contacts == 1
-        await rig.engine.campaigns.resume(workspace.id, campaign.id)
+        await engine.campaigns.resume(workspace.id, campaign.id)
         await after.wait_for_requests(1, timeout_seconds=600)
         await anyio.sleep(600)
-        places = {
-            one.to: one.position async for one in rig.engine.calls.iter_all(workspace.id, campaign_id=campaign.id)
-        }
+        places = {one.to: one.position async for one in engine.calls.iter_all(workspace.id, campaign_id=campaign.id)}
     assert [request.to for request in after.requests] == [new]
     assert places == {contacts(1)[0].phone_number: 0, new: 1, added: 2}
 
@@ -440,18 +444,14 @@ async def test_nobody_is_called_again(tmp_path: Path) -> None:
         await anyio.sleep(10)
         databases.copy("original", "replaced")
         await rig.engine.campaigns.pause(workspace.id, campaign.id)
-    await anyio.sleep(120)
     after = ScriptedVoice(then=accept().answered(), look_up="none")
-    async with (
-        Outreach(databases.open("replaced"), clock=clock_of_loop(), config=CONFIG) as replaced,
-        dispatching(databases.open("copy"), voice=after, config=CONFIG) as rig,
-    ):
-        found = Restored(rig=rig, replaced=replaced, campaign=await paused(rig, campaign))
+    async with reopened(databases, campaign, replaced="replaced", voice=after) as found:
         assert await found.take_over() == ContactedMeanwhile(contacts=2, sent=2, reported=1)
         # Its end is reported to the new server.
         hear(after, voice.requests[2], status=CallStatus.COMPLETED, outcome="positive")
-        await goes_on(rig, campaign)
-        outcomes = [one.outcome async for one in rig.engine.calls.iter_all(workspace.id, campaign_id=campaign.id)]
+        await goes_on(found.rig, campaign)
+        calls = found.rig.engine.calls
+        outcomes = [one.outcome async for one in calls.iter_all(workspace.id, campaign_id=campaign.id)]
     assert Counter(request.to for request in (*voice.reached, *after.reached)) == Counter(
         one.phone_number for one in contacts(4)
     )
