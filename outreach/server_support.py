@@ -121,7 +121,11 @@ if TYPE_CHECKING:
         read_cell as read_cell,
         read_number_cell as read_number_cell,
     )
-    from outreach.rules.webhooks import DISABLED_REASONS as DISABLED_REASONS, failure_words as failure_words
+    from outreach.rules.webhooks import (
+        DISABLED_REASONS as DISABLED_REASONS,
+        failure_words as failure_words,
+        is_success as is_success,
+    )
     from outreach.serialization.exports.rows import escape_formula as escape_formula
     from outreach.serialization.field_rules import read_timestamp as read_timestamp
     from outreach.serialization.json_parsing import read_simple_body as read_simple_body
@@ -171,7 +175,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             ),
             "rules.segments": "composed is_blank name_spellings",
             "rules.spreadsheets": "NumberCell NumberCorrection is_cell_error read_cell read_number_cell",
-            "rules.webhooks": "DISABLED_REASONS failure_words",
+            "rules.webhooks": "DISABLED_REASONS failure_words is_success",
             "serialization.exports.rows": "escape_formula",
             "serialization.field_rules": "read_timestamp",
             "serialization.json_parsing": "read_simple_body",

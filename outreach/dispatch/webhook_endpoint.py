@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup
 from outreach.core.clock import Clock
 from outreach.core.webhook_signatures import signed_headers
 from outreach.errors import StorageError
+from outreach.ledger.webhooks import EventBody
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.providers.http.request_gate import FairLimiter
 from outreach.rules.webhook_queue import DeliveryQueue, EndpointHealth, QueuedEvent
@@ -72,27 +73,6 @@ class DeliveryAnswer:
 
 
 @attrs.frozen(kw_only=True)
-class ReadyEvent:
-    """An event with the body that is sent.
-
-    Attributes:
-        id: The value of `webhook-id`.
-        number: Its number in the feed.
-        key: What it is about.
-        type: Its type.
-        at: When it happened.
-        body: The bytes of the delivery.
-    """
-
-    id: str
-    number: int
-    key: str
-    type: str
-    at: datetime
-    body: bytes
-
-
-@attrs.frozen(kw_only=True)
 class OpenedEndpoint:
     """An endpoint whose lease was taken.
 
@@ -103,7 +83,6 @@ class OpenedEndpoint:
     """
 
     id: str
-    workspace_id: str
     url: str
     concurrency: int
     secrets: Sequence[bytes]
@@ -122,7 +101,7 @@ class Stretch:
         at_end: Whether the feed had no more.
     """
 
-    events: Sequence[ReadyEvent]
+    events: Sequence[EventBody]
     until: int
     at_end: bool
 
@@ -169,7 +148,7 @@ class EndpointRecords(Protocol):
         """Return a stretch of the feed after a number."""
         ...
 
-    async def ready(self, event: QueuedEvent) -> ReadyEvent | None:
+    async def ready(self, event: QueuedEvent) -> EventBody | None:
         """Return a held event as it is now; None where it is of no type of the endpoint any more."""
         ...
 
@@ -228,7 +207,7 @@ class EndpointDeliveries:
         self._poll_seconds = poll_seconds
         self._closing = closing
         self._changed = anyio.Event()
-        self._bodies: dict[int, ReadyEvent] = {}
+        self._bodies: dict[int, EventBody] = {}
         self._attempts: list[AttemptMade] = []
         self._disabled: str | None = None
         self._lost = False
@@ -355,7 +334,7 @@ class EndpointDeliveries:
         )
         self._take_answer(event, answer)
 
-    def _headers(self, ready: ReadyEvent, at: datetime) -> Mapping[str, str]:
+    def _headers(self, ready: EventBody, at: datetime) -> Mapping[str, str]:
         return signed_headers(self._endpoint.secrets, ready.id, int(at.timestamp()), ready.body)
 
     def _take_answer(self, event: QueuedEvent, answer: DeliveryAnswer) -> None:

@@ -8,10 +8,11 @@ from datetime import datetime
 import attrs
 
 from outreach.core.clock import Clock, IdSource
-from outreach.dispatch.webhook_endpoint import LEASE, OpenedEndpoint, Progress, ReadyEvent, Stretch
+from outreach.dispatch.webhook_endpoint import LEASE, OpenedEndpoint, Progress, Stretch
 from outreach.dispatch.webhooks import EndpointPlace
 from outreach.errors import StorageError
 from outreach.ledger import webhooks
+from outreach.ledger.webhooks import EventBody
 from outreach.models.webhook import MAX_ANSWER, Webhook, WebhookAttempt, WebhookCursor, WebhookHold
 from outreach.protocols.storage import Storage
 from outreach.rules.webhook_queue import EndpointHealth, QueuedEvent
@@ -132,7 +133,6 @@ class StoredEndpoint:
         self._webhook, self._cursor = webhook, cursor
         return OpenedEndpoint(
             id=webhook.id,
-            workspace_id=webhook.workspace_id,
             url=webhook.url,
             concurrency=webhook.concurrency,
             secrets=stored.secrets(cursor, now),
@@ -164,14 +164,13 @@ class StoredEndpoint:
         if gap_until > told:
             notice = next(body for body in bodies if body.type == "events.gap")
             self._gaps.append((notice.number, gap_until))
-        return Stretch(events=[ReadyEvent(**body._asdict()) for body in bodies], until=until, at_end=at_end)
+        return Stretch(events=bodies, until=until, at_end=at_end)
 
-    async def ready(self, event: QueuedEvent) -> ReadyEvent | None:
+    async def ready(self, event: QueuedEvent) -> EventBody | None:
         """Return a held event as it is now; see the protocol."""
         webhook, _ = self._known()
         hold = self._hold(event, self._stored.clock.now())
-        body = await self._stored.storage.read(lambda tx: webhooks.body_now(tx, webhook, hold))
-        return None if body is None else ReadyEvent(**body._asdict())
+        return await self._stored.storage.read(lambda tx: webhooks.body_now(tx, webhook, hold))
 
     async def store(self, progress: Progress) -> bool:
         """Store progress; see the protocol."""

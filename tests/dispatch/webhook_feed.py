@@ -15,11 +15,11 @@ from outreach.dispatch.webhook_endpoint import (
     DeliveryAnswer,
     OpenedEndpoint,
     Progress,
-    ReadyEvent,
     Stretch,
 )
 from outreach.dispatch.webhooks import EndpointPlace
 from outreach.errors import StorageError
+from outreach.ledger.webhooks import EventBody
 from outreach.rules.webhook_queue import EndpointHealth, QueuedEvent
 from outreach.rules.webhooks import message_id
 
@@ -125,7 +125,6 @@ class Records:
         one.holder, one.held_until = self._process, now + LEASE
         return OpenedEndpoint(
             id=self._name,
-            workspace_id="ws1",
             url=one.url,
             concurrency=one.concurrency,
             secrets=[b"s" * 32],
@@ -141,7 +140,7 @@ class Records:
         events = [self._ready(number) for number in range(after + 1, until + 1)]
         return Stretch(events=events, until=until, at_end=until == self._feed.last)
 
-    async def ready(self, event: QueuedEvent) -> ReadyEvent | None:
+    async def ready(self, event: QueuedEvent) -> EventBody | None:
         """Return an event with its body."""
         await self._process.alive()
         return self._ready(event.number)
@@ -166,9 +165,9 @@ class Records:
             one.holder = one.held_until = None
         return True
 
-    def _ready(self, number: int) -> ReadyEvent:
+    def _ready(self, number: int) -> EventBody:
         at = self._feed.times[number]
-        return ReadyEvent(
+        return EventBody(
             id=message_id("ws1", number, at),
             number=number,
             key=self._feed.keys[number],

@@ -23,7 +23,7 @@ from outreach.models import (
     WebhookRotation,
     WebhookUpdate,
 )
-from outreach.server_support import DISABLED_REASONS, TYPES_FOR_ONE_ENDPOINT, WEBHOOK_TYPES, failure_words
+from outreach.server_support import DISABLED_REASONS, TYPES_FOR_ONE_ENDPOINT, WEBHOOK_TYPES, failure_words, is_success
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
@@ -217,17 +217,13 @@ def _last_words(visit: Visit, progress: WebhookProgress) -> str:
 
 def _advice(one: Webhook, last: WebhookAttempt | None) -> str:
     """Return what to do about an endpoint whose last delivery failed, or that gets none."""
-    if last is None or one.state == "paused" or _is_taken(last.status):
+    if last is None or one.state == "paused" or is_success(last.status):
         return ""
     if last.status is None:
         return _ADVICE.get((last.error or "").partition(": ")[0], "")
     if last.status == HTTPStatus.GONE:
         return _GONE
     return _REDIRECT if last.status // 100 == HTTPStatus.MULTIPLE_CHOICES // 100 else _REFUSED
-
-
-def _is_taken(status: int | None) -> bool:
-    return status is not None and HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
 
 
 def _row(visit: Visit, attempt: WebhookAttempt) -> TableRow:
