@@ -11,6 +11,7 @@ from outreach.models.approval import Approval, PricedRevision, StartApproval, St
 from outreach.models.campaign import Campaign
 from outreach.models.forecast import Forecast
 from outreach.models.preflight import Preflight
+from outreach.models.states import UNSTARTED_STATUSES
 from outreach.rules.readiness import approval_reason
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
@@ -104,7 +105,7 @@ class CampaignApprovals:
             return campaign, unpriced == "amount_unknown"
 
         campaign, depends = await self._context.storage.read(read)
-        if not depends or campaign.status not in approvals.NOT_STARTED:
+        if not depends or campaign.status not in UNSTARTED_STATUSES:
             return None
         cost = (await self._preflight(workspace_id, campaign_id)).cost
         amount: Decimal | None = None if cost is None or cost.unpriced else cost.amount

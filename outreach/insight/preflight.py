@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final, Protocol
+from typing import Protocol
 
 import anyio.lowlevel
 import attrs
@@ -19,7 +19,7 @@ from outreach.models.audience import LeaveOut
 from outreach.models.campaign import Campaign, NewCallCampaign, NewSmsCampaign, PreparedRecipient, Recipient
 from outreach.models.forecast import Forecast, ForecastAssumptions
 from outreach.models.preflight import ContactPreview, Preflight
-from outreach.models.states import CampaignStatus, RecipientStatus
+from outreach.models.states import UNSTARTED_STATUSES, RecipientStatus
 from outreach.rules.column_names import MisreadNumbers
 from outreach.rules.deciding import decide_loading
 from outreach.rules.phones import normalise_single, stored_forms
@@ -29,8 +29,6 @@ from outreach.services.campaigns.audience import Audience
 from outreach.services.campaigns.contacts import RecipientSource, VariableNameCollector, chunks
 from outreach.services.context import ServiceContext, require_text
 from outreach.storage.unit_of_work import Transaction
-
-_NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 
 
 class Forecasting(Protocol):
@@ -90,7 +88,9 @@ class CampaignPreflight:
         setup = await context.storage.read(lambda tx: read_setup(tx, campaign_of(tx, workspace_id, campaign_id)))
         campaign = setup.plan.campaign
         problems = (
-            await self._start_problems(workspace_id, campaign_id) if campaign.status in _NOT_STARTED else setup.missing
+            await self._start_problems(workspace_id, campaign_id)
+            if campaign.status in UNSTARTED_STATUSES
+            else setup.missing
         )
         at = turn_of(campaign, context.now())
         tally, misread = _tally(setup, at, contact), MisreadNumbers()

@@ -26,7 +26,7 @@ from outreach.ledger.schedules import RunTaken, record_decided, record_left_out,
 from outreach.models.campaign import Campaign, CampaignCreated, Recipient
 from outreach.models.preflight import Preflight
 from outreach.models.schedule import Occurrence, Schedule
-from outreach.models.states import CampaignStatus
+from outreach.models.states import UNSTARTED_STATUSES
 from outreach.rules.schedules import MISSED, amount_of, due_time, not_again_since, obstacle, timing
 from outreach.services.campaigns.copies import CampaignCopies
 from outreach.services.context import ServiceContext
@@ -42,7 +42,6 @@ _MOST: Final = 20
 _REFUSALS: Final = (InvalidRequest, NotFound, Conflict, SmsCampaignsDisabled, WorkspaceUnavailable)
 """Errors of a creation or a start that no repetition would change."""
 
-_NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 
 _PREVIOUS_RUN: Final = Problem(code="previous_run", message="The campaign of the run before has not ended.")
 _NOBODY_NEW: Final = Problem(code="nobody_new", message="Everybody was reached by a run lately, or waits in one.")
@@ -148,7 +147,7 @@ class ScheduleRuns:
         except NotFound:
             await self._record(made, "blocked", _DELETED)
             return
-        if run.status not in _NOT_STARTED:
+        if run.status not in UNSTARTED_STATUSES:
             # Started by a person, or before this process was killed.
             await self._record(made, "started")
             return
@@ -235,7 +234,7 @@ def _read(
     """
     last = tx.occurrences.last_with_campaign(workspace_id, schedule_id)
     campaign = None if last is None else tx.campaigns.get(workspace_id, last.run_id or "")
-    if last is not None and last.state != "started" and campaign is not None and campaign.status in _NOT_STARTED:
+    if last is not None and last.state != "started" and campaign is not None and campaign.status in UNSTARTED_STATUSES:
         campaign = None
     return tx.schedules.get(workspace_id, schedule_id), tx.occurrences.made(workspace_id, schedule_id), campaign
 

@@ -65,6 +65,9 @@ class CampaignAction(StrEnum):
     EXPIRE = "expire"
 
 
+UNSTARTED_STATUSES: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
+"""Nothing of it is sent before a person starts it."""
+
 TERMINAL_CAMPAIGN_STATUSES: Final = frozenset(
     {CampaignStatus.COMPLETED, CampaignStatus.CANCELLED, CampaignStatus.EXPIRED}
 )

@@ -13,11 +13,9 @@ from outreach.ledger.common import campaign_of, record_audit, workspace_of
 from outreach.models.approval import Approval, PricedRevision, StartApproval, StartFigures
 from outreach.models.campaign import Campaign
 from outreach.models.resources import Agent, Flow
-from outreach.models.states import CampaignStatus
+from outreach.models.states import UNSTARTED_STATUSES, CampaignStatus
 from outreach.rules.readiness import approval_reason, is_person
 from outreach.storage.unit_of_work import Transaction
-
-NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 
 _APPROVED_FIELDS: Final = frozenset(
     {
@@ -47,7 +45,7 @@ def approval_of(tx: Transaction, campaign: Campaign, priced: PricedRevision | No
     return StartApproval(
         campaign_id=campaign.id,
         revision=campaign.revision,
-        reason=reason if campaign.status in NOT_STARTED else None,
+        reason=reason if campaign.status in UNSTARTED_STATUSES else None,
         changed_by=campaign.changed_by,
         approval=found,
     )
@@ -62,7 +60,7 @@ def require_unapproved(tx: Transaction, campaign: Campaign, changes: Collection[
         changes: The fields that change; None for new contacts.
         actor: Who changes it.
     """
-    under_way = campaign.status not in NOT_STARTED and is_person(actor)
+    under_way = campaign.status not in UNSTARTED_STATUSES and is_person(actor)
     if not under_way or (changes is not None and _APPROVED_FIELDS.isdisjoint(changes)):
         return
     workspace = workspace_of(tx, campaign.workspace_id)
@@ -84,7 +82,7 @@ def take_approvals(tx: Transaction, changed: Agent | Flow, *, actor: str) -> Non
         changed: The agent or flow.
         actor: Who changes it.
     """
-    waiting = tx.campaigns.in_status(NOT_STARTED, workspace_id=changed.workspace_id)
+    waiting = tx.campaigns.in_status(UNSTARTED_STATUSES, workspace_id=changed.workspace_id)
     templates = {one.template_id for one in tx.schedules.list_existing(changed.workspace_id)}
     repeated = (tx.campaigns.get(changed.workspace_id, one) for one in templates)
     found = {one.id: one for one in (*waiting, *repeated) if one is not None}

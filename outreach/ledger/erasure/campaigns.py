@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
 
 import attrs
 import orjson
@@ -12,11 +11,9 @@ from outreach.errors import Conflict
 from outreach.ledger.common import campaign_of, campaign_unit, record_audit
 from outreach.models.campaign import Campaign
 from outreach.models.campaign_report import CampaignReport, FailureCount
-from outreach.models.states import CampaignStatus
+from outreach.models.states import UNSTARTED_STATUSES
 from outreach.serialization.json_reports import write_campaign_report
 from outreach.storage.unit_of_work import Transaction
-
-_NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 
 
 def has_never_started(campaign: Campaign) -> bool:
@@ -24,7 +21,7 @@ def has_never_started(campaign: Campaign) -> bool:
 
     That was scheduled again because the clock was set back.
     """
-    return campaign.status in _NOT_STARTED and campaign.started_at is None
+    return campaign.status in UNSTARTED_STATUSES and campaign.started_at is None
 
 
 def require_deletable(campaign: Campaign) -> None:

@@ -14,7 +14,7 @@ from outreach.ledger.common import campaign_of, campaign_unit, record_audit
 from outreach.ledger.leases.clock_steps import note_new_hours
 from outreach.ledger.schedules import note_new_holidays
 from outreach.models.campaign import Campaign, CampaignUpdate, schedule_problems
-from outreach.models.states import CampaignStatus
+from outreach.models.states import UNSTARTED_STATUSES, CampaignStatus
 from outreach.models.work import IdempotencyKey
 from outreach.protocols.storage import Within
 from outreach.rules.holidays import extend_calendar
@@ -37,7 +37,6 @@ _TEXT_FIELDS: Final = frozenset({"body", "flow_id", "replace_characters"})
 """What decides how many segments a text takes."""
 _CALL_FIELDS: Final = frozenset({"agent_id", "batch_concurrency", "cli_group", "retry_voicemail"})
 
-_NOT_STARTED: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 _SETTLED_BY_THE_START: Final = {
     "carrier": "its carrier",
     "from_number": "its sending number",
@@ -84,7 +83,7 @@ class CampaignChanges:
             after = attrs.evolve(
                 _changed(tx, before, changes), revision=before.revision + 1, updated_at=now, changed_by=actor
             )
-            if before.status not in _NOT_STARTED:
+            if before.status not in UNSTARTED_STATUSES:
                 if after.holidays is not None:
                     after = attrs.evolve(after, holidays=extend_calendar(after.holidays, now.year))
                 _require_startable(tx, before, after, changes, now)
@@ -103,14 +102,14 @@ class CampaignChanges:
                 subject=campaign_id,
                 detail=", ".join(sorted(changes)),
             )
-            if before.status in _NOT_STARTED:
+            if before.status in UNSTARTED_STATUSES:
                 moves.sync_setup_status(tx, after, now=now, actor=actor)
             if "stay_open" in changes:
                 moves.complete_if_done(tx, campaign_of(tx, workspace_id, campaign_id), now=now)
             return campaign_of(tx, workspace_id, campaign_id)
 
         updated = await self._context.storage.write(Within([workspace_id], operation))
-        if updated.status not in _NOT_STARTED:
+        if updated.status not in UNSTARTED_STATUSES:
             self._context.wake(campaign_unit(updated))
         return updated
 
@@ -119,7 +118,7 @@ class CampaignChanges:
 
         def read(tx: Transaction) -> Campaign | None:
             before = campaign_of(tx, workspace_id, campaign_id)
-            if before.status in _NOT_STARTED:
+            if before.status in UNSTARTED_STATUSES:
                 return None
             _require_changeable(before, changes)
             return _changed(tx, before, changes)
@@ -233,7 +232,7 @@ class CampaignChanges:
 
         def operation(tx: Transaction) -> Campaign:
             campaign = campaign_of(tx, workspace_id, campaign_id)
-            if archived and campaign.status not in _NOT_STARTED and not campaign.is_terminal:
+            if archived and campaign.status not in UNSTARTED_STATUSES and not campaign.is_terminal:
                 raise Conflict(f"A campaign that is {campaign.status} cannot be archived: cancel it first.")
             if (campaign.archived_at is not None) is not archived:
                 campaign = self._set_archived(tx, campaign, archived, actor)
