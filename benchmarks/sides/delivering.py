@@ -90,7 +90,7 @@ class Turns:
         engine: The engine.
         workspace: Its workspace.
         carrier: What takes its messages.
-        answers: What hears of deliveries.
+        answers: Counts the deliveries that were answered.
         bad: The endpoints that take nothing.
         campaigns: Those that were not started yet.
     """
@@ -132,7 +132,7 @@ class Turns:
         for one in self.bad:
             await self.engine.webhooks.pause(self.workspace, one)
         for one in self.bad:
-            while (await self.engine.webhooks.cursor(self.workspace, one)).holder:  # noqa: ASYNC110 - no event tells of it
+            while (await self.engine.webhooks.cursor(self.workspace, one)).holder:  # noqa: ASYNC110 - the engine has no event for it
                 await asyncio.sleep(_LOOK_AGAIN_SECONDS)
         while await active(self.engine, self.workspace):  # noqa: ASYNC110 - the last event of a campaign comes before its end
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)

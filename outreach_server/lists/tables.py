@@ -214,6 +214,7 @@ def _require_xlsx(file: IO[bytes], name: str) -> None:
     except BadZipFile:
         raise UnreadableList(f"{name} is damaged: a ZIP file that breaks off.") from None
     except NotImplementedError:
+        # By `zipfile`, of a version or a compression that it does not know.
         raise UnreadableList(f"{name} is damaged, or a ZIP file of an unknown kind.") from None
     finally:
         file.seek(0)
