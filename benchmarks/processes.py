@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NoReturn, Self
+from typing import IO, Any, Final, NoReturn, Self
 from urllib.parse import urlsplit
 
 import attrs
@@ -139,17 +139,20 @@ def _serve(arguments: Sequence[str], environment: Mapping[str, str], base: Base 
         server = Server("", process, begun)
         try:
             while not server.url:
-                told.seek(0)
                 with suppress(ValueError):
-                    server.url = json.loads(told.read())["url"]
-                errors.seek(0)
+                    server.url = json.loads(_written(told))["url"]
                 if process.poll() is not None:
-                    raise RuntimeError(f"A server ended with {process.returncode}:\n{errors.read().decode()[-4000:]}")
+                    raise RuntimeError(f"A server ended with {process.returncode}:\n{_written(errors)[-4000:]}")
                 if time.perf_counter() > begun + PATIENCE:
-                    raise RuntimeError(f"A server said nothing for {PATIENCE:g} s: {errors.read().decode()[-4000:]}")
+                    raise RuntimeError(f"A server said nothing for {PATIENCE:g} s: {_written(errors)[-4000:]}")
                 if not server.url:
                     time.sleep(_LOOK_AGAIN_SECONDS)
         except BaseException:
             server.__exit__()
             raise
     return server
+
+
+def _written(file: IO[bytes]) -> str:
+    """Return what a process wrote to a file; the position that both share stays where the process writes next."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode()
