@@ -129,8 +129,10 @@ def error_page(
 
 
 async def _who_may(visit: Visit, right: Right) -> str:
-    """Return a sentence with the names of some people who have a right; empty where the console does not know them."""
-    if visit.workspace is None or right is Right.OPERATE or not visit.console.has_login:
+    """Return a sentence that says whom to ask for what takes a right; empty where the console does not know them."""
+    if right is Right.OPERATE:
+        return words.ASK_OPERATOR
+    if visit.workspace is None or not visit.console.has_login:
         return ""
     try:
         members = (await visit.engine.users.list_members(visit.place.id, limit=_MOST_READ)).items

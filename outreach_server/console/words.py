@@ -130,6 +130,7 @@ SEND_FROM_PAGE: Final = "Open the page again, and send the form from there."
 SECOND_FACTOR_FIRST: Final = "Set up a second factor first: this server asks it of your role. Nothing was changed."
 WAITS_FOR_APPROVAL: Final = "It waits for approval by another manager or owner."
 NO_REASON: Final = "Say why the number comes off the register: nothing was changed."
+ASK_OPERATOR: Final = "Ask somebody who runs this server."
 NO_SUCH_ACTION: Final = "This page has no such action."
 
 

@@ -34,7 +34,7 @@ FIELDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "help_text": ("Answer to HELP", "Empty: the usual one."),
         "help_when_opted_out": ("Answer HELP of those who have opted out, too", ""),
         "holidays": ("On the holidays of the campaign", ""),
-        "is_active": ("In use", "Calls of an agent that is not are not placed."),
+        "is_active": ("In use", "An agent that is not in use places no calls."),
         "late_hours": ("Hours that a missed run may be late", "Empty: it is left out."),
         "managers_export": ("Managers may export files with contacts and opt-outs", "Owners always may."),
         "max_call_seconds": ("Longest call, in seconds", "Empty: as the provider has it."),

@@ -127,7 +127,7 @@ def _rule_fields(one: Schedule | None) -> Sequence[Input]:
         Input(name="every", label="Every", kind="number", longest=4, value=str(rule.interval), group=group),
         Input(
             name="repeats",
-            label="Days, weeks, months or years",
+            label="Unit",
             kind="choice",
             choices=list(_REPEATS.items()),
             value=rule.frequency if in_words else _RULE,

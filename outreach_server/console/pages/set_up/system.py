@@ -229,7 +229,7 @@ def _kept_beside(database: Path) -> Sequence[KeptCopy]:
 
 
 def _sentence(one: Problem) -> str:
-    return " ".join((one.message, *one.commands[:1]))
+    return " ".join((one.message, *(f"Run: {command}" for command in one.commands[:1])))
 
 
 async def _doctor_fields(_: On) -> Sequence[Input]:
