@@ -66,7 +66,7 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(security / "forms.py", "origin.lower() in ours", "True", forms)
     yield Mutation(security / "forms.py", "{day.isoformat()}\\n{subject}", "{day.isoformat()}", forms)
     yield Mutation(app, "if visit.role is None:", "if False:", access)
-    yield Mutation(app, "if user is None:", "if False:", access)
+    yield Mutation(app, "if identified is None:", "if False:", access)
     yield Mutation(CONSOLE / "pages/campaign_actions.py", "    visit.require(action.right)\n", "", access)
     yield Mutation(
         CONSOLE / "pages/campaign_actions.py", "            raise WrongName(typed)", "            pass", forms
