@@ -356,8 +356,8 @@ async def _look_around(visit: Visit, workspace_id: str) -> None:
         problem = status.dispatching.problem
         notices.append(Notice(tone="bad", text=problem.message, command=" ".join(problem.commands[:1])))
     for one in status.throttles[:1]:
-        until = words.moment(one.until, visit.now, visit.zone())
-        text = f"{one.provider} throttles this workspace: requests go on at {until} ({words.zone_name(visit.zone())})."
+        until = visit.clocks().moment(one.until, visit.now)
+        text = f"{one.provider} throttles this workspace: requests go on at {until} ({visit.clocks().name})."
         notices.append(Notice(tone="warn", text=text))
     visit.notices = notices
     visit.waiting = {

@@ -1,4 +1,4 @@
-"""What a request of the console knows: the engine, the person, the workspace, the role, the time zone."""
+"""What a request of the console knows: the engine, the person, the workspace, the role, the clocks."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from outreach_server.console import words
 from outreach_server.console.absent import ABSENT, part_of
 from outreach_server.console.access import ConsoleUser, Identify, Right, Role, may, roles_with
 from outreach_server.console.actions import ACTIONS, FORM_ACTIONS
+from outreach_server.console.clocks import Clocks
 from outreach_server.console.documentation import DocsLink, docs_link
 from outreach_server.console.figures import FigureReader
 from outreach_server.console.frame import Frame, KeyView, Link, Notice
@@ -31,7 +32,7 @@ from outreach_server.console.health import WorkspaceCache
 from outreach_server.console.keys import GO, keys_of
 from outreach_server.console.live.fan_out import FanOut
 from outreach_server.console.live.stream import LiveStreams
-from outreach_server.console.look import look_of
+from outreach_server.console.look import Look, look_of
 from outreach_server.console.rendering import Templates
 from outreach_server.console.running import Course, courses_of
 from outreach_server.console.security.forms import ACTION_FIELD, FormTokens
@@ -250,6 +251,15 @@ class Visit:
         """Return the IANA zone of times: the person's, else the one that is given."""
         return self.user.time_zone or zone
 
+    def clocks(self, zone: str = "UTC") -> Clocks:
+        """Return how times are told: by `zone`, in the style of this browser."""
+        return Clocks(self.zone(zone), self.look.dates)
+
+    @cached_property
+    def look(self) -> Look:
+        """What is chosen in this browser."""
+        return look_of(self.request)
+
     def may(self, right: Right) -> bool:
         """Return whether the person has a right in the workspace, or on the server."""
         return self.user.operator if right is Right.OPERATE else may(self.role, right, self.workspace)
@@ -347,7 +357,6 @@ class Visit:
     def _frame(self, title: str, current: str, live: bool) -> Frame:
         several = self.user.operator or len(self.user.workspaces) > 1
         menu = [one for one in self._menu(current) if one.url != ABSENT]
-        look = look_of(self.request)
         return Frame(
             title=title if self.workspace is None else f"{title} · {words.visible(self.workspace.name)}",
             product=self.console.title,
@@ -362,10 +371,10 @@ class Visit:
             notices=self.notices,
             token=self.console.tokens.token(self.user.subject, self.now),
             live=live,
-            look=look,
+            look=self.look,
             search_url=self.url("search") if self.has("search") else "",
             searched=self.request.query_params.get("q", "") if current == "search" else "",
-            keys=self._keys(menu) if look.keys else (),
+            keys=self._keys(menu) if self.look.keys else (),
         )
 
     def _keys(self, menu: Sequence[Link]) -> Sequence[KeyView]:

@@ -1,4 +1,4 @@
-"""How a person wants the pages: the theme and the single keys, kept in a cookie, so that the first paint is right."""
+"""How a person wants the pages: theme, single keys, dates. A cookie keeps it, so that the first paint is right."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import attrs
 from starlette.requests import Request
 from starlette.responses import Response
 
+from outreach_server.console.clocks import DateStyle
 from outreach_server.console.identities.cookies import is_secure
 
 COOKIE: Final = "outreach-look"
@@ -26,23 +27,30 @@ class Look:
     Attributes:
         theme: One of `THEMES`.
         keys: Whether single keys do something.
+        dates: How dates and times are written.
     """
 
     theme: str = ""
     keys: bool = True
+    dates: DateStyle = DateStyle.DAY_FIRST
 
 
 def look_of(request: Request) -> Look:
     """Return what was chosen in the browser that sends a request; the default where its cookie says nothing."""
-    theme, _, keys = request.cookies.get(COOKIE, "").partition(".")
-    return Look(theme=theme if theme in THEMES else "", keys=keys != _NO_KEYS)
+    # An earlier version has kept the theme and the keys alone.
+    theme, keys, dates, *_ = *request.cookies.get(COOKIE, "").split("."), "", ""
+    return Look(
+        theme=theme if theme in THEMES else "",
+        keys=keys != _NO_KEYS,
+        dates=DateStyle(dates if dates in set(DateStyle) else ""),
+    )
 
 
 def keep(answer: Response, look: Look, request: Request, *, path: str, public_url: str | None) -> Response:
     """Have the browser keep a choice for the pages below a path."""
     answer.set_cookie(
         COOKIE,
-        f"{look.theme}.{'' if look.keys else _NO_KEYS}",
+        f"{look.theme}.{'' if look.keys else _NO_KEYS}.{look.dates}",
         max_age=_SECONDS,
         path=path,
         secure=is_secure(request, public_url),

@@ -1,4 +1,4 @@
-"""Rules by which schedules repeat, and the days on which they do, in words."""
+"""Rules by which schedules repeat, in words."""
 
 from __future__ import annotations
 
@@ -9,34 +9,29 @@ from typing import Final
 
 from outreach.server_support import WEEKDAYS, Recurrence, read_recurrence
 from outreach_server.console import words
-
-DAY_NAMES: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-"""In the order of `date.weekday()`."""
+from outreach_server.console.clocks import DAY_NAMES, MONTH_NAMES, DateStyle
 
 RULE_DAYS: Final = MappingProxyType(dict(zip(WEEKDAYS, DAY_NAMES, strict=True)))
 """The names of the weekdays by those of rules."""
 
-_MONTH_NAMES: Final = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 _UNITS: Final = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
 _ORDINALS: Final = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 _FEW_WEEKDAYS: Final = 5
 
 
-def rule_words(rule: str, starts_on: date) -> str:
+def rule_words(rule: str, starts_on: date, dates: DateStyle) -> str:
     """Return a rule that was checked, in words.
 
     Args:
         rule: The rule.
         starts_on: The day from which it counts, which says what the rule leaves out.
+        dates: How days are written.
     """
     found = read_recurrence(rule)
     unit = _UNITS[found.frequency]
     said = [f"Every {unit}" if found.interval == 1 else f"Every {found.interval} {unit}s"]
     if found.months:
-        said.append(f"in {_listed([_MONTH_NAMES[month - 1] for month in sorted(found.months)])}")
+        said.append(f"in {_listed([MONTH_NAMES[month - 1] for month in sorted(found.months)])}")
     if found.month_days:
         said.append(f"on {_month_days(found.month_days)} of {'the' if found.frequency == 'MONTHLY' else 'each'} month")
         if found.weekdays:
@@ -44,23 +39,13 @@ def rule_words(rule: str, starts_on: date) -> str:
     elif found.weekdays:
         said.append(f"on {_weekdays(found)}")
     else:
-        said += _like(found, starts_on)
+        said += _like(found, starts_on, dates)
     text = " ".join(said)
     if found.count is not None:
         text += f", {words.plural(found.count, 'time')}"
     if found.until is not None:
-        text += f", until {date_words(found.until)}"
+        text += f", until {dates.day(found.until)}"
     return text
-
-
-def date_words(day: date) -> str:
-    """Return a day, such as `4 January 2027`."""
-    return f"{day.day} {_MONTH_NAMES[day.month - 1]} {day.year}"
-
-
-def day_words(day: date) -> str:
-    """Return a day with its weekday, such as `Monday 4 January 2027`."""
-    return f"{DAY_NAMES[day.weekday()]} {date_words(day)}"
 
 
 def is_same_rule(one: str, other: str) -> bool:
@@ -76,7 +61,7 @@ def _plain(rule: Recurrence) -> tuple[object, ...]:
     )
 
 
-def _like(rule: Recurrence, starts_on: date) -> Sequence[str]:
+def _like(rule: Recurrence, starts_on: date, dates: DateStyle) -> Sequence[str]:
     """Return the day of a rule that names none: that of its first day."""
     match rule.frequency:
         case "DAILY":
@@ -84,7 +69,7 @@ def _like(rule: Recurrence, starts_on: date) -> Sequence[str]:
         case "WEEKLY":
             return (f"on {DAY_NAMES[starts_on.weekday()]}",)
         case "YEARLY" if not rule.months:
-            return (f"on {starts_on.day} {_MONTH_NAMES[starts_on.month - 1]}",)
+            return (f"on {dates.day(starts_on, year=False)}",)
         case _:
             return (f"on day {starts_on.day}",)
 

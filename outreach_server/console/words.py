@@ -1,12 +1,10 @@
-"""The sentences of the console that `outreach.reasons` does not have, and how it writes numbers and times."""
+"""The sentences of the console that `outreach.reasons` does not have, and how it writes numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, tzinfo
 from types import MappingProxyType
 from typing import Final, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from outreach_server import words
 
@@ -161,32 +159,6 @@ def share(part: int, whole: int) -> str:
 def plural(count: int, one: str, many: str | None = None) -> str:
     """Return a count with its noun."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def clocks_of(zone: str) -> tzinfo:
-    """Return the clocks of an IANA zone; UTC's where this machine does not know it."""
-    try:
-        return ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError):
-        return UTC
-
-
-def zone_name(zone: str) -> str:
-    """Return the zone whose clocks `clocks_of` returns, as people read it."""
-    clocks = clocks_of(zone)
-    return "UTC" if clocks is UTC or zone == "UTC" else zone.rpartition("/")[2].replace("_", " ") + " time"
-
-
-def moment(at: datetime, now: datetime, zone: str, *, seconds: bool = False) -> str:
-    """Return a time by the clocks of a zone: without the day if it is today, with the weekday within a week."""
-    clocks = clocks_of(zone)
-    local, today = at.astimezone(clocks), now.astimezone(clocks).date()
-    time = f"{local:%H:%M:%S}" if seconds else f"{local:%H:%M}"
-    days = (local.date() - today).days
-    if days in {-1, 0, 1}:
-        return f"{('yesterday ', '', 'tomorrow ')[days + 1]}{time}"
-    day = f"{local:%A}" if 1 < days < 7 else f"{local.day} {local:%b}"
-    return f"{day}{f' {local.year}' if local.date().year != today.year else ''} {time}"
 
 
 def duration(seconds: float) -> str:

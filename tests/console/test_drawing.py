@@ -6,7 +6,9 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import attrs
+import pytest
 
+from outreach_server.console.clocks import Clocks, DateStyle
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.drawing.curves import Band, Curve, Point, drawn, drawn_small
 
@@ -24,7 +26,7 @@ CURVE = Curve(
     ahead=[Point(at(2), 300), Point(at(6), 1200)],
     bands=[Band(begins_at=at(3), ends_at=at(5), words="closed: <business hours>")],
     now=at(2),
-    zone="America/New_York",
+    clocks=Clocks("America/New_York"),
     label='300 of 1,200 "messages"',
 )
 
@@ -38,6 +40,41 @@ def test_a_curve_is_drawn_for_each_width() -> None:
     assert "style" not in text
     assert ">05:00<" in text
     assert ">now<" in text
+
+
+@pytest.mark.parametrize(
+    ("style", "days", "said"),
+    [
+        (DateStyle.DAY_FIRST, 0.25, "05:00"),
+        (DateStyle.US, 0.25, "5:00 AM"),
+        (DateStyle.ISO, 0.25, "05:00"),
+        (DateStyle.DAY_FIRST, 2, "Tue 00:00"),
+        (DateStyle.US, 2, "Tue 12:00 AM"),
+        (DateStyle.ISO, 2, "Tue 00:00"),
+        (DateStyle.DAY_FIRST, 20, "3 Nov"),
+        (DateStyle.US, 20, "Nov 3"),
+        (DateStyle.ISO, 20, "11-03"),
+    ],
+)
+def test_the_axis_is_in_the_style_of_the_clocks(style: DateStyle, days: float, said: str) -> None:
+    """A day of it has its weekday, and what would stand over the edge or over its neighbour is left out."""
+    curve = attrs.evolve(
+        CURVE,
+        real=[],
+        plan=[],
+        bands=[],
+        ahead=[Point(at(0), 0), Point(at(24 * days), 9)],
+        clocks=attrs.evolve(CURVE.clocks, dates=style),
+    )
+    text = str(drawn(curve))
+    assert f">{said}<" in text
+    for width, drawing in zip((880, 360), text.split("</svg>"), strict=False):
+        ends = 0.0
+        for x, label in re.findall(r'<text x="([\d.]+)" y="\d+" text-anchor="middle">([^<]*)<', drawing):
+            half = len(label) * 6.6 / 2
+            assert ends <= float(x) - half
+            ends = float(x) + half
+        assert ends <= width
 
 
 def test_the_curve_is_where_its_values_are() -> None:
@@ -69,7 +106,7 @@ def test_a_small_curve_has_no_words_but_its_label() -> None:
 
 def test_nothing_is_drawn_of_no_time() -> None:
     """A campaign that has not begun has no curve."""
-    empty = Curve(real=[Point(at(0), 0)], plan=[], ahead=[], bands=[], now=at(0), zone="UTC", label="")
+    empty = Curve(real=[Point(at(0), 0)], plan=[], ahead=[], bands=[], now=at(0), clocks=Clocks("UTC"), label="")
     assert str(drawn(empty)) == ""
 
 

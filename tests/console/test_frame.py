@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from outreach import ConfigError, NewRecipient, NewSmsCampaign, Outreach
 from outreach.models import NewWebhook
 from outreach_server.console import ConsoleUser, Role, create_console
 from outreach_server.console.absent import ABSENT
-from outreach_server.console.look import COOKIE
+from outreach_server.console.clocks import DateStyle
+from outreach_server.console.look import COOKIE, Look, look_of
 from outreach_server.console.security.headers import HEADERS, POLICY
 from tests.console.conftest import MOUNT, ORIGIN, PAGES, SENDER, House
 from tests.console.furniture import recurring
@@ -147,6 +149,51 @@ async def test_keys_and_theme_are_chosen_in_the_browser(house: House) -> None:
     assert keys_of(page)
 
 
+async def test_the_style_of_dates_is_chosen_in_the_browser(house: House) -> None:
+    """By examples; pages then have it, and the fields of forms stay as browsers want them."""
+    at = datetime(2031, 6, 2, 16, tzinfo=UTC)
+    campaign = await house.campaign(starts_at=at)
+    pages = (f"campaigns/{campaign.id}", f"campaigns/new/when?campaign={campaign.id}")
+    for style, said in (("us", "Jun 2, 2031, 4:00 PM"), ("iso", "2031-06-02 16:00"), ("", "2 Jun 2031 16:00")):
+        answer = await house.post("/account/look", {"action": "look", "theme": "", "dates": style})
+        assert answer.status_code == 303
+        shown, form = [await house.page(path) for path in pages]
+        assert said in shown.root.text
+        assert form.by_id("start_at").attributes["value"] == "2031-06-02T16:00"
+        [chosen] = [
+            one for one in (await house.page("/account/look")).all("input", name="dates") if "checked" in one.attributes
+        ]
+        assert chosen.attributes["value"] == style
+    [_, dates] = (await house.page("/account/look")).all("fieldset")
+    assert dates.all("legend")[0].text == "Dates and times"
+    examples = (
+        r"\d+ \w{3} \d{4} \d\d:\d\d",
+        r"\w{3} \d+, \d{4}, \d+:\d\d [AP]M",
+        r"\d{4}-\d\d-\d\d \d\d:\d\d",
+    )
+    for label, example in zip(dates.all("label"), examples, strict=True):
+        assert re.fullmatch(example, label.text)
+
+
+@pytest.mark.parametrize(
+    ("value", "look"),
+    [
+        ("dark.", Look(theme="dark")),
+        ("light.no-keys", Look(theme="light", keys=False)),
+        ("light.no-keys.", Look(theme="light", keys=False)),
+        (".no-keys.us", Look(keys=False, dates=DateStyle.US)),
+        ("dark..iso", Look(theme="dark", dates=DateStyle.ISO)),
+        ("..US", Look()),
+        ("..us.more", Look(dates=DateStyle.US)),
+        ("light.no-keys.x", Look(theme="light", keys=False)),
+        ("", Look()),
+    ],
+)
+def test_a_cookie_is_read_as_far_as_it_says_something(value: str, look: Look) -> None:
+    """Also one of an earlier version, which had no style of dates."""
+    assert look_of(Request({"type": "http", "headers": [(b"cookie", f"{COOKIE}={value}".encode())]})) == look
+
+
 @pytest.mark.parametrize("value", ['"><script>', "blue.", "dark;", "..", "", "light.no-keys.x"])
 async def test_a_strange_cookie_is_no_choice(house: House, value: str) -> None:
     """It comes from the browser, and may hold anything."""
@@ -155,7 +202,10 @@ async def test_a_strange_cookie_is_no_choice(house: House, value: str) -> None:
     assert page.problems == []
 
 
-@pytest.mark.parametrize("form", [{"action": "look", "theme": "blue"}, {"theme": "dark"}, {"action": "start"}])
+@pytest.mark.parametrize(
+    "form",
+    [{"action": "look", "theme": "blue"}, {"action": "look", "dates": "uk"}, {"theme": "dark"}, {"action": "start"}],
+)
 async def test_another_choice_is_refused(house: House, form: dict[str, str]) -> None:
     """Nothing is kept of it."""
     answer = await house.post("/account/look", form)

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from outreach import FlowStep, Outreach
 from outreach_server.console import ConsoleUser, throttle
 from outreach_server.console.app import build
+from outreach_server.console.clocks import Clocks
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.drawing.curves import Band, Curve, Point, drawn
 from outreach_server.console.drawing.flows import drawn as drawn_flow
@@ -114,7 +115,7 @@ def test_drawings_escape_what_they_are_given() -> None:
     tone: Any = evil
     bands = [Band(begins_at=now, ends_at=now + timedelta(hours=4), words=evil, tone=tone)]
     hours = [Column(hour="8", value=1, words=evil, shut=False), Column(hour="9", value=0, words=evil, shut=True)]
-    curve = Curve(real=points, plan=points, ahead=points, bands=bands, now=now, zone="UTC", label=evil)
+    curve = Curve(real=points, plan=points, ahead=points, bands=bands, now=now, clocks=Clocks("UTC"), label=evil)
     drawings = [
         progress([Piece(value=1, tone=evil, words="x")], total=2, label=evil),
         drawn(curve),

@@ -23,6 +23,7 @@ from outreach_server.console.live.stream import (
     message,
 )
 from outreach_server.console.live.views import CAMPAIGN_REGIONS, OVERVIEW_REGIONS, WEBHOOK_REGIONS
+from outreach_server.console.look import COOKIE
 from outreach_server.streams import end_streams
 from tests.console import furniture
 from tests.console.conftest import MOUNT, PEOPLE, House
@@ -36,13 +37,14 @@ SHORT = 10.0
 
 @attrs.define
 class Stream:
-    """A stream that a test reads: the bodies that came, and what ends it."""
+    """A stream that a test reads: the bodies that came, and what ends it; `look` is the browser's choice."""
 
     bodies: list[bytes] = attrs.field(factory=list)
     status: int = 0
     came: anyio.Event = attrs.field(factory=anyio.Event)
     gone: anyio.Event = attrs.field(factory=anyio.Event)
     takes_nothing: bool = False
+    look: str = ""
     over: anyio.Event = attrs.field(factory=anyio.Event)
 
     async def until(self, is_so: Callable[[bytes], bool]) -> bytes:
@@ -70,7 +72,11 @@ class Stream:
             "root_path": MOUNT,
             "raw_path": b"",
             "query_string": f"of={of}".encode(),
-            "headers": [(PEOPLE.encode(), person.encode()), (b"host", b"host.example")],
+            "headers": [
+                (PEOPLE.encode(), person.encode()),
+                (b"host", b"host.example"),
+                (b"cookie", f"{COOKIE}={self.look}".encode()),
+            ],
             "client": None,
             "server": None,
         }
@@ -216,6 +222,23 @@ async def test_all_who_watch_share_one_renderer(house: House, active: Campaign) 
         assert len({stream.bodies[0] for stream in streams}) == 1
         for stream in streams:
             stream.gone.set()
+
+
+async def test_each_who_watches_gets_times_in_a_zone_and_style_of_their_own(house: House, active: Campaign) -> None:
+    """In one rendering for all with the same."""
+    house.people["agent"] = attrs.evolve(house.people["agent"], time_zone="Asia/Tokyo")
+    watchers = [Stream(), Stream(look="..us"), Stream(look="..us"), Stream(look="..us")]
+    async with anyio.create_task_group() as tasks:
+        for stream, person in zip(watchers, ("owner", "owner", "viewer", "agent"), strict=True):
+            tasks.start_soon(stream.run, house, active, person)
+        firsts = [parts(await stream.until(lambda body: True))["as-of"].all("time")[0] for stream in watchers]
+        assert house.app.state.console.fan_out.watched == 3
+        for stream in watchers:
+            stream.gone.set()
+    said = [(one.attributes["title"], one.text.strip(":0123456789")) for one in firsts]
+    assert said[0] == ("UTC", "")
+    assert {said[1], said[2]} <= {("UTC", " AM"), ("UTC", " PM")}
+    assert said[3] in {("Tokyo time", " AM"), ("Tokyo time", " PM")}
 
 
 async def test_a_fifth_stream_of_a_session_ends_the_oldest(house: House, active: Campaign) -> None:

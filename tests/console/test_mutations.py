@@ -66,7 +66,7 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(security / "forms.py", "origin.lower() in ours", "True", forms)
     yield Mutation(security / "forms.py", "{day.isoformat()}\\n{subject}", "{day.isoformat()}", forms)
     yield Mutation(app, "if visit.role is None:", "if False:", access)
-    yield Mutation(app, "if user is None:", "if False:", access)
+    yield Mutation(app, "if identified is None:", "if False:", access)
     yield Mutation(CONSOLE / "pages/campaign_actions.py", "    visit.require(action.right)\n", "", access)
     yield Mutation(
         CONSOLE / "pages/campaign_actions.py", "            raise WrongName(typed)", "            pass", forms
@@ -113,6 +113,9 @@ def checks() -> Iterator[Mutation]:
     yield Mutation(CONSOLE / "look.py", "theme if theme in THEMES else", "theme or", frame)
     yield Mutation(CONSOLE / "look.py", "httponly=True", "httponly=False", frame)
     yield Mutation(CONSOLE / "pages/look.py", " or theme not in THEMES", "", frame)
+    yield Mutation(CONSOLE / "pages/look.py", "dates not in set(DateStyle)", "False", frame)
+    yield Mutation(CONSOLE / "pages/campaign_live.py", "visit.user.time_zone, ", "", "tests/console/test_live.py")
+    yield Mutation(CONSOLE / "pages/campaign_live.py", "visit.look.dates, ", "", "tests/console/test_live.py")
     yield Mutation(CONSOLE / "rendering.py", "without_absent(self", "(self", frame)
     link, links = Path("outreach_server/cli/serving/login_link.py"), "tests/cli/test_login_link.py"
     yield Mutation(link, '        self._token = ""\n', "", links)

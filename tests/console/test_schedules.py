@@ -13,6 +13,7 @@ from outreach.server_support import read_recurrence
 from outreach.storage.unit_of_work import Transaction
 from outreach_server.console import Role
 from outreach_server.console.access import Right, may
+from outreach_server.console.clocks import DateStyle
 from outreach_server.console.recurrence_words import rule_words
 from tests.console.conftest import House
 from tests.console.furniture import recurring
@@ -21,20 +22,22 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rule", "style", "said"),
     [
-        ("FREQ=DAILY", "Every day"),
-        ("FREQ=WEEKLY;INTERVAL=2", "Every 2 weeks on Monday"),
-        ("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", "Every week on Monday to Friday"),
-        ("FREQ=MONTHLY;BYDAY=-1FR;COUNT=3", "Every month on the last Friday of the month, 3 times"),
-        ("FREQ=MONTHLY;BYMONTHDAY=1,-1", "Every month on day 1 and the last day of the month"),
-        ("FREQ=YEARLY;UNTIL=20300101", "Every year on 4 January, until 1 January 2030"),
+        ("FREQ=DAILY", "", "Every day"),
+        ("FREQ=WEEKLY;INTERVAL=2", "", "Every 2 weeks on Monday"),
+        ("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", "", "Every week on Monday to Friday"),
+        ("FREQ=MONTHLY;BYDAY=-1FR;COUNT=3", "", "Every month on the last Friday of the month, 3 times"),
+        ("FREQ=MONTHLY;BYMONTHDAY=1,-1", "", "Every month on day 1 and the last day of the month"),
+        ("FREQ=YEARLY;UNTIL=20300101", "", "Every year on 4 January, until 1 January 2030"),
+        ("FREQ=YEARLY;UNTIL=20300101", "us", "Every year on January 4, until January 1, 2030"),
+        ("FREQ=YEARLY;UNTIL=20300101", "iso", "Every year on 01-04, until 2030-01-01"),
     ],
 )
-def test_a_rule_is_said_in_words(rule: str, said: str) -> None:
+def test_a_rule_is_said_in_words(rule: str, style: str, said: str) -> None:
     """With the day that it takes from its first one."""
     read_recurrence(rule)
-    assert rule_words(rule, date(2027, 1, 4)) == said
+    assert rule_words(rule, date(2027, 1, 4), DateStyle(style)) == said
 
 
 async def made(house: House, name: str) -> Schedule:

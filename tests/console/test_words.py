@@ -9,6 +9,7 @@ import pytest
 
 from outreach import CampaignUpdate, NewRecipient, NewSmsCampaign
 from outreach.models import NewUser
+from outreach_server.console.clocks import Clocks
 from outreach_server.console.pages.campaign_course import course_of
 from outreach_server.console.people import names_of
 from tests.console.conftest import SENDER, House
@@ -77,6 +78,6 @@ async def test_the_sentence_of_the_curve_adds_up_beside_an_older_forecast(house:
     read = house.app.state.console.figures.read
     figures = await read(house.engine, await house.engine.campaigns.get(house.workspace, campaign.id))
     later = attrs.evolve(figures, report=attrs.evolve(figures.report, still_open=285))
-    says = course_of(later, "UTC").curve.label
+    says = course_of(later, Clocks("UTC")).curve.label
     ended, contacts, to_come = (int(one) for one in re.findall(r"(\d+) (?:of|contacts had|are)", says))
     assert (ended, contacts, to_come) == (15, 300, 285)

@@ -10,7 +10,7 @@ from typing import Final, Literal
 import attrs
 from markupsafe import Markup, escape
 
-from outreach_server.console.words import clocks_of
+from outreach_server.console.clocks import DAY_NAMES, Clocks
 
 WIDTHS: Final = ((880, 250, "large"), (360, 230, "small"))
 """A curve is drawn for each width, and the style shows one: letters of a drawing that is scaled down cannot be read."""
@@ -60,7 +60,7 @@ class Curve:
         ahead: What the forecast has now, by time.
         bands: What holds it back.
         now: The present.
-        zone: The IANA zone of the axis.
+        clocks: Those of the axis.
         label: The curve in a sentence.
     """
 
@@ -69,7 +69,7 @@ class Curve:
     ahead: Sequence[Point]
     bands: Sequence[Band]
     now: datetime
-    zone: str
+    clocks: Clocks
     label: str
 
 
@@ -129,7 +129,7 @@ def _drawing(curve: Curve, width: int, height: int, name: str) -> Markup:
         *_line("ahead", curve.ahead, scale),
         *_line("real", curve.real, scale),
         *_now(curve, scale),
-        *_ticks(curve.zone, scale),
+        *_ticks(curve.clocks, scale),
     ]
     return _svg(curve, parts, scale, name)
 
@@ -216,12 +216,11 @@ def _end(curve: Curve, scale: _Scale) -> Iterator[str]:
         yield f'<circle class="end" cx="{scale.x(last.at):.1f}" cy="{scale.y(last.value):.1f}" r="4"/>'
 
 
-def _ticks(zone: str, scale: _Scale) -> Iterator[str]:
-    clocks = clocks_of(zone)
+def _ticks(clocks: Clocks, scale: _Scale) -> Iterator[str]:
     minutes = (scale.ends - scale.begins) / timedelta(minutes=1)
     most = scale.width // 84
     step = next((one for one in _MINUTES if minutes / one <= most), _MINUTES[-1])
-    first = scale.begins.astimezone(clocks)
+    first = clocks.local(scale.begins)
     at = first.replace(hour=0, minute=0, second=0, microsecond=0)
     if step < 1440:
         since = (first - at) / timedelta(minutes=1)
@@ -233,10 +232,14 @@ def _ticks(zone: str, scale: _Scale) -> Iterator[str]:
         if at > scale.ends:
             return
         x = scale.x(at)
-        if 18 < x < scale.width - 18:
-            new_day, day = at.date() != day, at.date()
-            text = f"{at:%a} {at:%H:%M}" if step < 1440 and new_day and minutes > 1440 else f"{at:%H:%M}"
-            text = text if step < 1440 else f"{at.day} {at:%b}"
+        if step >= 1440:
+            text = clocks.dates.day(at, short=True, year=False)
+        else:
+            weekday = f"{DAY_NAMES[at.weekday()][:3]} " if at.date() != day and minutes > 1440 else ""
+            text = f"{weekday}{clocks.dates.clock(at)}"
+        half = len(text) * _LETTER / 2
+        if half < x < scale.width - half:
+            day = at.date()
             yield f'<text x="{x:.1f}" y="{scale.height - 10}" text-anchor="middle">{escape(text)}</text>'
         at += timedelta(minutes=step)
 

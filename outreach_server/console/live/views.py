@@ -33,7 +33,7 @@ async def campaign_view(visit: Visit, campaign: Campaign, *, is_first: bool = Fa
     def contacts_url(query: Mapping[str, object]) -> str:
         return visit.url("contacts", query, campaign=campaign.id)
 
-    return view_of(figures, visit.zone(figures.campaign.timezone), contacts_url)
+    return view_of(figures, visit.clocks(figures.campaign.timezone), contacts_url)
 
 
 OVERVIEW_REGIONS: Final = ("needs", "running", "as-of")

@@ -17,7 +17,7 @@ from outreach_server.console.context import Visit
 from outreach_server.console.drawing.qr import qr_code
 from outreach_server.console.identities import cookies, words
 from outreach_server.console.identities.proof import PROOF_FIELD, needs_proof, problem_of_proof
-from outreach_server.console.look import THEMES
+from outreach_server.console.pages.look import choices
 
 _MOST_SESSIONS = 50
 
@@ -96,8 +96,8 @@ async def _account(visit: Visit, *, status: int = 200, problems: dict[str, str] 
         kept=_kept(visit, user),
         codes_left=codes.result(),
         sessions=_views(visit, page.result().items),
-        zone=console_words.zone_name(visit.zone()),
-        themes=THEMES,
+        zone=visit.clocks().name,
+        **choices(visit),
     )
 
 
@@ -109,7 +109,7 @@ def _kept(visit: Visit, user: User) -> dict[str, str]:
 def _views(visit: Visit, sessions: Sequence[Session]) -> Sequence[SessionView]:
     def at(session: Session) -> tuple[str, str]:
         moments = (session.created_at, session.seen_at)
-        begun, seen = (console_words.moment(one, visit.now, visit.zone()) for one in moments)
+        begun, seen = (visit.clocks().moment(one, visit.now) for one in moments)
         return begun, seen
 
     return [

@@ -81,7 +81,7 @@ async def show(visit: Visit) -> Response:
                 ("Outcome", "outcome", outcomes.items()),
             )
         ],
-        zone=words.zone_name(visit.zone()),
+        zone=visit.clocks().name,
         first_url=visit.url("calls", chosen) if asked.get("after") else "",
         next_url=visit.url("calls", {**chosen, "after": page.next}) if page.next else "",
     )
@@ -186,10 +186,10 @@ async def _agent_name(visit: Visit, agent_id: str) -> str:
 
 
 def _facts(visit: Visit, call: Call, agent: str, campaign: Campaign | None) -> Sequence[tuple[str, str]]:
-    zone = visit.zone(campaign.timezone if campaign is not None else "UTC")
+    clocks = visit.clocks(campaign.timezone if campaign is not None else "UTC")
 
     def at(moment: Any) -> str:
-        return "" if moment is None else words.moment(moment, visit.now, zone, seconds=True)
+        return "" if moment is None else clocks.moment(moment, visit.now, seconds=True)
 
     found = {
         "Agent": agent,
@@ -201,7 +201,7 @@ def _facts(visit: Visit, call: Call, agent: str, campaign: Campaign | None) -> S
         "Length": _length(call),
         "Attempt": str(call.attempt) if call.attempt > 1 else "",
         "Charged": "" if call.cost is None else f"{call.cost} {call.cost_currency or ''}",
-        "Times": words.zone_name(zone),
+        "Times": clocks.name,
         **{words.visible(name): value[:500] for name, value in list(call.variables.items())[:20]},
     }
     return [(name, words.visible(value)) for name, value in found.items() if value]
@@ -227,5 +227,5 @@ def _row(visit: Visit, call: Call, agents: Mapping[str, str], campaigns: Mapping
         outcome=_outcome(call),
         length=_length(call),
         summary=(call.summary or "")[:200],
-        at=moment_of(call.created_at, visit.now, visit.zone()),
+        at=moment_of(call.created_at, visit.now, visit.clocks()),
     )

@@ -12,6 +12,7 @@ import attrs
 from outreach.models import BindingRule, CampaignProgress, Channel, Forecast, ForecastHour, KeptForecast
 from outreach.reasons import LIMITS
 from outreach_server.console import words
+from outreach_server.console.clocks import Clocks
 from outreach_server.console.drawing.curves import Band, Curve, Point
 from outreach_server.console.figures import Figures, what_is_left
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
@@ -46,8 +47,8 @@ class Course:
     behind: int
 
 
-def course_of(figures: Figures, zone: str) -> Course:
-    """Return the course of a campaign, with times by the clocks of a zone."""
+def course_of(figures: Figures, clocks: Clocks) -> Course:
+    """Return the course of a campaign, with times by some clocks."""
     at = figures.report.at
     campaign = figures.campaign
     real = _real(figures.progress, at, campaign.started_at, is_over=campaign.is_terminal)
@@ -56,15 +57,17 @@ def course_of(figures: Figures, zone: str) -> Course:
     plan = _planned(first) if first is not None else []
     ahead = _ahead(figures.forecast, real, at) if figures.forecast is not None and figures.forecast.hours else []
     expected = _value_at(plan, at)
-    says = _says(figures, zone)
+    says = _says(figures, clocks)
     if plan and not figures.campaign.is_terminal:
         noun = "call" if figures.campaign.channel == "call" else "message"
         says += f" The forecast of the start had {words.plural(expected, noun)} by now."
-    curve = Curve(real=real, plan=plan, ahead=ahead, bands=list(_bands(figures, first)), now=at, zone=zone, label=says)
-    return Course(curve=curve, rows=_rows(figures, first, zone), behind=expected - done if plan else 0)
+    curve = Curve(
+        real=real, plan=plan, ahead=ahead, bands=list(_bands(figures, first)), now=at, clocks=clocks, label=says
+    )
+    return Course(curve=curve, rows=_rows(figures, first, clocks), behind=expected - done if plan else 0)
 
 
-def small_curve_of(running: Running, channel: Channel, zone: str, label: str) -> Curve:
+def small_curve_of(running: Running, channel: Channel, clocks: Clocks, label: str) -> Curve:
     """Return the curve of a campaign that sends: what it sent, and what is left of its newest forecast."""
     at, kept = running.progress.at, running.planned
     real = _real(running.progress, at, None, is_over=False)
@@ -75,21 +78,21 @@ def small_curve_of(running: Running, channel: Channel, zone: str, label: str) ->
         ahead=_ahead(forecast, real, at) if forecast is not None and forecast.hours else (),
         bands=list(bands_of(forecast, at)) if forecast is not None else (),
         now=at,
-        zone=zone,
+        clocks=clocks,
         label=label,
     )
 
 
-def _says(figures: Figures, zone: str) -> str:
+def _says(figures: Figures, clocks: Clocks) -> str:
     """Return how far it is, by the report alone: other figures are read at other moments, and would not add up."""
     report = figures.report
     at, ended = report.at, report.contacts - report.still_open
-    says = f"{ended:,} of {words.plural(report.contacts, 'contact')} had ended at {words.moment(at, at, zone)}"
+    says = f"{ended:,} of {words.plural(report.contacts, 'contact')} had ended at {clocks.moment(at, at)}"
     if not report.still_open:
         return f"{says}."
     ends = None if figures.forecast is None else figures.forecast.ends_at
-    done_at = "" if ends is None else f", by the forecast until {words.moment(ends, at, zone)}"
-    return f"{says} ({words.zone_name(zone)}); {report.still_open:,} are to come{done_at}."
+    done_at = "" if ends is None else f", by the forecast until {clocks.moment(ends, at)}"
+    return f"{says} ({clocks.name}); {report.still_open:,} are to come{done_at}."
 
 
 def _real(progress: CampaignProgress, at: datetime, started_at: datetime | None, *, is_over: bool) -> list[Point]:
@@ -174,7 +177,7 @@ def _band(begins_at: datetime, ends_at: datetime, rule: BindingRule) -> Band:
     return Band(begins_at=begins_at, ends_at=ends_at, words=f"closed: {LIMITS[rule]}")
 
 
-def _rows(figures: Figures, first: KeptForecast | None, zone: str) -> Sequence[HourRow]:
+def _rows(figures: Figures, first: KeptForecast | None, clocks: Clocks) -> Sequence[HourRow]:
     """Return the same by the hour, or by longer steps of a long time."""
     hours = max(1, figures.progress.step_seconds // 3600, first.step_hours if first is not None else 1)
     step = timedelta(hours=hours)
@@ -197,7 +200,7 @@ def _rows(figures: Figures, first: KeptForecast | None, zone: str) -> Sequence[H
         bound[begin(one.at)] = LIMITS[one.bound_by]
     return [
         HourRow(
-            at=moment_of(at, figures.report.at, zone),
+            at=moment_of(at, figures.report.at, clocks),
             real=f"{real[at]:,}" if at in real else "",
             plan=f"{plan[at]:,}" if at in plan else "",
             ahead=f"{ahead[at]:,}" if at in ahead else "",

@@ -151,7 +151,7 @@ async def stream(visit: Visit) -> Response:
         fan_out=visit.console.fan_out,
         subject=visit.user.subject,
         # Roles differ in where the overview leads them.
-        key=(of, workspace, str(role) if of == "overview" else "", visit.user.time_zone, root),
+        key=(of, workspace, str(role) if of == "overview" else "", visit.user.time_zone, visit.look.dates, root),
         render=render,
         may_go_on=may_go_on,
     )
@@ -178,5 +178,5 @@ def _facts(visit: Visit, campaign: Campaign) -> list[Fact]:
 def _moment(visit: Visit, campaign: Campaign, at: datetime | None) -> str:
     if at is None:
         return ""
-    zone = visit.zone(campaign.timezone)
-    return f"{words.moment(at, visit.now, zone)} ({words.zone_name(zone)})"
+    clocks = visit.clocks(campaign.timezone)
+    return f"{clocks.moment(at, visit.now)} ({clocks.name})"

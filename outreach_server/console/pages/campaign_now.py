@@ -11,6 +11,7 @@ import attrs
 
 from outreach import CampaignStatus
 from outreach_server.console import words
+from outreach_server.console.clocks import Clocks
 from outreach_server.console.figures import Figures
 from outreach_server.console.pages.campaign_views import moment_of
 from outreach_server.console.words import Tone
@@ -50,16 +51,16 @@ class NowView:
     more: str
 
 
-def now_of(figures: Figures, zone: str, behind: int) -> NowView:
+def now_of(figures: Figures, clocks: Clocks, behind: int) -> NowView:
     """Return what a campaign does now.
 
     Args:
         figures: Its figures.
-        zone: The IANA zone of the times.
+        clocks: Those of the times.
         behind: How many requests it is behind the forecast of its start.
     """
     icon, tone = _LOOKS.get(figures.now.rule, ("hourglass", "warn"))
-    parts = [_missing(figures), _behind(figures, behind), _end(figures, zone)]
+    parts = [_missing(figures), _behind(figures, behind), _end(figures, clocks)]
     return NowView(icon=icon, tone=tone, text=figures.now.message, more=" ".join(part for part in parts if part))
 
 
@@ -78,14 +79,14 @@ def _behind(figures: Figures, behind: int) -> str:
     return f"It is {words.plural(behind, 'request')} behind the forecast of its start."
 
 
-def _end(figures: Figures, zone: str) -> str:
+def _end(figures: Figures, clocks: Clocks) -> str:
     forecast = figures.forecast
     if forecast is None or figures.campaign.status in {CampaignStatus.DRAFT, CampaignStatus.PAUSED}:
         return ""
     parts = []
     if forecast.ends_at is not None and forecast.ends_at - figures.report.at > timedelta(0):
         verb = "It expires before it is done" if forecast.expires else "Done"
-        parts.append(f"{verb} {_moment(figures, forecast.ends_at, zone)} by the forecast.")
+        parts.append(f"{verb} {_moment(figures, forecast.ends_at, clocks)} by the forecast.")
     elif forecast.ends_at is None and forecast.contacts:
         parts.append("It is not done within 400 days.")
     if forecast.held:
@@ -97,6 +98,6 @@ def _end(figures: Figures, zone: str) -> str:
     return " ".join(parts)
 
 
-def _moment(figures: Figures, at: datetime, zone: str) -> str:
-    view = moment_of(at, figures.report.at, zone)
+def _moment(figures: Figures, at: datetime, clocks: Clocks) -> str:
+    view = moment_of(at, figures.report.at, clocks)
     return f"{view.text} ({view.zone})"

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from outreach.models import AuditEntry, CampaignReport
 from outreach_server.console import words
+from outreach_server.console.clocks import Clocks
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.drawing.curves import drawn
 from outreach_server.console.figures import Figures
@@ -82,21 +83,21 @@ class CampaignView:
     awaits_approval: bool
 
 
-def view_of(figures: Figures, zone: str, contacts_url: Callable[[Mapping[str, object]], str]) -> CampaignView:
+def view_of(figures: Figures, clocks: Clocks, contacts_url: Callable[[Mapping[str, object]], str]) -> CampaignView:
     """Return what the page of a campaign shows.
 
     Args:
         figures: Its figures.
-        zone: The IANA zone of the times.
+        clocks: Those of the times.
         contacts_url: Returns the address of its contacts with a filter.
     """
     report = figures.report
-    course = course_of(figures, zone)
+    course = course_of(figures, clocks)
     curve = course.curve
     return CampaignView(
         state=state_of(figures.campaign, report.at),
-        now=now_of(figures, zone, course.behind),
-        as_of=moment_of(report.at, report.at, zone, seconds=True),
+        now=now_of(figures, clocks, course.behind),
+        as_of=moment_of(report.at, report.at, clocks, seconds=True),
         tiles=_tiles(report, contacts_url),
         curve=drawn(curve),
         curve_says=curve.label,
@@ -105,9 +106,9 @@ def view_of(figures: Figures, zone: str, contacts_url: Callable[[Mapping[str, ob
         has_ahead=bool(curve.ahead),
         hours=course.rows,
         funnel=_funnel(report),
-        reasons=_reasons(figures, zone, contacts_url),
+        reasons=_reasons(figures, clocks, contacts_url),
         contacts=report.contacts,
-        events=[_event(one, figures, zone) for one in figures.changes],
+        events=[_event(one, figures, clocks) for one in figures.changes],
         ended=figures.campaign.is_terminal,
         awaits_approval=figures.awaits_approval,
     )
@@ -177,7 +178,9 @@ def _funnel(report: CampaignReport) -> Sequence[ShareView]:
     ]
 
 
-def _reasons(figures: Figures, zone: str, contacts_url: Callable[[Mapping[str, object]], str]) -> Sequence[ReasonRow]:
+def _reasons(
+    figures: Figures, clocks: Clocks, contacts_url: Callable[[Mapping[str, object]], str]
+) -> Sequence[ReasonRow]:
     rows = []
     for one in figures.report.results:
         word, icon, tone = words.CONTACT_STATES[one.status]
@@ -188,19 +191,19 @@ def _reasons(figures: Figures, zone: str, contacts_url: Callable[[Mapping[str, o
                 meaning=one.meaning or (one.reason or "").replace("_", " "),
                 contacts=one.contacts,
                 share=words.share(one.contacts, figures.report.contacts),
-                until=None if due is None else moment_of(due, figures.report.at, zone),
+                until=None if due is None else moment_of(due, figures.report.at, clocks),
                 url=contacts_url({"status": str(one.status), "reason": one.reason or ""}),
             )
         )
     return rows
 
 
-def _event(entry: AuditEntry, figures: Figures, zone: str) -> EventView:
+def _event(entry: AuditEntry, figures: Figures, clocks: Clocks) -> EventView:
     action = entry.action.partition(".")[2]
     what = words.DONE.get(action, action.replace("_", " ").capitalize())
     detail = f": {entry.detail}" if entry.detail else ""
     return EventView(
-        at=moment_of(entry.at, figures.report.at, zone, seconds=True),
+        at=moment_of(entry.at, figures.report.at, clocks, seconds=True),
         what=words.visible(f"{what}{detail}"),
         who=figures.people[entry.actor],
     )

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from outreach import Campaign
 from outreach.reasons import PAUSE_REASONS
 from outreach_server.console import words
+from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.words import Tone
@@ -74,10 +75,10 @@ def state_of(campaign: Campaign, now: datetime) -> StateView:
     return StateView(word=word, icon=icon, tone=tone, why=why)
 
 
-def moment_of(at: datetime, now: datetime, zone: str, *, seconds: bool = False) -> MomentView:
-    """Return a moment by the clocks of a zone."""
-    text = words.moment(at, now, zone, seconds=seconds)
-    return MomentView(text=text, iso=at.isoformat(), zone=words.zone_name(zone))
+def moment_of(at: datetime, now: datetime, clocks: Clocks, *, seconds: bool = False) -> MomentView:
+    """Return a moment by some clocks."""
+    text = clocks.moment(at, now, seconds=seconds)
+    return MomentView(text=text, iso=at.isoformat(), zone=clocks.name)
 
 
 def with_times(visit: Visit, text: str) -> str:
@@ -87,7 +88,7 @@ def with_times(visit: Visit, text: str) -> str:
 
 def _time_words(visit: Visit, written: str) -> str:
     try:
-        at = moment_of(datetime.fromisoformat(written), visit.now, visit.zone())
+        at = moment_of(datetime.fromisoformat(written), visit.now, visit.clocks())
     except (OverflowError, ValueError):
         # A person may have written it.
         return written
@@ -100,7 +101,7 @@ def row_of(visit: Visit, campaign: Campaign) -> CampaignRow:
     ended = counters.total - counters.open
     counts = f"{ended:,} of {counters.total:,} done"
     when, at = _when(campaign)
-    zone = visit.zone(campaign.timezone)
+    clocks = visit.clocks(campaign.timezone)
     return CampaignRow(
         id=campaign.id,
         name=campaign.name,
@@ -118,7 +119,7 @@ def row_of(visit: Visit, campaign: Campaign) -> CampaignRow:
             label=f"{counts}, {counters.failed:,} failed",
         ),
         when=when,
-        at=None if at is None else moment_of(at, visit.now, zone),
+        at=None if at is None else moment_of(at, visit.now, clocks),
         report_url=visit.url("report", campaign=campaign.id) if campaign.completed_at is not None else "",
     )
 

@@ -198,7 +198,7 @@ def _row(visit: Visit, campaign: Campaign, one: Recipient, report: MessageStatus
         else describe_reason(one.status, one.reason, campaign.channel, report=report, campaign=campaign.status)
     )
     when, at = ("Due", one.due_at) if one.due_at is not None and one.is_open else ("Ended", one.ended_at)
-    zone = visit.zone(campaign.timezone)
+    clocks = visit.clocks(campaign.timezone)
     return ContactRow(
         number=one.phone or one.phone_number,
         name=" ".join(part for part in (one.first_name, one.last_name) if part),
@@ -207,7 +207,7 @@ def _row(visit: Visit, campaign: Campaign, one: Recipient, report: MessageStatus
         state=state_of_contact(one.status, why or (one.reason or "").replace("_", " ")),
         attempts=one.attempts,
         when=when if at is not None else "",
-        at=None if at is None else moment_of(at, visit.now, zone, seconds=True),
+        at=None if at is None else moment_of(at, visit.now, clocks, seconds=True),
     )
 
 

@@ -120,7 +120,7 @@ async def _page(visit: Visit, *, status: int = 200, problem: str = "") -> Respon
         held=[_held(visit, one) for one in held],
         first_url=visit.url("inbox", {"folder": folder}) if after else "",
         next_url=visit.url("inbox", {"folder": folder, "after": onward}) if onward else "",
-        zone=words.zone_name(visit.zone()),
+        zone=visit.clocks().name,
     )
 
 
@@ -134,7 +134,7 @@ def _replies(visit: Visit, found: Sequence[InboundMessage]) -> Sequence[ReplyVie
             phone=phone,
             url=phone_url(visit, "thread", phone),
             text=newest.body,
-            at=moment_of(newest.received_at, visit.now, visit.zone()),
+            at=moment_of(newest.received_at, visit.now, visit.clocks()),
             more=len(older),
             note=_KEYWORDS.get(newest.keyword or "", "may be an opt-out" if newest.unclear else ""),
             media=len(newest.media),
@@ -148,6 +148,6 @@ def _held(visit: Visit, entry: Unsubscribe) -> HeldView:
         phone=entry.phone,
         url=phone_url(visit, "thread", entry.phone),
         evidence=with_times(visit, entry.evidence or ""),
-        at=moment_of(entry.created_at, visit.now, visit.zone()),
+        at=moment_of(entry.created_at, visit.now, visit.clocks()),
         keys=(visit.new_key(), visit.new_key()),
     )

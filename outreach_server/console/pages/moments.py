@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
-from outreach_server.console import words
+from outreach_server.console.clocks import tzinfo_of
 
 NO_ZONE: Final = "This zone is not known. Write it as Europe/Berlin or America/New_York."
 _NO_MOMENT: Final = "Give a day and a time."
@@ -14,7 +14,7 @@ _NO_MOMENT: Final = "Give a day and a time."
 
 def typed(at: datetime | None, zone: str) -> str:
     """Return a moment as the field has it, by the clocks of a zone; empty for None."""
-    return "" if at is None else f"{at.astimezone(words.clocks_of(zone)):%Y-%m-%dT%H:%M}"
+    return "" if at is None else f"{at.astimezone(tzinfo_of(zone)):%Y-%m-%dT%H:%M}"
 
 
 def moment_in(form: Mapping[str, str], name: str, zone: str, problems: dict[str, str]) -> datetime | None:
@@ -24,9 +24,9 @@ def moment_in(form: Mapping[str, str], name: str, zone: str, problems: dict[str,
     except ValueError:
         problems[name] = _NO_MOMENT
         return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=words.clocks_of(zone))
+    return found if found.tzinfo is not None else found.replace(tzinfo=tzinfo_of(zone))
 
 
 def is_zone_known(zone: str) -> bool:
     """Return whether this machine knows a zone."""
-    return zone == "UTC" or words.zone_name(zone) != "UTC"
+    return zone == "UTC" or tzinfo_of(zone) is not UTC

@@ -13,7 +13,7 @@ from outreach.models import HistoryItem
 from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
-from outreach_server.console.words import Tone, clocks_of
+from outreach_server.console.words import Tone
 
 SOURCES: Final[Mapping[str, str]] = {
     "operator": "entered by a person",
@@ -78,8 +78,7 @@ def days_of(
     """
     days: dict[str, list[ItemView]] = {}
     for one in found:
-        local = one.at.astimezone(clocks_of(visit.zone()))
-        days.setdefault(f"{local:%A} {local.day} {local:%B %Y}", []).append(_item(visit, one, senders))
+        days.setdefault(visit.clocks().weekday(one.at), []).append(_item(visit, one, senders))
     return [DayView(day=day, items=items) for day, items in days.items()]
 
 
@@ -130,7 +129,7 @@ def _item(visit: Visit, one: HistoryItem, senders: Mapping[str, str]) -> ItemVie
     is_text = one.kind == "message"
     gone = "its text was erased" if is_text and one.text is None else ""
     return ItemView(
-        at=moment_of(one.at, visit.now, visit.zone(), seconds=True),
+        at=moment_of(one.at, visit.now, visit.clocks(), seconds=True),
         icon=icon,
         tone=_tone(one),
         text=words.visible(text),

@@ -174,7 +174,7 @@ async def overview_view(visit: Visit) -> OverviewView:
         running=[_running(visit, one, courses.get(one.id)) for one in status.running],
         running_count=status.active_campaigns,
         pause_form="pause" if visit.may(Right.PAUSE) and visit.has("campaign") else "",
-        as_of=moment_of(status.at, status.at, visit.zone(), seconds=True),
+        as_of=moment_of(status.at, status.at, visit.clocks(), seconds=True),
     )
 
 
@@ -220,8 +220,8 @@ def _next_runs(visit: Visit, schedules: Sequence[Schedule]) -> Sequence[RunView]
         RunView(
             name=one.name,
             url=_schedule_url(visit, one.id),
-            at=moment_of(at, visit.now, visit.zone(one.zone)),
-            repeats=rule_words(one.rule, one.starts_on),
+            at=moment_of(at, visit.now, visit.clocks(one.zone)),
+            repeats=rule_words(one.rule, one.starts_on, visit.look.dates),
         )
         for at, one in sorted(found, key=lambda each: (each[0], each[1].id))[:MAX_SHOWN]
     ]
@@ -266,7 +266,7 @@ def _running(visit: Visit, one: RunningCampaign, course: Course | None) -> Runni
     counts = f"{one.ended:,} of {one.recipients:,} done"
     done = "" if course is None else _done(visit, course)
     says = f"Requests by time: {counts}. {done}".rstrip()
-    curve = None if course is None else small_curve_of(course, one.channel, visit.zone(), says)
+    curve = None if course is None else small_curve_of(course, one.channel, visit.clocks(), says)
     return RunningView(
         name=one.name,
         url=visit.url("campaign", campaign=one.id),
@@ -286,7 +286,7 @@ def _done(visit: Visit, course: Course) -> str:
     ends_at = None if course.planned is None else course.planned.ends_at
     if ends_at is None:
         return ""
-    at = moment_of(ends_at, visit.now, visit.zone())
+    at = moment_of(ends_at, visit.now, visit.clocks())
     verb = "Done" if ends_at > visit.now else "It should have been done"
     return f"{verb} {at.text} ({at.zone}) by the forecast."
 

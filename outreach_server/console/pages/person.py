@@ -91,7 +91,7 @@ async def _page(
         and visit.console.has_login
         and (needs_proof(visit) or PROOF_FIELD in (problems or {})),
         days=days_of(visit, history.items),
-        zone=visit.zone(),
+        zone=visit.clocks().name,
         first_url=visit.url("person", phone=path) if after else "",
         next_url=visit.url("person", {"after": history.next}, phone=path) if history.next else "",
         keys=[visit.new_key() for _ in range(3)],

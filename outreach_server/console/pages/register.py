@@ -128,7 +128,7 @@ async def _page(visit: Visit, *, status: int = 200, problems: Mapping[str, str] 
         adding=bool(form) or bool(text and not entries),
         first_url=visit.url("register") if after else "",
         next_url=visit.url("register", {"after": next_after}) if next_after else "",
-        zone=words.zone_name(visit.zone()),
+        zone=visit.clocks().name,
         key=visit.new_key(),
     )
 
@@ -140,7 +140,7 @@ def _view(visit: Visit, entry: Unsubscribe) -> EntryView:
         stops=SCOPES[entry.scope].capitalize(),
         source=SOURCES.get(entry.source, entry.source),
         evidence=with_times(visit, entry.evidence or ""),
-        at=moment_of(entry.created_at, visit.now, visit.zone()),
+        at=moment_of(entry.created_at, visit.now, visit.clocks()),
         held=entry.scope == "held",
         carrier=entry.source == "carrier",
         key=visit.new_key(),

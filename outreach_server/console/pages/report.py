@@ -15,6 +15,7 @@ from outreach.models import CampaignReport
 from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.access import Right
+from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit, not_found
 from outreach_server.console.drawing.charts import Piece, progress
 from outreach_server.console.pages.campaign_views import moment_of, state_of
@@ -93,7 +94,7 @@ async def show(visit: Visit) -> Response:
         compared = reads.start(campaigns.report(place, other_id)) if other_id else None
         listed = reads.start(campaigns.list(place, channel=campaign.channel, limit=_MOST_OTHERS))
     made, other = reported.result(), None if compared is None else compared.result()
-    zone = visit.zone(made.timezone)
+    clocks = visit.clocks(made.timezone)
     return visit.page(
         "report",
         title=f"Report · {words.visible(campaign.name)}",
@@ -102,14 +103,14 @@ async def show(visit: Visit) -> Response:
         name=campaign.name,
         state_view=state_of(campaign, visit.now),
         started=made.started_at is not None,
-        as_of=moment_of(made.at, visit.now, zone),
+        as_of=moment_of(made.at, visit.now, clocks),
         erased=made.erased_at is not None,
         times=[
-            f"{name} {words.moment(at, visit.now, zone)}"
+            f"{name} {clocks.moment(at, visit.now)}"
             for name, at in (("Started", made.started_at), ("Ended", made.completed_at))
             if at is not None
         ],
-        zone=words.zone_name(zone),
+        zone=clocks.name,
         figures=_figures(made, other),
         other="" if other is None else other.name,
         others=[
@@ -125,7 +126,7 @@ async def show(visit: Visit) -> Response:
         senders=_senders(made),
         causes=_causes(made),
         causes_left=sum(one.requests for one in made.failures[_MOST_CAUSES:]),
-        buckets=_buckets(made, visit, zone),
+        buckets=_buckets(made, visit, clocks),
         may_export=visit.may(Right.EXPORT) and not made.erased_at,
         may_follow_up=visit.may(Right.DRAFT) and made.started_at is not None and not made.erased_at,
     )
@@ -290,11 +291,11 @@ def _causes(made: CampaignReport) -> Sequence[CauseView]:
     ]
 
 
-def _buckets(made: CampaignReport, visit: Visit, zone: str) -> Sequence[BucketView]:
+def _buckets(made: CampaignReport, visit: Visit, clocks: Clocks) -> Sequence[BucketView]:
     highest = max((one.requests for one in made.over_time), default=0)
     return [
         BucketView(
-            since=words.moment(one.since, visit.now, zone),
+            since=clocks.moment(one.since, visit.now),
             requests=one.requests,
             replies=one.replies,
             opt_outs=one.opt_outs,

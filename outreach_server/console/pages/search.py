@@ -125,7 +125,7 @@ def _of_history(visit: Visit, item: HistoryItem) -> FoundView:
     url = ""
     if item.campaign_id is not None and item.position is not None:
         url = visit.url("contact", campaign=item.campaign_id, position=item.position)
-    at = moment_of(item.at, visit.now, visit.zone())
+    at = moment_of(item.at, visit.now, visit.clocks())
     if item.kind == "campaign":
         state = state_of_contact(item.status or "", (item.reason or "").replace("_", " "))
         return FoundView(what=words.visible(item.campaign_name or ""), url=url, state=state, at=at)

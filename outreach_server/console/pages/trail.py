@@ -13,10 +13,11 @@ from outreach import Campaign, Dispatch, Recipient
 from outreach.models import ContactHistory, ProviderFailure, TrailRule, TrailStep, TrailStepKind
 from outreach.reasons import LIMITS, PAUSE_REASONS, describe_reason, describe_zones
 from outreach_server.console import words
+from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_views import MomentView, moment_of
 from outreach_server.console.people import names_of
-from outreach_server.console.words import Tone, clocks_of
+from outreach_server.console.words import Tone
 
 _MOST_MESSAGES: Final = 100
 
@@ -106,7 +107,7 @@ class _Known:
     """What the steps are told with."""
 
     campaign: Campaign
-    zone: str
+    clocks: Clocks
     now: datetime
     requests: Mapping[str, Dispatch]
     failures: Mapping[str, ProviderFailure]
@@ -131,7 +132,7 @@ async def steps_of(
     )
     known = _Known(
         campaign=campaign,
-        zone=visit.zone(campaign.timezone),
+        clocks=visit.clocks(campaign.timezone),
         now=visit.now,
         requests={one.id: one for one in requests},
         failures=failures,
@@ -141,8 +142,7 @@ async def steps_of(
     )
     days: dict[str, list[StepView]] = {}
     for step in history.steps:
-        local = step.at.astimezone(clocks_of(known.zone))
-        days.setdefault(f"{local:%A} {local.day} {local:%B %Y}", []).append(_step(step, known))
+        days.setdefault(known.clocks.weekday(step.at), []).append(_step(step, known))
     return [DayView(day=day, steps=steps) for day, steps in days.items()]
 
 
@@ -174,7 +174,7 @@ def _step(step: TrailStep, known: _Known) -> StepView:
         case _:
             pass
     return StepView(
-        at=moment_of(step.at, known.now, known.zone, seconds=True),
+        at=moment_of(step.at, known.now, known.clocks, seconds=True),
         icon=icon,
         tone=_TONES.get(state, tone),
         text=text,
@@ -208,7 +208,7 @@ def _why(step: TrailStep, request: Dispatch | None, known: _Known) -> str:
             parts.append(failure.explanation.meaning)
     if step.until is not None:
         name = "not before" if step.what is TrailStepKind.INTENT else "until"
-        parts.append(f"{name} {words.moment(step.until, known.now, known.zone, seconds=True)}")
+        parts.append(f"{name} {known.clocks.moment(step.until, known.now, seconds=True)}")
     if step.attempt is not None and step.attempt > 1:
         parts.append(f"attempt {step.attempt}")
     if step.leg == 2:

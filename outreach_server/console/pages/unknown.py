@@ -188,7 +188,7 @@ async def _page(
                 ("Reason", "reason", reasons.items()),
             )
         ],
-        zone=words.zone_name(visit.zone()),
+        zone=visit.clocks().name,
         first_url=visit.url("unknown") if after else "",
         next_url=visit.url("unknown", {"after": page.next}) if page.next else "",
     )
@@ -217,7 +217,7 @@ def _view(visit: Visit, one: Dispatch, names: Mapping[str, str], prices: PriceTa
     retry_from = one.created_at + limits.retry_after
 
     def at(moment: Any) -> MomentView:
-        return moment_of(moment, visit.now, visit.zone(), seconds=True)
+        return moment_of(moment, visit.now, visit.clocks(), seconds=True)
 
     return UnknownView(
         id=one.id,

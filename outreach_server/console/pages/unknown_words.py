@@ -63,9 +63,9 @@ async def decided_meanwhile(visit: Visit, one: Dispatch) -> str:
     if entry is not None:
         became = _DECISIONS.get(entry.action) or f"the provider was asked, and said {_plain(entry.detail)}"
         return await _sentence(visit, entry, became)
-    at = words.moment(one.settled_at or visit.now, visit.now, visit.zone(), seconds=True)
+    at = visit.clocks().moment(one.settled_at or visit.now, visit.now, seconds=True)
     became = _SETTLED.get(one.state, f"it is {one.state.value.replace('_', ' ')}")
-    return f"It was settled at {at} ({words.zone_name(visit.zone())}) without a decision: {became}. {_NOTHING_CHANGED}"
+    return f"It was settled at {at} ({visit.clocks().name}) without a decision: {became}. {_NOTHING_CHANGED}"
 
 
 async def latest_decision(visit: Visit) -> str:
@@ -90,8 +90,8 @@ async def _sentence(visit: Visit, entry: AuditEntry, became: str) -> str:
 
 async def _who_and_when(visit: Visit, entry: AuditEntry) -> str:
     name = "yourself" if entry.actor == visit.actor else (await names_of(visit.engine, [entry.actor]))[entry.actor]
-    at = words.moment(entry.at, visit.now, visit.zone(), seconds=True)
-    return f"{name}, {at} ({words.zone_name(visit.zone())})"
+    at = visit.clocks().moment(entry.at, visit.now, seconds=True)
+    return f"{name}, {at} ({visit.clocks().name})"
 
 
 def _plain(detail: str | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Final
 
 import attrs
@@ -16,6 +15,7 @@ from outreach.models import Forecast, Preflight, StartApproval
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.actions import ACTIONS
+from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.new.course import course_of
 from outreach_server.console.pages.new.last_run import last_run_of
@@ -82,7 +82,7 @@ async def _page(visit: Visit, campaign: Campaign, *, status: int = 200, problem:
     found = await visit.engine.campaigns.preflight(*place)
     forecast = await visit.engine.campaigns.forecast(*place)
     obstacles = _obstacles(visit, campaign, found)
-    zone = visit.zone(campaign.timezone)
+    clocks = visit.clocks(campaign.timezone)
     approval = await visit.engine.campaigns.approval(*place)
     can_start = visit.may(Right.START) and not obstacles and found.contacted > 0
     return visit.page(
@@ -104,30 +104,30 @@ async def _page(visit: Visit, campaign: Campaign, *, status: int = 200, problem:
         placeholders=[(one.name, one.count) for one in found.placeholder_problems],
         cost=cost_of(found),
         cost_note=found.cost_note,
-        begins="" if forecast.starts_at is None else _at(visit, forecast.starts_at, zone),
-        ends=_end(visit, forecast, zone),
-        zone=words.zone_name(zone),
-        label=_label(visit, campaign, found, forecast, zone),
-        course=course_of(visit, forecast, zone, _course_says(visit, campaign, forecast, zone)),
+        begins="" if forecast.starts_at is None else clocks.moment(forecast.starts_at, visit.now),
+        ends=_end(visit, forecast, clocks),
+        zone=clocks.name,
+        label=_label(visit, campaign, found, forecast, clocks),
+        course=course_of(visit, forecast, clocks, _course_says(visit, campaign, forecast, clocks)),
         last=await last_run_of(visit, campaign, found),
         may_send=can_start and not approval.is_missing,
         may_approve=can_start and approval.is_missing and approval.changed_by != visit.actor,
         waits="" if obstacles or not approval.is_missing else words.WAITS_FOR_APPROVAL,
-        approved=await _approved(visit, approval, zone),
+        approved=await _approved(visit, approval, clocks),
         key=visit.new_key(),
     )
 
 
-async def _approved(visit: Visit, approval: StartApproval, zone: str) -> str:
+async def _approved(visit: Visit, approval: StartApproval, clocks: Clocks) -> str:
     """Return who has approved it, and when; empty if nobody has, or has to."""
     found = approval.approval
     if approval.reason is None or found is None:
         return ""
     names = await names_of(visit.engine, [found.approved_by])
-    return f"Approved by {names[found.approved_by]}, {_at(visit, found.approved_at, zone)} ({words.zone_name(zone)})."
+    return f"Approved by {names[found.approved_by]}, {clocks.moment(found.approved_at, visit.now)} ({clocks.name})."
 
 
-def _label(visit: Visit, campaign: Campaign, found: Preflight, forecast: Forecast, zone: str) -> str:
+def _label(visit: Visit, campaign: Campaign, found: Preflight, forecast: Forecast, clocks: Clocks) -> str:
     """Return the words of the button: what it does, for how much, and until when."""
     ahead = campaign.scheduled_start_at is not None and campaign.scheduled_start_at > visit.now
     if campaign.channel == "call":
@@ -137,28 +137,24 @@ def _label(visit: Visit, campaign: Campaign, found: Preflight, forecast: Forecas
     cost = cost_of(found)
     parts = [f"{what} for {cost}" if cost else what]
     if ahead and forecast.starts_at is not None:
-        parts.append(f"from {_at(visit, forecast.starts_at, zone)}")
+        parts.append(f"from {clocks.moment(forecast.starts_at, visit.now)}")
     if forecast.ends_at is not None:
-        parts.append(f"done {_at(visit, forecast.ends_at, zone)}")
+        parts.append(f"done {clocks.moment(forecast.ends_at, visit.now)}")
     return ", ".join(parts)
 
 
-def _course_says(visit: Visit, campaign: Campaign, forecast: Forecast, zone: str) -> str:
+def _course_says(visit: Visit, campaign: Campaign, forecast: Forecast, clocks: Clocks) -> str:
     noun = "call" if campaign.channel == "call" else "message"
-    begins = "" if forecast.starts_at is None else f" from {_at(visit, forecast.starts_at, zone)}"
-    ends = "" if forecast.ends_at is None else f" until {_at(visit, forecast.ends_at, zone)}"
-    return f"By the forecast {words.plural(forecast.requests, noun)}{begins}{ends} ({words.zone_name(zone)})."
+    begins = "" if forecast.starts_at is None else f" from {clocks.moment(forecast.starts_at, visit.now)}"
+    ends = "" if forecast.ends_at is None else f" until {clocks.moment(forecast.ends_at, visit.now)}"
+    return f"By the forecast {words.plural(forecast.requests, noun)}{begins}{ends} ({clocks.name})."
 
 
-def _end(visit: Visit, forecast: Forecast, zone: str) -> str:
+def _end(visit: Visit, forecast: Forecast, clocks: Clocks) -> str:
     if forecast.ends_at is None:
         return "not within 400 days" if forecast.contacts else ""
     expires = ", when it expires before it is done" if forecast.expires else ""
-    return f"{_at(visit, forecast.ends_at, zone)}{expires}"
-
-
-def _at(visit: Visit, at: datetime, zone: str) -> str:
-    return words.moment(at, visit.now, zone)
+    return f"{clocks.moment(forecast.ends_at, visit.now)}{expires}"
 
 
 def _obstacles(visit: Visit, campaign: Campaign, found: Preflight) -> Sequence[ObstacleView]:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from outreach.models import Forecast
 from outreach.reasons import LIMITS
-from outreach_server.console import words
+from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.curves import Curve, drawn
 from outreach_server.console.pages.campaign_course import bands_of, points_of
@@ -44,21 +44,21 @@ class CourseView:
     rows: Sequence[StretchRow]
 
 
-def course_of(visit: Visit, forecast: Forecast, zone: str, label: str) -> CourseView:
+def course_of(visit: Visit, forecast: Forecast, clocks: Clocks, label: str) -> CourseView:
     """Return the course of a campaign that has not started, by its forecast."""
     points = points_of(forecast.hours, timedelta(hours=1), forecast.starts_at or forecast.at, forecast.ends_at, 0)
     bands = list(bands_of(forecast, forecast.at))
     # The present is its left edge, or before: no line is drawn for it.
     before = forecast.at - timedelta(hours=1)
-    curve = Curve(real=[], plan=[], ahead=points, bands=bands, now=before, zone=zone, label=label)
+    curve = Curve(real=[], plan=[], ahead=points, bands=bands, now=before, clocks=clocks, label=label)
     return CourseView(
         drawing=drawn(curve),
         says=label,
         bands=sorted({one.words for one in bands}),
         rows=[
             StretchRow(
-                begins=words.moment(one.begins_at, visit.now, zone),
-                ends=words.moment(one.ends_at, visit.now, zone),
+                begins=clocks.moment(one.begins_at, visit.now),
+                ends=clocks.moment(one.ends_at, visit.now),
                 requests=one.requests,
                 limit=LIMITS[one.bound_by],
             )

@@ -10,7 +10,6 @@ import attrs
 
 from outreach import Campaign
 from outreach.models import Preflight
-from outreach_server.console import words
 from outreach_server.console.context import Visit
 
 _COPY: Final = re.compile(r"( \((copy|follow-up)\))+$")
@@ -68,12 +67,12 @@ async def last_run_of(visit: Visit, campaign: Campaign, found: Preflight) -> Las
                 difference=f"{_MINUS if more < 0 else '+'}{now.amount_text}" if more else "the same",
             )
         )
-    zone = visit.zone(campaign.timezone)
+    clocks = visit.clocks(campaign.timezone)
     same = (before.body, before.flow_id) == (campaign.body, campaign.flow_id)
     return LastRunView(
         name=before.name,
         url=visit.url("campaign", campaign=before.id),
-        when=f"{words.moment(before.started_at, visit.now, zone)} ({words.zone_name(zone)})",
+        when=f"{clocks.moment(before.started_at, visit.now)} ({clocks.name})",
         state="" if before.is_terminal else f"It is still {before.status}.",
         text="" if campaign.channel == "call" else f"The text is {'the same' if same else 'another one'}.",
         rows=rows,

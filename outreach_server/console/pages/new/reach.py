@@ -12,6 +12,7 @@ from outreach import Campaign
 from outreach.models import AudienceClock, ClockHour
 from outreach.reasons import LIMITS
 from outreach_server.console import words
+from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
 from outreach_server.console.drawing.strip import Column, strip
 
@@ -45,14 +46,13 @@ class ReachView:
 async def reach_of(visit: Visit, campaign: Campaign) -> ReachView:
     """Return when the contacts of a campaign can be reached, by what was saved of it."""
     found = await visit.engine.campaigns.clock(visit.place.id, campaign.id)
-    zone = visit.zone(campaign.timezone)
-    clocks = words.clocks_of(zone)
-    says = _says(visit, found, zone)
+    clocks = visit.clocks(campaign.timezone)
+    says = _says(visit, found, clocks)
     columns = [
         Column(
-            hour=f"{one.at.astimezone(clocks):%H}",
+            hour=clocks.dates.hour(clocks.local(one.at)),
             value=one.contacts,
-            words=f"{words.moment(one.at, visit.now, zone)}: {_note(one, found)}",
+            words=f"{clocks.moment(one.at, visit.now)}: {_note(one, found)}",
             shut=one.closed_by is not None,
         )
         for one in found.hours
@@ -60,10 +60,10 @@ async def reach_of(visit: Visit, campaign: Campaign) -> ReachView:
     return ReachView(
         drawing=strip(columns, whole=found.contacts, label=says) if found.contacts else Markup(""),
         says=says,
-        zone=words.zone_name(zone),
+        zone=clocks.name,
         rows=[
             ReachRow(
-                at=words.moment(one.at, visit.now, zone),
+                at=clocks.moment(one.at, visit.now),
                 contacts=one.contacts,
                 note=f"closed: {_CLOSED[one.closed_by]}" if one.closed_by is not None else "",
             )
@@ -78,7 +78,7 @@ def _note(one: ClockHour, found: AudienceClock) -> str:
     return f"{one.contacts:,} of {words.plural(found.contacts, 'contact')}"
 
 
-def _says(visit: Visit, found: AudienceClock, zone: str) -> str:
+def _says(visit: Visit, found: AudienceClock, clocks: Clocks) -> str:
     """Return the first hours with all, or with most, of the contacts."""
     if not found.contacts:
         return "Nobody is left to be contacted."
@@ -86,6 +86,6 @@ def _says(visit: Visit, found: AudienceClock, zone: str) -> str:
     if not most:
         return "Nobody can be reached within 24 hours of the start."
     first = next(one for one in found.hours if one.contacts == most)
-    at = words.moment(first.at, visit.now, zone)
+    at = clocks.moment(first.at, visit.now)
     who = "All contacts" if most == found.contacts else f"{most:,} of {words.plural(found.contacts, 'contact')}"
-    return f"{who} can be reached from {at} ({words.zone_name(zone)})."
+    return f"{who} can be reached from {at} ({clocks.name})."

@@ -121,8 +121,8 @@ def _state(visit: Visit, one: Any) -> str:
     if one.problem is not None:
         return str(one.problem)
     if one.throttled_until is not None:
-        until = words.moment(one.throttled_until, visit.now, visit.zone())
-        return f"Throttled by the provider until {until} ({words.zone_name(visit.zone())})"
+        until = visit.clocks().moment(one.throttled_until, visit.now)
+        return f"Throttled by the provider until {until} ({visit.clocks().name})"
     return "Connected"
 
 

@@ -264,7 +264,7 @@ class Noun:
 
 def at(visit: Visit, moment: datetime | None) -> Cell:
     """Return a moment, or nothing, for a table."""
-    return "" if moment is None else moment_of(moment, visit.now, visit.zone())
+    return "" if moment is None else moment_of(moment, visit.now, visit.clocks())
 
 
 def digest_of(one: Any) -> str:

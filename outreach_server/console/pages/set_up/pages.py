@@ -365,7 +365,7 @@ class LiveView:
 
 def live_view(visit: Visit) -> LiveView:
     """Return the moment of a rendering by the person's clocks."""
-    return LiveView(as_of=moment_of(visit.now, visit.now, visit.zone(), seconds=True))
+    return LiveView(as_of=moment_of(visit.now, visit.now, visit.clocks(), seconds=True))
 
 
 def tabs_of(visit: Visit, current: Noun | None) -> Sequence[Tab]:

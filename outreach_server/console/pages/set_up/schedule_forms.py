@@ -9,7 +9,6 @@ from typing import Any, Final
 from outreach import Campaign, InvalidRequest, NotFound
 from outreach.models import Schedule
 from outreach.server_support import WEEKDAYS, Recurrence, read_recurrence
-from outreach_server.console import words
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.set_up.inputs import Input, inputs_of
 from outreach_server.console.pages.set_up.nouns import On
@@ -111,7 +110,7 @@ async def _campaigns(visit: Visit, one: Schedule | None) -> Mapping[str, Campaig
 
 def _called(visit: Visit, campaign: Campaign) -> str:
     """Return the name of a campaign, with its day: many have the same."""
-    return f"{campaign.name} ({words.moment(campaign.created_at, visit.now, visit.zone())})"
+    return f"{campaign.name} ({visit.clocks().moment(campaign.created_at, visit.now)})"
 
 
 def _rule_fields(one: Schedule | None) -> Sequence[Input]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import time
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 import attrs
 
@@ -22,6 +22,7 @@ from outreach.reasons import SCHEDULE_REASONS
 from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.access import Right
+from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.named import schedules_named
 from outreach_server.console.pages.set_up.inputs import Input, inputs_of
@@ -41,7 +42,7 @@ from outreach_server.console.pages.set_up.nouns import (
 from outreach_server.console.pages.set_up.resources import ResourceNoun
 from outreach_server.console.pages.set_up.schedule_forms import LIKE, fields_of_schedule, schedule_values
 from outreach_server.console.people import names_of
-from outreach_server.console.recurrence_words import day_words, rule_words
+from outreach_server.console.recurrence_words import rule_words
 
 _RUNS_SHOWN: Final = 20
 _DAYS_SHOWN: Final = 5
@@ -104,7 +105,9 @@ class SchedulesNoun(ResourceNoun):
 
     async def cells(self, visit: Visit, items: Sequence[Any]) -> Sequence[Sequence[Cell]]:
         """Return the state, the next run and the rule of each."""
-        return [(_state(one), at(visit, _next(one)), rule_words(one.rule, one.starts_on)) for one in items]
+        return [
+            (_state(one), at(visit, _next(one)), rule_words(one.rule, one.starts_on, visit.look.dates)) for one in items
+        ]
 
     async def facts(self, visit: Visit, one: Any) -> Sequence[tuple[str, Cell]]:
         """Return its state and rule, its campaigns, and the coming runs."""
@@ -116,11 +119,11 @@ class SchedulesNoun(ResourceNoun):
             _campaign(visit, one.source_id),
             _approved_by(visit, one),
         )
-        dates = [_run_words(run, one) for run in coming] if one.state != "ended" else []
+        dates = [_run_words(visit, run, one) for run in coming] if one.state != "ended" else []
         return [
             ("Identifier", one.id),
             ("State", _state(one)),
-            ("Repeats", f"{rule_words(one.rule, one.starts_on)}, at {one.at} ({words.zone_name(one.zone)})"),
+            ("Repeats", _repeats(visit, one)),
             ("Like the campaign", template),
             ("To the contacts of", source),
             ("Approved", approved),
@@ -212,7 +215,7 @@ async def _preview(sent: Sent) -> Sequence[str]:
         chosen = reads.start(service.preview(sent.place, new, count=_DAYS_SHOWN))
         others = reads.start(service.preview(sent.place, without, count=_DAYS_READ))
     runs, known = chosen.result(), {run.day for run in others.result()}
-    days = {run.day: _run_words(run, new) for run in runs}
+    days = {run.day: _run_words(sent.visit, run, new) for run in runs}
     if new.holidays == "ignore":
         for run in runs:
             if run.day not in known:
@@ -221,23 +224,34 @@ async def _preview(sent: Sent) -> Sequence[str]:
         last = runs[-1].day if len(runs) == _DAYS_SHOWN else max(known, default=None)
         for day in known - days.keys():
             if last is not None and day <= last:
-                days[day] = f"{day_words(day)}: left out, a holiday"
+                days[day] = f"{sent.visit.look.dates.weekday(day)}: left out, a holiday"
     return [days[day] for day in sorted(days)] or [_NO_DAY]
 
 
-def _run_words(run: PlannedRun, plan: Schedule | NewSchedule) -> str:
-    time = f"{run.at.astimezone(ZoneInfo(plan.zone)):%H:%M}"
-    text = f"{day_words(run.day)}, {time} ({words.zone_name(plan.zone)})"
-    if time != plan.at:
-        text += f", as the clocks leave {plan.at} out"
-    return text if run.moved_from is None else f"{text}, instead of {day_words(run.moved_from)}, a holiday"
+def _repeats(visit: Visit, one: Schedule) -> str:
+    dates = visit.look.dates
+    at = dates.clock(time.fromisoformat(one.at))
+    return f"{rule_words(one.rule, one.starts_on, dates)}, at {at} ({Clocks(one.zone).name})"
+
+
+def _run_words(visit: Visit, run: PlannedRun, plan: Schedule | NewSchedule) -> str:
+    clocks = Clocks(plan.zone, visit.look.dates)
+    at, planned = (clocks.dates.clock(one) for one in (clocks.local(run.at), time.fromisoformat(plan.at)))
+    text = f"{clocks.dates.weekday(run.day)}, {at} ({clocks.name})"
+    if at != planned:
+        text += f", as the clocks leave {planned} out"
+    if run.moved_from is not None:
+        text += f", instead of {clocks.dates.weekday(run.moved_from)}, a holiday"
+    return text
 
 
 def _run_cells(visit: Visit, one: Schedule, run: Occurrence) -> Sequence[Cell]:
-    local = run.at.astimezone(ZoneInfo(one.zone))
+    clocks = Clocks(one.zone, visit.look.dates)
     campaign: Cell = ""
     if run.run_id is not None and run.reason != "deleted":
-        campaign = LinkView(text=f"{local:%Y-%m-%d %H:%M}", url=visit.url("campaign", campaign=run.run_id))
+        campaign = LinkView(
+            text=clocks.dates.moment(clocks.local(run.at)), url=visit.url("campaign", campaign=run.run_id)
+        )
     return (
         at(visit, run.at),
         _RUNS[run.state],

@@ -209,7 +209,7 @@ def _worker(visit: Visit, worker: Any) -> str:
 
 
 def _time(visit: Visit, moment: datetime) -> str:
-    return f"{words.moment(moment, visit.now, visit.zone(), seconds=True)} ({words.zone_name(visit.zone())})"
+    return f"{visit.clocks().moment(moment, visit.now, seconds=True)} ({visit.clocks().name})"
 
 
 def _megabytes(size: int) -> str:

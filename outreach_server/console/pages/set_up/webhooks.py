@@ -26,6 +26,7 @@ from outreach.models import (
 from outreach.server_support import DISABLED_REASONS, TYPES_FOR_ONE_ENDPOINT, WEBHOOK_TYPES, failure_words, is_success
 from outreach_server.console import words
 from outreach_server.console.access import Right
+from outreach_server.console.clocks import tzinfo_of
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.set_up.inputs import Input, changed, inputs_of
 from outreach_server.console.pages.set_up.nouns import Cell, Deed, Listed, On, Result, Sent, Table, TableRow, at
@@ -317,7 +318,7 @@ def _with_secret(made: CreatedWebhook, text: str) -> Result:
 
 
 async def _replay_fields(on: On) -> Sequence[Input]:
-    zone = words.zone_name(on.visit.zone())
+    zone = on.visit.clocks().name
     return [
         Input(
             name="number",
@@ -350,4 +351,4 @@ def _moment(written: str, zone: str) -> datetime:
         found = datetime.fromisoformat(written)
     except ValueError:
         raise InvalidRequest.at("at", _NO_MOMENT) from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=words.clocks_of(zone))
+    return found if found.tzinfo is not None else found.replace(tzinfo=tzinfo_of(zone))
