@@ -10,6 +10,7 @@ import re
 import unicodedata
 from array import array
 from collections.abc import Mapping
+from datetime import timedelta
 from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
@@ -453,6 +454,8 @@ _ADDRESS: Final = re.compile(r"\s*(?P<channel>[A-Za-z_]{1,20}):(?P<rest>.*)", re
 _BEGINS_LIKE_A_NUMBER: Final = re.compile(r"[+(0-9]")
 
 NUMBER_BUSY: Final = "sender_rate"
+MAX_NUMBER_WAIT: Final = timedelta(minutes=15)
+"""How long a contact waits before its number is looked at again, whose rate may have changed."""
 """Reason of a contact that waits for the number of a pool that it gets its messages from."""
 
 _SERVICES: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(

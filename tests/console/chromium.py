@@ -132,7 +132,13 @@ def site(contacts: int = 200, *, has_login: bool = True, database: str = "memory
             found["workspace"] = workspace.id
             await engine.numbers.create(workspace.id, NewNumber(phone=SENDER, carrier="twilio"))
             new = NewSmsCampaign(
-                name="Reminders", body="Hi {{first_name}}", carrier="twilio", from_number=SENDER, rate_per_minute=60
+                name="Reminders",
+                body="Hi {{first_name}}",
+                carrier="twilio",
+                from_number=SENDER,
+                rate_per_minute=60,
+                # It does not end while slow tests look at it.
+                stay_open=True,
             )
             people = [
                 NewRecipient(phone_number=f"+1303555{number:04d}", first_name="Ana") for number in range(contacts)

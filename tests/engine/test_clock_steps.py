@@ -29,6 +29,7 @@ from outreach.plugins import ledger_archives
 from outreach.protocols.carrier import OutboundMessage
 from outreach.protocols.dispatcher import WakeSignal
 from outreach.protocols.storage import Storage
+from outreach.rules.phones import MAX_NUMBER_WAIT, NUMBER_BUSY
 from outreach.rules.provider_analyser import ProviderAnalyser
 from outreach.storage.sqlite import SqliteStorage
 from outreach.storage.unit_of_work import Transaction
@@ -371,6 +372,8 @@ async def test_a_takeover_finds_out_that_the_clock_was_set_back(storage: Storage
         (RecipientStatus.WAITING, "operator_retry", TICK, True),
         (RecipientStatus.WAITING, "retry", timedelta(minutes=15), False),
         (RecipientStatus.WAITING, "retry", timedelta(minutes=15) + TICK, True),
+        (RecipientStatus.WAITING, NUMBER_BUSY, MAX_NUMBER_WAIT, False),
+        (RecipientStatus.WAITING, NUMBER_BUSY, MAX_NUMBER_WAIT + TICK, True),
         (RecipientStatus.WAITING, "deferred", timedelta(days=1), False),
         (RecipientStatus.WAITING, "deferred", timedelta(days=1) + TICK, True),
         (RecipientStatus.WAITING, "contact_hours", timedelta(days=9), False),

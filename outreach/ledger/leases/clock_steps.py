@@ -23,6 +23,7 @@ from outreach.models.dispatch import Dispatch
 from outreach.models.states import CampaignAction, CampaignStatus, TrailRule
 from outreach.models.work import CampaignRunState
 from outreach.rules.deciding import HOLDING_RULES, are_contact_rules_outdated, contact_rules_key
+from outreach.rules.phones import MAX_NUMBER_WAIT, NUMBER_BUSY
 from outreach.rules.settlement import DOUBLE_DIAL, MAX_RETRY_AFTER, RETRYABLE_OUTCOMES, TRANSIENT_FAILURES
 from outreach.storage.unit_of_work import Transaction
 
@@ -244,6 +245,7 @@ def _waits(tx: Transaction, campaign: Campaign) -> Iterator[tuple[str, timedelta
         for outcome in sorted(RETRYABLE_OUTCOMES | TRANSIENT_FAILURES):
             yield f"retry_{outcome}", again
         return
+    yield NUMBER_BUSY, MAX_NUMBER_WAIT
     yield "retry", timedelta(minutes=settings_of(tx, campaign.workspace_id).retry_delay_minutes)
     waits = [step.wait_minutes or 0 for step in steps_of(tx, campaign) or ()]
     yield "flow_wait", timedelta(minutes=max(waits, default=0))

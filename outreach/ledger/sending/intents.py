@@ -39,7 +39,7 @@ from outreach.rules.deciding import UNCLEAR_REPLY, next_caller_id, next_slot, sp
 from outreach.rules.free_first import FreeFirst
 from outreach.rules.numbering import spellings
 from outreach.rules.opening import opening_state
-from outreach.rules.phones import NUMBER_BUSY, is_service, normalise, normalise_single
+from outreach.rules.phones import MAX_NUMBER_WAIT, NUMBER_BUSY, is_service, normalise, normalise_single
 from outreach.rules.settlement import second_leg_deadline
 from outreach.storage.unit_of_work import Transaction
 
@@ -163,9 +163,6 @@ def _due_since(tx: Transaction, campaign: Campaign, now: datetime) -> datetime |
 
 _ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
-_MAX_WAIT: Final = timedelta(minutes=15)
-"""How long a contact waits before its number is looked at again, whose rate may have changed."""
-
 
 class WaveSenders:
     """The sending numbers of one wave, with the slots that they have left.
@@ -260,7 +257,7 @@ class WaveSenders:
             free = self._free.get(pace.phone) if pace is not None else None
             if pace is None or free is None or free <= latest:
                 continue
-            due_at = min(free + before[pace.phone] * pace.spacing, latest + _MAX_WAIT) - lead
+            due_at = min(free + before[pace.phone] * pace.spacing, latest + MAX_NUMBER_WAIT) - lead
             before[pace.phone] += 1
             found.append(
                 Postponement(recipient=intent.recipient, due_at=due_at, reason=NUMBER_BUSY, rule=TrailRule.PACE)
