@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import anyio
@@ -13,7 +14,9 @@ import pytest
 from outreach import Campaign
 from outreach.models import Webhook
 from outreach_server.console import Role
+from outreach_server.console.context import Visit
 from outreach_server.console.live import stream as stream_module
+from outreach_server.console.live import views
 from outreach_server.console.live.fan_out import FanOut, Regions
 from outreach_server.console.live.stream import (
     MAX_MESSAGE_BYTES,
@@ -24,6 +27,7 @@ from outreach_server.console.live.stream import (
 )
 from outreach_server.console.live.views import CAMPAIGN_REGIONS, OVERVIEW_REGIONS, WEBHOOK_REGIONS
 from outreach_server.console.look import COOKIE
+from outreach_server.console.pages.overview import OverviewView, overview_view
 from outreach_server.streams import end_streams
 from tests.console import furniture
 from tests.console.conftest import MOUNT, PEOPLE, House
@@ -239,6 +243,27 @@ async def test_each_who_watches_gets_times_in_a_zone_and_style_of_their_own(hous
     assert said[0] == ("UTC", "")
     assert {said[1], said[2]} <= {("UTC", " AM"), ("UTC", " PM")}
     assert said[3] in {("Tokyo time", " AM"), ("Tokyo time", " PM")}
+
+
+async def test_the_overview_tells_times_by_the_moment_of_each_rendering(
+    house: House, active: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a page that is open past midnight."""
+    moments: list[datetime] = []
+
+    async def noted(visit: Visit) -> OverviewView:
+        moments.append(visit.now)
+        return await overview_view(visit)
+
+    monkeypatch.setattr(views, "overview_view", noted)
+    stream = Stream()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stream.run, house, None)
+        first = await stream.until(lambda body: True)
+        await house.engine.campaigns.pause(house.workspace, active.id)
+        await stream.until(lambda body: body != first)
+        stream.gone.set()
+    assert moments[0] < moments[-1]
 
 
 async def test_a_fifth_stream_of_a_session_ends_the_oldest(house: House, active: Campaign) -> None:

@@ -45,7 +45,8 @@ def overview_renderer(visit: Visit) -> Render:
 
     async def render() -> Regions:
         async with JoinedReads() as reads:
-            looked = reads.start(overview_view(visit))
+            # One of its own, whose moment is that of this rendering.
+            looked = reads.start(overview_view(attrs.evolve(visit)))
         view = looked.result()
         return {name: visit.part(f"overview/{name}", view=view) for name in OVERVIEW_REGIONS}
 
@@ -61,7 +62,6 @@ def webhook_renderer(visit: Visit, webhook_id: str) -> Render:
     [noun] = [one for one in NOUNS if one.live == "webhook"]
 
     async def render() -> Regions:
-        # One of its own, whose moment is that of this rendering.
         now = attrs.evolve(visit)
         one = await noun.get(now, webhook_id)
         async with JoinedReads() as reads:
