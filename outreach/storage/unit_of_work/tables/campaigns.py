@@ -351,6 +351,16 @@ class Approvals(Table):
             )
         return None
 
+    def has_any(self, workspace_id: str, campaign_id: str) -> bool:
+        """Return whether any revision of a campaign has an approval."""
+        number = self._rows.number(workspace_id, campaign_id)
+        return bool(self._rows.query("approvals.any", number=number))
+
+    def delete(self, workspace_id: str, campaign_id: str) -> None:
+        """Delete the approvals of all revisions of a campaign."""
+        number = self._rows.number(workspace_id, campaign_id)
+        self._rows.execute("approvals.delete", number=number)
+
 
 class Forecasts(Table):
     """Forecasts as they were at the start of campaigns and after changes; not cached."""
