@@ -40,7 +40,8 @@ class CampaignAction(StrEnum):
         reopen_setup: an update takes one of these away
         start: an operator starts it; of a scheduled one, the clock reaches its start
         schedule: an operator starts it, and its start is ahead
-        unschedule: an operator takes it back
+        unschedule: an operator takes it back, or its approval ends (docs/users.md#approval-of-starts); of a paused one,
+            only that, and only before it has begun
         pause: an operator pauses it, or the engine with a reason (docs/states.md#campaigns)
         resume: an operator resumes it
         resume_schedule: an operator resumes it, and its start is ahead: it has not started yet, or the clock was set

@@ -62,7 +62,8 @@ class CampaignChanges:
         """Change a campaign; what has not been sent goes out as the campaign then says.
 
         A campaign that has not started becomes ready or draft by what it then has. One that is scheduled, active or
-        paused stays so, and keeps all that a start needs. Requests that are on their way are not changed.
+        paused stays so, and keeps all that a start needs; but one that a second person has approved and that has not
+        begun becomes ready if it then says something else. Requests that are on their way are not changed.
 
         Raises:
             NotFound: The workspace has no such campaign, flow or agent.
