@@ -217,7 +217,7 @@ def _is_line(number: Number, phone: str | None) -> bool:
     return phone is not None and person_key(phone) == person_key(number.phone)
 
 
-def _comes_from(number: Number, region: str, campaign: Campaign) -> bool:
+def _comes_from(number: Number, region: str | None, campaign: Campaign) -> bool:
     """Return whether a campaign names a number as one that its messages or calls come from."""
     if any(_is_line(number, normalise_single(own, region)) for own in campaign.senders):
         return True

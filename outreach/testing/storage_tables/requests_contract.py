@@ -173,8 +173,11 @@ class RequestsContract(ContractBase):
         await storage.write(append)
 
         def found(tx: Transaction) -> list[list[object]]:
-            asked = ({"subjects": ["a", "é", "c"]}, {"subjects": ["é", "a"], "actor": "x"}, {"subjects": []})
-            listed = [tx.audit.numbered(THIS_WORKSPACE, **filters, limit=9) for filters in asked]  # type: ignore[arg-type]
+            listed = (
+                tx.audit.numbered(THIS_WORKSPACE, subjects=["a", "é", "c"], limit=9),
+                tx.audit.numbered(THIS_WORKSPACE, subjects=["é", "a"], actor="x", limit=9),
+                tx.audit.numbered(THIS_WORKSPACE, subjects=[], limit=9),
+            )
             return [[entry for _, entry in one] for one in listed]
 
         assert await storage.read(found) == [[made[3], made[2], made[0]], [made[2], made[0]], []]
