@@ -53,7 +53,8 @@ class CampaignApprovals:
     async def approve(self, workspace_id: str, campaign_id: str, *, revision: int, actor: str = "library") -> Approval:
         """Approve the start of a campaign as it is now, and return the approval with its figures.
 
-        A change of the campaign, or contacts that are added, take it away. The same approval again changes nothing.
+        A change of the campaign or of what it uses, or contacts that are added, take it away. The same approval again
+        changes nothing.
 
         Args:
             workspace_id: The workspace.

@@ -15,7 +15,7 @@ from outreach.models.campaign import Campaign, Recipient
 from outreach.models.fields import check_value, moment
 from outreach.models.forecast import BindingRule
 from outreach.models.live import CampaignNow, CampaignProgress
-from outreach.models.states import CampaignStatus, TrailRule, TrailStepKind
+from outreach.models.states import APPROVAL_ENDED, CampaignStatus, TrailRule, TrailStepKind
 from outreach.rules import progress
 from outreach.rules.deciding import HOLDING_RULES, LocalRules
 from outreach.rules.explanations import LIMITS, PAUSE_REASONS
@@ -154,7 +154,9 @@ def _of_status(tx: Transaction, campaign: Campaign, waiting: int, now: datetime)
         case CampaignStatus.DRAFT:
             message = waits_for_setup(missing_setup(tx, campaign), waiting)
         case CampaignStatus.READY:
-            message = f"Waits to be started: {contacts}."
+            was_approved = bool(changes) and changes[-1].reason == APPROVAL_ENDED
+            again = " again, because what was approved has changed" if was_approved else ""
+            message = f"Waits to be started{again}: {contacts}."
         case CampaignStatus.SCHEDULED:
             until = campaign.scheduled_start_at
             start = "its start" if until is None else f"its start at {clock_words(until, campaign.timezone, now)}"

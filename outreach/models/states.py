@@ -40,7 +40,8 @@ class CampaignAction(StrEnum):
         reopen_setup: an update takes one of these away
         start: an operator starts it; of a scheduled one, the clock reaches its start
         schedule: an operator starts it, and its start is ahead
-        unschedule: an operator takes it back
+        unschedule: an operator takes it back, or its approval ends (docs/users.md#approval-of-starts); of a paused one,
+            only that, and only before it has begun
         pause: an operator pauses it, or the engine with a reason (docs/states.md#campaigns)
         resume: an operator resumes it
         resume_schedule: an operator resumes it, and its start is ahead: it has not started yet, or the clock was set
@@ -68,6 +69,9 @@ class CampaignAction(StrEnum):
 UNSTARTED_STATUSES: Final = frozenset({CampaignStatus.DRAFT, CampaignStatus.READY})
 """Nothing of it is sent before a person starts it."""
 
+APPROVAL_ENDED: Final = "approval_ended"
+"""Detail of a move: what was approved has changed before it began."""
+
 TERMINAL_CAMPAIGN_STATUSES: Final = frozenset(
     {CampaignStatus.COMPLETED, CampaignStatus.CANCELLED, CampaignStatus.EXPIRED}
 )
@@ -81,6 +85,7 @@ CAMPAIGN_TRANSITIONS: Final[Mapping[tuple[CampaignStatus, CampaignAction], Campa
         (_S.READY, _M.START): _S.ACTIVE,
         (_S.READY, _M.SCHEDULE): _S.SCHEDULED,
         (_S.SCHEDULED, _M.UNSCHEDULE): _S.READY,
+        (_S.PAUSED, _M.UNSCHEDULE): _S.READY,
         (_S.SCHEDULED, _M.START): _S.ACTIVE,
         (_S.SCHEDULED, _M.PAUSE): _S.PAUSED,
         (_S.ACTIVE, _M.PAUSE): _S.PAUSED,
@@ -106,15 +111,16 @@ _COMPLETED_HINT: Final = (
 _ASKED_FOR: Final = (_M.START, _M.UNSCHEDULE, _M.PAUSE, _M.RESUME, _M.CANCEL)
 
 
+_NOT_ASKED_FOR: Final = frozenset({(_S.SCHEDULED, _M.START), (_S.PAUSED, _M.UNSCHEDULE)})
+
+
 def operator_actions(status: CampaignStatus) -> tuple[CampaignAction, ...]:
     """Return the transitions that an operator can request; the clock or the campaign's setup causes the others.
 
-    A scheduled campaign is started by the clock alone.
+    A scheduled campaign is started by the clock alone, and only the end of its approval takes a paused one back.
     """
     return tuple(
-        move
-        for move in _ASKED_FOR
-        if (status, move) in CAMPAIGN_TRANSITIONS and (status, move) != (_S.SCHEDULED, _M.START)
+        move for move in _ASKED_FOR if (status, move) in CAMPAIGN_TRANSITIONS and (status, move) not in _NOT_ASKED_FOR
     )
 
 

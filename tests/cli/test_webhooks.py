@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import anyio
+import pytest
 
 from outreach import Outreach
-from outreach.models.webhook import WebhookAttempt
+from outreach.models.webhook import WebhookAttempt, WebhookProgress
+from outreach.services.tenants.webhooks import Webhooks
 from tests.cli.conftest import Cli
 
 URL = "https://app.example/hook"
@@ -25,6 +28,21 @@ def test_the_list_says_how_many_events_wait_and_since_when(cli: Cli, workspace_i
         assert (one["waiting"], one["waiting_since"]) == (shown["waiting"], shown["waiting_since"])
         assert (one["waiting_since"] is not None) is bool(one["waiting"])
     assert "waiting_since" in cli.run("webhooks", "list", workspace_id).stdout
+
+
+def test_the_list_leaves_out_what_is_removed_while_it_is_read(
+    cli: Cli, workspace_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may remove it between the two reads."""
+    gone, kept = [cli.ask("webhooks", "add", workspace_id, f"{URL}{number}")["id"] for number in range(2)]
+    progress = Webhooks.progress
+
+    async def late(webhooks: Webhooks, *args: str) -> Sequence[WebhookProgress]:
+        await webhooks.remove(workspace_id, gone)
+        return await progress(webhooks, *args)
+
+    monkeypatch.setattr(Webhooks, "progress", late)
+    assert [one["id"] for one in cli.ask("webhooks", "list", workspace_id)] == [kept]
 
 
 def test_the_last_attempt_is_shown_in_words(cli: Cli, workspace_id: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -25,18 +25,23 @@ from outreach import (
     NewNumber,
     NewRecipient,
     NewSmsCampaign,
+    NewTrunk,
     NewWorkspace,
     NotFound,
+    Number,
+    NumberUpdate,
     Outreach,
+    SmsSettingsUpdate,
+    TrunkUpdate,
     WorkspaceUpdate,
 )
-from outreach.errors import AwaitsApproval, CannotStart
-from outreach.models import Price, PriceTable
+from outreach.errors import AwaitsApproval, CannotStart, IllegalTransition
+from outreach.models import CallerIdAllocation, Price, PriceTable
 
 pytestmark = pytest.mark.anyio
 
 ANN, BEN = "user:ann", "host:ben"
-SENDER = "+12025550100"
+SENDER, OTHER_SENDER = "+12025550100", "+12025550101"
 
 
 @attrs.define
@@ -64,6 +69,33 @@ class Place:
         """Approve a campaign as it is now."""
         now = await self.engine.campaigns.get(self.workspace, campaign.id)
         await self.engine.campaigns.approve(self.workspace, campaign.id, revision=now.revision, actor=actor)
+
+    async def later(self, *, is_call: bool = False) -> Campaign:
+        """Return a ready campaign of tomorrow, whose messages or calls come from numbers of the workspace."""
+        if not is_call:
+            campaign = await self.campaign()
+        else:
+            agent = await self.engine.agents.create(
+                self.workspace, NewAgent(name="Vera", provider="simulator", from_number=SENDER)
+            )
+            trunk = await self.engine.trunks.create(self.workspace, NewTrunk(name="East", address="sip.example"))
+            number = await self.engine.numbers.create(self.workspace, NewNumber(phone=OTHER_SENDER))
+            new = NewCallCampaign(
+                name="Calls",
+                agent_id=agent.id,
+                trunk_id=trunk.id,
+                cli_mode="group",
+                cli_group=[CallerIdAllocation(number_id=number.id, phone=number.phone, count=1)],
+            )
+            people = [NewRecipient(phone_number="+13035550100")]
+            campaign = (await self.engine.campaigns.create_call(self.workspace, new, people, actor=ANN)).campaign
+        times = CampaignUpdate(scheduled_start_at=self.engine.now() + timedelta(days=1))
+        return await self.engine.campaigns.update(self.workspace, campaign.id, times, actor=ANN)
+
+    async def number(self, phone: str) -> Number:
+        """Return a number of the workspace."""
+        found = (await self.engine.numbers.list(self.workspace)).items
+        return next(one for one in found if one.phone == phone)
 
     async def reason(self, campaign: Campaign) -> str | None:
         """Return why it needs approval."""
@@ -257,6 +289,137 @@ async def test_a_change_of_its_agent_takes_the_approval_away(place: Place, chang
     await place.approve(campaign, BEN)
     for one in (campaign, other):
         assert (await place.start(one, ANN)).status is CampaignStatus.ACTIVE
+
+
+async def _text_changes(place: Place, campaign: Campaign) -> None:
+    await place.engine.campaigns.update(place.workspace, campaign.id, CampaignUpdate(body="Ho"), actor="api:1")
+
+
+async def _pool_changes(place: Place, campaign: Campaign) -> None:
+    change = CampaignUpdate(from_numbers=[SENDER, OTHER_SENDER])
+    await place.engine.campaigns.update(place.workspace, campaign.id, change, actor="api:1")
+
+
+async def _footer_changes(place: Place, campaign: Campaign) -> None:
+    change = SmsSettingsUpdate(footer_text="Write STOP to end")
+    await place.engine.sms_settings.update(place.workspace, change, actor="user:eve")
+
+
+async def _number_changes(place: Place, campaign: Campaign) -> None:
+    number = await place.number(SENDER)
+    await place.engine.numbers.update(place.workspace, number.id, NumberUpdate(carrier="vonage"), actor="user:eve")
+
+
+async def _agent_changes(place: Place, campaign: Campaign) -> None:
+    change = AgentUpdate(provider_agent_id="other")
+    await place.engine.agents.update(place.workspace, campaign.agent_id or "", change, actor="user:eve")
+
+
+async def _address_changes(place: Place, campaign: Campaign) -> None:
+    change = TrunkUpdate(address="sip.other.example")
+    await place.engine.trunks.update(place.workspace, campaign.trunk_id or "", change, actor="user:eve")
+
+
+async def _caller_id_changes(place: Place, campaign: Campaign) -> None:
+    number = await place.number(SENDER)
+    change = NumberUpdate(trunk_id=campaign.trunk_id)
+    await place.engine.numbers.update(place.workspace, number.id, change, actor="user:eve")
+
+
+async def _group_number_changes(place: Place, campaign: Campaign) -> None:
+    number = await place.number(OTHER_SENDER)
+    change = NumberUpdate(trunk_id=campaign.trunk_id)
+    await place.engine.numbers.update(place.workspace, number.id, change, actor="user:eve")
+
+
+@pytest.mark.parametrize("state", ["ready", "scheduled", "paused"])
+@pytest.mark.parametrize(
+    ("is_call", "change"),
+    [
+        (False, _text_changes),
+        (False, _pool_changes),
+        (False, _footer_changes),
+        (False, _number_changes),
+        (True, _agent_changes),
+        (True, _address_changes),
+        (True, _caller_id_changes),
+        (True, _group_number_changes),
+    ],
+)
+async def test_an_approval_ends_with_a_change_before_the_beginning(
+    place: Place, state: str, is_call: bool, change: Callable[[Place, Campaign], Awaitable[None]]
+) -> None:
+    """What it says, or from where: its start is taken back if it lies ahead, and `now` says why."""
+    await place.limit(approve_over_contacts=0)
+    campaigns, made = place.engine.campaigns, await place.later(is_call=is_call)
+    await place.approve(made, BEN)
+    if state != "ready":
+        await place.start(made, ANN)
+    if state == "paused":
+        await campaigns.pause(place.workspace, made.id, actor=ANN)
+    await change(place, made)
+    found = await campaigns.get(place.workspace, made.id)
+    assert found.status is CampaignStatus.READY
+    approval = await campaigns.approval(place.workspace, made.id)
+    assert (approval.is_missing, approval.changed_by) == (True, found.changed_by)
+    assert found.changed_by in {"api:1", "user:eve"}
+    with pytest.raises(AwaitsApproval):
+        await place.start(made, BEN)
+    now = await campaigns.now(place.workspace, made.id)
+    assert ("because what was approved has changed" in now.message) is (state != "ready")
+    await place.approve(made, ANN)
+    assert (await place.start(made, BEN)).status is CampaignStatus.SCHEDULED
+
+
+async def test_what_nobody_sees_leaves_an_approved_start(place: Place) -> None:
+    """Names, rates, the footer of a call, and what other campaigns use."""
+    await place.limit(approve_over_contacts=0)
+    engine, call, text = place.engine, await place.later(is_call=True), await place.later()
+    for one in (call, text):
+        await place.approve(one, BEN)
+        await place.start(one, ANN)
+    other = await engine.agents.create(place.workspace, NewAgent(name="Otto", provider="simulator"))
+    spare = await engine.numbers.create(place.workspace, NewNumber(phone="+12025550102"))
+    number = await place.number(SENDER)
+    await engine.agents.update(place.workspace, call.agent_id or "", AgentUpdate(name="Eva"), actor=ANN)
+    await engine.agents.update(place.workspace, other.id, AgentUpdate(provider_agent_id="other"), actor=ANN)
+    await engine.trunks.update(place.workspace, call.trunk_id or "", TrunkUpdate(name="West"), actor=ANN)
+    await engine.numbers.update(place.workspace, number.id, NumberUpdate(rate_per_minute=7), actor=ANN)
+    await engine.numbers.update(place.workspace, spare.id, NumberUpdate(trunk_id=call.trunk_id), actor=ANN)
+    await engine.campaigns.update(place.workspace, text.id, CampaignUpdate(rate_per_minute=7, body="Hi"), actor="api:1")
+    for one in (call, text):
+        assert (await engine.campaigns.get(place.workspace, one.id)).status is CampaignStatus.SCHEDULED
+    await engine.sms_settings.update(place.workspace, SmsSettingsUpdate(footer_enabled=False), actor=ANN)
+    found = [(await engine.campaigns.get(place.workspace, one.id)).status for one in (call, text)]
+    assert found == [CampaignStatus.SCHEDULED, CampaignStatus.READY]
+
+
+@pytest.mark.parametrize("limit", [0, None])
+async def test_a_start_without_approval_is_not_taken_back(place: Place, limit: int | None) -> None:
+    """A program's, after a change of what was approved once; any, where no start needs approval any more."""
+    await place.limit(approve_over_contacts=0)
+    campaign = await place.later()
+    await place.approve(campaign, BEN)
+    if limit is not None:
+        await place.engine.campaigns.update(place.workspace, campaign.id, CampaignUpdate(body="Hey"), actor=ANN)
+    await place.start(campaign, ANN if limit is None else "api:1")
+    await place.limit(approve_over_contacts=limit)
+    await _text_changes(place, campaign)
+    assert (await place.engine.campaigns.get(place.workspace, campaign.id)).status is CampaignStatus.SCHEDULED
+
+
+async def test_what_has_begun_goes_on_when_its_agent_changes(place: Place) -> None:
+    """Also while it is paused: nobody takes back what was said."""
+    await place.limit(approve_over_contacts=0)
+    campaigns, call = place.engine.campaigns, await place.later(is_call=True)
+    await campaigns.update(place.workspace, call.id, CampaignUpdate(scheduled_start_at=None), actor=ANN)
+    await place.approve(call, BEN)
+    await place.start(call, ANN)
+    await campaigns.pause(place.workspace, call.id, actor=ANN)
+    await _agent_changes(place, call)
+    with pytest.raises(IllegalTransition):
+        await campaigns.unschedule(place.workspace, call.id, actor=ANN)
+    assert (await campaigns.resume(place.workspace, call.id, actor=ANN)).status is CampaignStatus.ACTIVE
 
 
 @pytest.mark.parametrize("actor", ["library", "api", "cli:root"])

@@ -52,6 +52,7 @@ DESIGN_TABLE = {
     (S.READY, M.START): S.ACTIVE,
     (S.READY, M.SCHEDULE): S.SCHEDULED,
     (S.SCHEDULED, M.UNSCHEDULE): S.READY,
+    (S.PAUSED, M.UNSCHEDULE): S.READY,
     (S.SCHEDULED, M.START): S.ACTIVE,
     (S.ACTIVE, M.PAUSE): S.PAUSED,
     (S.SCHEDULED, M.PAUSE): S.PAUSED,
@@ -74,8 +75,8 @@ DESIGN_TABLE = {
 def to_ask_for(status: S) -> tuple[str, ...]:
     """Return what somebody can ask for in a status: what the library and the command line have by these names."""
     asked_for = {M.START, M.UNSCHEDULE, M.PAUSE, M.RESUME, M.CANCEL}
-    by_the_clock = {(S.SCHEDULED, M.START)}
-    return tuple(sorted(m for s, m in DESIGN_TABLE if s is status and m in asked_for and (s, m) not in by_the_clock))
+    by_itself = {(S.SCHEDULED, M.START), (S.PAUSED, M.UNSCHEDULE)}
+    return tuple(sorted(m for s, m in DESIGN_TABLE if s is status and m in asked_for and (s, m) not in by_itself))
 
 
 @pytest.mark.parametrize("status", S)

@@ -24,6 +24,7 @@ from outreach import (
     NewSmsCampaign,
     NewWorkspace,
     NotFound,
+    NumberUpdate,
     Outreach,
     WorkspaceUpdate,
 )
@@ -444,6 +445,27 @@ async def test_an_approval_of_a_schedule_ends_with_a_change_of_its_flow(place: P
     await place.engine.flows.update(place.workspace, flow.id, other, actor=ANN)
     await place.at(NINE)
     assert await place.states(schedule) == [("blocked", "awaits_approval")]
+
+
+async def test_the_approval_of_a_run_that_has_not_begun_ends_with_a_change(place: Place) -> None:
+    """Of the number that it sends from: its start, which the schedule's approval covered, is taken back."""
+    await place.engine.workspaces.update(place.workspace, WorkspaceUpdate(approve_over_contacts=0))
+    schedule = await place.schedule(actor=ANN, overlap="allow")
+    limits = NewScheduleApproval(revision=schedule.revision, most_contacts=9)
+    await place.engine.schedules.approve(place.workspace, schedule.id, limits, actor=BEN)
+    await place.at(NINE - timedelta(minutes=10))
+    [run] = await place.runs(schedule)
+    assert run.status is CampaignStatus.SCHEDULED
+    number = (await place.engine.numbers.list(place.workspace)).items[0]
+    change = NumberUpdate(carrier="vonage")
+    await place.engine.numbers.update(place.workspace, number.id, change, actor=ANN)
+    await place.at(NINE)
+    run = await place.advance(run)
+    assert (run.status, run.changed_by) == (CampaignStatus.READY, ANN)
+    assert await place.states(schedule) == [("blocked", "awaits_approval")]
+    assert (await place.engine.campaigns.approval(place.workspace, run.id)).is_missing
+    await place.at(NINE + DAY)
+    assert await place.states(schedule) == [("blocked", "awaits_approval")] * 2
 
 
 async def test_an_approval_without_an_amount_covers_no_run_that_needs_one(place: Place) -> None:

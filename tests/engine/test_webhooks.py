@@ -162,6 +162,7 @@ async def test_what_an_endpoint_has_not_received_is_counted(engine: Outreach, mo
     await engine.unsubscribes.add(place, "+12125550001", "+12125550002")
     await engine.webhooks.test(place, webhook.id)
     found, other = await engine.webhooks.progress(place, webhook.id, every.id)
+    assert await engine.webhooks.progress(place) == [found, other]
     assert (found.waiting, found.is_all) == (2, True)
     assert found.waiting_since is not None
     assert before <= found.waiting_since <= engine.now()

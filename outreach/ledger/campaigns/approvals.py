@@ -6,13 +6,10 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
-import attrs
-
 from outreach.errors import AwaitsApproval, Conflict, InvalidRequest
 from outreach.ledger.common import campaign_of, record_audit, workspace_of
 from outreach.models.approval import Approval, PricedRevision, StartApproval, StartFigures
 from outreach.models.campaign import Campaign
-from outreach.models.resources import Agent, Flow
 from outreach.models.states import UNSTARTED_STATUSES, CampaignStatus
 from outreach.rules.readiness import approval_reason, is_person
 from outreach.storage.unit_of_work import Transaction
@@ -72,24 +69,9 @@ def require_unapproved(tx: Transaction, campaign: Campaign, changes: Collection[
         )
 
 
-def take_approvals(tx: Transaction, changed: Agent | Flow, *, actor: str) -> None:
-    """Count a change of what an agent or a flow says as one of each campaign that uses it and has not started.
-
-    The campaigns that schedules repeat are among them, whether they have started or not.
-
-    Args:
-        tx: The transaction.
-        changed: The agent or flow.
-        actor: Who changes it.
-    """
-    waiting = tx.campaigns.in_status(UNSTARTED_STATUSES, workspace_id=changed.workspace_id)
-    templates = {one.template_id for one in tx.schedules.list_existing(changed.workspace_id)}
-    repeated = (tx.campaigns.get(changed.workspace_id, one) for one in templates)
-    found = {one.id: one for one in (*waiting, *repeated) if one is not None}
-    for campaign in found.values():
-        used = {campaign.agent_id, campaign.flow_id if campaign.message_source == "flow" else None}
-        if changed.id in used:
-            tx.campaigns.update(attrs.evolve(campaign, revision=campaign.revision + 1, changed_by=actor))
+def says_otherwise(before: Campaign, after: Campaign) -> bool:
+    """Return whether a change of a campaign changes what it says, or from where."""
+    return any(getattr(before, name) != getattr(after, name) for name in _APPROVED_FIELDS)
 
 
 def approve(

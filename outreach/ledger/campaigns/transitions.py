@@ -295,7 +295,15 @@ def start(
     )
     if found:
         raise CannotStart(found)
-    require_approval(tx, campaign, actor=actor, priced=priced)
+    approval = approval_of(tx, campaign, priced)
+    if is_person(actor) and approval.is_missing:
+        raise AwaitsApproval(
+            "Starts like this one need approval by a second person: another manager or owner than the one who changed "
+            "the campaign last opens its check and approves it."
+        )
+    if approval.approval is None:
+        # What is left belongs to an earlier start.
+        tx.approvals.delete(workspace_id, campaign_id)
     step = CampaignAction.SCHEDULE if _start_is_ahead(campaign, now) else CampaignAction.START
     if campaign.holidays is not None:
         campaign = attrs.evolve(campaign, holidays=extend_calendar(campaign.holidays, now.year))
@@ -384,7 +392,10 @@ def withdraw_run(
 
 def unschedule(tx: Transaction, workspace_id: str, campaign_id: str, *, now: datetime, actor: str) -> Campaign:
     """Return a scheduled campaign to ready, or raise `NotFound` or `IllegalTransition`."""
-    return move(tx, campaign_of(tx, workspace_id, campaign_id), CampaignAction.UNSCHEDULE, now=now, actor=actor)
+    campaign, step = campaign_of(tx, workspace_id, campaign_id), CampaignAction.UNSCHEDULE
+    if step not in operator_actions(campaign.status):
+        raise IllegalTransition("campaign", campaign.status, step, operator_actions(campaign.status))
+    return move(tx, campaign, step, now=now, actor=actor)
 
 
 def pause_all(tx: Transaction, workspace_id: str | None, *, now: datetime, actor: str) -> tuple[Campaign, ...]:
@@ -594,12 +605,3 @@ def _agent_of(tx: Transaction, campaign: Campaign) -> Agent | None:
 def _never_opens(hours: BusinessHours, holidays: HolidayCalendar | None, now: datetime) -> bool:
     dates = closed_dates(holidays) if holidays else frozenset()
     return next_open(hours, now, closed_dates=dates) is None
-
-
-def require_approval(tx: Transaction, campaign: Campaign, *, actor: str, priced: PricedRevision | None) -> None:
-    """Raise `AwaitsApproval` if a person starts a campaign that needs another person's approval and has none."""
-    if is_person(actor) and approval_of(tx, campaign, priced).is_missing:
-        raise AwaitsApproval(
-            "Starts like this one need approval by a second person: another manager or owner than the one who changed "
-            "the campaign last opens its check and approves it."
-        )

@@ -9,7 +9,8 @@ import attrs
 
 from outreach.errors import Conflict, InvalidRequest, Problem
 from outreach.ledger.campaigns import transitions as moves
-from outreach.ledger.campaigns.approvals import require_unapproved
+from outreach.ledger.campaigns.approvals import require_unapproved, says_otherwise
+from outreach.ledger.campaigns.ended_approvals import take_start_back
 from outreach.ledger.common import campaign_of, campaign_unit, record_audit
 from outreach.ledger.leases.clock_steps import note_new_hours
 from outreach.ledger.schedules import note_new_holidays
@@ -61,7 +62,8 @@ class CampaignChanges:
         """Change a campaign; what has not been sent goes out as the campaign then says.
 
         A campaign that has not started becomes ready or draft by what it then has. One that is scheduled, active or
-        paused stays so, and keeps all that a start needs. Requests that are on their way are not changed.
+        paused stays so, and keeps all that a start needs; but one that a second person has approved and that has not
+        begun becomes ready if it then says something else. Requests that are on their way are not changed.
 
         Raises:
             NotFound: The workspace has no such campaign, flow or agent.
@@ -104,6 +106,8 @@ class CampaignChanges:
             )
             if before.status in UNSTARTED_STATUSES:
                 moves.sync_setup_status(tx, after, now=now, actor=actor)
+            elif says_otherwise(before, after):
+                take_start_back(tx, after, now=now, actor=actor)
             if "stay_open" in changes:
                 moves.complete_if_done(tx, campaign_of(tx, workspace_id, campaign_id), now=now)
             return campaign_of(tx, workspace_id, campaign_id)

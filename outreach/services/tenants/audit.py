@@ -27,7 +27,7 @@ class Audit:
         *,
         actor: str | None = None,
         action: str | None = None,
-        subject: str | None = None,
+        subject: str | Sequence[str] | None = None,
         after: str | None = None,
         limit: int = 100,
     ) -> Page[AuditEntry]:
@@ -37,7 +37,7 @@ class Audit:
             workspace_id: The workspace; needed for the filters.
             actor: Only what this actor did, such as `user:ID`.
             action: Only this action, such as `key.revoke`.
-            subject: Only what was done to the object with this id.
+            subject: Only what was done to the object with this id, or to one of several.
             after: The `next` of the page before.
             limit: The most entries.
 
@@ -45,18 +45,22 @@ class Audit:
             NotFound: The workspace does not exist.
             InvalidRequest: A filter, `after` or `limit` is invalid.
         """
-        filters = {"actor": actor, "action": action, "subject": subject}
-        for name, value in filters.items():
-            if value is not None:
-                check_value(name, value, Text(1, 255))
-                if workspace_id is None:
-                    raise InvalidRequest.at(name, "needs a workspace_id")
-        place = [workspace_id, *(f"{name}={value}" for name, value in filters.items() if value is not None)]
+        subjects = [subject] if isinstance(subject, str) else subject
+        given = [(name, value) for name, value in (("actor", actor), ("action", action)) if value is not None]
+        given += [("subject", one) for one in subjects or ()]
+        for name, value in given:
+            check_value(name, value, Text(1, 255))
+            if workspace_id is None:
+                raise InvalidRequest.at(name, "needs a workspace_id")
+        place = [workspace_id, *(f"{name}={value}" for name, value in given)]
         page_request = PageRequest("audit", *place, after=after, limit=limit)
 
         def operation(tx: Transaction) -> Sequence[tuple[int, AuditEntry]]:
             _require(tx, workspace_id)
-            return tx.audit.numbered(workspace_id, **filters, after=page_request.number(), limit=limit + 1)
+            number = page_request.number()
+            return tx.audit.numbered(
+                workspace_id, actor=actor, action=action, subjects=subjects, after=number, limit=limit + 1
+            )
 
         page = page_request.page(await self._context.storage.read(operation), lambda one: str(one[0]))
         return Page(items=[entry for _, entry in page], next=page.next)
@@ -67,7 +71,7 @@ class Audit:
         *,
         actor: str | None = None,
         action: str | None = None,
-        subject: str | None = None,
+        subject: str | Sequence[str] | None = None,
     ) -> AsyncIterator[AuditEntry]:
         """Iterate over the audit entries of a workspace or of all, newest first; see `list`."""
         return iterate(partial(self.list, workspace_id, actor=actor, action=action, subject=subject))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, get_type_hints
 
@@ -14,8 +15,8 @@ import attrs
 
 from outreach.errors import Conflict, InvalidRequest
 from outreach.ledger.access.usages import OPEN, STARTED, campaigns_using
-from outreach.ledger.campaigns.approvals import take_approvals
-from outreach.ledger.campaigns.transitions import sync_setups_of_agent
+from outreach.ledger.campaigns.ended_approvals import take_approvals
+from outreach.ledger.campaigns.transitions import caller_of, sync_setups_of_agent
 from outreach.ledger.common import wake_running_campaigns, workspace_of
 from outreach.models.campaign import Campaign
 from outreach.models.fields import OneOf, check_value
@@ -60,7 +61,7 @@ class Agents(Resource[Agent, NewAgent, AgentUpdate]):
     def _users(self, tx: Transaction, one: Agent) -> Sequence[str]:
         call = tx.calls.open_of_agent(one.workspace_id, one.id)
         calls = [] if call is None else [f"call {call.id} ({call.status})"]
-        return [*campaigns_using(tx, one.workspace_id, lambda campaign: campaign.agent_id == one.id), *calls]
+        return [*campaigns_using(tx, one.workspace_id, partial(_calls_by, one)), *calls]
 
     def _stored(self, tx: Transaction, workspace: Workspace, values: dict[str, Any]) -> dict[str, Any]:
         """Check the provider, and write the caller ID in E.164."""
@@ -83,10 +84,10 @@ class Agents(Resource[Agent, NewAgent, AgentUpdate]):
         if problems:
             raise InvalidRequest(details=problems)
         after = self._revised(tx, after, now)
+        if _said(after) != _said(before):
+            take_approvals(tx, after.workspace_id, partial(_calls_by, after), now=now, actor=actor)
         if _callable(after) is not _callable(before):
             sync_setups_of_agent(tx, after, now=now, actor=actor)
-        if _said(after) != _said(before):
-            take_approvals(tx, after, actor=actor)
         return after
 
     def _remove(self, tx: Transaction, one: Agent, now: datetime) -> Agent:
@@ -96,6 +97,10 @@ class Agents(Resource[Agent, NewAgent, AgentUpdate]):
         revised = attrs.evolve(agent, revision=agent.revision + 1, updated_at=now)
         tx.agents.update(revised)
         return revised
+
+
+def _calls_by(agent: Agent, campaign: Campaign) -> bool:
+    return campaign.agent_id == agent.id
 
 
 def _callable(agent: Agent) -> bool:
@@ -127,7 +132,16 @@ class Trunks(Resource[Trunk, NewTrunk, TrunkUpdate]):
         numbers = [
             f"number {number.phone}" for number in tx.numbers.list(one.workspace_id) if number.trunk_id == one.id
         ]
-        return [*campaigns_using(tx, one.workspace_id, lambda campaign: campaign.trunk_id == one.id), *numbers]
+        return [*campaigns_using(tx, one.workspace_id, partial(_calls_through, one)), *numbers]
+
+    def _replace(self, tx: Transaction, before: Trunk, after: Trunk, now: datetime, actor: str) -> Trunk:
+        if (after.address, after.provider_trunk_id) != (before.address, before.provider_trunk_id):
+            take_approvals(tx, after.workspace_id, partial(_calls_through, after), now=now, actor=actor)
+        return super()._replace(tx, before, after, now, actor)
+
+
+def _calls_through(trunk: Trunk, campaign: Campaign) -> bool:
+    return campaign.trunk_id == trunk.id
 
 
 class Numbers(Resource[Number, NewNumber, NumberUpdate]):
@@ -154,22 +168,12 @@ class Numbers(Resource[Number, NewNumber, NumberUpdate]):
 
     def _users(self, tx: Transaction, one: Number) -> Sequence[str]:
         region = workspace_of(tx, one.workspace_id).default_region
-        line = person_key(one.phone)
-
-        def is_it(phone: str | None) -> bool:
-            return phone is not None and person_key(phone) == line
-
-        def uses(campaign: Campaign) -> bool:
-            if any(is_it(normalise_single(own, region)) for own in campaign.senders):
-                return True
-            return any(is_it(entry.phone) or one.id == entry.number_id for entry in campaign.cli_group or ())
-
         agents = [
             f"agent {agent.name!r}"
             for agent in tx.agents.list(one.workspace_id)
-            if agent.is_active and is_it(agent.from_number)
+            if agent.is_active and _is_line(one, agent.from_number)
         ]
-        return [*campaigns_using(tx, one.workspace_id, uses), *agents]
+        return [*campaigns_using(tx, one.workspace_id, partial(_comes_from, one, region)), *agents]
 
     def _name(self, one: Number) -> str:
         return f"Number {one.phone}"
@@ -191,6 +195,15 @@ class Numbers(Resource[Number, NewNumber, NumberUpdate]):
             raise Conflict(f"The workspace has number {made.phone} already. Change it, or remove it first.") from None
 
     def _replace(self, tx: Transaction, before: Number, after: Number, now: datetime, actor: str) -> Number:
+        if (after.carrier, after.trunk_id) != (before.carrier, before.trunk_id):
+            region = workspace_of(tx, after.workspace_id).default_region
+
+            def uses(campaign: Campaign) -> bool:
+                caller = caller_of(tx, campaign)
+                own = caller is not None and _is_line(after, caller.from_number)
+                return own or _comes_from(after, region, campaign)
+
+            take_approvals(tx, after.workspace_id, uses, now=now, actor=actor)
         wake_running_campaigns(tx, after.workspace_id, now)
         return super()._replace(tx, before, after, now, actor)
 
@@ -198,6 +211,17 @@ class Numbers(Resource[Number, NewNumber, NumberUpdate]):
         """Delete the row, so that the number can be added again."""
         tx.numbers.delete(one.workspace_id, one.id)
         return one
+
+
+def _is_line(number: Number, phone: str | None) -> bool:
+    return phone is not None and person_key(phone) == person_key(number.phone)
+
+
+def _comes_from(number: Number, region: str | None, campaign: Campaign) -> bool:
+    """Return whether a campaign names a number as one that its messages or calls come from."""
+    if any(_is_line(number, normalise_single(own, region)) for own in campaign.senders):
+        return True
+    return any(_is_line(number, entry.phone) or number.id == entry.number_id for entry in campaign.cli_group or ())
 
 
 class Flows(Resource[Flow, NewFlow, FlowUpdate]):
@@ -221,7 +245,7 @@ class Flows(Resource[Flow, NewFlow, FlowUpdate]):
             flow = tx.flows.existing(workspace_id, flow_id)
             counts = [0] * len(flow.steps)
             for campaign in tx.campaigns.in_status(OPEN, workspace_id=workspace_id):
-                if campaign.flow_id == flow.id and campaign.message_source == "flow":
+                if _runs(flow, campaign):
                     found = [one for one in tx.recipients.at_steps(workspace_id, campaign.id) if one.step < len(counts)]
                     for one in found:
                         counts[one.step] += one.contacts
@@ -231,11 +255,7 @@ class Flows(Resource[Flow, NewFlow, FlowUpdate]):
         return await self._context.storage.read(operation)
 
     def _users(self, tx: Transaction, one: Flow, statuses: Collection[CampaignStatus] = OPEN) -> Sequence[str]:
-        def uses(campaign: Campaign) -> bool:
-            # One that sends a text may name a flow all the same, and needs nothing of it.
-            return campaign.flow_id == one.id and campaign.message_source == "flow"
-
-        return campaigns_using(tx, one.workspace_id, uses, statuses)
+        return campaigns_using(tx, one.workspace_id, partial(_runs, one), statuses)
 
     def _stored(self, tx: Transaction, workspace: Workspace, values: dict[str, Any]) -> dict[str, Any]:
         """Write the texts of the steps in NFC."""
@@ -248,8 +268,13 @@ class Flows(Resource[Flow, NewFlow, FlowUpdate]):
         if after.steps != before.steps:
             advice = "Its contacts stand at these steps: create another flow for other steps."
             require_unused(self._name(before), self._users(tx, before, STARTED), advice)
-            take_approvals(tx, after, actor=actor)
+            take_approvals(tx, after.workspace_id, partial(_runs, after), now=now, actor=actor)
         return super()._replace(tx, before, after, now, actor)
+
+
+def _runs(flow: Flow, campaign: Campaign) -> bool:
+    # One that sends a text may name a flow all the same, and needs nothing of it.
+    return campaign.flow_id == flow.id and campaign.message_source == "flow"
 
 
 class ResourceServices:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar, get_args
 
+from outreach.ledger.campaigns.ended_approvals import take_approvals
 from outreach.ledger.common import (
     call_settings_of,
     record_audit,
@@ -80,7 +81,7 @@ class WorkspaceSettings(Generic[S, U]):
         def operation(tx: Transaction) -> S:
             workspace_of(tx, workspace_id)
             after: S = change.apply(self._current(tx, workspace_id))
-            self._put(tx, workspace_id, after, now)
+            self._put(tx, workspace_id, after, now, actor)
             action = f"{self.noun}.update"
             record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=workspace_id)
             return after
@@ -91,7 +92,7 @@ class WorkspaceSettings(Generic[S, U]):
         """Return the settings, or their defaults."""
         raise NotImplementedError
 
-    def _put(self, tx: Transaction, workspace_id: str, settings: S, now: datetime) -> None:
+    def _put(self, tx: Transaction, workspace_id: str, settings: S, now: datetime, actor: str) -> None:
         """Write the settings."""
         raise NotImplementedError
 
@@ -104,7 +105,9 @@ class Settings(WorkspaceSettings[SmsSettings, SmsSettingsUpdate]):
     def _current(self, tx: Transaction, workspace_id: str) -> SmsSettings:
         return settings_of(tx, workspace_id)
 
-    def _put(self, tx: Transaction, workspace_id: str, settings: SmsSettings, now: datetime) -> None:
+    def _put(self, tx: Transaction, workspace_id: str, settings: SmsSettings, now: datetime, actor: str) -> None:
+        if settings.footer != settings_of(tx, workspace_id).footer:
+            take_approvals(tx, workspace_id, lambda campaign: campaign.channel == "sms", now=now, actor=actor)
         tx.settings.put(workspace_id, settings)
         wake_running_campaigns(tx, workspace_id, now)
 
@@ -120,7 +123,7 @@ class CallingSettings(WorkspaceSettings[CallSettings, CallSettingsUpdate]):
     def _current(self, tx: Transaction, workspace_id: str) -> CallSettings:
         return call_settings_of(tx, workspace_id)
 
-    def _put(self, tx: Transaction, workspace_id: str, settings: CallSettings, now: datetime) -> None:
+    def _put(self, tx: Transaction, workspace_id: str, settings: CallSettings, now: datetime, actor: str) -> None:
         tx.call_settings.put(workspace_id, settings)
 
 
@@ -148,5 +151,5 @@ class Replies(WorkspaceSettings[ReplySettings, ReplySettingsUpdate]):
     def _current(self, tx: Transaction, workspace_id: str) -> ReplySettings:
         return reply_settings_of(tx, workspace_id)
 
-    def _put(self, tx: Transaction, workspace_id: str, settings: ReplySettings, now: datetime) -> None:
+    def _put(self, tx: Transaction, workspace_id: str, settings: ReplySettings, now: datetime, actor: str) -> None:
         tx.reply_settings.put(workspace_id, settings)

@@ -245,16 +245,20 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         )
 
     async def progress(self, workspace_id: str, *webhook_ids: str) -> Sequence[WebhookProgress]:
-        """Return how the deliveries to some endpoints go, in the order of their identifiers here.
+        """Return how the deliveries to some endpoints go, in the order of their identifiers here; without any, to all.
 
         Raises:
-            NotFound: The workspace has no such endpoint.
+            NotFound: The workspace does not exist, or has no such endpoint.
         """
 
         def operation(tx: Transaction) -> Sequence[WebhookProgress]:
             tx.webhooks.prefetch(workspace_id, webhook_ids)
             feed = UnreadFeed(tx, workspace_id)
-            return [_progress_of(tx, feed, tx.webhooks.existing(workspace_id, one)) for one in webhook_ids]
+            if webhook_ids:
+                found = [tx.webhooks.existing(workspace_id, one) for one in webhook_ids]
+            else:
+                found = list(tx.webhooks.list_existing(workspace_of(tx, workspace_id).id))
+            return [_progress_of(tx, feed, one) for one in found]
 
         return await self._context.storage.read(operation)
 

@@ -10,3 +10,11 @@ DO UPDATE SET approved_by = excluded.approved_by, approved_at = excluded.approve
 -- get --
 -- By the key.
 SELECT approved_by, approved_at, figures FROM campaign_approvals WHERE campaign_number = :number AND revision = :revision
+
+-- any --
+-- By the key.
+SELECT 1 FROM campaign_approvals WHERE campaign_number = :number LIMIT 1
+
+-- delete --
+-- By the key.
+DELETE FROM campaign_approvals WHERE campaign_number = :number

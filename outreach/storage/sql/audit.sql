@@ -6,7 +6,7 @@ SELECT number, {audit} FROM audit
 WHERE workspace_id = :workspace_id
     AND actor = :actor  -- if given
     AND action = :action  -- if given
-    AND subject = :subject  -- if given
+    AND subject {in} {values:subjects} {end}  -- if given
     AND number < :after
 ORDER BY number DESC
 LIMIT :limit

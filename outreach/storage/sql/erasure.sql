@@ -14,10 +14,6 @@ DELETE FROM runs WHERE campaign_number = :number
 -- It was active once.
 DELETE FROM forecasts WHERE campaign_number = :number
 
--- delete_approvals --
--- Its start was approved once.
-DELETE FROM campaign_approvals WHERE campaign_number = :number
-
 -- begin --
 -- From then on any worker finishes the erasure.
 INSERT INTO erasures (campaign_number, figures, next_position) VALUES (:number, :figures, 0)

@@ -81,6 +81,25 @@ class CampaignsContract(ContractBase):
 
         assert await storage.write(keep) == [later, other, None, None]
 
+    async def test_all_approvals_of_a_campaign_are_deleted_together(self, storage: Storage) -> None:
+        """Those of another campaign stay, and nothing is deleted for another workspace."""
+        campaign, other = [await given_campaign(storage, campaign=make_campaign()) for _ in range(2)]
+
+        def had(tx: Transaction) -> list[bool]:
+            return [tx.approvals.has_any(THIS_WORKSPACE, one.id) for one in (campaign, other)]
+
+        def delete(tx: Transaction) -> list[object]:
+            found = [had(tx)]
+            for one in (campaign, other):
+                for revision in (1, 2):
+                    tx.approvals.put(THIS_WORKSPACE, one.id, make_approval(revision=revision))
+            tx.approvals.delete(OTHER_WORKSPACE, campaign.id)
+            found += [had(tx), [tx.approvals.has_any(OTHER_WORKSPACE, campaign.id)]]
+            tx.approvals.delete(THIS_WORKSPACE, campaign.id)
+            return [*found, had(tx), tx.approvals.get(THIS_WORKSPACE, campaign.id, 2)]
+
+        assert await storage.write(delete) == [[False, False], [True, True], [False], [False, True], None]
+
     async def test_a_campaign_is_got_within_its_workspace_and_found_without(self, storage: Storage) -> None:
         """`get` names the workspace; `find` answers for whatever workspace."""
         campaign = await given_campaign(storage)

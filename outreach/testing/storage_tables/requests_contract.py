@@ -162,6 +162,26 @@ class RequestsContract(ContractBase):
                 )
                 assert list(rest) == every[index + 1 :]
 
+    async def test_entries_of_several_subjects_are_read_at_once(self, storage: Storage) -> None:
+        """The newest first, of one workspace, together with other filters; of no subject there are none."""
+        made = [make_audit_entry(subject=one, actor=by) for one, by in (("a", "x"), ("b", "x"), ("é", "x"), ("a", "y"))]
+
+        def append(tx: Transaction) -> None:
+            for entry in (*made, make_audit_entry(subject="a", actor="x", workspace_id=OTHER_WORKSPACE)):
+                tx.audit.append(entry)
+
+        await storage.write(append)
+
+        def found(tx: Transaction) -> list[list[object]]:
+            listed = (
+                tx.audit.numbered(THIS_WORKSPACE, subjects=["a", "é", "c"], limit=9),
+                tx.audit.numbered(THIS_WORKSPACE, subjects=["é", "a"], actor="x", limit=9),
+                tx.audit.numbered(THIS_WORKSPACE, subjects=[], limit=9),
+            )
+            return [[entry for _, entry in one] for one in listed]
+
+        assert await storage.read(found) == [[made[3], made[2], made[0]], [made[2], made[0]], []]
+
     @pytest.mark.parametrize("count", [1000, 1001])
     async def test_a_list_of_entries_has_a_limit_of_its_own(self, storage: Storage, count: int) -> None:
         """Without a limit a thousand are returned."""

@@ -69,10 +69,11 @@ def _shown(call: Any) -> None:
 def _list(workspace_id: str) -> None:
     async def work(engine: Outreach) -> list[dict[str, Any]]:
         found = await collect(engine.webhooks.iter_all(workspace_id))
-        known = await engine.webhooks.progress(workspace_id, *(one.id for one in found))
+        known = {one.cursor.webhook_id: one for one in await engine.webhooks.progress(workspace_id)}
+        # One that was removed between the two reads is left out.
         return [
             {**documents.resource(one), "waiting": written["waiting"], "waiting_since": written["waiting_since"]}
-            for one, written in zip(found, map(write_webhook_progress, known), strict=True)
+            for one, written in ((one, write_webhook_progress(known[one.id])) for one in found if one.id in known)
         ]
 
     show_list(

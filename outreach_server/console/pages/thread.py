@@ -79,12 +79,12 @@ async def _colleagues(visit: Visit) -> Mapping[str, str]:
 async def _senders(visit: Visit, items: Sequence[HistoryItem], named: Mapping[str, str]) -> Mapping[str, str]:
     """Return who has sent the newest messages that are of no campaign, by the message's id, where it is known."""
     single = [one.message_id for one in items if one.direction == "outbound" and one.message_id is not None]
-    async with JoinedReads() as reads:
-        started = [
-            reads.start(visit.engine.audit.list(visit.place.id, action="message.send", subject=one, limit=1))
-            for one in single[:_MOST_SENDERS]
-        ]
-    entries = [entry for one in started for entry in one.result().items]
+    if not single:
+        return {}
+    newest = single[:_MOST_SENDERS]
+    # Each message is sent once, and has one such entry.
+    found = await visit.engine.audit.list(visit.place.id, action="message.send", subject=newest, limit=len(newest))
+    entries = found.items
     names = {one.actor: named.get(one.actor) or one.actor.removeprefix("host:") for one in entries}
     return {one.subject: names[one.actor] for one in entries if not names[one.actor].startswith("user:")}
 

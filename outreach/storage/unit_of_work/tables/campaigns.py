@@ -351,6 +351,16 @@ class Approvals(Table):
             )
         return None
 
+    def has_any(self, workspace_id: str, campaign_id: str) -> bool:
+        """Return whether any revision of a campaign has an approval."""
+        number = self._rows.number(workspace_id, campaign_id)
+        return bool(self._rows.query("approvals.any", number=number))
+
+    def delete(self, workspace_id: str, campaign_id: str) -> None:
+        """Delete the approvals of all revisions of a campaign."""
+        number = self._rows.number(workspace_id, campaign_id)
+        self._rows.execute("approvals.delete", number=number)
+
 
 class Forecasts(Table):
     """Forecasts as they were at the start of campaigns and after changes; not cached."""
@@ -491,7 +501,7 @@ class Audit(Table):
         *,
         actor: str | None = None,
         action: str | None = None,
-        subject: str | None = None,
+        subjects: Collection[str] | None = None,
         after: int | None = None,
         limit: int,
     ) -> Sequence[tuple[int, AuditEntry]]:
@@ -499,7 +509,8 @@ class Audit(Table):
 
         The filters are for the entries of one workspace.
         """
-        filters: dict[str, Value] = {"actor": actor, "action": action, "subject": subject}
+        wanted = None if subjects is None else json_text([*subjects])
+        filters: dict[str, Value] = {"actor": actor, "action": action, "subjects": wanted}
         given = {name: value for name, value in filters.items() if value is not None}
         name = "audit.list_all" if workspace_id is None else filtered("audit.list", given)
         values: dict[str, Value] = {} if workspace_id is None else {"workspace_id": workspace_id, **given}

@@ -64,7 +64,7 @@ class Erasures(Table):
         if hidden:
             self._rows.execute("erasure.delete_run", number=number)
             self._rows.execute("erasure.delete_forecasts", number=number)
-            self._rows.execute("erasure.delete_approvals", number=number)
+            self._rows.execute("approvals.delete", number=number)
             self._rows.evict(RUNS, (campaign_id,))
         return bool(hidden)
 

@@ -121,10 +121,12 @@ class WebhooksNoun(ResourceNoun):
 
     async def cells(self, visit: Visit, items: Sequence[Any]) -> Sequence[Sequence[Cell]]:
         """Return the state, the lag and the last answer of each."""
-        known = await visit.engine.webhooks.progress(visit.place.id, *(one.id for one in items))
+        found = {one.cursor.webhook_id: one for one in await visit.engine.webhooks.progress(visit.place.id)}
         return [
-            (_state(visit, one, progress), waiting_words(visit, progress), _last_words(visit, progress))
-            for one, progress in zip(items, known, strict=True)
+            (_state(visit, one, known), waiting_words(visit, known), _last_words(visit, known))
+            if (known := found.get(one.id)) is not None
+            else ("Removed meanwhile", "", "")
+            for one in items
         ]
 
     async def facts(self, visit: Visit, one: Any) -> Sequence[tuple[str, Cell]]:
