@@ -46,7 +46,7 @@ from outreach.rules.holidays import closed_dates, extend_calendar
 from outreach.rules.numbering import person_key
 from outreach.rules.opening import next_open
 from outreach.rules.phones import is_service, normalise_single
-from outreach.rules.readiness import is_person, missing_requirements, wording_warnings
+from outreach.rules.readiness import approval_reason, is_person, missing_requirements, wording_warnings
 from outreach.rules.rendering import CONTACT_FIELDS, expected_names, field_columns, template_of, text_warnings, unfilled
 from outreach.rules.schedules import MISSED
 from outreach.rules.segments import name_spellings
@@ -295,15 +295,8 @@ def start(
     )
     if found:
         raise CannotStart(found)
-    approval = approval_of(tx, campaign, priced)
-    if is_person(actor) and approval.is_missing:
-        raise AwaitsApproval(
-            "Starts like this one need approval by a second person: another manager or owner than the one who changed "
-            "the campaign last opens its check and approves it."
-        )
-    if approval.approval is None:
-        # What is left belongs to an earlier start.
-        tx.approvals.delete(workspace_id, campaign_id)
+    if approval_reason(workspace_of(tx, workspace_id), contacts=campaign.counters.total, amount=None) is not None:
+        _require_approval(tx, campaign, actor=actor, priced=priced)
     step = CampaignAction.SCHEDULE if _start_is_ahead(campaign, now) else CampaignAction.START
     if campaign.holidays is not None:
         campaign = attrs.evolve(campaign, holidays=extend_calendar(campaign.holidays, now.year))
@@ -605,3 +598,16 @@ def _agent_of(tx: Transaction, campaign: Campaign) -> Agent | None:
 def _never_opens(hours: BusinessHours, holidays: HolidayCalendar | None, now: datetime) -> bool:
     dates = closed_dates(holidays) if holidays else frozenset()
     return next_open(hours, now, closed_dates=dates) is None
+
+
+def _require_approval(tx: Transaction, campaign: Campaign, *, actor: str, priced: PricedRevision | None) -> None:
+    """Raise `AwaitsApproval` if a person starts a campaign that needs another person's approval and has none."""
+    found = approval_of(tx, campaign, priced)
+    if is_person(actor) and found.is_missing:
+        raise AwaitsApproval(
+            "Starts like this one need approval by a second person: another manager or owner than the one who changed "
+            "the campaign last opens its check and approves it."
+        )
+    if found.approval is None:
+        # What is left belongs to an earlier start.
+        tx.approvals.delete(campaign.workspace_id, campaign.id)
