@@ -252,13 +252,10 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         """
 
         def operation(tx: Transaction) -> Sequence[WebhookProgress]:
-            tx.webhooks.prefetch(workspace_id, webhook_ids)
+            wanted = webhook_ids or [one.id for one in tx.webhooks.list_existing(workspace_of(tx, workspace_id).id)]
+            tx.webhooks.prefetch(workspace_id, wanted)
             feed = UnreadFeed(tx, workspace_id)
-            if webhook_ids:
-                found = [tx.webhooks.existing(workspace_id, one) for one in webhook_ids]
-            else:
-                found = list(tx.webhooks.list_existing(workspace_of(tx, workspace_id).id))
-            return [_progress_of(tx, feed, one) for one in found]
+            return [_progress_of(tx, feed, tx.webhooks.existing(workspace_id, one)) for one in wanted]
 
         return await self._context.storage.read(operation)
 

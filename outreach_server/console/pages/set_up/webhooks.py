@@ -121,12 +121,10 @@ class WebhooksNoun(ResourceNoun):
 
     async def cells(self, visit: Visit, items: Sequence[Any]) -> Sequence[Sequence[Cell]]:
         """Return the state, the lag and the last answer of each."""
-        found = {one.cursor.webhook_id: one for one in await visit.engine.webhooks.progress(visit.place.id)}
+        known = await visit.engine.webhooks.progress(visit.place.id, *(one.id for one in items))
         return [
-            (_state(visit, one, known), waiting_words(visit, known), _last_words(visit, known))
-            if (known := found.get(one.id)) is not None
-            else ("Removed meanwhile", "", "")
-            for one in items
+            (_state(visit, one, progress), waiting_words(visit, progress), _last_words(visit, progress))
+            for one, progress in zip(items, known, strict=True)
         ]
 
     async def facts(self, visit: Visit, one: Any) -> Sequence[tuple[str, Cell]]:
