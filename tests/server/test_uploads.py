@@ -303,6 +303,7 @@ def test_the_file_of_rejected_rows_follows_the_body(tenant: Tenant) -> None:
     unreadable = upload(tenant, b"a,b\n1,2\n")
     check_envelope(tenant.post(f"{unreadable}/rejects"), 400, "invalid_request")
     check_envelope(tenant.post(f"{path}/rejects", {"maps": {}}), 400, "invalid_request")
+    check_envelope(tenant.post("/manage/uploads/\N{CJK UNIFIED IDEOGRAPH-4F60}/rejects"), 404, "not_found")
 
 
 def test_contacts_of_other_campaigns_are_left_out(tenant: Tenant) -> None:

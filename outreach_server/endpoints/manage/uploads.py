@@ -114,9 +114,10 @@ class RejectsOfUpload(HTTPEndpoint):
         server, upload_id = server_of(request), path_id(request, "upload")
         read = partial(_read_request, server)
         wanted, _ = await read_optional_body(request, read, read({}))
+        upload = await server.engine.uploads.get(workspace.id, upload_id)
         return DownloadResponse(
-            rejected_rows(server, workspace, upload_id, wanted, actor=ACTOR),
-            name=f"rejects-{upload_id}.csv",
+            rejected_rows(server, workspace, upload.id, wanted, actor=ACTOR),
+            name=f"rejects-{upload.id}.csv",
             content_type=EXPORT_CONTENT_TYPES["csv"],
         )
 
