@@ -454,9 +454,10 @@ _ADDRESS: Final = re.compile(r"\s*(?P<channel>[A-Za-z_]{1,20}):(?P<rest>.*)", re
 _BEGINS_LIKE_A_NUMBER: Final = re.compile(r"[+(0-9]")
 
 NUMBER_BUSY: Final = "sender_rate"
+"""Reason of a contact that waits for the number of a pool that it gets its messages from."""
+
 MAX_NUMBER_WAIT: Final = timedelta(minutes=15)
 """How long a contact waits before its number is looked at again, whose rate may have changed."""
-"""Reason of a contact that waits for the number of a pool that it gets its messages from."""
 
 _SERVICES: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
     {

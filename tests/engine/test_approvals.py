@@ -234,6 +234,19 @@ async def test_what_was_approved_stays_while_it_is_scheduled(place: Place) -> No
             await place.engine.campaigns.update(place.workspace, campaign.id, change, actor=ANN)
 
 
+async def _starts_when_approved_again(
+    place: Place, campaign: Campaign, other: Campaign, *, changed_by: str, approved_by: str
+) -> None:
+    """Check that a campaign needs another approval, by another person than who has changed it; `other` needs none."""
+    with pytest.raises(AwaitsApproval):
+        await place.start(campaign, ANN)
+    with pytest.raises(Conflict, match="another person"):
+        await place.approve(campaign, changed_by)
+    await place.approve(campaign, approved_by)
+    for one in (campaign, other):
+        assert (await place.start(one, changed_by)).status is CampaignStatus.ACTIVE
+
+
 async def test_a_change_of_its_flow_takes_the_approval_away(place: Place) -> None:
     """What it says stands there; a campaign with a text, and the flow's name, have nothing to do with it."""
     await place.limit(approve_over_contacts=0)
@@ -249,13 +262,7 @@ async def test_a_change_of_its_flow_takes_the_approval_away(place: Place) -> Non
     assert not (await place.engine.campaigns.approval(place.workspace, campaign.id)).is_missing
     change = FlowUpdate(steps=[FlowStep(kind="send", body="Ho")])
     await flows.update(place.workspace, flow.id, change, actor=BEN)
-    with pytest.raises(AwaitsApproval):
-        await place.start(campaign, ANN)
-    with pytest.raises(Conflict, match="another person"):
-        await place.approve(campaign, BEN)
-    await place.approve(campaign, ANN)
-    for one in (campaign, text):
-        assert (await place.start(one, BEN)).status is CampaignStatus.ACTIVE
+    await _starts_when_approved_again(place, campaign, text, changed_by=BEN, approved_by=ANN)
 
 
 @pytest.mark.parametrize(
@@ -282,13 +289,7 @@ async def test_a_change_of_its_agent_takes_the_approval_away(place: Place, chang
     await engine.agents.update(place.workspace, campaign.agent_id, AgentUpdate(name="Eva"), actor=ANN)
     assert not (await engine.campaigns.approval(place.workspace, campaign.id)).is_missing
     await engine.agents.update(place.workspace, campaign.agent_id, change, actor=ANN)
-    with pytest.raises(AwaitsApproval):
-        await place.start(campaign, ANN)
-    with pytest.raises(Conflict, match="another person"):
-        await place.approve(campaign, ANN)
-    await place.approve(campaign, BEN)
-    for one in (campaign, other):
-        assert (await place.start(one, ANN)).status is CampaignStatus.ACTIVE
+    await _starts_when_approved_again(place, campaign, other, changed_by=ANN, approved_by=BEN)
 
 
 async def _text_changes(place: Place, campaign: Campaign) -> None:
