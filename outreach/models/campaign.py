@@ -382,6 +382,7 @@ class CampaignFilters(TypedDict, total=False):
         status: Only campaigns with this raw status.
         search: Part of the name, case-insensitive; an empty one is no filter.
         external_id: Only campaigns that the application knows by this id.
+        metadata: Only campaigns with this pair in their metadata, such as `team=7` (`models.metadata.metadata_pair`).
         archived: True returns only archived campaigns, False leaves them out.
     """
 
@@ -389,6 +390,7 @@ class CampaignFilters(TypedDict, total=False):
     status: CampaignStatus | None
     search: str | None
     external_id: str | None
+    metadata: str | None
     archived: bool | None
 
 

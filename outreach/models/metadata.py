@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from outreach.models.fields import Refused, require_storable
+from outreach.models.fields import Refused, Text, require_storable
 
 MAX_DEPTH: Final = 64
 """The deepest nesting of a value of any form."""
@@ -40,6 +40,17 @@ class JsonObject:
 
 METADATA: Final = JsonObject(4096)
 """The rule of metadata."""
+
+
+_PAIR: Final = Text(1, 255)
+
+
+def metadata_pair(value: Any) -> str:
+    """Return a filter by metadata: a name and its text, whole number, true or false, such as `team=7`."""
+    pair = _PAIR(value)
+    if "=" not in pair:
+        raise Refused("must be a name and a value of the metadata, such as team=7")
+    return pair
 
 
 def _copied(value: Any, depth: int) -> Any:

@@ -341,6 +341,12 @@ def test_a_campaign_keeps_what_an_application_attaches(cli: Cli, workspace_id: s
     assert found["id"] == made["id"]
     for listed in ("messages", "calls"):
         assert cli.ask(listed, "list", workspace_id, "--external-id", "order-42") == []
+        assert cli.ask(listed, "list", workspace_id, "--metadata", "team=7") == []
+    [found] = cli.ask("campaigns", "list", workspace_id, "--metadata", "team=7")
+    assert found["id"] == made["id"]
+    assert cli.ask("campaigns", "list", workspace_id, "--metadata", "team=8") == []
+    for listed in ("campaigns", "messages", "calls"):
+        assert "such as team=7" in cli.refuse(listed, "list", workspace_id, "--metadata", "team")
     for wrong, words in (("[]", "object"), ("{", "JSON"), ('{"a": 1e999}', "64 bits")):
         refused = cli.refuse("campaigns", "import", workspace_id, file, "--name", "C", "--metadata", wrong, code=2)
         assert words in refused

@@ -58,6 +58,81 @@ async def test_messages_calls_and_campaigns_keep_it_and_are_found_by_the_id(engi
         assert list(nothing) == []
 
 
+@pytest.mark.parametrize(
+    ("pair", "found"),
+    [
+        ("team=red", [0, 3]),
+        ("team=7", [1, 2]),
+        ("urgent=true", [0]),
+        ("urgent=false", [1]),
+        ("urgent=1", []),
+        ("Ärger=a=b", [2]),
+        ("Ärger=a", []),
+        ("empty=", [2]),
+        ("none=null", []),
+        ("none=", []),
+        ('say "hi"\\=x\ny', [3]),
+        ("team=Red", []),
+        ("inner=1", []),
+    ],
+)
+async def test_lists_find_by_a_pair_of_the_metadata(engine: Outreach, pair: str, found: list[int]) -> None:
+    """A text, a whole number, true or false at the top level, written out; in the workspace alone."""
+    workspace, other = await given_workspace(engine), await given_workspace(engine)
+    agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
+    made: dict[str, list[str]] = {"messages": [], "calls": [], "campaigns": []}
+    rows: list[Any] = [
+        {"team": "red", "urgent": True, "nested": {"inner": 1}},
+        {"team": 7, "urgent": False, "none": None},
+        {"team": "7", "Ärger": "a=b", "empty": ""},
+        {'say "hi"\\': "x\ny", "team": "red"},
+        None,
+    ]
+    for position, data in enumerate(rows):
+        message = await engine.messages.send(workspace.id, NewMessage(to=PHONE, body="Hi", metadata=data))
+        person = f"{PHONE[:-1]}{position}"
+        call = await engine.calls.create(workspace.id, NewCall(agent_id=agent.id, to=person, metadata=data))
+        new = NewSmsCampaign(name="S", body="Hi", metadata=data)
+        campaign = (await engine.campaigns.create_sms(workspace.id, new, [{"phone_number": PHONE}])).campaign
+        for kind, one in (("messages", message), ("calls", call), ("campaigns", campaign)):
+            made[kind].append(one.id)
+        await anyio.sleep(1)
+    lists: Any = {"messages": engine.messages, "calls": engine.calls, "campaigns": engine.campaigns}
+    for kind, ids in made.items():
+        wanted = [ids[position] for position in reversed(found)]
+        assert [one.id async for one in lists[kind].iter_all(workspace.id, metadata=pair)] == wanted, kind
+        assert list(await lists[kind].list(other.id, metadata=pair)) == []
+    assert (await engine.campaigns.list(workspace.id, metadata=pair)).total == len(found)
+
+
+async def test_filters_of_metadata_hold_with_the_others_and_page_by_page(engine: Outreach) -> None:
+    """Each list goes on behind its last one; archived campaigns are found where they are asked for."""
+    workspace = await given_workspace(engine)
+    made = []
+    for number in range(5):
+        new = NewSmsCampaign(name=f"S{number % 2}", body="Hi", external_id=f"o-{number % 2}", metadata={"team": 7})
+        made.append((await engine.campaigns.create_sms(workspace.id, new, [{"phone_number": PHONE}])).campaign.id)
+        await anyio.sleep(1)
+    first = await engine.campaigns.list(workspace.id, metadata="team=7", limit=2)
+    second = await engine.campaigns.list(workspace.id, metadata="team=7", limit=2, after=first.next)
+    assert [one.id for one in (*first, *second)] == made[:0:-1]
+    assert (first.total, second.total) == (5, 5)
+    for others in ({"external_id": "o-1"}, {"search": "s1"}, {"channel": "sms", "search": "S1"}):
+        found = await engine.campaigns.list(workspace.id, metadata="team=7", **others)  # type: ignore[arg-type]
+        assert [one.id for one in found] == [made[3], made[1]]
+        assert list(await engine.campaigns.list(workspace.id, metadata="team=8", **others)) == []  # type: ignore[arg-type]
+    await engine.campaigns.archive(workspace.id, made[0])
+    for archived, ids in ((False, made[:0:-1]), (True, made[:1])):
+        found = await engine.campaigns.list(workspace.id, metadata="team=7", archived=archived)
+        assert [one.id for one in found] == ids
+    for name in ("a", "b"):
+        own: Any = {"external_id": name, "metadata": {"team": 7}}
+        await engine.messages.send(workspace.id, NewMessage(to=PHONE, body="Hi", **own))
+    [only] = await engine.messages.list(workspace.id, metadata="team=7", external_id="b")
+    assert only.external_id == "b"
+    assert [one.external_id async for one in engine.messages.iter_all(workspace.id, metadata="team=7")] == ["b", "a"]
+
+
 async def test_campaigns_are_found_by_the_id_page_by_page(engine: Outreach) -> None:
     """Newest first; archived ones only where they are asked for."""
     workspace = await given_workspace(engine)
@@ -105,6 +180,16 @@ def test_what_cannot_be_kept_is_refused(wrong: Any, words: str) -> None:
     assert NewMessage(to=PHONE, body="Hi", metadata=deep).metadata == deep
     with pytest.raises(InvalidRequest, match="64 levels"):
         NewMessage(to=PHONE, body="Hi", metadata={"a": deep})
+
+
+@pytest.mark.parametrize("wrong", ["", "team", "=" * 256, "a=\x00", 7])
+async def test_a_pair_that_nothing_can_have_is_refused(engine: Outreach, wrong: Any) -> None:
+    """In each list."""
+    workspace = await given_workspace(engine)
+    for listed in (engine.messages.list, engine.calls.list, engine.campaigns.list):
+        with pytest.raises(InvalidRequest) as raised:
+            await listed(workspace.id, metadata=wrong)
+        assert [one.path for one in raised.value.details] == ["metadata"]
 
 
 @pytest.mark.parametrize("wrong", ["", "x" * 256, "a\x00", 7])

@@ -332,6 +332,16 @@ def test_what_an_application_attaches_is_shown_to_it_alone(tenant: Tenant) -> No
     assert [one["id"] for one in tenant.get(f"/manage/sms{query}").json()["data"]] == [sent[0]["id"]]
     assert [one["id"] for one in tenant.get(f"/manage/calls{query}").json()["data"]] == [placed]
     assert len(tenant.get("/manage/sms").json()["data"]) == 2
+    pair = "?metadata=team%3D7"
+    assert [one["id"] for one in tenant.get(f"/manage/campaigns{pair}").json()["data"]] == [
+        call_campaign["id"],
+        made["id"],
+    ]
+    assert [one["id"] for one in tenant.get(f"/manage/campaigns{pair}&channel=sms").json()["data"]] == [made["id"]]
+    assert [one["id"] for one in tenant.get(f"/manage/sms{pair}").json()["data"]] == [sent[0]["id"]]
+    assert [one["id"] for one in tenant.get(f"/manage/calls{pair}").json()["data"]] == [placed]
+    for kind in ("campaigns", "sms", "calls"):
+        assert tenant.get(f"/manage/{kind}?metadata=team%3D8").json() == {"data": [], "next": None}
     event = next(one for one in tenant.get("/manage/events").json()["data"] if one["campaign_id"] == made["id"])
     assert {name: event[name] for name in own} == own
 
@@ -340,8 +350,11 @@ def test_what_an_application_attaches_is_shown_to_it_alone(tenant: Tenant) -> No
 def test_a_list_by_no_id_is_refused(memory_tenant: Tenant, path: str) -> None:
     """An id that an application forgot to fill in does not return everything."""
     for wrong in ("", "x" * 256):
-        error = check_envelope(memory_tenant.get(f"{path}?external_id={wrong}"), 400, "invalid_request")
-        assert [one["path"] for one in error["details"]] == ["external_id"]
+        for name in ("external_id", "metadata"):
+            error = check_envelope(memory_tenant.get(f"{path}?{name}={wrong}"), 400, "invalid_request")
+            assert [one["path"] for one in error["details"]] == [name]
+    error = check_envelope(memory_tenant.get(f"{path}?metadata=team"), 400, "invalid_request")
+    assert "such as team=7" in error["details"][0]["message"]
 
 
 @pytest.mark.parametrize("metadata", [[], {"a": "x" * 4096}, "{}"])

@@ -34,6 +34,8 @@ PHONE: Final = "'+1201555' || lpad(i::text, 5, '0')"
 PHONES: Final = [f"+1201555{number:05}" for number in range(2_000, ROWS, ROWS // ASKED)]
 POSITIONS: Final = [[LARGE, number] for number in range(2_000, ROWS, ROWS // ASKED)]
 
+METADATA: Final = """CASE i % 1000 WHEN 777 THEN '{"team":7}' END"""
+
 TABLES: Final[Mapping[str, Mapping[str, str]]] = {
     "recipients": {
         "campaign_number": "CASE WHEN i < 2000 THEN 10 + i % 10 ELSE 2 END",
@@ -85,6 +87,7 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         "workspace_id": "CASE WHEN i < 2000 THEN 'w' || 10 + i % 10 ELSE 'w1' END",
         "agent_id": "'a' || i / 100",
         "external_id": "'o' || i / 100",
+        "metadata": METADATA,
         "campaign_number": "CASE WHEN i < 2000 THEN 10 + i % 10 ELSE 2 END",
         "position": "i",
         "provider_call_id": "'p' || i",
@@ -99,6 +102,7 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         "to_number": PHONE,
         "purpose": "'reply'",
         "external_id": "'o' || i / 100",
+        "metadata": METADATA,
         "created_at": AT,
     },
     "trail": {
@@ -116,6 +120,7 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         "workspace_id": "CASE WHEN i < 2000 THEN 'w' || 10 + i % 10 ELSE 'w1' END",
         "channel": "'sms'",
         "external_id": "'o' || i / 100",
+        "metadata": METADATA,
         "name_folded": "'spring ' || i",
         "status": "CASE WHEN i < 19900 THEN 'completed' ELSE 'active' END",
         "created_at": AT,
@@ -162,6 +167,12 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "campaigns.of_external_id": {
         "workspace_id": WORKSPACE,
         "external_id": "o77",
+        "after_at": LATE,
+        "after_id": "",
+    },
+    "campaigns.scanned?metadata": {
+        "workspace_id": WORKSPACE,
+        "metadata": "team=7",
         "after_at": LATE,
         "after_id": "",
     },
@@ -296,6 +307,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
             {"status": "queued"},
             {"outcome": "positive"},
             {"external_id": "o77"},
+            {"metadata": "team=7"},
             {"agent_id": "a77", "outcome": "unknown", "status": "completed"},
             {"number": LARGE, "outcome": "positive"},
         )
@@ -306,6 +318,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "calls.to_person": OF_PERSON,
     "messages.list": {"workspace_id": WORKSPACE, "after": "~", "limit": ASKED},
     "messages.list?external_id": {"workspace_id": WORKSPACE, "external_id": "o77", "after": "~", "limit": ASKED},
+    "messages.list?metadata": {"workspace_id": WORKSPACE, "metadata": "team=7", "after": "~", "limit": ASKED},
     "messages.to_person": OF_PERSON,
     "messages.last_reply": {"workspace_id": WORKSPACE, "phone": PHONE_OF_ONE, "purpose": "reply", "until": None},
     "trail.of_recipient": {"number": LARGE, "position": 77},

@@ -19,6 +19,7 @@ from outreach.errors import InvalidRequest, NotFound
 from outreach.models.base import JsonPage
 from outreach.models.campaign import CampaignFilters, NewSmsCampaign
 from outreach.models.fields import check_field, check_value, fields_of
+from outreach.models.metadata import metadata_pair
 from outreach.protocols.storage import OneQuery
 from outreach.serialization.campaigns import write_campaign
 from outreach.services.context import ServiceContext
@@ -227,6 +228,8 @@ def check_filters(filters: CampaignFilters) -> CampaignFilters:
             given[name] = check_value(name, value, fields[name].rule)
     if "external_id" in given:
         check_field(NewSmsCampaign, "external_id", given["external_id"])
+    if "metadata" in given:
+        check_value("metadata", given["metadata"], metadata_pair)
     if given.get("search") == "":
         del given["search"]
     return cast("CampaignFilters", given)

@@ -19,6 +19,7 @@ from outreach.ledger.settling import verdicts
 from outreach.models.base import Page
 from outreach.models.call import Call, CallOutcomeFilter, CallVerdict, NewCall, NewCallOutcome
 from outreach.models.fields import OneOf, check_field, check_value
+from outreach.models.metadata import metadata_pair
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import CallStatus
 from outreach.models.work import IdempotencyKey, WorkUnit
@@ -148,6 +149,7 @@ class Calls:
         status: CallStatus | None = None,
         outcome: CallOutcomeFilter | None = None,
         external_id: str | None = None,
+        metadata: str | None = None,
         after: str | None = None,
         limit: int = 100,
     ) -> Page[Call]:
@@ -160,6 +162,7 @@ class Calls:
             status: Only those with this status; None for all.
             outcome: Only those with this outcome, or with `unknown` those without one; None for all.
             external_id: Only the single calls that the application knows by this id; None for all.
+            metadata: Only the single calls with this pair in their metadata, such as `team=7`; None for all.
             after: The `next` of the page before; None for the first page.
             limit: The most items, up to 1,000.
 
@@ -172,6 +175,8 @@ class Calls:
         if outcome is not None:
             check_value("outcome", outcome, OneOf(get_args(CallOutcomeFilter)))
         check_field(NewCall, "external_id", external_id)
+        if metadata is not None:
+            check_value("metadata", metadata, metadata_pair)
         page_request = PageRequest("calls", workspace_id, after=after, limit=limit)
 
         def operation(tx: Transaction) -> Sequence[Call]:
@@ -187,6 +192,7 @@ class Calls:
                 status=status,
                 outcome=outcome,
                 external_id=external_id,
+                metadata=metadata,
                 after=page_request.cursor,
                 limit=limit + 1,
             )
@@ -202,6 +208,7 @@ class Calls:
         status: CallStatus | None = None,
         outcome: CallOutcomeFilter | None = None,
         external_id: str | None = None,
+        metadata: str | None = None,
     ) -> AsyncIterator[Call]:
         """Iterate over calls, newest first; see `list`."""
         listed = partial(
@@ -212,6 +219,7 @@ class Calls:
             status=status,
             outcome=outcome,
             external_id=external_id,
+            metadata=metadata,
         )
         return iterate(listed)
 

@@ -18,6 +18,7 @@ from outreach.ledger.sending import singles
 from outreach.models.base import CarrierName, Page
 from outreach.models.fields import Text, check_field, check_value
 from outreach.models.message import InboundMessage, Message, NewMessage, NewTestMessage
+from outreach.models.metadata import metadata_pair
 from outreach.models.reports import ProviderFailure
 from outreach.models.states import MessageStatus, WorkspaceMode
 from outreach.models.work import IdempotencyKey, WorkUnit
@@ -272,13 +273,20 @@ class Messages:
         return await context.storage.write(Within([workspace_id], operation))
 
     async def list(
-        self, workspace_id: str, *, external_id: str | None = None, after: str | None = None, limit: int = 100
+        self,
+        workspace_id: str,
+        *,
+        external_id: str | None = None,
+        metadata: str | None = None,
+        after: str | None = None,
+        limit: int = 100,
     ) -> Page[Message]:
         """Return a page of single messages, newest first; those of campaigns are `campaigns.list_dispatches`.
 
         Args:
             workspace_id: The workspace.
             external_id: Only those that the application knows by this id; None for all.
+            metadata: Only those with this pair in their metadata, such as `team=7`; None for all.
             after: The `next` of the page before; None for the first page.
             limit: The most items, up to 1,000.
 
@@ -287,17 +295,25 @@ class Messages:
             InvalidRequest: An argument is invalid.
         """
         check_field(NewMessage, "external_id", external_id)
+        if metadata is not None:
+            check_value("metadata", metadata, metadata_pair)
         page_request = PageRequest("messages", workspace_id, after=after, limit=limit)
         found = await self._context.storage.read(
             lambda tx: tx.messages.list(
-                workspace_of(tx, workspace_id).id, external_id=external_id, after=page_request.cursor, limit=limit + 1
+                workspace_of(tx, workspace_id).id,
+                external_id=external_id,
+                metadata=metadata,
+                after=page_request.cursor,
+                limit=limit + 1,
             )
         )
         return page_request.page(found, lambda one: one.id)
 
-    def iter_all(self, workspace_id: str, *, external_id: str | None = None) -> AsyncIterator[Message]:
+    def iter_all(
+        self, workspace_id: str, *, external_id: str | None = None, metadata: str | None = None
+    ) -> AsyncIterator[Message]:
         """Iterate over single messages, newest first; see `list`."""
-        return iterate(partial(self.list, workspace_id, external_id=external_id))
+        return iterate(partial(self.list, workspace_id, external_id=external_id, metadata=metadata))
 
     async def list_inbound(
         self,

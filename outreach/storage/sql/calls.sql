@@ -13,6 +13,7 @@ WHERE workspace_id = :workspace_id
     AND status = :status  -- if given
     AND COALESCE(outcome, 'unknown') = :outcome  -- if given
     AND external_id = :external_id  -- if given
+    AND {has_pair:calls.metadata|:metadata}  -- if given
     AND id < :after
 ORDER BY id DESC
 LIMIT :limit

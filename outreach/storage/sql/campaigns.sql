@@ -107,6 +107,7 @@ LIMIT :limit OFFSET :offset
 -- What the queries below have where `{filters}` is.
     AND status = :status  -- if given
     AND {instr}(name_folded, :search) > 0  -- if given
+    AND {has_pair:campaigns.metadata|:metadata}  -- if given
 
 -- scanned --
 -- Those that filters leave, by a scan in the order of an index: also by names, where the index of names does not help

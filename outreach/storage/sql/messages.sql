@@ -5,6 +5,7 @@
 SELECT {messages} FROM messages
 WHERE workspace_id = :workspace_id
     AND external_id = :external_id  -- if given
+    AND {has_pair:messages.metadata|:metadata}  -- if given
     AND id < :after
 ORDER BY id DESC
 LIMIT :limit

@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
-from outreach import Campaign, CampaignStatus, NewSmsCampaign, Outreach
+from outreach import Campaign, CampaignStatus, Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
+from outreach_server.cli.campaigns.options import BY_EXTERNAL_ID, BY_METADATA
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show_list
-from outreach_server.cli.values import WORKSPACE, OneOf, text_of
+from outreach_server.cli.values import WORKSPACE, OneOf
 
 _COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending", "completed")
 
@@ -21,12 +22,8 @@ _COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending"
 @click.option("--channel", type=OneOf(["sms", "call"]), help="Only this channel.")
 @click.option("--status", type=OneOf(list(CampaignStatus), case_sensitive=False), help="Only this stored status.")
 @click.option("--search", metavar="TEXT", help="Part of the name, in any case.")
-@click.option(
-    "--external-id",
-    type=text_of(NewSmsCampaign, "external_id"),
-    metavar="ID",
-    help="Only those that your application knows by this id.",
-)
+@BY_EXTERNAL_ID
+@BY_METADATA
 @click.option("--archived", is_flag=True, help="Only archived campaigns, which are hidden otherwise.")
 @click.option("--limit", type=click.IntRange(1), help="Only the newest so many.")
 def list_(workspace_id: str, limit: int | None, **wanted: Any) -> None:

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
-from outreach import Call, CallStatus, NewMessage, Outreach
+from outreach import Call, CallStatus, Outreach
 from outreach.http import to_json, write_call_details, write_managed_call
 from outreach.models import CallOutcomeFilter, CallVerdict, ProviderFailure
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.campaigns import explained
+from outreach_server.cli.campaigns.options import BY_EXTERNAL_ID, BY_METADATA
 from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import AGENT, CALL, CAMPAIGN, WORKSPACE, OneOf, text_of
+from outreach_server.cli.values import AGENT, CALL, CAMPAIGN, WORKSPACE, OneOf
 
 _LIMIT = click.option(
     "--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The most to list."
-)
-_EXTERNAL_ID = click.option(
-    "--external-id",
-    type=text_of(NewMessage, "external_id"),
-    metavar="ID",
-    help="Only those that your application knows by this id.",
 )
 
 
@@ -34,11 +29,12 @@ def messages() -> None:
 
 @messages.command("list")
 @click.argument("workspace_id", type=WORKSPACE)
-@_EXTERNAL_ID
+@BY_EXTERNAL_ID
+@BY_METADATA
 @_LIMIT
-def list_messages(workspace_id: str, external_id: str | None, limit: int) -> None:
+def list_messages(workspace_id: str, limit: int, **wanted: str | None) -> None:
     """List a workspace's single messages, newest first; those of campaigns are not among them."""
-    found = with_engine(lambda engine: collect(engine.messages.iter_all(workspace_id, external_id=external_id), limit))
+    found = with_engine(lambda engine: collect(engine.messages.iter_all(workspace_id, **wanted), limit))
     show_list(
         [documents.message(item) for item in found],
         ("id", "to", "from_number", "carrier", "status", "reason", "purpose", "external_id", "created_at"),
@@ -77,32 +73,13 @@ def calls() -> None:
     type=OneOf(get_args(CallOutcomeFilter)),
     help="Only those with this outcome; unknown: without one.",
 )
-@_EXTERNAL_ID
+@BY_EXTERNAL_ID
+@BY_METADATA
 @_LIMIT
-def list_calls(
-    workspace_id: str,
-    campaign_id: str | None,
-    agent_id: str | None,
-    status: str | None,
-    outcome: CallOutcomeFilter | None,
-    external_id: str | None,
-    limit: int,
-) -> None:
+def list_calls(workspace_id: str, status: str | None, limit: int, **wanted: Any) -> None:
     """List a workspace's calls, newest first, those of campaigns too; several filters hold together."""
-    wanted = None if status is None else CallStatus(status)
-    found = with_engine(
-        lambda engine: collect(
-            engine.calls.iter_all(
-                workspace_id,
-                campaign_id=campaign_id,
-                agent_id=agent_id,
-                status=wanted,
-                outcome=outcome,
-                external_id=external_id,
-            ),
-            limit,
-        )
-    )
+    of_status = None if status is None else CallStatus(status)
+    found = with_engine(lambda engine: collect(engine.calls.iter_all(workspace_id, status=of_status, **wanted), limit))
     show_list(
         [write_managed_call(item) for item in found],
         ("id", "to", "status", "outcome", "duration_seconds", "cost", "cost_currency", "campaign_id", "created_at"),

@@ -41,6 +41,7 @@ class ManagedCampaigns(HTTPEndpoint):
             status=one_of(*CampaignStatus),
             search=words,
             external_id=words,
+            metadata=words,
             archived=flag,
             after=words,
         )

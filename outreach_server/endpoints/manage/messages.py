@@ -33,7 +33,7 @@ class ManagedSms(HTTPEndpoint):
     async def get(self, request: Request) -> Response:
         """Return a page of single messages, newest first."""
         workspace = await authenticate_request(request, "listSms")
-        query = read_page(request, external_id=words, after=words)
+        query = read_page(request, external_id=words, metadata=words, after=words)
         found = await server_of(request).engine.messages.list(workspace.id, **query)
         return page_response(found, write_managed_sms)
 
@@ -62,6 +62,7 @@ class ManagedCalls(HTTPEndpoint):
             status=one_of(*CallStatus),
             outcome=one_of(*get_args(CallOutcomeFilter)),
             external_id=words,
+            metadata=words,
             after=words,
         )
         found = await server_of(request).engine.calls.list(workspace.id, **query)

@@ -40,6 +40,10 @@ DIALECT: Final = Dialect(
         "same": "left($0, 200) = left($1, 200) AND $0 = $1",
         "apart": "OFFSET 0",
         "field": "report::json ->> '$0'",
+        "has_pair": (
+            "($0 IS NOT NULL AND EXISTS (SELECT 1 FROM json_each_text($0::json) AS pair WHERE $1 = pair.key || '='"
+            " || pair.value))"
+        ),
         "has_digits": "position(convert_to(:digits::text, 'UTF8') IN $0) > 0",
         "private": "$0 ~ ' |[0-9][0-9][0-9][0-9][0-9][0-9][0-9]'",
         "days_before": (

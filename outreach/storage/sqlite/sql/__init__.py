@@ -37,6 +37,11 @@ DIALECT: Final = Dialect(
         "same": "$0 = $1",
         "apart": "",
         "field": "json_extract(report, '$.$0')",
+        # `value` of true is 1.
+        "has_pair": (
+            "($0 IS NOT NULL AND EXISTS (SELECT 1 FROM json_each($0) AS pair WHERE $1 = pair.key || '='"
+            " || CASE WHEN pair.type IN ('true', 'false') THEN pair.type ELSE pair.value END))"
+        ),
         "has_digits": "instr($0, CAST(:digits AS BLOB)) > 0",
         "private": "$0 GLOB '* *' OR $0 GLOB '*[0-9][0-9][0-9][0-9][0-9][0-9][0-9]*'",
         "days_before": "strftime('%Y-%m-%dT%H:%M:%f', :now, '-' || $0 || ' days')",

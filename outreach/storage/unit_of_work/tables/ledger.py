@@ -392,6 +392,7 @@ class Calls(Table):
         status: CallStatus | None = None,
         outcome: CallOutcomeFilter | None = None,
         external_id: str | None = None,
+        metadata: str | None = None,
         after: str | None = None,
         limit: int,
     ) -> Sequence[Call]:
@@ -405,6 +406,7 @@ class Calls(Table):
             "status": None if status is None else status.value,
             "outcome": outcome,
             "external_id": external_id,
+            "metadata": metadata,
         }
         given = {name: value for name, value in filters.items() if value is not None}
         below = LAST if after is None else after
@@ -452,11 +454,18 @@ class Messages(Table):
         self._rows.update(MESSAGES, MESSAGES.key_of(message), message)
 
     def list(
-        self, workspace_id: str, *, external_id: str | None = None, after: str | None = None, limit: int
+        self,
+        workspace_id: str,
+        *,
+        external_id: str | None = None,
+        metadata: str | None = None,
+        after: str | None = None,
+        limit: int,
     ) -> Sequence[Message]:
-        """Return messages of a workspace, or those with an application's own id, by id, descending, below `after`."""
+        """Return messages of a workspace that pass the given filters, by id, descending, below `after`."""
         below = LAST if after is None else after
-        given: dict[str, Value] = {} if external_id is None else {"external_id": external_id}
+        filters: dict[str, Value] = {"external_id": external_id, "metadata": metadata}
+        given = {name: value for name, value in filters.items() if value is not None}
         name = filtered("messages.list", given)
         return self._list(MESSAGES, name, workspace_id=workspace_id, **given, after=below, limit=limit)
 
