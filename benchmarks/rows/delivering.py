@@ -20,13 +20,14 @@ _WANTED: Final = {
 
 
 def measure(settings: Settings) -> Results:
-    """Measure it: two endpoints that answer at once, in turns with a dead and a hanging one beside them, and without.
+    """Measure it: two endpoints that answer at once, with a dead and a hanging one beside them and without, by windows.
 
-    Each pair of turns in each run is a round of its own (`benchmarks.sides.delivering`).
+    Each pair of windows in each run is a round of its own (`benchmarks.sides.delivering`).
     """
     results = Results()
-    campaigns, recipients = settings.sized((200, 10), (5, 10))
-    case = f"{campaigns * recipients:,} messages a turn"
+    seconds = settings.sized(20.0, 1.0)
+    campaigns, recipients = settings.sized((400, 1800), (100, 100))
+    case = f"windows of {seconds:g} s"
     settings.say(f"webhooks: {case}")
     samples: dict[str, list[Sample]] = defaultdict(list)
     with (
@@ -44,12 +45,12 @@ def measure(settings: Settings) -> Results:
                     {
                         "database": str(directory / "outreach.db"),
                         "pairs": settings.sized(6, 1),
+                        "seconds": seconds,
                         "campaigns": campaigns,
                         "recipients": recipients,
                         "rate": RATE,
                         "good": [first.url, second.url],
                         "bad": [dead, hanging.url],
-                        "most_seconds": settings.sized(600.0, 60.0),
                     },
                 )
             samples["outreach"].extend(answer["with"])

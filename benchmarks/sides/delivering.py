@@ -1,11 +1,12 @@
-"""Our engine, which sends and delivers its events to webhooks, in turns with and without endpoints that take nothing.
+"""Our engine, which sends and delivers its events to webhooks, with and without endpoints that take nothing.
 
-Both kinds of turn share the process, the file and its state, and come as with, without, without, with: what changes
-over a run meets both alike. Each turn sends as many messages, and ends when the good endpoints have the event of each.
-In each turn with them, the bad endpoints are enabled anew: their first failures cost more than their later ones.
+All campaigns start at once, and send until the end of the run; each good endpoint is behind all the time. Windows are
+measured one after the other: with the bad endpoints, without, without, with. What changes over a run, such as the size
+of the file, changes both alike. At the start of a window with them, the bad endpoints are enabled anew: their first
+failures cost more than their later ones.
 
-Told: `database`, a file that is not there yet; `pairs` of turns; `campaigns` of a turn and `recipients` of each; `rate`
-a minute; `good` and `bad`, the URLs of endpoints; `most_seconds` of a turn.
+Told: `database`, a file that is not there yet; `pairs` of windows; the `seconds` of a window; `campaigns`,
+`recipients` of each, and its `rate` a minute; `good` and `bad`, the URLs of endpoints.
 
 It runs as in `outreach-server`. The carrier accepts at once.
 """
@@ -16,7 +17,8 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,117 +34,114 @@ from outreach.protocols.instrumentation import Instrumentation
 from outreach_server.cli.serving.serving import run_fast
 
 _LOOK_AGAIN_SECONDS: Final = 0.05
+_PATIENCE_SECONDS: Final = 60.0
 _TYPES: Final = ("recipient.ended",)
 _AT_ONCE: Final = 16
 """Deliveries to an endpoint at a time: the most that one may have."""
-
-
-class _Count:
-    """Counts, and tells when it has come to a number."""
-
-    def __init__(self) -> None:
-        self._left, self._reached, self._at = 0, asyncio.Event(), 0.0
-
-    def expect(self, number: int) -> None:
-        """Begin to count."""
-        self._left, self._reached = number, asyncio.Event()
-
-    def one(self) -> None:
-        """Count one."""
-        self._left -= 1
-        if self._left == 0:
-            self._at = time.perf_counter()
-            self._reached.set()
-
-    async def reached(self) -> float:
-        """Return when the number was reached, by `time.perf_counter`."""
-        await self._reached.wait()
-        return self._at
+_LEAST_BACKLOG: Final = 400
+"""Messages that an endpoint is behind: more than are sent but not stored, or in delivery."""
 
 
 class _CountedCarrier(Carrier):
     def __init__(self) -> None:
         super().__init__(0.0)
-        self.count = _Count()
+        self.accepted = 0
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
-        """Accept it, and count it."""
+        """Accept it, count it and forget it."""
         outcome = await super().send(message)
-        self.count.one()
+        self.requests.clear()
+        self.accepted += 1
         return outcome
 
 
 class _CountedAnswers(Instrumentation):
     def __init__(self) -> None:
-        self.count = _Count()
+        self.taken = Counter[str]()
 
     def webhook_answered(self, webhook_id: str, *, status: int | None, error: str | None, seconds: float) -> None:
-        """Count it if the endpoint took the event; the bad ones never do."""
-        if status is not None:
-            self.count.one()
+        """Count it by its endpoint, if that took the event."""
+        if status == 200:
+            self.taken[webhook_id] += 1
 
 
-@attrs.define
-class Turns:
+@attrs.define(kw_only=True)
+class Windows:
     """The engine while it sends.
 
     Attributes:
         engine: The engine.
         workspace: Its workspace.
-        carrier: What takes its messages.
-        answers: Counts the deliveries that were answered.
+        carrier: Counts the messages.
+        answers: Counts the deliveries.
+        good: The endpoints that take everything.
         bad: The endpoints that take nothing.
-        campaigns: Those that were not started yet.
+        campaigns: How many send.
+        seconds: How long a window is.
     """
 
     engine: Outreach
     workspace: str
     carrier: _CountedCarrier
     answers: _CountedAnswers
+    good: Sequence[str]
     bad: Sequence[str]
-    campaigns: Iterator[str]
+    campaigns: int
+    seconds: float
 
-    async def turn(self, task: dict[str, Any], *, beside: bool) -> dict[str, float]:
-        """Send the campaigns of one turn, and deliver their events; return both paces."""
-        messages = task["campaigns"] * task["recipients"]
-        deliveries = messages * len(task["good"])
-        some = [next(self.campaigns) for _ in range(task["campaigns"])]
-        self.carrier.count.expect(messages)
-        self.answers.count.expect(deliveries)
-        # What the turn before has left is not collected in this one.
+    async def measure(self, *, beside: bool) -> dict[str, float]:
+        """Return the paces of one window.
+
+        Raises:
+            RuntimeError: The engine could not send or deliver all the time: a campaign ended, or a backlog did.
+        """
+        # What the window before has left is not collected in this one.
         gc.collect()
         begun, computing = time.perf_counter(), time.process_time()
-        async with asyncio.timeout(task["most_seconds"]):
-            for one in self.bad if beside else ():
+        messages, deliveries = self.carrier.accepted, self._delivered()
+        if beside:
+            for one in self.bad:
                 await self.engine.webhooks.enable(self.workspace, one)
-            for one in some:
-                await self.engine.campaigns.start(self.workspace, one)
-            sent = await self.carrier.count.reached()
-            delivered = await self.answers.count.reached()
-        computing = time.process_time() - computing
-        await self._settle()
+        await asyncio.sleep(begun + self.seconds - time.perf_counter())
+        seconds, computing = time.perf_counter() - begun, time.process_time() - computing
+        messages, deliveries = self.carrier.accepted - messages, self._delivered() - deliveries
+        await self._check()
+        if beside:
+            await self._leave()
         return {
-            "messages a second": messages / (sent - begun),
-            "deliveries a second": deliveries / (delivered - begun),
+            "messages a second": messages / seconds,
+            "deliveries a second": deliveries / seconds,
             "CPU ms a message": computing / messages * 1000,
         }
 
-    async def _settle(self) -> None:
-        """Pause the bad endpoints, and wait until nothing of the turn is left to do."""
+    def _delivered(self) -> int:
+        return sum(self.answers.taken[one] for one in self.good)
+
+    async def _check(self) -> None:
+        backlog = self.carrier.accepted - max(self.answers.taken[one] for one in self.good)
+        if backlog < _LEAST_BACKLOG:
+            raise RuntimeError(f"a good endpoint was only {backlog} messages behind, not {_LEAST_BACKLOG}")
+        sending = await active(self.engine, self.workspace)
+        if sending < self.campaigns:
+            raise RuntimeError(
+                f"only {sending} of {self.campaigns} campaigns still send after {self.carrier.accepted} messages: "
+                "each needs more recipients"
+            )
+
+    async def _leave(self) -> None:
+        """Pause the bad endpoints, and wait until nothing is delivered to them."""
         for one in self.bad:
             await self.engine.webhooks.pause(self.workspace, one)
-        for one in self.bad:
-            while (await self.engine.webhooks.cursor(self.workspace, one)).holder:  # noqa: ASYNC110 - the engine has no event for it
-                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-        while await active(self.engine, self.workspace):  # noqa: ASYNC110 - the last event of a campaign comes before its end
-            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            for one in self.bad:
+                while (await self.engine.webhooks.cursor(self.workspace, one)).holder:  # noqa: ASYNC110 - the engine has no event for it
+                    await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
 
 async def run(task: dict[str, Any]) -> dict[str, Any]:
-    """Send and deliver in turns; return what each pair of them has come to."""
+    """Send and deliver; return what each window has come to."""
     url = f"sqlite:///{Path(task['database'])}"
-    turns = 2 * task["pairs"] + 1
-    workspace = await furnish(url, {**task, "campaigns": turns * task["campaigns"], "start": False})
+    workspace = await furnish(url, {**task, "start": False})
     carrier, answers = _CountedCarrier(), _CountedAnswers()
     config = EngineConfig(webhook_allow="127.0.0.0/8", webhook_allow_http=True)
     async with Outreach.open(
@@ -153,17 +152,24 @@ async def run(task: dict[str, Any]) -> dict[str, Any]:
             new = NewWebhook(url=url, types=_TYPES, concurrency=_AT_ONCE)
             return (await engine.webhooks.create(workspace, new)).webhook.id
 
-        for one in task["good"]:
-            await listening(one)
-        bad = [await listening(one) for one in task["bad"]]
-        campaigns = iter([campaign.id async for campaign in engine.campaigns.iter_all(workspace)])
-        stage = Turns(engine, workspace, carrier, answers, bad, campaigns)
+        windows = Windows(
+            engine=engine,
+            workspace=workspace,
+            carrier=carrier,
+            answers=answers,
+            good=[await listening(one) for one in task["good"]],
+            bad=[await listening(one) for one in task["bad"]],
+            campaigns=task["campaigns"],
+            seconds=task["seconds"],
+        )
+        async for campaign in engine.campaigns.iter_all(workspace):
+            await engine.campaigns.start(workspace, campaign.id)
         # The first one opens connections and fills caches.
-        await stage.turn(task, beside=True)
+        await windows.measure(beside=True)
         found: dict[bool, list[dict[str, float]]] = {True: [], False: []}
         for pair in range(task["pairs"]):
             for beside in (True, False) if pair % 2 == 0 else (False, True):
-                found[beside].append(await stage.turn(task, beside=beside))
+                found[beside].append(await windows.measure(beside=beside))
     return {"with": found[True], "without": found[False]}
 
 
