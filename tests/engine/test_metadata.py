@@ -74,6 +74,12 @@ async def test_messages_calls_and_campaigns_keep_it_and_are_found_by_the_id(engi
         ('say "hi"\\=x\ny', [3]),
         ("team=Red", []),
         ("inner=1", []),
+        ('nested={"inner":1}', []),
+        ("list=[7]", []),
+        ("part=0.5", []),
+        ("part=1.0", []),
+        ("part=1", []),
+        ("part=1e+16", []),
     ],
 )
 async def test_lists_find_by_a_pair_of_the_metadata(engine: Outreach, pair: str, found: list[int]) -> None:
@@ -82,9 +88,9 @@ async def test_lists_find_by_a_pair_of_the_metadata(engine: Outreach, pair: str,
     agent = await engine.agents.create(workspace.id, NewAgent(name="Ada"))
     made: dict[str, list[str]] = {"messages": [], "calls": [], "campaigns": []}
     rows: list[Any] = [
-        {"team": "red", "urgent": True, "nested": {"inner": 1}},
-        {"team": 7, "urgent": False, "none": None},
-        {"team": "7", "Ärger": "a=b", "empty": ""},
+        {"team": "red", "urgent": True, "nested": {"inner": 1}, "part": 1.0},
+        {"team": 7, "urgent": False, "none": None, "part": 1e16},
+        {"team": "7", "Ärger": "a=b", "empty": "", "list": [7], "part": 0.5},
         {'say "hi"\\': "x\ny", "team": "red"},
         None,
     ]

@@ -41,8 +41,9 @@ DIALECT: Final = Dialect(
         "apart": "OFFSET 0",
         "field": "report::json ->> '$0'",
         "has_pair": (
-            "($0 IS NOT NULL AND EXISTS (SELECT 1 FROM json_each_text($0::json) AS pair WHERE $1 = pair.key || '='"
-            " || pair.value))"
+            "($0 IS NOT NULL AND EXISTS (SELECT 1 FROM json_each($0::json) AS pair WHERE $1 = pair.key || '='"
+            " || (pair.value #>> '{}') AND (json_typeof(pair.value) IN ('string', 'boolean')"
+            " OR pair.value::text ~ '^[-0-9]+$')))"
         ),
         "has_digits": "position(convert_to(:digits::text, 'UTF8') IN $0) > 0",
         "private": "$0 ~ ' |[0-9][0-9][0-9][0-9][0-9][0-9][0-9]'",

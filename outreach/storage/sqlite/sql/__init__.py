@@ -40,7 +40,8 @@ DIALECT: Final = Dialect(
         # `value` of true is 1.
         "has_pair": (
             "($0 IS NOT NULL AND EXISTS (SELECT 1 FROM json_each($0) AS pair WHERE $1 = pair.key || '='"
-            " || CASE WHEN pair.type IN ('true', 'false') THEN pair.type ELSE pair.value END))"
+            " || CASE WHEN pair.type IN ('text', 'integer') THEN pair.value"
+            " WHEN pair.type IN ('true', 'false') THEN pair.type END))"
         ),
         "has_digits": "instr($0, CAST(:digits AS BLOB)) > 0",
         "private": "$0 GLOB '* *' OR $0 GLOB '*[0-9][0-9][0-9][0-9][0-9][0-9][0-9]*'",
