@@ -39,6 +39,8 @@ def test_a_backup_is_made_and_restored(cli: Cli, database: str, tmp_path: Path) 
     cli.ask("workspaces", "create", "Second")
     told = cli.tell("db", "restore", str(file))
     assert "paused at the next start" in told
+    [replaced] = tmp_path.glob("*.before-restore-*[0-9]Z")
+    assert f"--skip-contacted-in {replaced}" in " ".join(told.split())
     assert [one["name"] for one in cli.ask("workspaces", "list")] == ["First"]
     done = cli.ask("db", "restore", str(file))
     assert done["pending_migrations"] == done["accounts_in_trouble"] == []

@@ -272,6 +272,15 @@ def test_lines_tell_the_forecast_when_the_state_changes() -> None:
     ]
 
 
+def test_a_campaign_of_a_restored_database_is_resumed_with_the_replaced_one() -> None:
+    """Without it, contacts of the time since the backup get everything twice."""
+    picture = snapshot(CampaignStatus.PAUSED)
+    picture = attrs.evolve(picture, campaign=attrs.evolve(picture.campaign, pause_reason="restored"))
+    printed: list[str] = []
+    Lines(printed.append).update(picture)
+    assert "outreach-server campaigns resume c --skip-contacted-in REPLACED_DATABASE" in printed[-1]
+
+
 def test_the_pace_is_measured_over_the_last_half_minute() -> None:
     """By the contacts that were begun; the rest takes that pace, or that of the ends if all are begun."""
     meter = PaceMeter()

@@ -26,7 +26,7 @@ A word in braces stands for what each database has in its own way:
 | `{same:a\|b}` | equal texts of any length, found by the index of their beginnings | `=` | `left(…, 200)` too |
 | `{apart}` | at the end of a subquery: it is not merged with the outer query | | `OFFSET 0` |
 | `{field:name}` | a field of an early event's report, as its index has it | `json_extract` | `->>` |
-| `{has_pair:a\|b}` | whether the JSON object `a` has the pair `b`, as `KEY=VALUE` | `json_each` | `json_each`, `json_typeof` |
+| `{has_pair:a\|b}` | whether the JSON object `a` has the pair `b`, as `KEY=VALUE` | `json_each` | `json_each` |
 | `{has_digits:body}` | whether bytes contain `:digits` | `instr` | `position` |
 | `{private:error}` | whether a text has a blank, or seven digits in a row | `GLOB` | `~` |
 | `{days_before:days}` | the moment so many days before `:now` | `strftime` | `make_interval` |

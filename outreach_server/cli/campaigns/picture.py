@@ -202,6 +202,9 @@ def waiting_text(campaign: Campaign, now: datetime) -> str | None:
                 else None
             )
         case CampaignStatus.PAUSED:
-            return f"It waits to be resumed: outreach-server campaigns resume {campaign.id}"
+            resumed = f"It waits to be resumed: outreach-server campaigns resume {campaign.id}"
+            if campaign.pause_reason == "restored":
+                return f"{resumed} --skip-contacted-in REPLACED_DATABASE, so that nobody is contacted twice"
+            return resumed
         case _:
             return None

@@ -82,7 +82,8 @@ def _show_next_steps(done: Restore, problems: Sequence[dict[str, Any]]) -> None:
         )
     note(
         "Campaigns that were active or scheduled in the backup are paused at the next start, because what was sent "
-        "after the backup is not in its ledger. Resume each one that should continue."
+        "after the backup is not in its ledger. Resume each one that should continue with: "
+        f"outreach-server campaigns resume CAMPAIGN_ID --skip-contacted-in {done.replaced_database or 'provider'}"
     )
     if done.pending_migrations:
         note("It is of an older version: `serve` migrates it, and so does: outreach-server db migrate")
