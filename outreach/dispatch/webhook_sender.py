@@ -122,6 +122,8 @@ class WebhookSender:
             httpx.PoolTimeout,
             httpx.InvalidURL,
             httpx.LocalProtocolError,
+            # The host is no name of the DNS, such as `xn--`.
+            UnicodeError,
         ) as failure:
             error = _connection_error(failure)
         except (TimeoutError, httpx.TimeoutException):

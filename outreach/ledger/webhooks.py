@@ -313,8 +313,9 @@ def advance(
         return False
     for attempt in attempts:
         tx.webhook_attempts.insert(attempt)
-    if cursor.position != last.position or cursor.gap_until != last.gap_until:
-        # A replay begins elsewhere: what was done meanwhile is delivered again.
+    has_moved = cursor.position != last.position or cursor.gap_until != last.gap_until
+    if has_moved or webhook.types != before.types:
+        # A replay begins elsewhere, or events of added types were passed over: what was done is delivered again.
         tx.webhook_cursors.put(attrs.evolve(cursor, holder=None, held_until=None))
         return False
 

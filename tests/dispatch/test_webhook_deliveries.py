@@ -15,9 +15,13 @@ from standardwebhooks import Webhook as Verifier
 
 from outreach import Conflict, NewWorkspace, Outreach
 from outreach.core.config import EngineConfig
+from outreach.dispatch.webhook_endpoint import Progress
+from outreach.dispatch.webhook_records import StoredWebhooks
+from outreach.dispatch.webhooks import EndpointPlace
 from outreach.models import NewWebhook, Webhook, WebhookReplay, WebhookUpdate
 from outreach.models.webhook import WebhookHold
 from outreach.protocols.instrumentation import Instrumentation
+from outreach.rules.webhook_queue import EndpointHealth
 from outreach.testing.fault_server import Answer, FaultServer
 
 pytestmark = pytest.mark.anyio
@@ -201,3 +205,28 @@ async def test_held_events_of_types_that_are_wanted_no_more_are_dropped(
             while "webhook_dropped" not in [getattr(record, "action", "") for record in caplog.records]:  # noqa: ASYNC110 - a log notifies nobody
                 await asyncio.sleep(0.05)
         assert len(server.requests) == 1
+
+
+async def test_an_event_of_a_type_that_was_added_is_not_passed_over(tmp_path: Path) -> None:
+    """A process that had opened the endpoint before reads on by the types of then."""
+    async with Outreach.open(f"sqlite:///{tmp_path / 'a.db'}", config=CONFIG) as engine:
+        workspace = (await engine.workspaces.create(NewWorkspace(name="Acme"))).id
+        new = NewWebhook(url="http://127.0.0.1:8000/", types=["call.ended"])
+        webhook = (await engine.webhooks.create(workspace, new)).webhook
+        stored = StoredWebhooks(
+            storage=engine._storage, clock=engine._clock, ids=engine._ids, secrets=engine.webhooks._signing_keys
+        )
+        records = stored.of(EndpointPlace(workspace, webhook.id))
+        opened = await records.open()
+        assert opened is not None
+        await engine.webhooks.update(workspace, webhook.id, WebhookUpdate(types=["contact.*"]))
+        await opt_out(engine, workspace, 1)
+        stretch = await records.read(opened.position)
+        assert (stretch.events, stretch.until) == ([], opened.position + 1)
+        passed = Progress(
+            position=stretch.until, health=EndpointHealth(), changed={}, attempts=[], disabled=None, release=False
+        )
+        assert not await records.store(passed)
+        assert await records.open() is not None
+        assert [one.type for one in (await records.read(opened.position)).events] == ["contact.opted_out"]
+        assert (await engine.webhooks.cursor(workspace, webhook.id)).position == opened.position

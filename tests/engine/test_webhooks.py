@@ -102,21 +102,21 @@ async def test_events_are_replayed_from_a_number_or_a_time(engine: Outreach) -> 
 
 
 async def test_a_replay_leaves_out_nothing_that_is_still_to_come(engine: Outreach) -> None:
-    """Neither what is held from before its first event, nor what lies between the position and that."""
+    """What is held from before its first event, what lies between the position and that, and what is held after it."""
     place = await _workspace(engine)
     webhook = (await engine.webhooks.create(place, NewWebhook(url=URL))).webhook
     begin = (await engine.webhooks.cursor(place, webhook.id)).position
     await engine.unsubscribes.add(place, *(f"+1212555000{number}" for number in range(4)))
 
     def hold(tx: Transaction) -> None:
-        for number in (begin + 1, begin + 2):
+        for number in (begin + 1, begin + 2, begin + 4):
             tx.webhook_holds.put(make_webhook_hold(workspace_id=place, webhook_id=webhook.id, number=number))
         cursor = tx.webhook_cursors.get(place, webhook.id)
         assert cursor is not None
         tx.webhook_cursors.put(attrs.evolve(cursor, position=begin + 2))
 
     await engine._storage.write(hold)
-    for start, position, held in ((begin + 4, begin + 2, [1, 2]), (begin + 2, begin + 1, [1])):
+    for start, position, held in ((begin + 3, begin + 2, [1, 2, 4]), (begin + 2, begin + 1, [1])):
         await engine.webhooks.replay(place, webhook.id, WebhookReplay(number=start))
         assert (await engine.webhooks.cursor(place, webhook.id)).position == position
         left = await engine._storage.read(lambda tx: tx.webhook_holds.list(place, webhook.id, limit=9))
@@ -290,7 +290,7 @@ async def test_a_changed_url_a_replay_and_enabling_let_an_endpoint_be_tried_at_o
         (engine.webhooks.update(place, webhook.id, WebhookUpdate(types=["call.ended"])), (5, True, True, [True])),
         (engine.webhooks.update(place, webhook.id, WebhookUpdate(url=f"{URL}/2")), (0, False, False, [True])),
         (engine.webhooks.enable(place, webhook.id), (0, False, False, [True])),
-        (engine.webhooks.replay(place, webhook.id, WebhookReplay(number=end + 1)), (0, False, False, [])),
+        (engine.webhooks.replay(place, webhook.id, WebhookReplay(number=end + 1)), (0, False, False, [True])),
     ):
         await given_failures(engine, place, webhook)
         await change

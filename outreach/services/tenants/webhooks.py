@@ -225,8 +225,10 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
                 return webhook
             begin = first_since(tx, start.at) if start.at is not None else checked_first(tx, start.number)
             cursor = _forget_failures(tx, webhook, now)
-            # What it has not received yet is still to come, also from before the first one.
-            tx.webhook_holds.delete_from(workspace_id, webhook_id, begin)
+            # What it has not received yet is still to come, also from before the first one. Where the position stays, a
+            # process that delivers passes over what it holds after it.
+            if begin <= cursor.position:
+                tx.webhook_holds.delete_from(workspace_id, webhook_id, begin)
             position, gap = min(cursor.position, begin - 1), min(cursor.gap_until, begin - 1)
             tx.webhook_cursors.put(attrs.evolve(cursor, position=position, gap_until=gap))
             self._record(tx, "replay", webhook, now, actor)
