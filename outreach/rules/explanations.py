@@ -125,7 +125,10 @@ PAUSE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "provider_funds": "the account at the provider has no credit left, or is suspended",
         "error_budget": "too many requests in a row failed for reasons other than the contacts",
         "moved": "the database was moved to another host or path",
-        "restored": "the database was restored from an older copy, or another server has taken over",
+        "restored": (
+            "the database was restored from an older copy, or another server has taken over; "
+            "`campaigns resume --skip-contacted-in` goes on without contacting anybody twice"
+        ),
     }
 )
 

@@ -60,6 +60,7 @@ def test_what_was_sent_from_the_replaced_database_is_not_sent_again(cli: Cli, re
     assert f"{COUNT} contacts had requests" in said.output
     assert "add --yes" in said.output
     assert cli.ask("campaigns", "show", campaign)["status"] == "paused"
+    assert cli.ask("campaigns", "resume", campaign, "--yes")["status"] == "active"
     done = cli.ask("campaigns", "resume", campaign, "--skip-contacted-in", f"sqlite:///{kept}", "--yes")
     assert (done["taken_over"]["contacts"], done["taken_over"]["sent"]) == (COUNT, COUNT)
     assert done["listed"] is None
@@ -100,7 +101,7 @@ def test_another_database_is_refused(cli: Cli, restored: tuple[str, str], tmp_pa
         (("--skip-contacted-in", str(other), "--yes"), "has no campaign", 1),
         (("--skip-contacted-in", "provider", "--yes"), "A sandbox has no provider", 1),
         (("--skip-contacted-in", "provider", "--without-provider", "--yes"), "leaves out", 2),
-        (("--yes",), "--skip-contacted-in", 2),
+        ((), "Contacts of the time since the backup may be contacted twice: add --yes.", 2),
         (("--without-provider",), "--skip-contacted-in", 2),
     )
     for options, words, code in refusals:

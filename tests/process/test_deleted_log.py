@@ -51,7 +51,7 @@ def test_a_server_whose_log_is_deleted_sends_nothing_more(place: Place, ending: 
     assert place.books.sent() == before + 1, "the campaign went on by itself"
     found = place.books.campaigns()[campaign]
     assert (found["status"], found["pause_reason"]) == ("paused", "restored")
-    place.command("campaigns", "resume", campaign)
+    place.command("campaigns", "resume", campaign, "--yes")
     wait_for("everybody", lambda: not place.books.unfinished())
     assert max(Counter(entry.to for entry in place.books.accepted()).values()) == 1
     place.books.check_counters()

@@ -126,12 +126,19 @@ def _move(name: str, description: str, hint: Hint | None = None, *, sentence: st
 @click.option("--without-provider", is_flag=True, help="Go by the replaced database alone.")
 @YES
 def resume_(campaign_id: str, replaced: str | None, without_provider: bool, yes: bool) -> None:
-    """Resume a paused campaign."""
-    if replaced is None and (yes or without_provider):
-        flag = "--yes" if yes else "--without-provider"
-        raise click.UsageError(f"{flag} goes with --skip-contacted-in: nothing is asked without it.")
+    """Resume a paused campaign; one of a restored database asks before."""
+    if replaced is None and without_provider:
+        raise click.UsageError("--without-provider goes with --skip-contacted-in.")
     more = {}
-    if replaced is not None:
+    if replaced is None and not yes:
+        before = with_engine(lambda engine: engine.campaigns.get_anywhere(campaign_id))
+        if before.pause_reason == "restored":
+            confirm(
+                f"Resume campaign {before.name!r} of a restored database without --skip-contacted-in?",
+                yes,
+                warning="Contacts of the time since the backup may be contacted twice.",
+            )
+    elif replaced is not None:
         found = take_over_contacts(campaign_id, replaced, ask_provider=not without_provider, yes=yes)
         more = {"taken_over": to_json(found.replaced), "listed": to_json(found.listed)}
 
