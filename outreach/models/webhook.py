@@ -75,7 +75,11 @@ class NewWebhook(Checked):
 
 @attrs.frozen(kw_only=True)
 class WebhookUpdate(Checked):
-    """The fields of an endpoint to change; `UNSET` leaves a field as it is."""
+    """The fields of an endpoint to change; `UNSET` leaves a field as it is.
+
+    Events of added types from shortly before the change may be delivered too: while an endpoint wants none of the
+    events, its position is stored once in a while.
+    """
 
     _rules_from: ClassVar = (NewWebhook,)
 
