@@ -9,8 +9,7 @@ import click
 from outreach import Campaign, CampaignStatus, Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
-from outreach_server.cli.campaigns.options import BY_EXTERNAL_ID, BY_METADATA
-from outreach_server.cli.collecting import collect
+from outreach_server.cli.collecting import BY_EXTERNAL_ID, BY_METADATA, collect
 from outreach_server.cli.output import show_list
 from outreach_server.cli.values import WORKSPACE, OneOf
 

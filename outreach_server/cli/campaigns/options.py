@@ -33,18 +33,6 @@ SENDERS: Final = click.option(
     help="The sending number; repeat for a pool, from which each contact gets one.",
 )
 
-BY_EXTERNAL_ID: Final = click.option(
-    "--external-id",
-    type=text_of(NewSmsCampaign, "external_id"),
-    metavar="ID",
-    help="Only those that your application knows by this id.",
-)
-BY_METADATA: Final = click.option(
-    "--metadata",
-    metavar="KEY=VALUE",
-    help="Only those with this pair in their metadata, such as team=7.",
-)
-
 CALLER_ID: Final = ("--caller-id", "caller_ids")
 OPTIONS: Final = (
     click.option("--name", type=text_of(NewSmsCampaign, "name"), required=True, help="The campaign's name."),
