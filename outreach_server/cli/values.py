@@ -12,7 +12,7 @@ from typing import IO, Any, Final, TypeVar
 import attrs
 import click
 
-from outreach import NewRecipient, NotFound, Outreach, Workspace
+from outreach import NewRecipient, NewSmsCampaign, NotFound, Outreach, Workspace
 from outreach.errors import InvalidRequest
 from outreach.models import RESOURCES, bounds_of
 from outreach.server_support import (
@@ -410,3 +410,16 @@ VOICE: Final = ProviderName("voice", also=("simulator",))
 PROVIDER: Final = ProviderName()
 SCOPE: Final = OneOf(["all", "sms", "call"])
 PORT: Final = click.IntRange(0, 65535)
+
+BY_EXTERNAL_ID: Final = click.option(
+    "--external-id",
+    type=text_of(NewSmsCampaign, "external_id"),
+    metavar="ID",
+    help="Only those that your application knows by this id.",
+)
+BY_METADATA: Final = click.option(
+    "--metadata",
+    metavar="KEY=VALUE",
+    help="Only those with this pair in their metadata, such as team=7.",
+)
+"""Filters of lists."""

@@ -9,9 +9,9 @@ import click
 from outreach import Campaign, CampaignStatus, Outreach
 from outreach_server.cli import documents
 from outreach_server.cli.base import Command, state, with_engine
-from outreach_server.cli.collecting import BY_EXTERNAL_ID, BY_METADATA, collect
+from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show_list
-from outreach_server.cli.values import WORKSPACE, OneOf
+from outreach_server.cli.values import BY_EXTERNAL_ID, BY_METADATA, WORKSPACE, OneOf
 
 _COLUMNS = ("id", "name", "channel", "effective_status", "recipients", "pending", "completed")
 

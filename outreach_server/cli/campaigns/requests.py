@@ -12,9 +12,9 @@ from outreach.models import CallOutcomeFilter, CallVerdict, ProviderFailure
 from outreach_server.cli import documents
 from outreach_server.cli.base import Group, actor, with_engine
 from outreach_server.cli.campaigns import explained
-from outreach_server.cli.collecting import BY_EXTERNAL_ID, BY_METADATA, collect
+from outreach_server.cli.collecting import collect
 from outreach_server.cli.output import show, show_list
-from outreach_server.cli.values import AGENT, CALL, CAMPAIGN, WORKSPACE, OneOf
+from outreach_server.cli.values import AGENT, BY_EXTERNAL_ID, BY_METADATA, CALL, CAMPAIGN, WORKSPACE, OneOf
 
 _LIMIT = click.option(
     "--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The most to list."
