@@ -171,6 +171,7 @@ async def test_kills_lose_nothing(
                 tried = await engine.webhooks.list_attempts(webhook.workspace_id, webhook.id, failed=True, limit=20)
                 if any(one.error == "not_connected" and one.at >= since for one in tried.items):
                     return
+                # An attempt is a row that the worker's process writes: nothing tells this one of it.
                 await asyncio.sleep(0.1)
 
     async with Outreach.open(url, config=EngineConfig(**CONFIG), migrate=True) as engine:  # type: ignore[arg-type]

@@ -130,7 +130,10 @@ def resume_(campaign_id: str, replaced: str | None, without_provider: bool, yes:
     if replaced is None and without_provider:
         raise click.UsageError("--without-provider goes with --skip-contacted-in.")
     more = {}
-    if replaced is None and not yes:
+    if replaced is not None:
+        found = take_over_contacts(campaign_id, replaced, ask_provider=not without_provider, yes=yes)
+        more = {"taken_over": to_json(found.replaced), "listed": to_json(found.listed)}
+    elif not yes:
         before = with_engine(lambda engine: engine.campaigns.get_anywhere(campaign_id))
         if before.pause_reason == "restored":
             confirm(
@@ -138,9 +141,6 @@ def resume_(campaign_id: str, replaced: str | None, without_provider: bool, yes:
                 yes,
                 warning="Contacts of the time since the backup may be contacted twice.",
             )
-    elif replaced is not None:
-        found = take_over_contacts(campaign_id, replaced, ask_provider=not without_provider, yes=yes)
-        more = {"taken_over": to_json(found.replaced), "listed": to_json(found.listed)}
 
     async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, str | None, Sequence[Problem]]:
         warnings = await engine.campaigns.start_warnings(campaign.workspace_id, campaign_id)
