@@ -6,7 +6,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -14,10 +14,11 @@ from benchmarks.load import json_of, request
 from benchmarks.processes import Server, serve_outreach, serve_side
 from benchmarks.results import Results, Sample, Wanted, at_most
 from benchmarks.rounds import alternate
-from benchmarks.settings import ROOT, Settings
+from benchmarks.settings import NO_SLOWER, ROOT, Base, Settings
 from benchmarks.tenants import Tenant, kept_tenant, tenant
 
 _SECONDS: Final = "s"
+_NO_CONSOLE: Final = {"OUTREACH_CONSOLE": "off"}
 _REPEATS: Final = 5
 
 
@@ -26,6 +27,7 @@ def measure(settings: Settings) -> Results:
     results = Results()
     _command(settings, results, "import outreach", ["-c", "import outreach"], at_most(0.15))
     _command(settings, results, "from outreach import Outreach", ["-c", "from outreach import Outreach"], at_most(0.15))
+    _command(settings, results, "import outreach_server", ["-c", "import outreach_server"], at_most(0.15))
     _command(settings, results, "outreach-server --help", ["-m", "outreach_server", "--help"], at_most(0.25))
     small = tenant(settings.place("start"), campaigns=3)
     listing = ["-m", "outreach_server", "--database", small.url, "campaigns", "list", small.workspace_id]
@@ -36,7 +38,10 @@ def measure(settings: Settings) -> Results:
         if settings.quick
         else kept_tenant(settings, contacts=recipients)
     )
-    _answer(settings, results, "first answer, empty database", tenant(settings.place("start")), at_most(0.8))
+    empty = tenant(settings.place("start"))
+    earlier = tenant(settings.place("start-base"), base=settings.base) if settings.base is not None else None
+    _answer(settings, results, "first answer, empty database", empty, at_most(0.8), earlier)
+    _answer(settings, results, "first answer, no console", empty, at_most(0.8), earlier, _NO_CONSOLE)
     _answer(settings, results, f"first answer, {recipients:,} recipients", full, at_most(1.5))
     return results
 
@@ -57,17 +62,34 @@ def _command(
         "outreach": partial(_ran, settings, arguments, clock),
         "bare Python": partial(_ran, settings, ["-c", "pass"], clock),
     }
-    samples = alternate(sides, settings.rounds)
-    results.compare(samples, "bare Python", row="start", case=case, unit=_SECONDS)
+    # A command that opens a database would move the earlier version's file to today's schema.
+    if settings.base is not None and not computing:
+        sides[settings.base.ref] = partial(_ran, settings, arguments, clock, settings.base)
+    _enter(settings, results, alternate(sides, settings.rounds), "bare Python", case, wanted)
+
+
+def _enter(
+    settings: Settings,
+    results: Results,
+    samples: Mapping[str, Sequence[Sample]],
+    bare: str,
+    case: str,
+    wanted: Wanted,
+) -> None:
+    results.compare(samples, bare, row="start", case=case, unit=_SECONDS)
+    if settings.base is not None and settings.base.ref in samples:
+        slower = at_most(1 / NO_SLOWER)
+        results.compare(samples, settings.base.ref, row="start", case=case, unit=_SECONDS, wanted=slower)
     results.figure(samples["outreach"], _SECONDS, row="start", case=case, wanted=wanted)
 
 
-def _ran(settings: Settings, arguments: Sequence[str], clock: Callable[[], float]) -> Sample:
+def _ran(settings: Settings, arguments: Sequence[str], clock: Callable[[], float], base: Base | None = None) -> Sample:
     """Run Python some times; the quickest counts, for what makes one slower is the machine's."""
+    command = [str(base.python) if base else sys.executable, *arguments]
     taken = []
     for _ in range(settings.sized(_REPEATS, 1)):
         begun = clock()
-        subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, cwd=base.root if base else ROOT, check=True, stdout=subprocess.DEVNULL)
         taken.append(clock() - begun)
     return {_SECONDS: min(taken)}
 
@@ -78,18 +100,29 @@ def _children_computed() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _answer(settings: Settings, results: Results, case: str, whose: Tenant, wanted: Wanted) -> None:
+def _answer(
+    settings: Settings,
+    results: Results,
+    case: str,
+    whose: Tenant,
+    wanted: Wanted,
+    earlier: Tenant | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Measure a server's first answer; `earlier` is a database of the base, `environment` is of our server alone."""
     settings.say(f"start: {case}")
     raw = request("GET", "/sms-campaigns", key=whose.api_key)
     file = settings.place("start") / "answer.json"
     file.write_bytes(b"{}")
     sides = {
-        "outreach": partial(_answered, lambda: serve_outreach(whose.database), raw),
+        "outreach": partial(_answered, lambda: serve_outreach(whose.database, environment=environment), raw),
         "bare route": partial(_answered, lambda: serve_side("bare", {"answers": {"/sms-campaigns": str(file)}}), raw),
     }
-    samples = alternate(sides, settings.rounds)
-    results.compare(samples, "bare route", row="start", case=case, unit=_SECONDS)
-    results.figure(samples["outreach"], _SECONDS, row="start", case=case, wanted=wanted)
+    if settings.base is not None and earlier is not None:
+        base, database = settings.base, earlier.database
+        theirs = request("GET", "/sms-campaigns", key=earlier.api_key)
+        sides[base.ref] = partial(_answered, lambda: serve_outreach(database, base=base), theirs)
+    _enter(settings, results, alternate(sides, settings.rounds), "bare route", case, wanted)
 
 
 def _answered(start: Callable[[], Server], raw: bytes) -> Sample:
