@@ -83,6 +83,9 @@ HUEY_NEEDS: Final = ("huey",)
 
 NO_SLOWER: Final = 0.97
 """A version is as fast as an earlier one at this ratio: rounds of one run differ by as much."""
+NO_LONGER: Final = round(1 / NO_SLOWER, 2)
+"""The same as a ratio of times."""
+
 PROCRASTINATE_NEEDS: Final = ("procrastinate",)
 
 
