@@ -106,7 +106,7 @@ async def verdicts(
 
 
 @pytest.mark.virtual_time(max_run=timedelta(days=60))
-@pytest.mark.sample(19, turn=8)
+@pytest.mark.sample(19, turn=16)
 @pytest.mark.parametrize("seed", range(57))
 async def test_it_leaves_out_whom_the_run_leaves_out(seed: int) -> None:
     """Contact by contact, under drawn rules, texts, hours and registers, where nothing changes meanwhile."""
