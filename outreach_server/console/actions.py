@@ -136,6 +136,7 @@ class Counterpart:
 DRAFTING: Final[Mapping[str, Counterpart]] = MappingProxyType(
     {
         "file": Counterpart(command="campaigns import", operation="createUpload"),
+        "discard": Counterpart(command="campaigns import", operation="removeUpload"),
         "read": Counterpart(command="campaigns import", operation="checkUpload"),
         "rejects": Counterpart(command="campaigns import", operation="listUploadRejects"),
         "load": Counterpart(command="campaigns import", operation="loadUpload"),

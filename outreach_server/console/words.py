@@ -122,6 +122,18 @@ CHANGED: Final[Mapping[str, str]] = MappingProxyType(
 )
 """What was changed of a campaign, by the field, where it has another name."""
 
+ACCOUNT_DONE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "profile": "It is saved.",
+        "look": "This browser keeps it.",
+        "password": "The password is changed, and your other sessions have ended.",
+        "end": "The session has ended.",
+        "end-others": "Your other sessions have ended.",
+        "remove-factor": "The second factor is removed.",
+    }
+)
+"""What is said after a change of one's own account."""
+
 CHANNELS: Final = MappingProxyType({"sms": "Messages", "call": "Calls"})
 
 ERRORS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(

@@ -237,6 +237,38 @@ async def test_another_file_takes_the_place_of_the_first(house: House) -> None:
     assert left.id != query["upload"]
 
 
+async def test_what_is_wrong_is_said_without_names_of_fields(house: House) -> None:
+    """Those of a request, and those of a campaign."""
+    _, query = where(await send_file(house, b"phone,phone,name\n+13035550140,+13035550141,Ann\n", key="k-2"))
+    shown = await house.page(f"campaigns/new/audience?upload={query['upload']}&name=two")
+    assert shown.by_id("problems").text.endswith("Columns 1 and 2 are both called 'phone'. Rename one")
+    campaign = await draft(house)
+    times = {"start": "at", "start_at": "2030-01-01T10:00", "expires_at": "2029-01-01T10:00"}
+    shown = parse((await submit(house, f"campaigns/new/when?campaign={campaign.id}", times)).text)
+    assert "The end must be later than the start." in shown.by_id("problems").text
+
+
+async def test_a_file_that_was_left_is_found_again_or_deleted(house: House) -> None:
+    """A workspace may have few: the page that takes no more has them with a button."""
+    for number in range(10):
+        await send_file(house, ODD, f"list {number}.csv", key=f"k-{number}")
+    full = await send_file(house, ODD, key="k-one-more")
+    page = parse(full.text)
+    assert (full.status_code, page.problems) == (409, [])
+    [link] = [one.attributes["href"] for one in page.all("a") if one.text == "list 3.csv"]
+    read = parse((await house.client.get(link, headers={PEOPLE: "owner"})).text)
+    assert values(read)["name"] == "list 3"
+    upload = values(read)["upload"]
+    stranger = await house.post("campaigns/new", {"action": "discard", "upload": upload, "key": "k"}, person="agent")
+    assert stranger.status_code == 403
+    for _ in range(2):
+        answer = await house.post("campaigns/new", {"action": "discard", "upload": upload, "key": "k"})
+        assert where(answer)[0] == "new"
+    assert len((await house.engine.uploads.list(house.workspace)).items) == 9
+    page, _ = where(await send_file(house, ODD, key="k-again"))
+    assert page == "new/audience"
+
+
 async def test_contacts_of_other_campaigns_are_counted_and_left_out(house: House) -> None:
     """By a box for each campaign that has some of them."""
     await draft(house)

@@ -131,8 +131,16 @@ def problems_of(error: InvalidRequest) -> dict[str, str]:
     for one in error.details:
         path = one.path.removeprefix("campaign.").partition(".")[0].partition("[")[0]
         field = FIELDS.get(path, path)
-        found.setdefault(field if field in _LABELS else "", f"{_LABELS.get(field, field)} {one.message.rstrip('.')}.")
+        found.setdefault(field if field in _LABELS else "", f"{_LABELS.get(field, field)} {_in_words(one.message)}.")
     return found
+
+
+def _in_words(message: str) -> str:
+    """Return a message with the words of this page for the fields of a campaign that it names."""
+    for name, field in FIELDS.items():
+        if "_" in name and field in _LABELS:
+            message = message.replace(name, _LABELS[field].lower())
+    return message.rstrip(".")
 
 
 def key_of(visit: Visit) -> str:
