@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import Mapping
 from decimal import Decimal
@@ -420,6 +421,19 @@ async def test_two_people_do_not_overwrite_each_other(house: House, step: str, f
     where(await house.post(path, {**values(page), "action": "next", "key": "k-again"}))
     saved = await house.engine.campaigns.get(house.workspace, campaign.id)
     assert typed in {saved.body, str(saved.rate_per_minute)}
+
+
+async def test_two_people_who_save_at_once_do_not_overwrite_each_other(house: House) -> None:
+    """Both forms were of the present revision when they came."""
+    campaign = await draft(house)
+    path = f"campaigns/new/text?campaign={campaign.id}"
+    form = {**values(await house.page(path)), "action": "next"}
+    answers = await asyncio.gather(
+        *(house.post(path, {**form, "body": body, "key": f"k-{body}"}) for body in ("Mine", "Theirs"))
+    )
+    assert sorted(one.status_code for one in answers) == [303, 409]
+    [told] = [one for one in answers if one.status_code == 409]
+    assert "has changed meanwhile" in parse(told.text).by_id("problems").text
 
 
 async def test_what_is_missing_leads_to_the_page_that_mends_it(house: House) -> None:

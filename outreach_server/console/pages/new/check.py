@@ -19,7 +19,7 @@ from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.new.course import course_of
 from outreach_server.console.pages.new.last_run import last_run_of
-from outreach_server.console.pages.new.steps import go_to, key_of, of_draft, stale_of, step_url, steps_of
+from outreach_server.console.pages.new.steps import go_to, is_draft, key_of, of_draft, stale_of, step_url, steps_of
 from outreach_server.console.pages.new.text import cost_of
 from outreach_server.console.people import names_of
 from outreach_server.console.security.forms import ACTION_FIELD
@@ -71,8 +71,13 @@ async def act(visit: Visit, campaign: Campaign) -> Response:
                 visit.place.id, campaign.id, revision=campaign.revision, actor=visit.actor
             )
             return go_to(visit, "check", campaign)
-        started = await action.do(visit.engine, campaign, key=key_of(visit), actor=visit.actor)
+        key = key_of(visit)
+        started = await action.do(visit.engine, campaign, key=key, actor=visit.actor, revision=campaign.revision)
     except Conflict as error:
+        campaign = await visit.engine.campaigns.get(visit.place.id, campaign.id)
+        if not is_draft(campaign):
+            # Somebody else was faster.
+            return visit.go("campaign", campaign=campaign.id)
         return await _page(visit, campaign, status=409, problem=error.message)
     return visit.go("campaign", said="start" if started.started_at else "", campaign=campaign.id)
 

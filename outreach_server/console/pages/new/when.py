@@ -52,10 +52,13 @@ async def act(visit: Visit, campaign: Campaign) -> Response:
     if not problems:
         try:
             change = CampaignUpdate(**changes)
-            await visit.engine.campaigns.update(visit.place.id, campaign.id, change, actor=visit.actor)
+            await visit.engine.campaigns.update(
+                visit.place.id, campaign.id, change, revision=campaign.revision, actor=visit.actor
+            )
         except InvalidRequest as error:
             problems = problems_of(error)
         except Conflict as error:
+            campaign = await visit.engine.campaigns.get(visit.place.id, campaign.id)
             return await _page(visit, campaign, status=409, problems={"": error.message})
     if problems:
         return await _page(visit, campaign, status=422, problems=problems)
