@@ -17,6 +17,7 @@ from outreach_server.console.access import Right
 from outreach_server.console.actions import ACTIONS
 from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
+from outreach_server.console.pages.campaign_actions import may_send
 from outreach_server.console.pages.new.course import course_of
 from outreach_server.console.pages.new.last_run import last_run_of
 from outreach_server.console.pages.new.steps import go_to, is_draft, key_of, of_draft, stale_of, step_url, steps_of
@@ -89,7 +90,7 @@ async def _page(visit: Visit, campaign: Campaign, *, status: int = 200, problem:
     obstacles = _obstacles(visit, campaign, found)
     clocks = visit.clocks(campaign.timezone)
     approval = await visit.engine.campaigns.approval(*place)
-    can_start = visit.may(Right.START) and not obstacles and found.contacted > 0
+    can_start = visit.may(Right.START) and may_send(visit, ACTIONS["start"]) and not obstacles and found.contacted > 0
     return visit.page(
         "new/check",
         title="Check of a new campaign",
