@@ -16,12 +16,15 @@ from outreach import (
     Campaign,
     CampaignStatus,
     NewAgent,
+    NewRecipient,
     NewSmsCampaign,
+    NewWorkspace,
+    WorkspaceMode,
 )
 from outreach.models import Price, PriceTable
 from outreach_server.console.access import Role
 from outreach_server.console.security import uploads
-from tests.console.conftest import PEOPLE, House
+from tests.console.conftest import MOUNT, PEOPLE, House
 from tests.console.page import Page, parse
 from tests.console.test_hostile import NAMES
 
@@ -442,6 +445,26 @@ async def test_what_is_missing_leads_to_the_page_that_mends_it(house: House) -> 
     assert page.buttons == set()
     assert "It has no text yet." in page.root.text
     assert any("/new/text?" in one.attributes["href"] for one in page.all("a") if one.text == "Mend it")
+
+
+async def test_each_problem_leads_to_what_mends_it(house: House) -> None:
+    """To the text, to the account, and to the numbers, for those who may add one."""
+    theirs = (await house.engine.workspaces.create(NewWorkspace(name="Live", mode=WorkspaceMode.LIVE))).id
+    new = NewSmsCampaign(name="Visits", body="Hi {{nope}}", carrier="twilio", from_number=None)
+    people = [NewRecipient(phone_number="+13035550100")]
+    made = (await house.engine.campaigns.create_sms(theirs, new, people)).campaign.id
+
+    async def page(step: str) -> Page:
+        path = f"{MOUNT}/w/{theirs}/campaigns/new/{step}?campaign={made}"
+        return parse((await house.client.get(path, headers={PEOPLE: "operator"})).text)
+
+    def links(page: Page, text: str) -> set[str]:
+        found = {one.attributes["href"].partition(theirs)[2] for one in page.all("a") if one.text == text}
+        return {one.partition("?")[0] for one in found}
+
+    check = await page("check")
+    assert links(check, "Mend it") == {"/campaigns/new/text", "/campaigns/new/when", "/accounts"}
+    assert links(await page("when"), "Add one") == {"/numbers"}
 
 
 async def test_an_agent_calls(house: House) -> None:

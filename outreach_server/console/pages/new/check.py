@@ -25,7 +25,13 @@ from outreach_server.console.pages.new.text import cost_of
 from outreach_server.console.people import names_of
 from outreach_server.console.security.forms import ACTION_FIELD
 
-_TEXT: Final = frozenset({"body", "flow_id", "agent_id", "agent", "message_body"})
+_TEXT: Final = frozenset({"body", "flow_id", "agent_id", "agent", "message_body", "placeholders", "max_segments"})
+_SET_UP: Final[Mapping[str, tuple[str, Right]]] = {
+    "account": ("accounts", Right.OWN),
+    "trunk_id": ("trunks", Right.SET_UP),
+}
+"""What is mended in the set-up: its page, and the right that it takes."""
+
 _EXAMPLES: Final = 3
 _APPROVE: Final = "approve"
 
@@ -179,11 +185,15 @@ _NEEDS: Final[Mapping[str, str]] = {
 
 def _sentence(one: Problem) -> str:
     lacks = _NEEDS.get(one.path) if one.message.startswith("It has no ") else None
-    return f"{(lacks or one.message).rstrip('.')}."
+    message = one.message.replace(" (max_segments)", "").replace("scheduled_expires_at", "end")
+    return f"{(lacks or message).rstrip('.')}."
 
 
 def _mending(visit: Visit, campaign: Campaign, one: Problem) -> str:
     path = one.path.partition(".")[0]
     if path in _TEXT:
         return step_url(visit, "text", campaign)
+    if path in _SET_UP:
+        page, right = _SET_UP[path]
+        return visit.url(page) if visit.may(right) and visit.has(page) else ""
     return step_url(visit, "when", campaign) if path else ""
