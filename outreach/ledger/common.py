@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from outreach.errors import InvalidRequest, LeaseLost, NotFound, Unauthorized, WorkspaceUnavailable
+from outreach.errors import Conflict, InvalidRequest, LeaseLost, NotFound, Unauthorized, WorkspaceUnavailable
 from outreach.ledger.campaigns import trail
 from outreach.models.base import set_fields
 from outreach.models.campaign import Campaign
@@ -75,6 +75,12 @@ def campaign_of(tx: Transaction, workspace_id: str, campaign_id: str) -> Campaig
     if campaign is None:
         raise NotFound("campaign", campaign_id)
     return campaign
+
+
+def require_revision(campaign: Campaign, revision: int | None) -> None:
+    """Raise `Conflict` if a campaign has another revision than one that is asked for."""
+    if revision is not None and campaign.revision != revision:
+        raise Conflict("The campaign has changed meanwhile, so nothing was done. Look at it again.")
 
 
 def campaign_unit(campaign: Campaign) -> WorkUnit:

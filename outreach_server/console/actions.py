@@ -60,14 +60,14 @@ class Action:
             case _:
                 return CampaignAction(self.name) in operator_actions(campaign.status)
 
-    async def do(self, engine: Outreach, campaign: Campaign, *, key: str, actor: str) -> Campaign:
-        """Do it, once for a key.
+    async def do(self, engine: Outreach, campaign: Campaign, *, key: str, actor: str, **more: object) -> Campaign:
+        """Do it, once for a key; the method gets `more` too.
 
         Raises:
             OutreachError: That of the method.
         """
         method = cast(_Method, getattr(engine.campaigns, self.name))
-        arguments: dict[str, Any] = {"idempotency_key": key, "actor": actor}
+        arguments: dict[str, Any] = {"idempotency_key": key, "actor": actor, **more}
         return await method(campaign.workspace_id, campaign.id, **arguments)
 
 
@@ -136,6 +136,7 @@ class Counterpart:
 DRAFTING: Final[Mapping[str, Counterpart]] = MappingProxyType(
     {
         "file": Counterpart(command="campaigns import", operation="createUpload"),
+        "discard": Counterpart(command="campaigns import", operation="removeUpload"),
         "read": Counterpart(command="campaigns import", operation="checkUpload"),
         "rejects": Counterpart(command="campaigns import", operation="listUploadRejects"),
         "load": Counterpart(command="campaigns import", operation="loadUpload"),

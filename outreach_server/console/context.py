@@ -315,7 +315,7 @@ class Visit:
         frame = self._frame(title, current, live)
         done = self.request.query_params.get(_SAID, "")
         action = ACTIONS.get(done) or FORM_ACTIONS.get(done)
-        said = "" if action is None else action.done
+        said = words.ACCOUNT_DONE.get(done, "") if action is None else action.done
         text = self.console.templates.render(
             f"pages/{template}.html",
             {**template_helpers(self.console, self.request, self.url), "frame": frame, "said": said, **values},

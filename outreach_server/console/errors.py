@@ -163,7 +163,11 @@ class ErrorHandlers:
             return error_page(self._console, request, 503 if isinstance(error, StorageError) else status)
         if isinstance(error, InvalidRequest):
             error = as_of_form(error)
-        return error_page(self._console, request, status, "" if status == HTTPStatus.NOT_FOUND else error.message)
+        # Who may not was told by the console: what the engine forbids is forbidden to all, such as in a suspended
+        # workspace.
+        wrong, to_do = words.ERRORS[409] if status == HTTPStatus.FORBIDDEN else ("", "")
+        message = "" if status == HTTPStatus.NOT_FOUND else error.message
+        return error_page(self._console, request, status, message, wrong=wrong, to_do=to_do)
 
     async def of_http(self, request: Request, error: Exception) -> Response:
         """Return the page of an unknown path or method, or of something that the console refuses."""

@@ -76,13 +76,25 @@ CALL_STATES: Final[Mapping[str, str]] = MappingProxyType(
 
 DONE: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "add_recipients": "Contacts added",
         "approve": "Approved",
         "archive": "Archived",
         "cancel": "Cancelled",
+        "close": "No more contacts are added",
+        "complete": "Completed",
         "create": "Created",
+        "erase": "Erased",
+        "expire": "Expired",
+        "export": "Exported",
+        "finish_setup": "Ready",
         "pause": "Paused",
+        "reopen": "Active again",
+        "reopen_setup": "A draft again",
         "resume": "Resumed",
+        "resume_schedule": "Resumed, with its start ahead",
+        "schedule": "Scheduled",
         "start": "Started",
+        "take_over": "Contacts of the provider's list taken over",
         "test": "Sent as a test",
         "unarchive": "Brought back from the archive",
         "unschedule": "Taken back",
@@ -90,6 +102,37 @@ DONE: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What was done to a campaign, by the entry of the audit trail."""
+
+CHANGED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "agent_id": "agent",
+        "batch_concurrency": "calls at a time",
+        "body": "text",
+        "business_hours": "hours",
+        "cli_group": "numbers",
+        "flow_id": "flow",
+        "from_number": "number",
+        "from_numbers": "numbers",
+        "rate_per_minute": "rate",
+        "replace_characters": "plain characters",
+        "scheduled_expires_at": "end",
+        "scheduled_start_at": "start",
+        "stay_open": "whether it stays open",
+    }
+)
+"""What was changed of a campaign, by the field, where it has another name."""
+
+ACCOUNT_DONE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "profile": "It is saved.",
+        "look": "This browser keeps it.",
+        "password": "The password is changed, and your other sessions have ended.",
+        "end": "The session has ended.",
+        "end-others": "Your other sessions have ended.",
+        "remove-factor": "The second factor is removed.",
+    }
+)
+"""What is said after a change of one's own account."""
 
 CHANNELS: Final = MappingProxyType({"sms": "Messages", "call": "Calls"})
 

@@ -89,6 +89,19 @@ def test_a_campaign_is_watched_and_paused(chromium: Browser, served: Site) -> No
     assert "It is paused" in page.locator("main").inner_text()
     page.get_by_role("button", name="Resume").click()
     page.wait_for_url("**done=resume")
+    # Somebody else pauses it: the button that would be refused now goes, and what is open stays.
+    page.locator("summary", has_text="Cancel").click()
+    page.get_by_label("Type the name").fill("half a na")
+    other = page.context.new_page()
+    other.goto(served.campaign)
+    other.get_by_role("button", name="Pause").click()
+    other.wait_for_url("**done=pause")
+    page.wait_for_selector("#changed", state="visible")
+    assert not page.get_by_role("button", name="Pause").is_visible()
+    assert page.get_by_label("Type the name").input_value() == "half a na"
+    other.get_by_role("button", name="Resume").click()
+    page.wait_for_selector("#changed", state="hidden")
+    assert page.get_by_role("button", name="Pause").is_visible()
     assert said == []
     page.context.close()
 

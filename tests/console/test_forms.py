@@ -9,7 +9,7 @@ import anyio
 import attrs
 import pytest
 
-from outreach import CampaignStatus, Outreach
+from outreach import CampaignStatus, Outreach, WorkspaceStatus, WorkspaceUpdate
 from outreach.core.vault import Vault
 from outreach_server.console.security import forms, uploads
 from outreach_server.console.security.forms import FormTokens
@@ -120,6 +120,20 @@ async def test_a_form_that_comes_too_late_is_told_so(house: House, active: str) 
     assert answer.status_code == 409
     assert "cannot pause" in answer.text
     assert "Cancelled" in answer.text
+
+
+async def test_a_suspended_workspace_offers_no_start(house: House, active: str) -> None:
+    """Who sends the form all the same is told why, and not to ask for another role."""
+    ready = await house.campaign(name="Ready")
+    await house.post(active, PAUSE)
+    await house.engine.workspaces.update(house.workspace, WorkspaceUpdate(status=WorkspaceStatus.SUSPENDED))
+    assert "resume" not in (await house.page(active)).buttons
+    assert "start" not in (await house.page(f"campaigns/{ready.id}")).buttons
+    assert (await house.page(f"campaigns/new/check?campaign={ready.id}")).buttons == set()
+    answer = await house.post(active, {**PAUSE, "action": "resume"})
+    assert answer.status_code == 403
+    assert "The workspace is suspended." in answer.text
+    assert "role" not in parse(answer.text).all("main")[0].text
 
 
 async def test_each_form_has_a_key_of_its_own(house: House, active: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import Mapping
 from decimal import Decimal
@@ -15,12 +16,15 @@ from outreach import (
     Campaign,
     CampaignStatus,
     NewAgent,
+    NewRecipient,
     NewSmsCampaign,
+    NewWorkspace,
+    WorkspaceMode,
 )
 from outreach.models import Price, PriceTable
 from outreach_server.console.access import Role
 from outreach_server.console.security import uploads
-from tests.console.conftest import PEOPLE, House
+from tests.console.conftest import MOUNT, PEOPLE, House
 from tests.console.page import Page, parse
 from tests.console.test_hostile import NAMES
 
@@ -237,6 +241,37 @@ async def test_another_file_takes_the_place_of_the_first(house: House) -> None:
     assert left.id != query["upload"]
 
 
+async def test_what_is_wrong_is_said_without_names_of_fields(house: House) -> None:
+    """Those of a request, and those of a campaign."""
+    _, query = where(await send_file(house, b"phone,phone,name\n+13035550140,+13035550141,Ann\n", key="k-2"))
+    shown = await house.page(f"campaigns/new/audience?upload={query['upload']}&name=two")
+    assert shown.by_id("problems").text.endswith("Columns 1 and 2 are both called 'phone'. Rename one")
+    campaign = await draft(house)
+    times = {"start": "at", "start_at": "2030-01-01T10:00", "expires_at": "2029-01-01T10:00"}
+    shown = parse((await submit(house, f"campaigns/new/when?campaign={campaign.id}", times)).text)
+    assert "The end must be later than the start." in shown.by_id("problems").text
+
+
+async def test_a_file_that_was_left_is_found_again_or_deleted(house: House) -> None:
+    """A workspace may have few: the page that takes no more has them with a button."""
+    for number in range(10):
+        await send_file(house, ODD, f"list {number}.csv", key=f"k-{number}")
+    full = await send_file(house, ODD, key="k-one-more")
+    page = parse(full.text)
+    assert (full.status_code, page.problems) == (409, [])
+    [link] = [one.attributes["href"] for one in page.all("a") if one.text == "list 3.csv"]
+    read = parse((await house.client.get(link, headers={PEOPLE: "owner"})).text)
+    assert values(read)["name"] == "list 3"
+    upload = values(read)["upload"]
+    stranger = await house.post("campaigns/new", {"action": "discard", "upload": upload, "key": "k"}, person="agent")
+    assert stranger.status_code == 403
+    for _ in range(2):
+        answer = await house.post("campaigns/new", {"action": "discard", "upload": upload, "key": "k"})
+        assert where(answer)[0] == "new"
+    assert len((await house.engine.uploads.list(house.workspace)).items) == 9
+    assert where(await send_file(house, ODD, key="k-again"))[0] == "new/audience"
+
+
 async def test_contacts_of_other_campaigns_are_counted_and_left_out(house: House) -> None:
     """By a box for each campaign that has some of them."""
     await draft(house)
@@ -390,6 +425,19 @@ async def test_two_people_do_not_overwrite_each_other(house: House, step: str, f
     assert typed in {saved.body, str(saved.rate_per_minute)}
 
 
+async def test_two_people_who_save_at_once_do_not_overwrite_each_other(house: House) -> None:
+    """Both forms were of the present revision when they came."""
+    campaign = await draft(house)
+    path = f"campaigns/new/text?campaign={campaign.id}"
+    form = {**values(await house.page(path)), "action": "next"}
+    answers = await asyncio.gather(
+        *(house.post(path, {**form, "body": body, "key": f"k-{body}"}) for body in ("Mine", "Theirs"))
+    )
+    assert sorted(one.status_code for one in answers) == [303, 409]
+    [told] = [one for one in answers if one.status_code == 409]
+    assert "has changed meanwhile" in parse(told.text).by_id("problems").text
+
+
 async def test_what_is_missing_leads_to_the_page_that_mends_it(house: House) -> None:
     """There is no button until then."""
     campaign = await draft(house)
@@ -397,6 +445,26 @@ async def test_what_is_missing_leads_to_the_page_that_mends_it(house: House) -> 
     assert page.buttons == set()
     assert "It has no text yet." in page.root.text
     assert any("/new/text?" in one.attributes["href"] for one in page.all("a") if one.text == "Mend it")
+
+
+async def test_each_problem_leads_to_what_mends_it(house: House) -> None:
+    """To the text, to the account, and to the numbers, for those who may add one."""
+    theirs = (await house.engine.workspaces.create(NewWorkspace(name="Live", mode=WorkspaceMode.LIVE))).id
+    new = NewSmsCampaign(name="Visits", body="Hi {{nope}}", carrier="twilio", from_number=None)
+    people = [NewRecipient(phone_number="+13035550100")]
+    made = (await house.engine.campaigns.create_sms(theirs, new, people)).campaign.id
+
+    async def page(step: str) -> Page:
+        path = f"{MOUNT}/w/{theirs}/campaigns/new/{step}?campaign={made}"
+        return parse((await house.client.get(path, headers={PEOPLE: "operator"})).text)
+
+    def links(page: Page, text: str) -> set[str]:
+        found = {one.attributes["href"].partition(theirs)[2] for one in page.all("a") if one.text == text}
+        return {one.partition("?")[0] for one in found}
+
+    check = await page("check")
+    assert links(check, "Mend it") == {"/campaigns/new/text", "/campaigns/new/when", "/accounts"}
+    assert links(await page("when"), "Add one") == {"/numbers"}
 
 
 async def test_an_agent_calls(house: House) -> None:

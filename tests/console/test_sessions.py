@@ -435,7 +435,9 @@ async def test_an_account_is_changed_by_its_user(house: House) -> None:
     page = await browser.page("/account")
     assert page.problems == []
     form = {"action": "profile", "name": "Ann B", "time_zone": "Europe/Berlin", "phone": "+14155550102"}
-    assert (await browser.post("/account", form)).status_code == 303
+    saved = await browser.post("/account", form)
+    assert saved.status_code == 303
+    assert "It is saved." in (await browser.get(saved.headers["location"].removeprefix(MOUNT))).text
     after = await house.engine.users.get(house.ann.id)
     assert (after.name, after.time_zone, after.phone) == ("Ann B", "Europe/Berlin", "+14155550102")
     answer = await browser.post("/account", {**form, "time_zone": "Berlin", "name": "Ann C"})

@@ -549,6 +549,16 @@ async def test_a_form_that_is_sent_twice_makes_one_thing(place: Place) -> None:
     assert len((await place.engine.trunks.list(place.workspace)).items) == 2
 
 
+async def test_a_workspace_is_created_once(place: Place) -> None:
+    """No second one of its name, as by the command; what was typed stays."""
+    form = {"action": "create", "name": "Third", "mode": "sandbox", "default_region": "", "key": "same"}
+    first, again = [await place.post(f"{MOUNT}/system/workspaces", form, "operator") for _ in range(2)]
+    assert (first.status_code, again.status_code) == (303, 409)
+    assert parse(again.text).by_id("create-name").attributes["value"] == "Third"
+    names = [one.name async for one in place.engine.workspaces.iter_all()]
+    assert names.count("Third") == 1
+
+
 @pytest.mark.parametrize(
     ("noun", "form", "other"),
     [

@@ -8,9 +8,12 @@ import attrs
 import pytest
 
 from outreach import CampaignUpdate, NewRecipient, NewSmsCampaign
-from outreach.models import NewUser
+from outreach.models import CampaignAction, NewUser
+from outreach.reasons import PAUSE_REASONS
+from outreach_server.console import words
 from outreach_server.console.clocks import Clocks
 from outreach_server.console.pages.campaign_course import course_of
+from outreach_server.console.pages.campaign_regions import detail_of
 from outreach_server.console.people import names_of
 from tests.console.conftest import SENDER, House
 
@@ -47,6 +50,20 @@ async def test_people_are_named_and_the_host_names_its_own(house: House) -> None
         "the engine",
         "other",
     ]
+
+
+async def test_the_events_of_a_campaign_are_in_words(house: House) -> None:
+    """Without names of fields, or of the engine's steps."""
+    campaign = await house.campaign()
+    change = CampaignUpdate(body="Hi", rate_per_minute=60, from_number=SENDER)
+    await house.engine.campaigns.update(house.workspace, campaign.id, change)
+    await house.engine.campaigns.start(house.workspace, campaign.id)
+    await house.engine.campaigns.pause(house.workspace, campaign.id)
+    events = (await house.page(f"campaigns/{campaign.id}")).by_id("events").text
+    assert "Changed: number, rate, text by" in events
+    assert "Paused by" in events
+    assert detail_of("pause", "provider_funds") == PAUSE_REASONS["provider_funds"]
+    assert {str(one) for one in CampaignAction} <= set(words.DONE)
 
 
 async def test_the_line_of_a_draft_says_what_it_needs(house: House) -> None:

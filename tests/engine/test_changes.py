@@ -159,6 +159,20 @@ async def test_a_campaign_from_which_something_is_taken_is_a_draft(engine: Outre
         assert changed.status == "draft"
 
 
+async def test_what_was_changed_meanwhile_is_neither_changed_nor_started(engine: Outreach) -> None:
+    """Where the caller names the revision that it has seen."""
+    workspace = await given_workspace(engine)
+    seen = await given_campaign(engine, workspace)
+    place = (workspace.id, seen.id)
+    changed = await engine.campaigns.update(*place, CampaignUpdate(body="Their text"), revision=seen.revision)
+    with pytest.raises(Conflict, match="changed meanwhile"):
+        await engine.campaigns.update(*place, CampaignUpdate(body="My text"), revision=seen.revision)
+    with pytest.raises(Conflict, match="changed meanwhile"):
+        await engine.campaigns.start(*place, revision=seen.revision)
+    assert await engine.campaigns.get(*place) == changed
+    await engine.campaigns.start(*place, revision=changed.revision)
+
+
 async def test_a_campaign_runs_when_it_is_changed_to(engine: Outreach) -> None:
     """A start ahead makes it a scheduled one, none an immediate one; all of it is kept."""
     _, update = await given(engine, CampaignUpdate)

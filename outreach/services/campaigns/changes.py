@@ -11,7 +11,7 @@ from outreach.errors import Conflict, InvalidRequest, Problem
 from outreach.ledger.campaigns import transitions as moves
 from outreach.ledger.campaigns.approvals import require_unapproved, says_otherwise
 from outreach.ledger.campaigns.ended_approvals import take_start_back
-from outreach.ledger.common import campaign_of, campaign_unit, record_audit
+from outreach.ledger.common import campaign_of, campaign_unit, record_audit, require_revision
 from outreach.ledger.leases.clock_steps import note_new_hours
 from outreach.ledger.schedules import note_new_holidays
 from outreach.models.campaign import Campaign, CampaignUpdate, schedule_problems
@@ -57,7 +57,13 @@ class CampaignChanges:
         self._context = context
 
     async def update(
-        self, workspace_id: str, campaign_id: str, change: CampaignUpdate, *, actor: str = "library"
+        self,
+        workspace_id: str,
+        campaign_id: str,
+        change: CampaignUpdate,
+        *,
+        revision: int | None = None,
+        actor: str = "library",
     ) -> Campaign:
         """Change a campaign; what has not been sent goes out as the campaign then says.
 
@@ -65,10 +71,17 @@ class CampaignChanges:
         paused stays so, and keeps all that a start needs; but one that a second person has approved and that has not
         begun becomes ready if it then says something else. Requests that are on their way are not changed.
 
+        Args:
+            workspace_id: The workspace.
+            campaign_id: The campaign.
+            change: The change.
+            revision: The revision that is to be changed; None for whichever it has.
+            actor: Recorded in the audit trail.
+
         Raises:
             NotFound: The workspace has no such campaign, flow or agent.
             InvalidRequest: The carrier is unknown, or a campaign under way would lack what it needs.
-            Conflict: The campaign has ended, or has begun to send and keeps this field.
+            Conflict: The campaign has ended, has begun to send and keeps this field, or has another revision.
             AwaitsApproval: A person changes what was approved of a campaign that is under way.
         """
         changes = changed_fields(change, CampaignUpdate)
@@ -80,6 +93,7 @@ class CampaignChanges:
 
         def operation(tx: Transaction) -> Campaign:
             before = campaign_of(tx, workspace_id, campaign_id)
+            require_revision(before, revision)
             _require_changeable(before, changes)
             require_unapproved(tx, before, changes, actor=actor)
             after = attrs.evolve(

@@ -21,7 +21,7 @@ from outreach.ledger.campaigns.transitions import (
     start_warnings,
     templates_of,
 )
-from outreach.ledger.common import campaign_of, campaign_unit, provider_of, settings_of, workspace_of
+from outreach.ledger.common import campaign_of, campaign_unit, provider_of, require_revision, settings_of, workspace_of
 from outreach.ledger.provider_throttles import throttle_of_campaign
 from outreach.models.account import StoredAccount
 from outreach.models.approval import PricedRevision
@@ -400,6 +400,7 @@ class CampaignMoves:
         campaign_id: str,
         *,
         allow_unknown_placeholders: bool = False,
+        revision: int | None = None,
         idempotency_key: IdempotencyKey[Campaign] = None,
         actor: str = "library",
     ) -> Campaign:
@@ -410,6 +411,7 @@ class CampaignMoves:
             campaign_id: The campaign.
             allow_unknown_placeholders: Start although the text has placeholders without a value or a fallback
                 (`CampaignCreated.unknown_placeholders`).
+            revision: The revision that is to be started; None for whichever it has.
             idempotency_key: A name for this request: for a day, the same key only returns the campaign.
             actor: Recorded in the audit trail.
 
@@ -417,6 +419,7 @@ class CampaignMoves:
             NotFound: The workspace has no such campaign.
             WorkspaceUnavailable: The workspace is suspended or closed.
             IllegalTransition: The campaign was started before, or has ended.
+            Conflict: The campaign has another revision.
             CannotStart: The details name every reason, such as a text that is empty or too long for every contact;
                 `start_warnings` names what does not prevent it.
             AwaitsApproval: `actor` is a person, and the start needs the approval of another one (`approval`).
@@ -424,7 +427,9 @@ class CampaignMoves:
             RequestInProgress: The first call with this key is still running.
         """
         options = {"allow_unknown_placeholders": allow_unknown_placeholders}
-        return await self._move(CampaignAction.START, workspace_id, campaign_id, idempotency_key, actor, **options)
+        return await self._move(
+            CampaignAction.START, workspace_id, campaign_id, idempotency_key, actor, revision=revision, **options
+        )
 
     async def check_start(self, workspace_id: str, campaign_id: str) -> StartCheck:
         """Return how many of a campaign's contacts would fail because their text is empty or too long.
@@ -574,6 +579,8 @@ class CampaignMoves:
         campaign_id: str,
         idempotency_key: IdempotencyKey[Campaign],
         actor: str,
+        *,
+        revision: int | None = None,
         **options: bool,
     ) -> Campaign:
         async def make(once: IdempotencyGuard[Campaign]) -> Campaign:
@@ -586,6 +593,8 @@ class CampaignMoves:
 
             def operation(tx: Transaction) -> Campaign:
                 now = self._context.now()
+                if revision is not None:
+                    require_revision(campaign_of(tx, workspace_id, campaign_id), revision)
                 moved = _MOVES[action](tx, workspace_id, campaign_id, now=now, actor=actor, **found)
                 return finished(tx, moved, once)
 

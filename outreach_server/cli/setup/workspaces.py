@@ -19,6 +19,7 @@ from outreach_server.cli.setup.hours import OpeningHours
 from outreach_server.cli.upkeep.database_place import place_of
 from outreach_server.cli.values import NAME, WORKSPACE
 from outreach_server.hours import Opening, place_text, schedule_of
+from outreach_server.workspace_names import workspace_called
 
 _COLUMNS = ("id", "name", "mode", "status", "sms_campaigns_enabled", "request_limit", "default_region", "created_at")
 
@@ -106,12 +107,11 @@ def update(workspace_id: str, same_name: bool, **values: Any) -> None:
 
 async def _require_other_name(engine: Outreach, name: str, *, than: str | None = None) -> None:
     """Check that no other workspace has this name, because commands accept names."""
-    async for workspace in engine.workspaces.iter_all():
-        if workspace.name.casefold() == name.casefold() and workspace.id != than:
-            raise click.ClickException(
-                f"There is already a workspace {workspace.name!r}: {workspace.id}. Choose another name, or give "
-                "--same-name; commands then need its id."
-            )
+    if found := await workspace_called(engine, name, other_than=than):
+        raise click.ClickException(
+            f"There is already a workspace {found.name!r}: {found.id}. Choose another name, or give --same-name; "
+            "commands then need its id."
+        )
 
 
 @workspaces.command("set-hours")

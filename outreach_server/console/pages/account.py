@@ -60,7 +60,7 @@ async def act(visit: Visit) -> Response:
         return await _account(visit, status=422, problems={"current": error.message})
     except LoginThrottled as error:
         return await _account(visit, status=429, problems={"current": error.message})
-    return visit.go("account")
+    return visit.go("account", said=action)
 
 
 async def _save_profile(visit: Visit) -> None:
@@ -77,7 +77,7 @@ async def _change_password(visit: Visit) -> Response:
     made = await visit.engine.sessions.change_password(
         _token(visit), current=visit.form.get("current", ""), password=visit.form.get("password", "")
     )
-    return cookies.keep(visit.go("account"), made, visit.request, visit.console.public_url)
+    return cookies.keep(visit.go("account", said="password"), made, visit.request, visit.console.public_url)
 
 
 async def _account(visit: Visit, *, status: int = 200, problems: dict[str, str] | None = None) -> Response:
@@ -152,7 +152,7 @@ async def act_second_factor(visit: Visit) -> Response:
                 return await _second_factor(visit, codes=codes)
             case "remove":
                 await users.remove_second_factor(user_id, actor=visit.actor)
-                return visit.go("account-two-factor")
+                return visit.go("account-two-factor", said="remove-factor")
     except InvalidRequest as error:
         return await _second_factor(visit, status=422, problems=words.problems_of(error))
     except Conflict as error:

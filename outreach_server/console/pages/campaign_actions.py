@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 from starlette.exceptions import HTTPException
 
-from outreach import Campaign
+from outreach import Campaign, WorkspaceStatus
 from outreach_server.console import words
 from outreach_server.console.actions import ACTIONS, Action, actions_on
 from outreach_server.console.context import Visit
@@ -51,7 +51,12 @@ def buttons_of(visit: Visit, campaign: Campaign, *, page: str = "campaign") -> S
     """Return the buttons of what the person may do to a campaign now."""
     assert visit.role is not None  # noqa: S101 - a page of a workspace
     url = visit.url("campaign", campaign=campaign.id) if page == "campaign" else visit.url(page)
-    return [_button(visit, one, url) for one in actions_on(campaign, visit.role)]
+    return [_button(visit, one, url) for one in actions_on(campaign, visit.role) if may_send(visit, one)]
+
+
+def may_send(visit: Visit, action: Action) -> bool:
+    """Return whether the workspace allows an action: one that is not active sends nothing."""
+    return visit.place.status is WorkspaceStatus.ACTIVE or action.name not in {"start", "resume"}
 
 
 def _button(visit: Visit, action: Action, url: str) -> ButtonView:

@@ -88,6 +88,7 @@ async def _page(
         view=view,
         regions=CAMPAIGN_REGIONS,
         campaign_id=campaign_id,
+        fits=campaign.status,
         name=campaign.name,
         description=campaign.description or "",
         archived=campaign.archived_at is not None,

@@ -9,6 +9,7 @@ import attrs
 from markupsafe import Markup
 
 from outreach.models import AuditEntry, CampaignReport
+from outreach.reasons import PAUSE_REASONS
 from outreach_server.console import words
 from outreach_server.console.clocks import Clocks
 from outreach_server.console.drawing.charts import Piece, progress
@@ -58,6 +59,7 @@ class CampaignView:
     """Everything on the page that changes.
 
     Attributes:
+        status: That which decides what can be done.
         as_of: When the figures were taken.
         funnel: The steps from loaded to opted out.
         curve: Empty where there is nothing to draw yet.
@@ -65,6 +67,7 @@ class CampaignView:
         awaits_approval: Whether another person has to approve its start.
     """
 
+    status: str
     state: StateView
     now: NowView
     as_of: MomentView
@@ -95,6 +98,7 @@ def view_of(figures: Figures, clocks: Clocks, contacts_url: Callable[[Mapping[st
     course = course_of(figures, clocks)
     curve = course.curve
     return CampaignView(
+        status=figures.campaign.status,
         state=state_of(figures.campaign, report.at),
         now=now_of(figures, clocks, course.behind),
         as_of=moment_of(report.at, report.at, clocks, seconds=True),
@@ -201,9 +205,23 @@ def _reasons(
 def _event(entry: AuditEntry, figures: Figures, clocks: Clocks) -> EventView:
     action = entry.action.partition(".")[2]
     what = words.DONE.get(action, action.replace("_", " ").capitalize())
-    detail = f": {entry.detail}" if entry.detail else ""
+    detail = detail_of(action, entry.detail or "")
     return EventView(
         at=moment_of(entry.at, figures.report.at, clocks, seconds=True),
-        what=words.visible(f"{what}{detail}"),
+        what=words.visible(f"{what}: {detail}" if detail else what),
         who=figures.people[entry.actor],
     )
+
+
+def detail_of(action: str, detail: str) -> str:
+    """Return what an entry of the audit trail says besides, with words for names of fields and codes."""
+    match action:
+        case "update":
+            fields = detail.split(", ")
+            return ", ".join(sorted({words.CHANGED.get(one, one.replace("_", " ")) for one in fields}))
+        case "pause" if detail == "operator":
+            return ""
+        case "pause":
+            return PAUSE_REASONS.get(detail, detail)
+        case _:
+            return detail

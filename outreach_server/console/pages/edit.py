@@ -34,12 +34,16 @@ async def act(visit: Visit) -> Response:
     if not problems and changes:
         try:
             await visit.engine.campaigns.update(
-                visit.place.id, campaign.id, CampaignUpdate(**changes), actor=visit.actor
+                visit.place.id,
+                campaign.id,
+                CampaignUpdate(**changes),
+                revision=campaign.revision,
+                actor=visit.actor,
             )
         except InvalidRequest as error:
             problems = problems_of(error)
         except Conflict as error:
-            return await _page(visit, campaign, status=409, problems={"": error.message})
+            return await _page(visit, await _campaign(visit), status=409, problems={"": error.message})
     if problems:
         return await _page(visit, campaign, status=422, problems=problems)
     return visit.go("campaign", said=name, campaign=campaign.id)

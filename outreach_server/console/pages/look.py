@@ -31,5 +31,5 @@ async def act(visit: Visit) -> Response:
     if visit.form.get("action") != "look" or theme not in THEMES or dates not in set(DateStyle):
         raise HTTPException(400, words.NO_SUCH_ACTION)
     look = Look(theme=theme, keys=visit.form.get("keys") == "yes", dates=DateStyle(dates))
-    answer = visit.go("account" if visit.console.has_login else "look")
+    answer = visit.go("account" if visit.console.has_login else "look", said="look")
     return keep(answer, look, visit.request, path=visit.url("home"), public_url=visit.console.public_url)

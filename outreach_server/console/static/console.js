@@ -79,7 +79,20 @@
   const freeze = (is) => live.classList.toggle("frozen", is);
   setInterval(() => { if (!document.hidden) freeze(Date.now() - heard > FROZEN_MS); }, 1000);
   document.addEventListener("visibilitychange", () => { if (!document.hidden && !over) heard = Date.now(); });
-  document.body.addEventListener("htmx:sse:after:message", () => { if (!over) { heard = Date.now(); freeze(false); } });
+  // What can be done stands outside of what is replaced: where it does not fit a new state, it is hidden.
+  const fit = () => {
+    const state = document.getElementById("state"), changed = document.getElementById("changed");
+    if (!state || !changed) return;
+    const odd = (one) => one.dataset.fits !== state.dataset.status;
+    const fitting = [...document.querySelectorAll("[data-fits]")];
+    // An open one may hold what a person types.
+    for (const one of fitting) one.hidden = odd(one) && !one.open;
+    changed.hidden = !fitting.some(odd);
+  };
+  document.body.addEventListener("htmx:sse:after:message", () => {
+    fit();
+    if (!over) { heard = Date.now(); freeze(false); }
+  });
   // The person has no access any more, or signed out: the page, loaded again, says so.
   document.body.addEventListener("htmx:sse:error", (event) => {
     const status = event.detail && event.detail.status;

@@ -25,6 +25,7 @@ _SHOWN_REJECTS: Final = 20
 _PLACES: Final = (
     (re.compile(r"name its region: `region` for this file, `default_region` for the workspace"), "choose the country"),
     (re.compile(r"Name it with `map` \w+=COLUMN"), "Choose it below"),
+    (re.compile(r", or map the column by its number: `map` \w+=\d+"), ""),
     (re.compile(r"`map` (\w+)=COLUMN"), r"the choice of the column for \1"),
     (re.compile(r"`(\w+)`"), lambda found: f"“{found[1].replace('_', ' ')}”"),
 )

@@ -17,14 +17,21 @@ from outreach_server.console.access import Right
 from outreach_server.console.actions import ACTIONS
 from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
+from outreach_server.console.pages.campaign_actions import may_send
 from outreach_server.console.pages.new.course import course_of
 from outreach_server.console.pages.new.last_run import last_run_of
-from outreach_server.console.pages.new.steps import go_to, key_of, of_draft, stale_of, step_url, steps_of
+from outreach_server.console.pages.new.steps import go_to, is_draft, key_of, of_draft, stale_of, step_url, steps_of
 from outreach_server.console.pages.new.text import cost_of
 from outreach_server.console.people import names_of
 from outreach_server.console.security.forms import ACTION_FIELD
 
-_TEXT: Final = frozenset({"body", "flow_id", "agent_id", "agent", "message_body"})
+_TEXT: Final = frozenset({"body", "flow_id", "agent_id", "agent", "message_body", "placeholders", "max_segments"})
+_SET_UP: Final[Mapping[str, tuple[str, Right]]] = {
+    "account": ("accounts", Right.OWN),
+    "trunk_id": ("trunks", Right.SET_UP),
+}
+"""What is mended in the set-up: its page, and the right that it takes."""
+
 _EXAMPLES: Final = 3
 _APPROVE: Final = "approve"
 
@@ -71,8 +78,13 @@ async def act(visit: Visit, campaign: Campaign) -> Response:
                 visit.place.id, campaign.id, revision=campaign.revision, actor=visit.actor
             )
             return go_to(visit, "check", campaign)
-        started = await action.do(visit.engine, campaign, key=key_of(visit), actor=visit.actor)
+        key = key_of(visit)
+        started = await action.do(visit.engine, campaign, key=key, actor=visit.actor, revision=campaign.revision)
     except Conflict as error:
+        campaign = await visit.engine.campaigns.get(visit.place.id, campaign.id)
+        if not is_draft(campaign):
+            # Somebody else was faster.
+            return visit.go("campaign", campaign=campaign.id)
         return await _page(visit, campaign, status=409, problem=error.message)
     return visit.go("campaign", said="start" if started.started_at else "", campaign=campaign.id)
 
@@ -84,7 +96,7 @@ async def _page(visit: Visit, campaign: Campaign, *, status: int = 200, problem:
     obstacles = _obstacles(visit, campaign, found)
     clocks = visit.clocks(campaign.timezone)
     approval = await visit.engine.campaigns.approval(*place)
-    can_start = visit.may(Right.START) and not obstacles and found.contacted > 0
+    can_start = visit.may(Right.START) and may_send(visit, ACTIONS["start"]) and not obstacles and found.contacted > 0
     return visit.page(
         "new/check",
         title="Check of a new campaign",
@@ -173,11 +185,15 @@ _NEEDS: Final[Mapping[str, str]] = {
 
 def _sentence(one: Problem) -> str:
     lacks = _NEEDS.get(one.path) if one.message.startswith("It has no ") else None
-    return f"{(lacks or one.message).rstrip('.')}."
+    message = one.message.replace(" (max_segments)", "").replace("scheduled_expires_at", "end")
+    return f"{(lacks or message).rstrip('.')}."
 
 
 def _mending(visit: Visit, campaign: Campaign, one: Problem) -> str:
     path = one.path.partition(".")[0]
     if path in _TEXT:
         return step_url(visit, "text", campaign)
+    if path in _SET_UP:
+        page, right = _SET_UP[path]
+        return visit.url(page) if visit.may(right) and visit.has(page) else ""
     return step_url(visit, "when", campaign) if path else ""

@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Final
 
+import attrs
 from starlette.responses import RedirectResponse, Response
 
-from outreach import InvalidRequest
+from outreach import InvalidRequest, NotFound
 from outreach.errors import Conflict
+from outreach.models import Upload
+from outreach.server_support import JoinedReads
 from outreach_server.console.context import Visit
+from outreach_server.console.pages.campaign_views import MomentView, moment_of
 from outreach_server.console.pages.new import audience
 from outreach_server.console.pages.new.audience_request import AudienceRequest, request_of
 from outreach_server.console.pages.new.steps import Choice, key_of, steps_of
 from outreach_server.console.pages.uploading import kept_file, problem_of
+from outreach_server.console.security.forms import ACTION_FIELD
 
 _MOST_AGENTS: Final = 200
 _NO_FILE: Final = "Choose a file with the contacts: a spreadsheet (.xlsx) or a text file (.csv)."
 _NO_AGENT: Final = "Choose the agent that calls."
 _LONGEST_NAME: Final = 100
+
+
+@attrs.frozen(kw_only=True)
+class KeptFile:
+    """A file that is kept for a day and was not loaded.
+
+    Attributes:
+        url: Where it is loaded; empty while not all of it is there.
+    """
+
+    id: str
+    name: str
+    url: str
+    at: MomentView
 
 
 async def show(visit: Visit) -> Response:
@@ -29,6 +49,10 @@ async def show(visit: Visit) -> Response:
 async def act(visit: Visit) -> Response:
     """Keep the file. Where nothing in it has to be decided, the next step is the text; else its page shows it."""
     key, asked, file = key_of(visit), request_of(visit.form), visit.file
+    if visit.form.get(ACTION_FIELD) == "discard":
+        with suppress(NotFound):
+            await visit.engine.uploads.remove(visit.place.id, asked.upload, actor=visit.actor)
+        return visit.go("new")
     problems = {}
     if asked.channel == "call" and not asked.agent:
         problems["agent"] = _NO_AGENT
@@ -44,18 +68,34 @@ async def act(visit: Visit) -> Response:
         return await _page(visit, asked, status=422, problems={"file": error.message})
     except Conflict as error:
         return await _page(visit, asked, status=409, problems={"file": error.message})
-    # Without what is invisible, such as characters that turn the direction of the text.
-    stem = "".join(one for one in PurePosixPath(upload.file_name).stem if one.isprintable())
-    name = asked.name or stem[:_LONGEST_NAME].strip() or "New campaign"
-    chosen = request_of({**visit.form, "upload": upload.id, "name": name})
+    chosen = request_of({**visit.form, "upload": upload.id, "name": asked.name or _name_of(upload)})
     loaded = await audience.load_if_plain(visit, chosen, key)
     return loaded or RedirectResponse(visit.url("new-audience", chosen.query()), 303)
+
+
+def _name_of(upload: Upload) -> str:
+    """Return the name of a file for a campaign, without what is invisible, such as characters that turn the text."""
+    stem = "".join(one for one in PurePosixPath(upload.file_name).stem if one.isprintable())
+    return stem[:_LONGEST_NAME].strip() or "New campaign"
+
+
+def _kept(visit: Visit, upload: Upload) -> KeptFile:
+    query = request_of({"upload": upload.id, "name": _name_of(upload)}).query()
+    return KeptFile(
+        id=upload.id,
+        name=upload.file_name,
+        url=visit.url("new-audience", query) if upload.is_complete else "",
+        at=moment_of(upload.created_at, visit.now, visit.clocks()),
+    )
 
 
 async def _page(
     visit: Visit, asked: AudienceRequest, *, status: int = 200, problems: dict[str, str] | None = None
 ) -> Response:
-    agents = (await visit.engine.agents.list(visit.place.id, limit=_MOST_AGENTS)).items
+    async with JoinedReads() as reads:
+        found = reads.start(visit.engine.agents.list(visit.place.id, limit=_MOST_AGENTS))
+        uploads = reads.start(visit.engine.uploads.list(visit.place.id))
+    agents = found.result().items
     return visit.page(
         "new/file",
         title="New campaign",
@@ -69,5 +109,6 @@ async def _page(
         agents=[
             Choice(value=one.id, word=one.name, chosen=one.id == asked.agent) for one in agents if one.can_place_calls
         ],
+        kept=[_kept(visit, one) for one in uploads.result().items if one.id != asked.upload],
         key=visit.new_key(),
     )

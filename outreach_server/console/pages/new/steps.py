@@ -98,6 +98,11 @@ def go_to(visit: Visit, name: str, campaign: Campaign) -> Response:
     return RedirectResponse(step_url(visit, name, campaign), 303)
 
 
+def is_draft(campaign: Campaign) -> bool:
+    """Return whether a campaign has not been started, so that it has these steps."""
+    return campaign.status in _NOT_STARTED
+
+
 def of_draft(
     page: Callable[[Visit, Campaign], Awaitable[Response]],
 ) -> Callable[[Visit], Awaitable[Response]]:
@@ -110,7 +115,7 @@ def of_draft(
     @wraps(page)
     async def answer(visit: Visit) -> Response:
         campaign = await visit.engine.campaigns.get(visit.place.id, visit.request.query_params.get("campaign", ""))
-        if campaign.status not in _NOT_STARTED:
+        if not is_draft(campaign):
             return visit.go("campaign", campaign=campaign.id)
         return await page(visit, campaign)
 
@@ -131,8 +136,16 @@ def problems_of(error: InvalidRequest) -> dict[str, str]:
     for one in error.details:
         path = one.path.removeprefix("campaign.").partition(".")[0].partition("[")[0]
         field = FIELDS.get(path, path)
-        found.setdefault(field if field in _LABELS else "", f"{_LABELS.get(field, field)} {one.message.rstrip('.')}.")
+        found.setdefault(field if field in _LABELS else "", f"{_LABELS.get(field, field)} {_in_words(one.message)}.")
     return found
+
+
+def _in_words(message: str) -> str:
+    """Return a message with the words of this page for the fields of a campaign that it names."""
+    for name, field in FIELDS.items():
+        if "_" in name and field in _LABELS:
+            message = message.replace(name, _LABELS[field].lower())
+    return message.rstrip(".")
 
 
 def key_of(visit: Visit) -> str:

@@ -53,11 +53,16 @@ async def act(visit: Visit, campaign: Campaign) -> Response:
         return await _page(visit, campaign, status=409, problems={"": stale})
     try:
         campaign = await visit.engine.campaigns.update(
-            visit.place.id, campaign.id, _change(visit, campaign, action), actor=visit.actor
+            visit.place.id,
+            campaign.id,
+            _change(visit, campaign, action),
+            revision=campaign.revision,
+            actor=visit.actor,
         )
     except InvalidRequest as error:
         return await _page(visit, campaign, status=422, problems=problems_of(error))
     except Conflict as error:
+        campaign = await visit.engine.campaigns.get(visit.place.id, campaign.id)
         return await _page(visit, campaign, status=409, problems={"": error.message})
     if action == "next":
         return go_to(visit, "when", campaign)

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from outreach import BusinessHours, Campaign, CampaignUpdate, InvalidRequest
 from outreach.errors import Conflict
 from outreach.models import DAYS, CallerIdAllocation, TimeWindow
+from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
 from outreach_server.console.pages.moments import NO_ZONE, is_zone_known, moment_in, typed
 from outreach_server.console.pages.new.holidays import holidays_of, read_holidays
@@ -52,10 +53,13 @@ async def act(visit: Visit, campaign: Campaign) -> Response:
     if not problems:
         try:
             change = CampaignUpdate(**changes)
-            await visit.engine.campaigns.update(visit.place.id, campaign.id, change, actor=visit.actor)
+            await visit.engine.campaigns.update(
+                visit.place.id, campaign.id, change, revision=campaign.revision, actor=visit.actor
+            )
         except InvalidRequest as error:
             problems = problems_of(error)
         except Conflict as error:
+            campaign = await visit.engine.campaigns.get(visit.place.id, campaign.id)
             return await _page(visit, campaign, status=409, problems={"": error.message})
     if problems:
         return await _page(visit, campaign, status=422, problems=problems)
@@ -124,6 +128,7 @@ async def _page(
 ) -> Response:
     form = visit.form
     calls = campaign.channel == "call"
+    numbers = [] if calls else await _numbers(visit, campaign)
     zone = form.get("zone", campaign.business_hours.timezone if campaign.business_hours else visit.zone())
     return visit.page(
         "new/when",
@@ -146,7 +151,9 @@ async def _page(
         stay_open=bool(form.get("stay_open")) if form else campaign.stay_open,
         reach=await reach_of(visit, campaign),
         rate=form.get("rate", str(campaign.batch_concurrency if calls else campaign.rate_per_minute or 60)),
-        numbers=[] if calls else await _numbers(visit, campaign),
+        numbers=numbers,
+        sends=bool(campaign.from_number) or len(numbers) > 1,
+        numbers_url=visit.url("numbers") if visit.may(Right.SET_UP) and visit.has("numbers") else "",
         callers=await _callers(visit, campaign) if calls else [],
         key=visit.new_key(),
     )

@@ -14,7 +14,7 @@ import attrs
 from anyio import to_thread
 
 from outreach import EngineStatus, NewWorkspace, WorkspaceMode, WorkspaceUpdate
-from outreach.errors import Problem
+from outreach.errors import Conflict, Problem
 from outreach_server.console import words
 from outreach_server.console.access import Right
 from outreach_server.console.context import Visit
@@ -22,6 +22,7 @@ from outreach_server.console.pages.campaign_views import with_times
 from outreach_server.console.pages.set_up.inputs import Input, changed, inputs_of
 from outreach_server.console.pages.set_up.nouns import PAGE_SIZE, Cell, Deed, Listed, Noun, On, Result, Sent, at
 from outreach_server.console.pages.set_up.settings import OF_OPERATORS
+from outreach_server.workspace_names import workspace_called
 
 _DISPATCHED_BY: Final = {
     "this_process": "This process",
@@ -247,6 +248,9 @@ async def _new_fields(_: On) -> Sequence[Input]:
 
 
 async def _create(sent: Sent) -> Result:
+    if found := await workspace_called(sent.engine, sent.values["name"]):
+        # Perhaps this form has made it, and was sent again.
+        raise Conflict(f"There is already a workspace {found.name!r}: nothing was created. Choose another name.")
     made = await sent.engine.workspaces.create(NewWorkspace(**sent.values), actor=sent.actor)
     return Result(goes_to=made.id)
 
