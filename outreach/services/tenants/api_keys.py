@@ -287,7 +287,10 @@ _SETTLING_SECONDS: Final = 1.0
 """How long all processes have to settle their uncounted requests when the database is writable again."""
 
 _USED_BEFORE_ASKING_AHEAD: Final = 4
-"""Below this use, a workspace is granted one request at a time, so that other processes get theirs."""
+"""Below this use, no block is requested ahead, so that other processes get theirs."""
+
+_FIRST_BLOCK: Final = 16
+"""How many requests are expected in a new minute: each block is a write, which waits behind those of others."""
 
 _MAX_ROUNDS: Final = 10
 _MAX_WORKSPACES: Final = 10_000
@@ -354,7 +357,7 @@ class _Allowance:
             grant is not None
             and self.request is None
             and self.used >= _USED_BEFORE_ASKING_AHEAD
-            and self.left <= self.used // 4
+            and self.left <= max(self.used // 4, _FIRST_BLOCK // 2)
             and grant.can_request_ahead
         )
 
@@ -487,7 +490,7 @@ class RateLimiter:
                 tx,
                 workspace_id,
                 needed=0 if late else max(allowance.waiting, 1),
-                wanted=0 if late else max(allowance.used, allowance.used_before // 4),
+                wanted=0 if late else max(allowance.used, allowance.used_before // 4, _FIRST_BLOCK),
                 now=clock.now(),
                 unused=allowance.unused,
                 uncounted=uncounted,
