@@ -368,13 +368,12 @@ def live_view(visit: Visit) -> LiveView:
     return LiveView(as_of=moment_of(visit.now, visit.now, visit.clocks(), seconds=True))
 
 
-def tabs_of(visit: Visit, current: Noun | None) -> Sequence[Tab]:
+def tabs_of(visit: Visit, current: Noun) -> Sequence[Tab]:
     """Return the pages of the set-up that the person may see beside one."""
-    place = "system" if current is None else current.place
     return [
         Tab(word=one.title, url=visit.url(one.name), current=one is current)
         for one in NOUNS
-        if one.place == place and visit.may(one.right) and (visit.console.has_login or not one.own_login)
+        if one.place == current.place and visit.may(one.right) and (visit.console.has_login or not one.own_login)
     ]
 
 
