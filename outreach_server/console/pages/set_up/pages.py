@@ -11,7 +11,7 @@ import attrs
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from outreach import ConfigError, InvalidRequest
+from outreach import ConfigError, InvalidRequest, NotFound
 from outreach.errors import Conflict
 from outreach.server_support import JoinedReads
 from outreach_server.console import words
@@ -287,7 +287,12 @@ class Views:
 
     async def _rows(self, visit: Visit, after: str | None) -> tuple[Listed, Sequence[Sequence[Cell]]]:
         found = await self._noun.list(visit, after)
-        return found, await self._noun.cells(visit, found.items)
+        try:
+            return found, await self._noun.cells(visit, found.items)
+        except NotFound:
+            # One of them was removed in between.
+            found = await self._noun.list(visit, after)
+            return found, await self._noun.cells(visit, found.items)
 
     def _forms(
         self,
