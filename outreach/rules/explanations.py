@@ -116,6 +116,9 @@ _ENDS: Final = {
     "rate_limited": "was rate-limited by the provider",
 }
 
+STARTED_AGAIN: Final = " again, because what was approved has changed"
+"""Why a campaign waits to be started whose approved start was taken back: a part of a sentence."""
+
 MOVED: Final = "the database was moved to another host or path"
 RESTORED: Final = "the database was restored from an older copy, or another server has taken over"
 

@@ -114,7 +114,9 @@ class WorkspacesNoun(Noun):
 def waiting_in(status: EngineStatus) -> Counter[str]:
     """Return how many things wait for a person in each workspace, of those that a status lists."""
     return Counter(
-        one.workspace_id for listed in (status.paused, status.unknown, status.held, status.accounts) for one in listed
+        one.workspace_id
+        for listed in (status.paused, status.taken_back, status.unknown, status.held, status.accounts)
+        for one in listed
     )
 
 
