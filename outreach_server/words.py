@@ -12,6 +12,9 @@ def amount(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+CONTACTED_TWICE: Final = "Contacts of the time since the backup may be contacted twice."
+"""What resuming a campaign of a restored database may do."""
+
 SYMBOLS: Final = {
     **{code: 0x2400 + code for code in range(32)},
     0x7F: 0x2421,

@@ -37,6 +37,7 @@ from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.ledger_archives import LedgerArchives
 from outreach.protocols.storage import Operation, ReplicatedStorage, Storage, Within
 from outreach.protocols.voice import Analyser
+from outreach.rules.explanations import MOVED, RESTORED
 from outreach.rules.settlement import Backoff
 from outreach.storage.base.writer import CommitUnknown
 from outreach.storage.unit_of_work import Transaction
@@ -60,8 +61,8 @@ _ENGINE_PAUSE_TEXTS: Final = {
     "provider_auth": "its provider rejects the account's credentials, or they cannot be used here",
     "provider_funds": "its account at the provider has run out of funds",
     "error_budget": "too many of its latest requests failed for reasons that are not its contacts'",
-    "moved": "the database was moved to another host or path",
-    "restored": "the database was restored from an older copy, or another server has taken over",
+    "moved": MOVED,
+    "restored": RESTORED,
 }
 """The reasons for which the engine pauses campaigns."""
 

@@ -18,7 +18,7 @@ from outreach.models.live import CampaignNow, CampaignProgress
 from outreach.models.states import APPROVAL_ENDED, CampaignStatus, TrailRule, TrailStepKind
 from outreach.rules import progress
 from outreach.rules.deciding import HOLDING_RULES, LocalRules
-from outreach.rules.explanations import LIMITS, PAUSE_REASONS
+from outreach.rules.explanations import LIMITS, PAUSE_REASONS, STARTED_AGAIN
 from outreach.rules.forecast import rule_of_wait
 from outreach.rules.now_words import (
     MAX_COUNTED,
@@ -155,8 +155,7 @@ def _of_status(tx: Transaction, campaign: Campaign, waiting: int, now: datetime)
             message = waits_for_setup(missing_setup(tx, campaign), waiting)
         case CampaignStatus.READY:
             was_approved = bool(changes) and changes[-1].reason == APPROVAL_ENDED
-            again = " again, because what was approved has changed" if was_approved else ""
-            message = f"Waits to be started{again}: {contacts}."
+            message = f"Waits to be started{STARTED_AGAIN if was_approved else ''}: {contacts}."
         case CampaignStatus.SCHEDULED:
             until = campaign.scheduled_start_at
             start = "its start" if until is None else f"its start at {clock_words(until, campaign.timezone, now)}"

@@ -40,6 +40,7 @@ from outreach.models.status import (
     PausedSchedule,
     RunningCampaign,
     SilentAccount,
+    StartTakenBack,
     ThrottledProvider,
     Versions,
 )
@@ -105,6 +106,7 @@ class StatusQuery:
         )
         active = tx.campaigns.running(workspace_id=workspace_id, limit=MAX_LISTED + 1)
         paused = tx.campaigns.paused_by_engine(workspace_id=workspace_id, limit=MAX_LISTED + 1)
+        taken_back = tx.campaigns.taken_back(workspace_id=workspace_id, limit=MAX_LISTED + 1)
         schedules = tx.schedules.paused(workspace_id, limit=MAX_LISTED + 1)
         disabled = tx.webhooks.disabled(workspace_id, limit=MAX_LISTED + 1)
         failing = tx.webhooks.failing(workspace_id, now - FAILING_AFTER, limit=MAX_LISTED + 1)
@@ -118,6 +120,7 @@ class StatusQuery:
             for name, count, most in (
                 ("running", len(active), MAX_LISTED),
                 ("paused", len(paused), MAX_LISTED),
+                ("taken_back", len(taken_back), MAX_LISTED),
                 ("schedules", len(schedules), MAX_LISTED),
                 ("webhooks", len(disabled), MAX_LISTED),
                 ("failing", len(failing), MAX_LISTED),
@@ -141,6 +144,7 @@ class StatusQuery:
             scheduled_campaigns=counted[CampaignStatus.SCHEDULED],
             running=running,
             paused=[_paused(tx, campaign, self._context.adapters) for campaign in _listed(paused)],
+            taken_back=[_taken_back(campaign) for campaign in _listed(taken_back)],
             schedules=[_paused_schedule(one) for one in _listed(schedules)],
             webhooks=[_disabled_webhook(one) for one in _listed(disabled)],
             failing=[found for one in _listed(failing) if (found := _failing_webhook(tx, one)) is not None],
@@ -295,6 +299,12 @@ def _paused(tx: Transaction, campaign: Campaign, adapters: Adapters) -> PausedCa
         provider_installed=installed,
         agent_is_active=agent is None or agent.is_active,
         agent_can_place_calls=agent is None or agent.can_place_calls,
+    )
+
+
+def _taken_back(campaign: Campaign) -> StartTakenBack:
+    return StartTakenBack(
+        id=campaign.id, workspace_id=campaign.workspace_id, name=campaign.name, channel=campaign.channel
     )
 
 

@@ -238,6 +238,7 @@ if TYPE_CHECKING:
         LiveWorker as LiveWorker,
         PausedCampaign as PausedCampaign,
         PausedSchedule as PausedSchedule,
+        StartTakenBack as StartTakenBack,
         Readiness as Readiness,
         RunningCampaign as RunningCampaign,
         SilentAccount as SilentAccount,
@@ -365,7 +366,7 @@ if not TYPE_CHECKING:  # which would accept any name otherwise
             "models.status": (
                 "AccountInTrouble DisabledWebhook DiskUse DispatchOverview DispatchedBy EngineStatus FailingWebhook "
                 "LiveWorker PausedCampaign PausedSchedule Readiness RunningCampaign SilentAccount StartCheck "
-                "ThrottledProvider Versions"
+                "StartTakenBack ThrottledProvider Versions"
             ),
             "models.text_warning": "TextWarning",
             "models.unreachable": "UnreachableNumber",

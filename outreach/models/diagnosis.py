@@ -91,6 +91,7 @@ EngineCode = Literal[
     "rekey_unfinished",
     "requests_overdue",
     "schedule_paused",
+    "start_taken_back",
     "webhook_disabled",
     "webhook_failing",
     "sender_takes_no_replies",
@@ -143,6 +144,7 @@ EngineCode = Literal[
     requests_overdue (warning): requests with an unknown outcome are past their deadline
         (`reconcile_deadline_seconds`)
     schedule_paused (warning): the engine has paused a schedule, for a reason that the finding names
+    start_taken_back (warning): a campaign waits to be started again, because what was approved has changed
     webhook_disabled (warning): the engine has disabled a webhook, for a reason that the finding names
     webhook_failing (warning): a webhook has taken nothing for an hour or more; after three days it is disabled
     sender_takes_no_replies (info): a campaign sends as a name, to which nobody can write STOP

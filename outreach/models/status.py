@@ -100,6 +100,20 @@ class PausedCampaign:
 
 
 @attrs.frozen(kw_only=True)
+class StartTakenBack:
+    """A campaign whose approved start was taken back, until it is started again: what was approved has changed.
+
+    Attributes:
+        id: The campaign's id.
+    """
+
+    id: str
+    workspace_id: str
+    name: str
+    channel: Channel
+
+
+@attrs.frozen(kw_only=True)
 class PausedSchedule:
     """A schedule that the engine has paused, until an operator resumes it.
 
@@ -273,6 +287,7 @@ class EngineStatus:
         scheduled_campaigns: The number of campaigns that wait for their start.
         running: Active campaigns, oldest first.
         paused: Campaigns paused by the engine, oldest first; `engine.campaigns.resume` resumes them.
+        taken_back: Campaigns whose approved start was taken back, oldest first; `engine.campaigns.approve` and `start`.
         schedules: Schedules paused by the engine; `engine.schedules.resume` resumes them.
         webhooks: Webhooks disabled by the engine; `engine.webhooks.enable` enables them.
         failing: Webhooks that have taken nothing for an hour or more; `engine.webhooks.list_attempts` shows why.
@@ -285,13 +300,13 @@ class EngineStatus:
             `engine.accounts.check_callback` finds out whether the callback URL leads here.
         disk: The disk of the database; None if it is not a file.
         versions: The versions of what runs; None in the status of one workspace.
-        truncated: Which of `running`, `paused`, `schedules`, `webhooks`, `failing`, `unknown`, `throttles`, `held`,
-            `accounts` and `silent` are incomplete.
+        truncated: Which of `running`, `paused`, `taken_back`, `schedules`, `webhooks`, `failing`, `unknown`,
+            `throttles`, `held`, `accounts` and `silent` are incomplete.
         adapter_problems: Adapters of installed packages that cannot be used in this process.
         findings: What needs a person, most urgent first, with these codes: `no_dispatcher`, `behind`, `disk_low`,
-            `adapter_not_usable`, `account_not_usable`, `receipts_missing`, `campaign_paused`, `schedule_paused`,
-            `webhook_disabled`, `webhook_failing`, `requests_unknown`, `number_held`, which has one command for
-            each decision.
+            `adapter_not_usable`, `account_not_usable`, `receipts_missing`, `campaign_paused`, `start_taken_back`,
+            `schedule_paused`, `webhook_disabled`, `webhook_failing`, `requests_unknown`, `number_held`, which has one
+            command for each decision.
     """
 
     at: datetime
@@ -302,6 +317,7 @@ class EngineStatus:
     scheduled_campaigns: int
     running: Sequence[RunningCampaign] = ()
     paused: Sequence[PausedCampaign]
+    taken_back: Sequence[StartTakenBack] = ()
     schedules: Sequence[PausedSchedule] = ()
     webhooks: Sequence[DisabledWebhook] = ()
     failing: Sequence[FailingWebhook] = ()

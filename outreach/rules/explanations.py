@@ -116,6 +116,12 @@ _ENDS: Final = {
     "rate_limited": "was rate-limited by the provider",
 }
 
+STARTED_AGAIN: Final = " again, because what was approved has changed"
+"""Why a campaign waits to be started whose approved start was taken back: a part of a sentence."""
+
+MOVED: Final = "the database was moved to another host or path"
+RESTORED: Final = "the database was restored from an older copy, or another server has taken over"
+
 PAUSE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "operator": "an operator paused it",
@@ -124,11 +130,8 @@ PAUSE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "provider_auth": "the provider rejects the account's credentials",
         "provider_funds": "the account at the provider has no credit left, or is suspended",
         "error_budget": "too many requests in a row failed for reasons other than the contacts",
-        "moved": "the database was moved to another host or path",
-        "restored": (
-            "the database was restored from an older copy, or another server has taken over; "
-            "`campaigns resume --skip-contacted-in` goes on without contacting anybody twice"
-        ),
+        "moved": MOVED,
+        "restored": f"{RESTORED}; `campaigns resume --skip-contacted-in` goes on without contacting anybody twice",
     }
 )
 
@@ -144,8 +147,8 @@ SCHEDULE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "deleted": "the campaigns of two runs in a row were deleted",
         "removed": "it was removed",
         "no_further_run": "its rule has no further run",
-        "moved": "the database was moved to another host or path",
-        "restored": "the database was restored from an older copy, or another server has taken over",
+        "moved": MOVED,
+        "restored": RESTORED,
     }
 )
 """Why a schedule does not go on: a part of a sentence."""

@@ -12,6 +12,7 @@ from outreach.core.command_lines import pip_commands
 from outreach.errors import Problem, Severity
 from outreach.models.diagnosis import most_urgent_first
 from outreach.models.status import EngineStatus, PausedCampaign
+from outreach.rules.explanations import STARTED_AGAIN
 
 HEALTH: Final = "outreach-server healthcheck --ready"
 
@@ -102,6 +103,17 @@ def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:
             path=campaign.id,
             message=f"Campaign {campaign.name!r}{where} is paused: {campaign.why}.",
             commands=_resuming(campaign),
+        )
+    for taken in status.taken_back:
+        where = "" if status.workspace_id is not None else f" of workspace {taken.workspace_id}"
+        yield Problem(
+            code="start_taken_back",
+            severity="warning",
+            workspace_id=taken.workspace_id,
+            path=taken.id,
+            message=f"Campaign {taken.name!r}{where} waits to be started{STARTED_AGAIN}.",
+            commands=[f"outreach-server campaigns {step} {taken.id}" for step in ("approve", "start")],
+            looks=[f"outreach-server campaigns show {taken.id}"],
         )
     for schedule in status.schedules:
         where = "" if status.workspace_id is not None else f" of workspace {schedule.workspace_id}"

@@ -60,6 +60,10 @@ class Action:
             case _:
                 return CampaignAction(self.name) in operator_actions(campaign.status)
 
+    def asks_about(self, campaign: Campaign) -> bool:
+        """Return whether it may contact people twice, so that a person has to be sure."""
+        return self.name == "resume" and campaign.pause_reason == "restored"
+
     async def do(self, engine: Outreach, campaign: Campaign, *, key: str, actor: str, **more: object) -> Campaign:
         """Do it, once for a key; the method gets `more` too.
 

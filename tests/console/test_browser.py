@@ -149,6 +149,29 @@ def test_placeholders_are_buttons_that_write_them(chromium: Browser, served: Sit
     plain.context.close()
 
 
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_the_pages_of_the_set_up_fold_on_a_phone(chromium: Browser, served: Site, width: int) -> None:
+    """One line names the page there, and a key opens the others, without JavaScript; else all are shown."""
+    page = opened(chromium, [], viewport={"width": width, "height": 800}, java_script_enabled=False)
+    page.goto(f"{served.home}webhooks")
+    places = page.get_by_role("navigation", name="Set-up")
+    others = places.get_by_role("link", name="Flows")
+    line = places.locator("summary")
+    if width > 800:
+        assert line.is_hidden()
+    else:
+        box = places.bounding_box()
+        assert box is not None
+        assert box["height"] <= 60
+        assert "Webhooks" in line.inner_text()
+        assert others.is_hidden()
+        line.focus()
+        page.keyboard.press("Enter")
+    others.wait_for()
+    assert places.locator("[aria-current=page]").inner_text() == "Webhooks"
+    page.context.close()
+
+
 def axe_core() -> str:
     """Return the source of axe-core."""
     return (resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")

@@ -8,7 +8,10 @@ import pytest
 
 from outreach import Campaign, CampaignStatus, Conflict
 from outreach.campaigns import Campaigns
+from outreach.ledger.campaigns.transitions import move
+from outreach.models import CampaignAction
 from outreach_server.console.pages import many_campaigns
+from outreach_server.words import CONTACTED_TWICE
 from tests.console.conftest import House
 from tests.console.page import parse
 
@@ -47,6 +50,35 @@ async def test_chosen_ones_are_archived(house: House) -> None:
     assert "Archived: 1 campaign" in answer.text
     assert set(await _states(house)) == {"Running", "Other"}
     assert (await house.engine.campaigns.get(house.workspace, other.id)).archived_at is None
+
+
+async def test_a_campaign_of_a_restored_database_is_resumed_by_who_is_sure(house: House) -> None:
+    """Its page asks, with what the command says; lists and the page of several ones leave it out."""
+    restored, paused = await _running(house, "May east", "May west")
+    now = house.engine.now()
+    await house.engine.campaigns._context.storage.write(
+        lambda tx: move(tx, restored, CampaignAction.PAUSE, now=now, actor="engine", pause_reason="restored")
+    )
+    await house.engine.campaigns.pause(house.workspace, paused.id)
+    path = f"campaigns/{restored.id}"
+    [ask] = [one for one in (await house.page(path)).all("details") if one.all("button", value="resume")]
+    assert CONTACTED_TWICE in ask.text
+    assert f"outreach-server campaigns resume {restored.id} --skip-contacted-in" in ask.text
+    listed = await house.page("campaigns")
+    rows = {one.all("th")[0].text.removeprefix("Choose "): one for one in listed.all("tr") if one.all("td")}
+    assert [bool(row.all("button", value="resume")) for row in rows.values()] == [True, False]
+    many = "campaigns/many?q=May"
+    shown = await house.page(many)
+    assert "Resume 1 campaign" in [button.text for button in shown.all("button")]
+    assert "one by one" in shown.root.text
+    assert (await house.post(many, {"action": "resume", "number": "1"})).status_code == 200
+    for where, more in ((path, {}), ("campaigns", {"campaign": restored.id})):
+        answer = await house.post(where, {"action": "resume", **more})
+        assert (answer.status_code, CONTACTED_TWICE in answer.text) == (409, True)
+    assert await _states(house) == {"May east": "paused", "May west": "active"}
+    sent = {one.attributes["name"]: one.attributes["value"] for one in ask.all("input", type="hidden")}
+    assert (await house.post(path, {**sent, "action": "resume"})).status_code == 303
+    assert (await _states(house))["May east"] == "active"
 
 
 async def test_another_number_than_the_one_shown_does_nothing(house: House) -> None:

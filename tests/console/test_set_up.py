@@ -900,18 +900,23 @@ async def test_the_server_page_shows_versions_and_what_is_known_of_backups(
     assert found["Database software"] == f"SQLite {sqlite3.sqlite_version}"
     newest = sorted(file.stem for file in (Path(schema.__file__).parent).glob("*.sql"))[-1]
     assert found["Schema of the database"] == newest.replace("_", " ")
-    assert "pg_dump" in found["Backups"]
+    assert "None can be made" in found["Backups"]
     file = tmp_path / "outreach.db"
     for name in ("", ".before-restore-20261101T020000Z", ".before-restore-20261101T020000Z-wal", ".before-migration"):
         (tmp_path / f"outreach.db{name}").write_bytes(b"x" * 2_000_000)
     os.utime(f"{file}.before-migration", (0, 0))
     disk = DiskUse(path=str(file), database_bytes=2_000_000, log_bytes=0, free_bytes=9_000_000)
     status = await place.engine.status()
+    assert status.versions is not None
+    shown = status
 
-    async def on_disk(_: object) -> EngineStatus:
-        return attrs.evolve(status, disk=disk)
+    async def changed(_: object) -> EngineStatus:
+        return shown
 
-    monkeypatch.setattr(StatusQuery, "__call__", on_disk)
+    monkeypatch.setattr(StatusQuery, "__call__", changed)
+    shown = attrs.evolve(status, versions=attrs.evolve(status.versions, database="PostgreSQL 16.4"))
+    assert "pg_dump" in (await facts())["Backups"]
+    shown = attrs.evolve(status, disk=disk)
     found = await facts()
     assert "outreach-server db backup FILE" in found["Backups"]
     assert found["Copy kept beside it 1"].startswith("outreach.db.before-restore-20261101T020000Z, 2 MB, of ")

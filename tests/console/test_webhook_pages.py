@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 
 import attrs
 import pytest
 
-from outreach.models import NewWebhook, Webhook
+from outreach.models import NewWebhook, Webhook, WebhookProgress
+from outreach.services.tenants.webhooks import Webhooks
 from outreach.storage.unit_of_work import Transaction
 from outreach_server.console.access import Role
 from outreach_server.console.pages.set_up import webhooks
@@ -70,6 +72,24 @@ async def test_states_and_lags_are_in_words(house: House, hook: Webhook) -> None
     text = (await house.page(f"webhooks/{hook.id}")).root.text
     for said in ("Failing for 2 h 0 min: one event is tried", "Failures in a row 7", "Next request", "What to do"):
         assert said in text
+
+
+async def test_the_list_shows_the_rest_where_one_is_removed_between_two_reads(
+    house: House, hook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list is read again."""
+    other = await furniture.webhook(house.engine, house.workspace)
+    progress = Webhooks.progress
+
+    async def late(self: Webhooks, workspace_id: str, *ids: str) -> Sequence[WebhookProgress]:
+        if other.id in ids:
+            await house.engine.webhooks.remove(house.workspace, other.id)
+        return await progress(self, workspace_id, *ids)
+
+    monkeypatch.setattr(Webhooks, "progress", late)
+    page = await house.page("webhooks")
+    [row] = page.all("th", scope="row")
+    assert row.all("a")[0].attributes["href"] == house.url(f"webhooks/{hook.id}")
 
 
 @pytest.mark.parametrize("role", Role)

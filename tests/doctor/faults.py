@@ -23,7 +23,7 @@ from cryptography.fernet import Fernet
 from outreach.insight.diagnosis import accounts, query
 from outreach.ledger.campaigns.transitions import move
 from outreach.models.campaign import PreparedRecipient
-from outreach.models.states import CampaignAction, DispatchState, RecipientStatus
+from outreach.models.states import APPROVAL_ENDED, CampaignAction, DispatchState, RecipientStatus
 from outreach.models.work import COPIED_TO, Claim, DatabaseHome, HighWaterMark, WorkUnit
 from outreach.providers.carriers.twilio import TwilioAdapter
 from outreach.storage.sqlite import diagnosis, schema, watch
@@ -466,6 +466,16 @@ async def _(system: System, _: Patch) -> None:
     await system.write(
         lambda tx: move(
             tx, campaign, CampaignAction.PAUSE, now=datetime.now(UTC), actor="engine", pause_reason="error_budget"
+        )
+    )
+
+
+@fault("start_taken_back")
+async def _(system: System, _: Patch) -> None:
+    campaign = await system.campaign()
+    await system.write(
+        lambda tx: move(
+            tx, campaign, CampaignAction.UNSCHEDULE, now=datetime.now(UTC), actor="user:ann", detail=APPROVAL_ENDED
         )
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -35,7 +35,7 @@ from outreach import (
     TrunkUpdate,
     WorkspaceUpdate,
 )
-from outreach.errors import AwaitsApproval, CannotStart, IllegalTransition
+from outreach.errors import AwaitsApproval, CannotStart, IllegalTransition, Problem
 from outreach.models import CallerIdAllocation, Price, PriceTable
 
 pytestmark = pytest.mark.anyio
@@ -333,6 +333,12 @@ async def _group_number_changes(place: Place, campaign: Campaign) -> None:
     await place.engine.numbers.update(place.workspace, number.id, change, actor="user:eve")
 
 
+async def _taken_back(place: Place) -> Sequence[Problem]:
+    """Return what the status says of starts that were taken back."""
+    status = await place.engine.status(place.workspace)
+    return [one for one in status.findings if one.code == "start_taken_back"]
+
+
 @pytest.mark.parametrize("state", ["ready", "scheduled", "paused"])
 @pytest.mark.parametrize(
     ("is_call", "change"),
@@ -368,8 +374,10 @@ async def test_an_approval_ends_with_a_change_before_the_beginning(
         await place.start(made, BEN)
     now = await campaigns.now(place.workspace, made.id)
     assert ("because what was approved has changed" in now.message) is (state != "ready")
+    assert [one.path for one in await _taken_back(place)] == ([] if state == "ready" else [made.id])
     await place.approve(made, ANN)
     assert (await place.start(made, BEN)).status is CampaignStatus.SCHEDULED
+    assert await _taken_back(place) == []
 
 
 async def test_what_nobody_sees_leaves_an_approved_start(place: Place) -> None:

@@ -157,6 +157,7 @@ async def test_nothing_to_tell_is_told(engine: Outreach, storage: Storage) -> No
         active_campaigns=0,
         scheduled_campaigns=0,
         paused=[],
+        taken_back=[],
         schedules=[],
         webhooks=[],
         failing=[],

@@ -186,6 +186,7 @@ QUERIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "campaigns.in_status": {"statuses": '["active", "scheduled"]', "workspace_id": None},
     "campaigns.running": {"workspace_id": None, "limit": ASKED},
     "campaigns.paused_by_engine": {"workspace_id": None, "limit": ASKED},
+    "campaigns.taken_back": {"workspace_id": None, "reason": "approval_ended", "limit": ASKED},
     "campaigns.delete_recipients": {"number": LARGE, "limit": ASKED},
     "campaigns.delete_trail": {"number": LARGE, "limit": ASKED},
     "erasure.messages": {

@@ -191,6 +191,7 @@ def test_campaigns_that_are_scanned_come_in_the_order_of_an_index(connection: sq
 OVERVIEW = {
     ("campaigns", "count_in_status"): "campaigns_in_status",
     ("campaigns", "paused_by_engine"): "campaigns_in_status",
+    ("campaigns", "taken_back"): "campaigns_in_status",
     ("dispatches", "count_unknown"): "dispatches_open",
     ("register", "held"): "unsubscribes_held",
 }

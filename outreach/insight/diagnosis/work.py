@@ -29,6 +29,7 @@ _SUBJECTS: Final = {
     "account_not_usable": "account {}",
     "receipts_missing": "account {}",
     "campaign_paused": "campaign {}",
+    "start_taken_back": "campaign {}",
     "schedule_paused": "schedule {}",
     "webhook_disabled": "webhook {}",
     "webhook_failing": "webhook {}",

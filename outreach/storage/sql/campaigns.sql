@@ -200,6 +200,21 @@ WHERE status = 'paused'
 ORDER BY created_at, id
 LIMIT :limit
 
+-- taken_back --
+-- Ready again, because what was approved has changed: their latest move says so.
+SELECT {campaigns} FROM campaigns
+WHERE status = 'ready'
+    AND loading_until IS NULL
+    AND archived_at IS NULL
+    AND (:workspace_id::text IS NULL OR workspace_id = :workspace_id::text)
+    AND (
+        SELECT trail.reason FROM trail
+        WHERE trail.campaign_number = campaigns.number AND trail.position IS NULL AND trail.what = 'campaign'
+        ORDER BY trail.number DESC LIMIT 1
+    ) = :reason
+ORDER BY created_at, id
+LIMIT :limit
+
 -- keep_forecast --
 -- Another worker may have kept the same.
 INSERT INTO forecasts (campaign_number, basis, made_at, content)

@@ -13,11 +13,11 @@ import pytest
 from outreach.models.base import Channel
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.database import CampaignGroup
-from outreach.models.states import CampaignStatus
+from outreach.models.states import APPROVAL_ENDED, CampaignStatus, TrailStepKind
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.tables.campaigns import StoredCampaign
-from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, new_id
+from outreach.testing.builders import NOW, make_agent, make_call_campaign, make_campaign, make_trail_entry, new_id
 from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE, TICK, ContractBase, publish
 
 NAMES = {
@@ -412,6 +412,39 @@ class CampaignListsContract(ContractBase):
         assert await found(None, 2) == [foreign.id, moved.id]
         assert await found(THIS_WORKSPACE) == [moved.id, budget.id]
         assert await found(OTHER_WORKSPACE) == [foreign.id]
+
+    async def test_starts_that_were_taken_back_are_found_by_the_latest_move(self, storage: Storage) -> None:
+        """Oldest first, at most `limit`, of one workspace or of all; none that was archived, or has moved since."""
+        late, first, moved, started, archived, foreign = (
+            make_campaign(created_at=NOW + 2 * TICK),
+            make_campaign(created_at=NOW + TICK),
+            make_campaign(),
+            make_campaign(status=CampaignStatus.SCHEDULED),
+            make_campaign(archived_at=NOW),
+            make_campaign(workspace_id=OTHER_WORKSPACE, created_at=NOW),
+        )
+        await published(storage, make_campaign(), late, first, moved, started, archived, foreign)
+
+        def tell(tx: Transaction) -> None:
+            for campaign in (late, first, moved, started, archived, foreign):
+                place = {"workspace_id": campaign.workspace_id, "campaign_id": campaign.id, "position": None}
+                tx.trail.append(make_trail_entry(what=TrailStepKind.CAMPAIGN, reason=APPROVAL_ENDED, **place))
+                # Neither is a move of the campaign.
+                tx.trail.append(make_trail_entry(what=TrailStepKind.HELD, reason="business_hours", **place))
+                tx.trail.append(make_trail_entry(what=TrailStepKind.HELD, **{**place, "position": 0}))
+            place = {"workspace_id": moved.workspace_id, "campaign_id": moved.id, "position": None}
+            tx.trail.append(make_trail_entry(what=TrailStepKind.CAMPAIGN, reason=None, **place))
+
+        await storage.write(tell)
+
+        async def found(workspace_id: str | None, limit: int = 9) -> list[str]:
+            return await storage.read(
+                lambda tx: [campaign.id for campaign in tx.campaigns.taken_back(workspace_id=workspace_id, limit=limit)]
+            )
+
+        assert await found(None) == [foreign.id, first.id, late.id]
+        assert await found(None, 2) == [foreign.id, first.id]
+        assert await found(THIS_WORKSPACE) == [first.id, late.id]
 
     async def test_active_campaigns_are_listed_oldest_first(self, storage: Storage) -> None:
         """Of one workspace or of all, at most as many as requested; no other status, and none that loads."""

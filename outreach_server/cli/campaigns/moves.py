@@ -31,6 +31,7 @@ from outreach_server.cli.output import (
     started_late,
 )
 from outreach_server.cli.values import CAMPAIGN
+from outreach_server.words import CONTACTED_TWICE
 
 
 @click.command("start", cls=Command)
@@ -139,7 +140,7 @@ def resume_(campaign_id: str, replaced: str | None, without_provider: bool, yes:
             confirm(
                 f"Resume campaign {before.name!r} of a restored database without --skip-contacted-in?",
                 yes,
-                warning="Contacts of the time since the backup may be contacted twice.",
+                warning=CONTACTED_TWICE,
             )
 
     async def work(engine: Outreach, campaign: Campaign) -> tuple[Campaign, str | None, Sequence[Problem]]:

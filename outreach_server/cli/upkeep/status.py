@@ -24,6 +24,7 @@ _PROCESSES: Final = {
 _LONGER: Final = {
     "running": "There are more active campaigns; the oldest are shown.",
     "paused": "There are more campaigns that the engine has paused; the oldest are shown.",
+    "taken_back": "There are more campaigns whose approved start was taken back; the oldest are shown.",
     "schedules": "There are more schedules that the engine has paused.",
     "webhooks": "There are more webhooks that the engine has disabled.",
     "failing": "There are more webhooks that take nothing.",

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import attrs
 from starlette.exceptions import HTTPException
 
-from outreach import Campaign, WorkspaceStatus
+from outreach import Campaign, Conflict, WorkspaceStatus
 from outreach_server.console import words
 from outreach_server.console.actions import ACTIONS, Action, actions_on
 from outreach_server.console.context import Visit
 from outreach_server.console.security.forms import ACTION_FIELD, KEY_FIELD
+from outreach_server.words import CONTACTED_TWICE
 
 NAME_FIELD = "name"
+SURE_FIELD = "sure"
 
 
 @attrs.frozen(kw_only=True)
@@ -23,6 +25,7 @@ class ButtonView:
     Attributes:
         url: Where its form is sent.
         typed: Whether the campaign's name has to be typed.
+        asks: Whether it may contact people twice, so that the person has to be sure.
         key: The key of the form.
     """
 
@@ -31,6 +34,7 @@ class ButtonView:
     icon: str
     url: str
     typed: bool
+    asks: bool
     primary: bool
     key: str
 
@@ -51,7 +55,7 @@ def buttons_of(visit: Visit, campaign: Campaign, *, page: str = "campaign") -> S
     """Return the buttons of what the person may do to a campaign now."""
     assert visit.role is not None  # noqa: S101 - a page of a workspace
     url = visit.url("campaign", campaign=campaign.id) if page == "campaign" else visit.url(page)
-    return [_button(visit, one, url) for one in actions_on(campaign, visit.role) if may_send(visit, one)]
+    return [_button(visit, campaign, one, url) for one in actions_on(campaign, visit.role) if may_send(visit, one)]
 
 
 def may_send(visit: Visit, action: Action) -> bool:
@@ -59,13 +63,14 @@ def may_send(visit: Visit, action: Action) -> bool:
     return visit.place.status is WorkspaceStatus.ACTIVE or action.name not in {"start", "resume"}
 
 
-def _button(visit: Visit, action: Action, url: str) -> ButtonView:
+def _button(visit: Visit, campaign: Campaign, action: Action, url: str) -> ButtonView:
     return ButtonView(
         name=action.name,
         label=action.label,
         icon=action.icon,
         url=url,
         typed=action.typed,
+        asks=action.asks_about(campaign),
         primary=action.primary,
         key=visit.new_key(),
     )
@@ -77,6 +82,7 @@ async def do_action(visit: Visit, campaign_id: str) -> Action:
     Raises:
         HTTPException: There is no such action, or the person may not do it.
         WrongName: It needs the campaign's name, and another one was typed.
+        Conflict: The person has to be sure, and does not say so.
         OutreachError: The engine refuses it.
     """
     action = ACTIONS.get(visit.form.get(ACTION_FIELD, ""))
@@ -91,5 +97,7 @@ async def do_action(visit: Visit, campaign_id: str) -> Action:
         typed = visit.form.get(NAME_FIELD, "")
         if " ".join(typed.split()) != " ".join(words.visible(campaign.name).split()):
             raise WrongName(typed)
+    if action.asks_about(campaign) and not visit.form.get(SURE_FIELD):
+        raise Conflict(f"Nothing was done. {CONTACTED_TWICE}")
     await action.do(visit.engine, campaign, key=f"console:{key}", actor=visit.actor)
     return action

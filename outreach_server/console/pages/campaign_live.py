@@ -24,6 +24,7 @@ from outreach_server.console.pages.campaign_actions import WrongName, buttons_of
 from outreach_server.console.pages.follow_up import clone
 from outreach_server.console.pages.set_up.schedule_forms import LIKE
 from outreach_server.console.security.forms import ACTION_FIELD
+from outreach_server.words import CONTACTED_TWICE
 
 
 @attrs.frozen(kw_only=True)
@@ -99,6 +100,7 @@ async def _page(
             wrong=wrong,
             effect=f"{words.plural(campaign.counters.open, 'contact')} will not be contacted any more.",
         ),
+        contacted_twice=CONTACTED_TWICE,
         problem=problem,
         set_up_url=visit.url("new-text", {"campaign": campaign_id})
         if visit.may(Right.DRAFT) and campaign.status in {CampaignStatus.DRAFT, CampaignStatus.READY}

@@ -100,7 +100,9 @@ async def show(visit: Visit) -> Response:
         campaigns=[
             ListedCampaign(
                 row=row_of(visit, one),
-                buttons=[button for button in buttons_of(visit, one, page="campaigns") if not button.typed][:1],
+                buttons=[
+                    button for button in buttons_of(visit, one, page="campaigns") if not (button.typed or button.asks)
+                ][:1],
             )
             for one in page.items
         ],

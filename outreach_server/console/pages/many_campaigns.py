@@ -59,8 +59,8 @@ class Matching:
     query: str
 
     def possible(self, action: Action) -> Sequence[Campaign]:
-        """Return those whose state allows an action."""
-        return [one for one in self.campaigns if action.is_possible(one)]
+        """Return those whose state allows an action, and of which nobody has to be asked."""
+        return [one for one in self.campaigns if action.is_possible(one) and not action.asks_about(one)]
 
 
 async def show(visit: Visit) -> Response:
@@ -128,6 +128,7 @@ def _page(
         too_many=found.total > len(found.campaigns),
         most=MOST,
         campaigns=[row_of(visit, one) for one in found.campaigns],
+        left_out=any(ACTIONS[name].asks_about(one) for name in FOR_MANY for one in found.campaigns),
         buttons=[_button(visit, found, name) for name in FOR_MANY if visit.may(ACTIONS[name].right)],
     )
 

@@ -248,7 +248,7 @@ def _need(visit: Visit, problem: Problem) -> NeedView:
 def _place_of(visit: Visit, problem: Problem) -> str:
     """Return the address of the page where something is decided; empty if the person has none."""
     match problem.code:
-        case "campaign_paused":
+        case "campaign_paused" | "start_taken_back":
             return visit.url("campaign", campaign=problem.path)
         case "schedule_paused":
             return _schedule_url(visit, problem.path)

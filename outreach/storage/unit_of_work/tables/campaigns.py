@@ -20,7 +20,7 @@ from outreach.models.campaign import AgentSnapshot, Campaign, CampaignFilters, C
 from outreach.models.database import CampaignGroup
 from outreach.models.forecast import KeptForecast
 from outreach.models.resources import Agent
-from outreach.models.states import CampaignStatus, TrailEntry
+from outreach.models.states import APPROVAL_ENDED, CampaignStatus, TrailEntry
 from outreach.models.subscription import StoredSubscription
 from outreach.models.work import AuditEntry
 from outreach.rules.segments import fold, trigram_query
@@ -180,6 +180,16 @@ class Campaigns(Table):
     def paused_by_engine(self, *, workspace_id: str | None = None, limit: int) -> Sequence[Campaign]:
         """Return campaigns that the engine has paused, of one workspace or all, oldest first by (created_at, id)."""
         found = self._list(CAMPAIGNS, "campaigns.paused_by_engine", workspace_id=workspace_id, limit=limit)
+        return self._all_with_agents(found)
+
+    def taken_back(self, *, workspace_id: str | None = None, limit: int) -> Sequence[Campaign]:
+        """Return campaigns whose approved start was taken back, of one workspace or all, oldest first.
+
+        They are ready, not archived, and have not moved since what was approved has changed.
+        """
+        found = self._list(
+            CAMPAIGNS, "campaigns.taken_back", workspace_id=workspace_id, reason=APPROVAL_ENDED, limit=limit
+        )
         return self._all_with_agents(found)
 
     def _all_with_agents(self, campaigns: Sequence[Campaign]) -> Sequence[Campaign]:

@@ -11,7 +11,7 @@ import attrs
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from outreach import ConfigError, InvalidRequest
+from outreach import ConfigError, InvalidRequest, NotFound
 from outreach.errors import Conflict
 from outreach.server_support import JoinedReads
 from outreach_server.console import words
@@ -287,7 +287,12 @@ class Views:
 
     async def _rows(self, visit: Visit, after: str | None) -> tuple[Listed, Sequence[Sequence[Cell]]]:
         found = await self._noun.list(visit, after)
-        return found, await self._noun.cells(visit, found.items)
+        try:
+            return found, await self._noun.cells(visit, found.items)
+        except NotFound:
+            # One of them was removed in between.
+            found = await self._noun.list(visit, after)
+            return found, await self._noun.cells(visit, found.items)
 
     def _forms(
         self,
@@ -368,13 +373,12 @@ def live_view(visit: Visit) -> LiveView:
     return LiveView(as_of=moment_of(visit.now, visit.now, visit.clocks(), seconds=True))
 
 
-def tabs_of(visit: Visit, current: Noun | None) -> Sequence[Tab]:
+def tabs_of(visit: Visit, current: Noun) -> Sequence[Tab]:
     """Return the pages of the set-up that the person may see beside one."""
-    place = "system" if current is None else current.place
     return [
         Tab(word=one.title, url=visit.url(one.name), current=one is current)
         for one in NOUNS
-        if one.place == place and visit.may(one.right) and (visit.console.has_login or not one.own_login)
+        if one.place == current.place and visit.may(one.right) and (visit.console.has_login or not one.own_login)
     ]
 
 

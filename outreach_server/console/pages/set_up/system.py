@@ -39,6 +39,7 @@ _BACKUPS_OF_SERVER: Final = (
     "Made by pg_dump --schema=outreach, or by the backups of your PostgreSQL server. This database does not know of "
     "them."
 )
+_NO_BACKUPS: Final = "None can be made: this database is in the memory of the server, and ends with it."
 _HEALTHY: Final = "Nothing is wrong."
 _NEW: Final = ("name", "mode", "default_region")
 
@@ -114,7 +115,9 @@ class WorkspacesNoun(Noun):
 def waiting_in(status: EngineStatus) -> Counter[str]:
     """Return how many things wait for a person in each workspace, of those that a status lists."""
     return Counter(
-        one.workspace_id for listed in (status.paused, status.unknown, status.held, status.accounts) for one in listed
+        one.workspace_id
+        for listed in (status.paused, status.taken_back, status.unknown, status.held, status.accounts)
+        for one in listed
     )
 
 
@@ -187,7 +190,7 @@ class SystemNoun(Noun):
                 ("Its size", f"{size}, and {log} of its log"),
                 ("Free on its disk", free),
             ]
-        found += [("Backups", _BACKUPS if status.disk is not None else _BACKUPS_OF_SERVER)]
+        found += [("Backups", _backups(status))]
         found += [
             (f"Copy kept beside it {place}", f"{one.name}, {_megabytes(one.size)}, of {_time(visit, one.at)}")
             for place, one in enumerate(one.kept, 1)
@@ -203,6 +206,14 @@ class SystemNoun(Noun):
         for problem in status.findings:
             found.append((words.sentence_of(problem.severity or "info"), with_times(visit, _sentence(problem))))
         return found
+
+
+def _backups(status: EngineStatus) -> str:
+    """Return how backups of the database are made."""
+    if status.disk is not None:
+        return _BACKUPS
+    is_on_server = status.versions is not None and status.versions.database.startswith("PostgreSQL")
+    return _BACKUPS_OF_SERVER if is_on_server else _NO_BACKUPS
 
 
 def _worker(visit: Visit, worker: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from fnmatch import fnmatchcase
 from http import HTTPStatus
 from types import MappingProxyType
@@ -26,8 +25,8 @@ from outreach.models import (
 from outreach.server_support import DISABLED_REASONS, TYPES_FOR_ONE_ENDPOINT, WEBHOOK_TYPES, failure_words, is_success
 from outreach_server.console import words
 from outreach_server.console.access import Right
-from outreach_server.console.clocks import tzinfo_of
 from outreach_server.console.context import Visit
+from outreach_server.console.pages.moments import moment_in
 from outreach_server.console.pages.set_up.inputs import Input, changed, inputs_of
 from outreach_server.console.pages.set_up.nouns import Cell, Deed, Listed, On, Result, Sent, Table, TableRow, at
 from outreach_server.console.pages.set_up.resources import ResourceNoun
@@ -337,18 +336,10 @@ async def _replay(sent: Sent) -> Result:
     number, written = sent.values["number"], sent.values["at"]
     if (number is None) == (written is None):
         raise InvalidRequest(_NO_START)
-    start = WebhookReplay(
-        number=number,
-        at=None if written is None else _moment(written, sent.visit.zone()),
-        only=bool(sent.values["only"]),
-    )
+    problems: dict[str, str] = {}
+    begin = None if written is None else moment_in({"at": written}, "at", sent.visit.zone(), problems)
+    if problems:
+        raise InvalidRequest.at("at", _NO_MOMENT)
+    start = WebhookReplay(number=number, at=begin, only=bool(sent.values["only"]))
     await sent.engine.webhooks.replay(sent.place, sent.one.id, start, actor=sent.actor)
     return Result()
-
-
-def _moment(written: str, zone: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(written)
-    except ValueError:
-        raise InvalidRequest.at("at", _NO_MOMENT) from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=tzinfo_of(zone))
