@@ -7,7 +7,6 @@ import sys
 
 import httpx
 import pytest
-from jinja2 import Environment
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Mount
@@ -15,7 +14,6 @@ from starlette.routing import Mount
 from outreach import ConfigError, NewWorkspace, Outreach
 from outreach_server.console import ConsoleUser, Role, create_console, throttle
 from outreach_server.console.access import checked
-from outreach_server.console.rendering import Templates
 from tests.console.conftest import MOUNT, PAGES, House
 from tests.console.page import parse
 
@@ -96,13 +94,6 @@ async def test_someone_with_several_workspaces_chooses(house: House) -> None:
     assert (await house.get("/", person="owner")).status_code == 303
     assert "no workspace yet" in (await house.page("/", person="none")).all("main")[0].text
     assert len((await house.page("/", person="operator")).all("tr")) == 3
-
-
-def test_two_consoles_compile_the_templates_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of them has all templates; the second one needs no compiler."""
-    Templates()
-    monkeypatch.delattr(Environment, "compile")
-    Templates()
 
 
 def test_wrong_arguments_are_named() -> None:
