@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route, Router
 
 from outreach import Campaign, EngineStatus, Outreach, Workspace, WorkspaceMode
-from outreach.models import MAX_UPLOAD_BYTES
+from outreach.models import MAX_UPLOAD_BYTES, InboundMessage, Page
 from outreach.server_support import clock_of, derived_keys_of, public_url_of
 from outreach_server.bodies.body import default_command
 from outreach_server.console import words
@@ -44,6 +44,9 @@ T = TypeVar("T")
 
 VISIT: Final = "outreach_server.console.visit"
 """The key of the visit in the scope of a request."""
+
+MOST_UNANSWERED: Final = 50
+"""How many replies that nobody has answered are looked at to say how many numbers wait."""
 
 _SAID: Final = "done"
 """The parameter of a page's URL that names the action that was done."""
@@ -137,6 +140,15 @@ class Console:
         return self._once(
             "status", lambda: WorkspaceCache(clock_of(self.engine), lambda engine, workspace: engine.status(workspace))
         )
+
+    @property
+    def unanswered(self) -> WorkspaceCache[Page[InboundMessage]]:
+        """The newest replies of workspaces that nobody has answered."""
+
+        async def read(engine: Outreach, workspace: str) -> Page[InboundMessage]:
+            return await engine.messages.list_inbound(workspace, unanswered=True, limit=MOST_UNANSWERED)
+
+        return self._once("unanswered", lambda: WorkspaceCache(clock_of(self.engine), read))
 
     @property
     def courses(self) -> WorkspaceCache[Mapping[str, Course]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from http import HTTPStatus
 from typing import Final
 
@@ -90,8 +91,11 @@ class ConsoleMiddleware:
 TYPED: Final = "outreach_server.console.typed"
 """The key of the fields of a refused form in the scope of a request."""
 
-_LONG_FIELDS: Final = ("body", "numbers", "summary")
-"""The fields that take a while to type, and hold no secret: the page of a refused form shows what they had."""
+_LONG_FIELD: Final = re.compile(
+    r"body\d*|numbers|summary|description|\w+_text|voicemail_message|dates|except_dates|prices|narrower_hours"
+    r"|custom_variables|placeholders"
+)
+"""The fields of several lines, which take a while to type: the page of a refused form shows what they had."""
 
 
 def error_page(
@@ -115,7 +119,7 @@ def error_page(
     if status == HTTPStatus.UNAUTHORIZED and console.has_login and request.method == "POST":
         values["to_do"] = words.SIGN_IN_AGAIN
     typed = request.scope.get(TYPED, {})
-    values["typed"] = [typed[name] for name in _LONG_FIELDS if typed.get(name)]
+    values["typed"] = [text for name, text in typed.items() if text and _LONG_FIELD.fullmatch(name)]
     values["again"] = path if request.method == "POST" and not path.startswith("//") else ""
     visit = visit_of(request)
     if visit is not None:

@@ -218,6 +218,27 @@ async def test_what_was_not_sent_can_be_changed(house: House) -> None:
     assert found.name == "Spring"
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"body": ""}, "It has no text yet."),
+        ({"body": "Hi {{nope}}"}, "No value for {{nope}}: a blank would be sent in its place."),
+        ({"expires_at": "2020-01-01T10:00"}, "Its end has passed."),
+    ],
+)
+async def test_what_a_campaign_under_way_would_lack_is_said_in_a_sentence(
+    house: House, wrong: dict[str, str], said: str
+) -> None:
+    """Without a label before it, or names of fields."""
+    campaign = await house.campaign("Spring")
+    await house.engine.campaigns.start(house.workspace, campaign.id)
+    path = f"campaigns/{campaign.id}/edit"
+    form = {one.attributes["name"]: one.attributes.get("value", "") for one in (await house.page(path)).all("input")}
+    answer = await house.post(path, {**form, "action": "edit", "body": "Hi", **wrong})
+    assert answer.status_code == 422
+    assert parse(answer.text).by_id("problems").text.endswith(said)
+
+
 async def test_a_campaign_that_has_ended_is_not_changed(house: House, ended: Campaign) -> None:
     """Its page has no such link, and the form leads back."""
     path = f"campaigns/{ended.id}/edit"

@@ -37,6 +37,22 @@ async def test_each_campaign_that_runs_says_what_it_waits_for(house: House) -> N
     assert [said in one.text for one in found] == [True] * MAX_SHOWN + [False]
 
 
+@pytest.mark.parametrize("role", Role)
+async def test_who_waits_for_an_answer_needs_those_who_may_answer(house: House, role: Role) -> None:
+    """With a link to the replies; two messages of one number are one."""
+
+    async def says() -> tuple[bool, bool]:
+        house.app.state.console._kept.pop("unanswered", None)
+        needs = (await house.page("", person=role)).by_id("needs")
+        links = [one.attributes["href"].rpartition("/")[2] for one in needs.all("a")]
+        return "1 number wrote back, and waits for an answer." in needs.text, "inbox" in links
+
+    assert await says() == (False, False)
+    for body in ("Is it at 4?", "Or at 5?"):
+        await house.engine.messages.receive(house.workspace, from_number=BEN, to=SENDER, body=body)
+    assert await says() == (may(role, Right.REPLY),) * 2
+
+
 async def test_each_campaign_that_runs_has_a_curve(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawn once for each width, with a sentence; before its first request it has none."""
     campaign = await house.campaign()

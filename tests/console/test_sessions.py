@@ -312,10 +312,12 @@ async def test_what_was_typed_is_shown_when_the_session_has_ended(house: House, 
     if again:
         await browser.sign_in()
     form = {"token": token, "key": "k", "action": "answer", "body": "Yes, <b>at 5</b>", "current": PASSWORD}
+    form |= {"body2": "Bye", "prices": "sms * * 0.01", "footer_text": "", "credentials.auth_token": "no one's"}
     answer = await browser.client.post(_url(path), data=form, headers={"sec-fetch-site": "same-origin"})
     page = parse(answer.text)
     assert (answer.status_code, page.problems) == (403 if again else 401, [])
-    assert page.by_id("typed-1").text == "Yes, <b>at 5</b>"
+    typed = [one.text for one in page.all("textarea")]
+    assert typed == ["Yes, <b>at 5</b>", "Bye", "sms * * 0.01"]
     assert PASSWORD not in answer.text
     assert [one.attributes["href"] for one in page.all("a", **{"class": "button primary"})] == [_url(path)]
     assert not (await house.engine.messages.list(house.workspace)).items

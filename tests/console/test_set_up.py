@@ -549,6 +549,19 @@ async def test_a_form_that_is_sent_twice_makes_one_thing(place: Place) -> None:
     assert len((await place.engine.trunks.list(place.workspace)).items) == 2
 
 
+async def test_what_is_not_possible_any_more_is_said_on_the_page(place: Place) -> None:
+    """A form that is sent twice, such as a pause, shows the present state."""
+    hook = (await place.engine.webhooks.list(place.workspace)).items[0]
+    await place.engine.webhooks.enable(place.workspace, hook.id)
+    path = f"{MOUNT}/w/{place.workspace}/webhooks/{hook.id}"
+    form = {"action": "pause", "key": "same"}
+    first, again = [await place.post(path, form, "owner") for _ in range(2)]
+    assert (first.status_code, again.status_code) == (303, 409)
+    page = parse(again.text)
+    assert "the first time counts" in page.by_id("problems").text
+    assert "enable" in page.buttons
+
+
 async def test_a_workspace_is_created_once(place: Place) -> None:
     """No second one of its name, as by the command; what was typed stays."""
     form = {"action": "create", "name": "Third", "mode": "sandbox", "default_region": "", "key": "same"}

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 
 from outreach import CampaignStatus, Workspace, WorkspaceMode
 from outreach.errors import Problem
-from outreach.models import RunningCampaign, Schedule
+from outreach.models import InboundMessage, Page, RunningCampaign, Schedule
 from outreach.server_support import JoinedReads
 from outreach_server.console import words
 from outreach_server.console.access import Right
@@ -169,8 +169,11 @@ async def overview_view(visit: Visit) -> OverviewView:
     """Return what the overview shows now."""
     status = await visit.console.status.of(visit.engine, visit.place.id)
     courses = await visit.console.courses.of(visit.engine, visit.place.id)
+    needs = [_need(visit, one) for one in status.findings if one.code not in {"no_dispatcher", "database_copied"}]
+    if visit.may(Right.REPLY) and visit.has("inbox"):
+        needs += _unanswered(visit, await visit.console.unanswered.of(visit.engine, visit.place.id))
     return OverviewView(
-        needs=[_need(visit, one) for one in status.findings if one.code not in {"no_dispatcher", "database_copied"}],
+        needs=needs,
         running=[_running(visit, one, courses.get(one.id)) for one in status.running],
         running_count=status.active_campaigns,
         pause_form="pause" if visit.may(Right.PAUSE) and visit.has("campaign") else "",
@@ -243,6 +246,16 @@ def _need(visit: Visit, problem: Problem) -> NeedView:
         commands=() if url else problem.commands,
         url=url,
     )
+
+
+def _unanswered(visit: Visit, page: Page[InboundMessage]) -> Sequence[NeedView]:
+    """Return what is said of those who wait for an answer, of the newest messages; nothing where nobody does."""
+    numbers = len({one.from_number for one in page.items})
+    if not numbers:
+        return ()
+    count = f"{numbers:,}{' or more' if page.next else ''} {'number' if numbers == 1 else 'numbers'}"
+    text = f"{count} wrote back, and {'waits' if numbers == 1 and not page.next else 'wait'} for an answer."
+    return [NeedView(icon="inbox", tone="plain", text=text, commands=(), url=visit.url("inbox"))]
 
 
 def _place_of(visit: Visit, problem: Problem) -> str:

@@ -73,7 +73,10 @@ async def read_form(request: Request) -> Mapping[str, str]:
         fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         raise HTTPException(400) from None
-    return dict(reversed(fields))
+    found: dict[str, str] = {}
+    for name, value in fields:
+        found.setdefault(name, value)
+    return found
 
 
 def is_same_origin(request: Request, public_url: str | None) -> bool:

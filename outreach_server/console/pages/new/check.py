@@ -20,7 +20,16 @@ from outreach_server.console.context import Visit
 from outreach_server.console.pages.campaign_actions import may_send
 from outreach_server.console.pages.new.course import course_of
 from outreach_server.console.pages.new.last_run import last_run_of
-from outreach_server.console.pages.new.steps import go_to, is_draft, key_of, of_draft, stale_of, step_url, steps_of
+from outreach_server.console.pages.new.steps import (
+    go_to,
+    is_draft,
+    key_of,
+    of_draft,
+    sentence_of,
+    stale_of,
+    step_url,
+    steps_of,
+)
 from outreach_server.console.pages.new.text import cost_of
 from outreach_server.console.people import names_of
 from outreach_server.console.security.forms import ACTION_FIELD
@@ -170,23 +179,7 @@ def _end(visit: Visit, forecast: Forecast, clocks: Clocks) -> str:
 
 
 def _obstacles(visit: Visit, campaign: Campaign, found: Preflight) -> Sequence[ObstacleView]:
-    return [ObstacleView(text=_sentence(one), url=_mending(visit, campaign, one)) for one in found.problems]
-
-
-_NEEDS: Final[Mapping[str, str]] = {
-    "body": "It has no text yet",
-    "flow_id": "It has no flow yet",
-    "from_number": "It has no number to send from",
-    "carrier": "It has no carrier that sends",
-    "agent_id": "It has no agent that calls",
-}
-"""What a draft lacks, without the names of fields."""
-
-
-def _sentence(one: Problem) -> str:
-    lacks = _NEEDS.get(one.path) if one.message.startswith("It has no ") else None
-    message = one.message.replace(" (max_segments)", "").replace("scheduled_expires_at", "end")
-    return f"{(lacks or message).rstrip('.')}."
+    return [ObstacleView(text=sentence_of(one), url=_mending(visit, campaign, one)) for one in found.problems]
 
 
 def _mending(visit: Visit, campaign: Campaign, one: Problem) -> str:

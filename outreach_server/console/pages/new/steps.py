@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from outreach import Campaign, CampaignStatus, InvalidRequest
+from outreach.errors import Problem
 from outreach_server.console.context import Visit
 from outreach_server.console.security.forms import KEY_FIELD
 from outreach_server.console.sent_again import as_of_form
@@ -76,6 +77,16 @@ class Choice:
     chosen: bool
 
 
+_NEEDS: Final[Mapping[str, str]] = {
+    "body": "It has no text yet",
+    "flow_id": "It has no flow yet",
+    "from_number": "It has no number to send from",
+    "carrier": "It has no carrier that sends",
+    "agent_id": "It has no agent that calls",
+}
+"""What a draft lacks, without the names of fields."""
+
+
 def steps_of(visit: Visit, current: str, campaign: Campaign | None = None) -> Sequence[StepView]:
     """Return the four steps; those after the contacts have a page once there is a draft."""
     return [
@@ -136,8 +147,17 @@ def problems_of(error: InvalidRequest) -> dict[str, str]:
     for one in error.details:
         path = one.path.removeprefix("campaign.").partition(".")[0].partition("[")[0]
         field = FIELDS.get(path, path)
-        found.setdefault(field if field in _LABELS else "", f"{_LABELS.get(field, field)} {_in_words(one.message)}.")
+        is_sentence = one.message[:1].isupper()
+        said = sentence_of(one) if is_sentence else f"{_LABELS.get(field, field)} {_in_words(one.message)}."
+        found.setdefault(field if field in _LABELS else "", said)
     return found
+
+
+def sentence_of(one: Problem) -> str:
+    """Return a problem that is said in a sentence, without the names of fields."""
+    lacks = _NEEDS.get(one.path) if one.message.startswith("It has no ") else None
+    message = one.message.replace(" (max_segments)", "").replace("scheduled_expires_at", "end")
+    return f"{(lacks or message).rstrip('.')}."
 
 
 def _in_words(message: str) -> str:

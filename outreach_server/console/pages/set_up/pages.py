@@ -35,6 +35,9 @@ PREVIEW_FIELD: Final = "previewed"
 _SAID: Final = "done"
 _SHOW: Final = "Show the next dates"
 _OTHER_NAME: Final = "This is another name."
+_IMPOSSIBLE: Final = (
+    "Nothing was done: its state does not allow this any more. If you sent this form twice, the first time counts."
+)
 _CHANGED: Final = (
     "It has changed since this form was made; below is what you entered, and above it how it is now. Save again to "
     "change it all the same."
@@ -159,7 +162,7 @@ class Views:
 
     async def act(self, visit: Visit) -> Response:
         """Do what a form of the list says."""
-        deed = _deed_of(visit, self._noun.on_list, None)
+        deed = _deed_of(visit, self._noun.on_list)
         tried = await self._try(visit, deed, None)
         return tried if isinstance(tried, Response) else await self._list(visit, tried)
 
@@ -170,7 +173,7 @@ class Views:
     async def act_on_one(self, visit: Visit) -> Response:
         """Do to one of them what a form says."""
         one = await self._get(visit)
-        deed = _deed_of(visit, self._noun.on_one, one)
+        deed = _deed_of(visit, self._noun.on_one)
         tried = await self._try(visit, deed, one)
         if isinstance(tried, Response):
             return tried
@@ -184,6 +187,8 @@ class Views:
         key = visit.form.get(KEY_FIELD, "")
         if not 1 <= len(key) <= 100:
             raise HTTPException(400)
+        if not deed.possible(On(visit=visit, one=one)):
+            return Tried(deed=deed, status=409, problems={"": _IMPOSSIBLE})
         fields = await deed.fields(On(visit=visit, one=one))
         values, problems = read_inputs(fields, visit.form)
         if deed.typed and not _is_name(visit.form.get(TYPED_FIELD, ""), self._noun.called(one)):
@@ -390,19 +395,17 @@ async def _fields_of(visit: Visit, deeds: Sequence[Deed], one: Any) -> Sequence[
     return list(zip(shown, fields, strict=True))
 
 
-def _deed_of(visit: Visit, deeds: Sequence[Deed], one: Any) -> Deed:
+def _deed_of(visit: Visit, deeds: Sequence[Deed]) -> Deed:
     """Return what a form asks for.
 
     Raises:
-        HTTPException: There is no such action, it is not possible now, or the person may not do it.
+        HTTPException: There is no such action, or the person may not do it.
     """
     wanted = visit.form.get(ACTION_FIELD, "")
     for deed in deeds:
         if deed.name == wanted:
             if deed.right is not None:
                 visit.require(deed.right)
-            if not deed.possible(On(visit=visit, one=one)):
-                raise HTTPException(409)
             return deed
     raise HTTPException(400, words.NO_SUCH_ACTION)
 
