@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import pytest
 
@@ -128,3 +129,19 @@ async def test_forms_of_strangers_and_without_token_approve_nothing(house: House
     theirs = await house.campaign(workspace=house.foreign)
     assert (await house.post(check(theirs), form(theirs, "approve"))).status_code == 404
     assert (await house.engine.campaigns.approval(house.workspace, campaign.id)).approval is None
+
+
+async def test_the_overview_leads_to_a_campaign_whose_start_was_taken_back(house: House) -> None:
+    """A program has changed it after its approval, before it began."""
+    await house.engine.workspaces.update(house.workspace, WorkspaceUpdate(approve_over_contacts=0))
+    campaign = await house.campaign(starts_at=house.engine.now() + timedelta(days=1))
+    place = (house.workspace, campaign.id)
+    await house.engine.campaigns.approve(*place, revision=campaign.revision, actor="host:owner")
+    await house.engine.campaigns.start(*place)
+    await house.engine.campaigns.update(*place, CampaignUpdate(body="Hello"), actor="api:1")
+    page = await house.page("")
+    assert "waits to be started again, because what was approved has changed" in page.root.text
+    needs = [one for one in page.all("ul") if "needs" in one.attributes.get("class", "")]
+    assert [one.attributes["href"] for need in needs for one in need.all("a")] == [
+        house.url(f"campaigns/{campaign.id}")
+    ]
