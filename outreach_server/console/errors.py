@@ -167,8 +167,8 @@ class ErrorHandlers:
             return error_page(self._console, request, 503 if isinstance(error, StorageError) else status)
         if isinstance(error, InvalidRequest):
             error = as_of_form(error)
-        # Who may not was told by the console: what the engine forbids is forbidden to all, such as in a suspended
-        # workspace.
+        # The console itself refuses people without a right. What the engine forbids is forbidden to everybody, such as
+        # a start in a suspended workspace.
         wrong, to_do = words.ERRORS[409] if status == HTTPStatus.FORBIDDEN else ("", "")
         message = "" if status == HTTPStatus.NOT_FOUND else error.message
         return error_page(self._console, request, status, message, wrong=wrong, to_do=to_do)

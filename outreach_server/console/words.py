@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal
 
+from outreach.reasons import PAUSE_REASONS
 from outreach_server import words
 
 Tone = Literal["good", "warn", "bad", "plain"]
@@ -217,6 +218,11 @@ def duration(seconds: float) -> str:
 
 
 _IN_LINES: Final = {code: symbol for code, symbol in words.SYMBOLS.items() if chr(code) not in "\t\n\r"}
+
+
+def pause_reason(code: str | None) -> str:
+    """Return why a campaign is paused, a part of a sentence without the marks of code; empty for an unknown code."""
+    return PAUSE_REASONS.get(code or "", "").replace("`", "")
 
 
 def visible(text: str) -> str:

@@ -98,3 +98,11 @@ async def test_the_sentence_of_the_curve_adds_up_beside_an_older_forecast(house:
     says = course_of(later, Clocks("UTC")).curve.label
     ended, contacts, to_come = (int(one) for one in re.findall(r"(\d+) (?:of|contacts had|are)", says))
     assert (ended, contacts, to_come) == (15, 300, 285)
+
+
+def test_the_reason_of_a_pause_has_no_marks_of_code() -> None:
+    """A reason may name a command, which the terminal sets in backticks."""
+    assert words.pause_reason("restored").endswith(
+        "campaigns resume --skip-contacted-in goes on without contacting anybody twice"
+    )
+    assert words.pause_reason("nonsense") == words.pause_reason(None) == ""

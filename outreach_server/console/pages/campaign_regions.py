@@ -9,7 +9,6 @@ import attrs
 from markupsafe import Markup
 
 from outreach.models import AuditEntry, CampaignReport
-from outreach.reasons import PAUSE_REASONS
 from outreach_server.console import words
 from outreach_server.console.clocks import Clocks
 from outreach_server.console.drawing.charts import Piece, progress
@@ -222,6 +221,6 @@ def detail_of(action: str, detail: str) -> str:
         case "pause" if detail == "operator":
             return ""
         case "pause":
-            return PAUSE_REASONS.get(detail, detail)
+            return words.pause_reason(detail) or detail
         case _:
             return detail

@@ -10,7 +10,6 @@ import attrs
 from markupsafe import Markup
 
 from outreach import Campaign
-from outreach.reasons import PAUSE_REASONS
 from outreach_server.console import words
 from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
@@ -71,7 +70,7 @@ class CampaignRow:
 def state_of(campaign: Campaign, now: datetime) -> StateView:
     """Return the state of a campaign, with why it is paused."""
     word, icon, tone = words.STATES[campaign.effective_status(now)]
-    why = PAUSE_REASONS.get(campaign.pause_reason or "", "")
+    why = words.pause_reason(campaign.pause_reason)
     return StateView(word=word, icon=icon, tone=tone, why=why)
 
 

@@ -11,7 +11,7 @@ import attrs
 
 from outreach import Campaign, Dispatch, Recipient
 from outreach.models import ContactHistory, ProviderFailure, TrailRule, TrailStep, TrailStepKind
-from outreach.reasons import LIMITS, PAUSE_REASONS, describe_reason, describe_zones
+from outreach.reasons import LIMITS, describe_reason, describe_zones
 from outreach_server.console import words
 from outreach_server.console.clocks import Clocks
 from outreach_server.console.context import Visit
@@ -194,7 +194,7 @@ def _why(step: TrailStep, request: Dispatch | None, known: _Known) -> str:
     """Return why a step came, until when it holds, how often it was decided, and who did it."""
     parts = []
     if step.what is TrailStepKind.CAMPAIGN:
-        parts.append(PAUSE_REASONS.get(step.reason or "", ""))
+        parts.append(words.pause_reason(step.reason))
     elif step.reason:
         said = describe_reason(step.state or "", step.reason, known.campaign.channel)
         parts.append(said or step.reason.replace("_", " "))
