@@ -236,7 +236,7 @@ async def test_what_a_campaign_under_way_would_lack_is_said_in_a_sentence(
     form = {one.attributes["name"]: one.attributes.get("value", "") for one in (await house.page(path)).all("input")}
     answer = await house.post(path, {**form, "action": "edit", "body": "Hi", **wrong})
     assert answer.status_code == 422
-    assert parse(answer.text).by_id("problems").text.endswith(said)
+    assert said in {one.text for one in parse(answer.text).by_id("problems")}
 
 
 async def test_a_campaign_that_has_ended_is_not_changed(house: House, ended: Campaign) -> None:
