@@ -192,11 +192,12 @@ def looked_at(page: Page, said: list[str], path: str, axe: str = "") -> int:
 def look_over(page: Page, axe: str) -> None:
     """Find nothing that hinders anybody on the page that is shown.
 
-    Every part that folds is opened, so that the forms in it are looked at too; on a phone also the narrowest one.
+    Every part that folds is opened, so that the forms in it are looked at too; on a phone also the narrowest one, else also
+    the narrowest window with a menu at its side.
     """
     size = page.viewport_size
     assert size is not None
-    for each in (size["width"], 320) if size["width"] < 400 else (size["width"],):
+    for each in (size["width"], 320 if size["width"] < 400 else 820):
         page.set_viewport_size({**size, "width": each})
         for opens in (False, True):
             page.evaluate(FOLDED, opens)
