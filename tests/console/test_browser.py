@@ -192,8 +192,8 @@ def looked_at(page: Page, said: list[str], path: str, axe: str = "") -> int:
 def look_over(page: Page, axe: str) -> None:
     """Find nothing that hinders anybody on the page that is shown.
 
-    Every part that folds is opened, so that the forms in it are looked at too; on a phone also the narrowest one, else also
-    the narrowest window with a menu at its side.
+    Every part that folds is opened, so that the forms in it are looked at too. Besides its own width, a phone is
+    looked at as the narrowest one, any other window as the narrowest that has the menu at its side.
     """
     size = page.viewport_size
     assert size is not None
