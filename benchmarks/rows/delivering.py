@@ -26,7 +26,7 @@ def measure(settings: Settings) -> Results:
     """
     results = Results()
     seconds = settings.sized(20.0, 1.0)
-    campaigns, recipients = settings.sized((400, 1800), (100, 100))
+    campaigns, recipients = settings.sized((400, 1800), (100, 300))
     case = f"windows of {seconds:g} s"
     settings.say(f"webhooks: {case}")
     samples: dict[str, list[Sample]] = defaultdict(list)
