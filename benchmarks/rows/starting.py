@@ -77,7 +77,7 @@ def _enter(
     wanted: Wanted,
 ) -> None:
     results.compare(samples, bare, row="start", case=case, unit=_SECONDS)
-    if settings.base is not None and settings.base.ref in samples:
+    if settings.base is not None:
         ref = settings.base.ref
         results.compare(samples, ref, row="start", case=case, unit=_SECONDS, wanted=at_most(NO_LONGER))
     results.figure(samples["outreach"], _SECONDS, row="start", case=case, wanted=wanted)

@@ -93,9 +93,14 @@ def _of_accounts(status: EngineStatus) -> Iterator[Problem]:
         )
 
 
+def _where(status: EngineStatus, workspace_id: str) -> str:
+    """Return of which workspace something is; nothing in the status of one workspace."""
+    return "" if status.workspace_id is not None else f" of workspace {workspace_id}"
+
+
 def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:
     for campaign in status.paused:
-        where = "" if status.workspace_id is not None else f" of workspace {campaign.workspace_id}"
+        where = _where(status, campaign.workspace_id)
         yield Problem(
             code="campaign_paused",
             severity="warning",
@@ -105,7 +110,7 @@ def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:
             commands=_resuming(campaign),
         )
     for taken in status.taken_back:
-        where = "" if status.workspace_id is not None else f" of workspace {taken.workspace_id}"
+        where = _where(status, taken.workspace_id)
         yield Problem(
             code="start_taken_back",
             severity="warning",
@@ -116,7 +121,7 @@ def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:
             looks=[f"outreach-server campaigns show {taken.id}"],
         )
     for schedule in status.schedules:
-        where = "" if status.workspace_id is not None else f" of workspace {schedule.workspace_id}"
+        where = _where(status, schedule.workspace_id)
         yield Problem(
             code="schedule_paused",
             severity="warning",
@@ -127,7 +132,7 @@ def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:
             looks=[f"outreach-server schedules occurrences {schedule.workspace_id} {schedule.id}"],
         )
     for webhook in status.webhooks:
-        where = "" if status.workspace_id is not None else f" of workspace {webhook.workspace_id}"
+        where = _where(status, webhook.workspace_id)
         yield Problem(
             code="webhook_disabled",
             severity="warning",
@@ -138,7 +143,7 @@ def _of_campaigns(status: EngineStatus) -> Iterator[Problem]:
             looks=[f"outreach-server webhooks attempts {webhook.workspace_id} {webhook.id}"],
         )
     for failing in status.failing:
-        where = "" if status.workspace_id is not None else f" of workspace {failing.workspace_id}"
+        where = _where(status, failing.workspace_id)
         again = "" if failing.next_at is None else f" It is tried again at {format_timestamp(failing.next_at)}."
         yield Problem(
             code="webhook_failing",
