@@ -114,7 +114,8 @@ class Books:
     def check(self) -> None:
         """Hold log and ledger against each other; at any moment at which no request is being answered."""
         accepted = self.accepted()
-        assert _repeated([entry.to for entry in accepted]) == [], "reached twice"
+        twice = _repeated([entry.to for entry in accepted])
+        assert not twice, f"reached twice: {self._what_is_known_of(twice, accepted)}"
         assert _repeated([entry.dispatch_id for entry in accepted]) == [], "asked twice"
         ledger = {row["id"]: row for row in self.rows("SELECT id, state, to_number FROM dispatches")}
         heard = {entry.dispatch_id: entry.to for entry in accepted}
@@ -126,6 +127,14 @@ class Books:
             "in the ledger as accepted, and the carrier never heard of it"
         )
         self.check_counters()
+
+    def _what_is_known_of(self, numbers: Sequence[str], accepted: Sequence[Accepted]) -> list[object]:
+        """Return what the log and the ledger say of these numbers."""
+        dispatches = self.rows("SELECT * FROM dispatches")
+        return [
+            *(entry for entry in accepted if entry.to in numbers),
+            *(row for row in dispatches if row["to_number"] in numbers),
+        ]
 
     def check_counters(self) -> None:
         """Hold every campaign's counters against its recipients."""
