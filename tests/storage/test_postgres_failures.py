@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -35,7 +35,7 @@ from tests.storage.conftest import append, opened, subjects
 
 pytestmark = pytest.mark.anyio
 
-Look = Callable[[FencedTransactions, str, psycopg.Error], bool]
+Look = Callable[[FencedTransactions, psycopg.Error], bool]
 
 
 @pytest.fixture
@@ -43,6 +43,17 @@ async def storage(url: str, proxy: CuttingProxy) -> AsyncIterator[PostgresStorag
     """The database by way of the proxy."""
     async with opened(url.replace(f":{postgres.server().port}/", f":{proxy.port}/")) as made:
         yield made
+
+
+@pytest.fixture
+def crashing() -> Iterator[postgres.Server]:
+    """A server of its own with a database `app`."""
+    server = postgres.Server()
+    try:
+        server.execute("CREATE DATABASE app TEMPLATE template0")
+        yield server
+    finally:
+        server.remove()
 
 
 async def test_a_commit_whose_answer_was_lost_is_found(
@@ -94,12 +105,12 @@ async def test_a_server_that_cannot_be_written_for_a_while_is_asked_again_about_
     """As where its disk was full: what it says then is no proof that nothing was committed."""
     look, asked = FencedTransactions._look, 0
 
-    def look_while_read_only(self: FencedTransactions, connection: PostgresConnection, timeline: str) -> bool:
+    def look_while_read_only(self: FencedTransactions, connection: PostgresConnection) -> bool:
         nonlocal asked
         asked += 1
         connection.execute(f"SET default_transaction_read_only = {'on' if asked == 1 else 'off'}")
         try:
-            return look(self, connection, timeline)
+            return look(self, connection)
         finally:
             connection.execute("SET default_transaction_read_only = off")
 
@@ -137,12 +148,12 @@ async def test_a_lost_commit_is_distinguished_from_those_of_others(
     look: Look = FencedTransactions._was_committed
     with psycopg.connect(url, autocommit=True) as other:
 
-        def later(self: FencedTransactions, timeline: str, lost: psycopg.Error) -> bool:
+        def later(self: FencedTransactions, lost: psycopg.Error) -> bool:
             other.execute(
                 "UPDATE outreach.fence SET version = version + 1, writer = 'other';"
                 "INSERT INTO outreach.audit (at, actor, action, subject) VALUES ('2026', 'a', 'b', 'other')"
             )
-            return look(self, timeline, lost)
+            return look(self, lost)
 
         monkeypatch.setattr(FencedTransactions, "_was_committed", later)
         proxy.cut = "after" if cut == "after" else "before"
@@ -151,24 +162,49 @@ async def test_a_lost_commit_is_distinguished_from_those_of_others(
     assert [subject for (subject,) in rows] == kept
 
 
-@pytest.mark.parametrize("cut", ["after", "before"])
-async def test_what_another_server_cannot_know_is_not_guessed(
-    url: str, storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch, cut: str
+async def test_a_transaction_that_a_crash_has_undone_is_not_taken_for_one_of_another_process(
+    crashing: postgres.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a failover a transaction's number may be another's, unless nobody has written since."""
+    """PostgreSQL gives its number to the next transaction, which is committed."""
     look: Look = FencedTransactions._was_committed
-    with psycopg.connect(url, autocommit=True) as other:
+    url = crashing.url("app")
 
-        def after_failover(self: FencedTransactions, timeline: str, lost: psycopg.Error) -> bool:
-            other.execute("UPDATE outreach.fence SET version = version + 2, writer = 'other'")
-            return look(self, "00000000", lost)
+    def after_a_crash(self: FencedTransactions, lost: psycopg.Error) -> bool:
+        crashing.stop(signal.SIGQUIT)
+        crashing.start()
+        with psycopg.connect(url, autocommit=True) as other:
+            for _ in range(2):
+                other.execute("UPDATE outreach.fence SET version = version + 1, writer = 'other'")
+        return look(self, lost)
 
-        monkeypatch.setattr(FencedTransactions, "_was_committed", after_failover)
-        proxy.cut = "after" if cut == "after" else "before"
-        with pytest.raises(StorageError, match="another server has taken over since: it may have been written"):
-            await storage.write(append("lost"))
-    monkeypatch.undo()
-    await storage.write(append("next"))
+    with CuttingProxy(crashing.port) as proxy:
+        async with opened(crashing.url("app", port=proxy.port)) as storage:
+            await storage.write(append("first"))
+            monkeypatch.setattr(FencedTransactions, "_was_committed", after_a_crash)
+            proxy.cut = "before"
+            assert await storage.write(append("second")) == "second"
+            assert proxy.cut is None
+            assert await storage.read(subjects) == ["first", "second"]
+
+
+async def test_a_process_that_has_not_written_for_a_day_is_forgotten(url: str) -> None:
+    """By the next process that begins to write, so that there are few rows; it writes on as ever."""
+    name = url.rpartition("/")[2]
+
+    def writers() -> list[tuple[int]]:
+        return postgres.server().execute("SELECT transactions FROM outreach.writers ORDER BY 1", name)
+
+    async with opened(url) as idle:
+        for number in range(3):
+            await idle.write(append(str(number)))
+        postgres.server().execute(
+            "UPDATE outreach.writers SET last_at = last_at - interval '25 hours' RETURNING 1", name
+        )
+        async with opened(url) as other:
+            await other.write(append("other"))
+            assert writers() == [(1,)]
+            await idle.write(append("again"))
+            assert writers() == [(1,), (4,)]
 
 
 @pytest.mark.soak("waits until nobody is asked any more")

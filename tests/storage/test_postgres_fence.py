@@ -34,9 +34,9 @@ def begin_without_fence(self: FencedTransactions) -> None:
     """Begin a transaction and read the fence, but do not take it."""
     connection: PostgresConnection = self._pool.getconn()
     self._connection = self._session.backend.connection = connection
-    cursor = connection.execute("BEGIN; SELECT version, pg_current_xact_id()::text FROM fence WHERE id = 1")
+    cursor = connection.execute("BEGIN; SELECT version FROM fence WHERE id = 1")
     cursor.nextset()
-    [(self._version, self._transaction_id)] = cursor.fetchall()
+    [(self._version,)] = cursor.fetchall()
     self._session.backend.known_version += 1
 
 

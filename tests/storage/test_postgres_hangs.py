@@ -28,7 +28,7 @@ from tests.storage.conftest import append, opened, subjects
 
 pytestmark = pytest.mark.anyio
 
-Look = Callable[[FencedTransactions, str, psycopg.Error], bool]
+Look = Callable[[FencedTransactions, psycopg.Error], bool]
 
 
 @pytest.fixture
@@ -118,10 +118,10 @@ async def test_what_came_of_a_commit_without_an_answer_is_found_out(
             proxy.keeps = kept
         return execute(self, query, *given, **more)
 
-    def goes_on(self: FencedTransactions, timeline: str, lost: psycopg.Error) -> bool:
+    def goes_on(self: FencedTransactions, lost: psycopg.Error) -> bool:
         hung.append(type(lost))
         proxy.keeps = None
-        return look(self, timeline, lost)
+        return look(self, lost)
 
     monkeypatch.setattr(PostgresConnection, "execute", commit)
     monkeypatch.setattr(FencedTransactions, "_was_committed", goes_on)

@@ -51,7 +51,17 @@ _BEGIN: Final = """BEGIN;
         WHEN (split_part(writer, ' ', 2)::numeric % 4294967296)::text = xmin::text THEN ''
         ELSE '{foreign}'
     END
-    WHERE id = 1 RETURNING version, pg_current_xact_id()::text, writer LIKE '%{foreign}'
+    WHERE id = 1 RETURNING version, writer LIKE '%{foreign}';
+    INSERT INTO writers VALUES ('{writer}', {number}, now())
+    ON CONFLICT (writer) DO UPDATE SET transactions = excluded.transactions, last_at = excluded.last_at
+"""
+
+_FORGET_ENDED_WRITERS: Final = "DELETE FROM writers WHERE last_at < now() - interval '1 day'"
+
+# While the transaction goes on, it holds the fence.
+_LOOK: Final = """BEGIN;
+    SELECT FROM fence WHERE id = 1 FOR UPDATE;
+    SELECT transactions FROM writers WHERE writer = '{writer}'
 """
 
 _MARK_RESTORED: Final = "UPDATE home SET host = split_part(host, %(state)s, 1) || %(state)s || %(restored)s"
@@ -71,6 +81,8 @@ class FencedTransactions:
     since the last transaction of this process, and its cached rows are still true. A server that has taken over may
     have lost transactions, and given their numbers to others: the count says nothing over a connection that is newer
     than the last transaction, or to another server.
+
+    A process counts its transactions in a row of its own, by which one whose commit got no answer is found.
 
     The fence names the transaction that wrote it. Where another one wrote it, the rows were restored into tables that
     were there, or come by replication: the database is marked, and the next worker pauses what runs
@@ -94,7 +106,7 @@ class FencedTransactions:
         self._connection: PostgresConnection | None = None
         self._version = self._last_version = 0
         self._last_timeline, self._last_at = "", float("-inf")
-        self._transaction_id = ""
+        self._number = 0
         self._ends = self._gives_up_at = float("inf")
 
     def end(self) -> None:
@@ -111,13 +123,16 @@ class FencedTransactions:
         connection = self._connection = self._pool.getconn()
         self._session.backend.connection = connection
         connection.longest_seconds = LONGEST_SECONDS
-        # A random number in hexadecimal, and a constant.
-        cursor = connection.execute(_BEGIN.format(writer=self._writer, foreign=_FOREIGN))
+        self._number += 1
+        # A random number in hexadecimal, a constant, and an integer.
+        cursor = connection.execute(_BEGIN.format(writer=self._writer, foreign=_FOREIGN, number=self._number))
         cursor.nextset()
         taken = cursor.fetchall()
         if not taken:
             raise FenceMissing(_MISSING)
-        [(self._version, self._transaction_id, is_foreign)] = taken
+        [(self._version, is_foreign)] = taken
+        if self._number == 1:
+            connection.execute(_FORGET_ENDED_WRITERS)
         if is_foreign:
             connection.execute(_MARK_RESTORED, {"state": STATE, "restored": RESTORED})
         same_server = connection.timeline == self._last_timeline and connection.made_at <= self._last_at
@@ -150,7 +165,7 @@ class FencedTransactions:
             # Whatever it says, a server that ends the connection with it may have crashed after it had written.
             if not (is_passing(error) or connection.closed):
                 raise
-            if not self._was_committed(connection.timeline, error):
+            if not self._was_committed(error):
                 raise
             _log.info(
                 "A commit whose answer was lost has been found in the database.", extra={"action": "commit_found"}
@@ -216,14 +231,14 @@ class FencedTransactions:
 
     # ------------------------------------------------------------------------- a commit without an answer
 
-    def _was_committed(self, timeline: str, lost: psycopg.Error) -> bool:
+    def _was_committed(self, lost: psycopg.Error) -> bool:
         """Return whether the present transaction was committed, or raise `CommitUnknown`."""
         until, last = time.monotonic() + FIND_OUT_SECONDS, lost
         while True:
             self._pool.find_live(last)
             try:
                 with self._pool.connection() as connection:
-                    return self._look(connection, timeline)
+                    return self._look(connection)
             # Any other error than a lost connection says nothing of the commit either.
             except psycopg.Error as error:
                 last = error
@@ -234,33 +249,15 @@ class FencedTransactions:
                     ) from lost
             time.sleep(_PAUSE_SECONDS)
 
-    def _look(self, connection: PostgresConnection, timeline: str) -> bool:
-        """Return what came of the present transaction, once it is over: until then it holds the fence."""
-        cursor = connection.execute("BEGIN; SELECT version, writer FROM fence WHERE id = 1 FOR UPDATE")
+    def _look(self, connection: PostgresConnection) -> bool:
+        """Return whether the present transaction was committed, once it is over."""
+        cursor = connection.execute(_LOOK.format(writer=self._writer))
         try:
             cursor.nextset()
-            found = cursor.fetchall()
-            if not found:
+            if not cursor.fetchall():
                 raise FenceMissing(_MISSING)
-            [(version, writer)] = found
-            if version <= self._version:
-                ours = f"{self._writer} {self._transaction_id}"
-                return version == self._version and str(writer).removesuffix(_FOREIGN) == ours
-            # Others have written since. After a failover the same number may be another transaction's.
-            if connection.timeline != timeline:
-                raise CommitUnknown(
-                    "The connection to the database was lost during a commit, and another server has taken over since: "
-                    "it may have been written."
-                )
-            return self._status(connection) == "committed"
+            cursor.nextset()
+            return cursor.fetchall() == [(self._number,)]
         finally:
             with suppress(psycopg.Error):
                 connection.execute("ROLLBACK")
-
-    def _status(self, connection: PostgresConnection) -> str | None:
-        try:
-            [(status,)] = connection.execute("SELECT pg_xact_status(%s::xid8)", (self._transaction_id,)).fetchall()
-        except errors.InvalidParameterValue:
-            # In the future: this server has never seen it.
-            return None
-        return None if status is None else str(status)
