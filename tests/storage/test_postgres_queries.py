@@ -148,15 +148,8 @@ def test_both_have_the_same_columns(connection: psycopg.Connection[Any], file: s
         for (name,) in file.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
         if not name.startswith(("campaign_names", "sqlite_", "_sqlite"))
     }
-    here = {
-        "fence",
-        "trail_numbers",
-        "campaign_names",
-        "migrations",
-        "campaign_progress",
-        "recipient_outcomes",
-        "writers",
-    }
+    of_postgres = {"fence", "writers", "trail_numbers", "campaign_names"}
+    here = of_postgres | {"migrations", "campaign_progress", "recipient_outcomes"}
     assert ours.keys() - here == theirs.keys()
     for table, columns in theirs.items():
         assert ours[table].keys() - ({"number"} if table == "dispatches" else set()) == columns, table
