@@ -157,19 +157,19 @@ class Server:
     def standing_still(self) -> Iterator[None]:
         """Have all of its processes stand still: connections stay, new ones are made, and nobody is answered."""
         assert self._process is not None
-        stopped = [self._process.pid]
-        os.kill(stopped[0], signal.SIGSTOP)
+        first = psutil.Process(self._process.pid)
+        stopped = [first]
         try:
-            # It makes no more of them now.
-            for child in psutil.Process(stopped[0]).children():
-                with suppress(ProcessLookupError):
-                    os.kill(child.pid, signal.SIGSTOP)
-                    stopped.append(child.pid)
+            _stop(first)
+            # It makes no more of them now: it may have been making one when it was told to stop.
+            for child in first.children():
+                stopped.append(child)
+                _stop(child)
             yield
         finally:
             for one in stopped:
-                with suppress(ProcessLookupError):
-                    os.kill(one, signal.SIGCONT)
+                with suppress(psutil.NoSuchProcess):
+                    one.resume()
 
     def remove(self) -> None:
         """Stop it, and delete all that it wrote."""
@@ -253,6 +253,16 @@ def template() -> str:
     with connect(conninfo_of(server().url("template_outreach"))) as connection:
         apply_migrations(connection)
     return "template_outreach"
+
+
+def _stop(process: psutil.Process) -> None:
+    """Have a process stand still, if it is still there; return when it does."""
+    until = time.monotonic() + _START_SECONDS
+    with suppress(psutil.NoSuchProcess):
+        process.suspend()
+        while process.status() not in {psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE}:
+            assert time.monotonic() < until
+            time.sleep(0.001)
 
 
 def _at(port: int) -> list[str]:
