@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import psutil
 import psycopg
@@ -50,7 +50,7 @@ _FORGETFUL: Final = {
 
 
 class Server:
-    """A server with data of its own.
+    """A server with data of its own, which starts at once; as a context, it is removed at the end.
 
     Args:
         settings: Its settings beside those of the connections; by default those of the tests.
@@ -72,6 +72,12 @@ class Server:
         else:
             self._run("pg_basebackup", *_at(copy_of.port), f"--pgdata={self._data}", "-R", "-cfast", "--no-sync")
         self.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
 
     def start(self) -> None:
         """Start it, and wait until it takes connections."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import httpx
-import pytest
 
 from tests import postgres
 from tests.cli.conftest import Cli, Start
@@ -58,18 +56,9 @@ def test_without_a_usable_key_there_is_no_console(start: Start) -> None:
     assert httpx.get(f"{found['url']}/console/login", trust_env=False).status_code == 404
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[postgres.Server]:
-    """A server of PostgreSQL."""
-    server = postgres.Server()
-    yield server
-    server.remove()
-
-
-def test_a_server_of_postgresql_without_a_key_says_so(start: Start, server: postgres.Server) -> None:
+def test_a_server_of_postgresql_without_a_key_says_so(start: Start) -> None:
     """Nothing beside the database can hold a key of its own, so there is no console until one is given."""
-    url = server.url("postgres")
-    served = start("serve", "--port", "0", "--json", OUTREACH_DATABASE_URL=url)
+    served = start("serve", "--port", "0", "--json", OUTREACH_DATABASE_URL=postgres.empty_database())
     assert served.document()["console_url"] is None
     served.says("No console, because its forms need a secret key.")
     served.says("set OUTREACH_SECRET_KEY")

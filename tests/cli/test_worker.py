@@ -55,9 +55,8 @@ def test_jobs_need_postgresql(start: Start) -> None:
 @pytest.fixture(scope="module")
 def server() -> Iterator[postgres.Server]:
     """A server of PostgreSQL that a test may stop."""
-    server = postgres.Server()
-    yield server
-    server.remove()
+    with postgres.Server() as server:
+        yield server
 
 
 def test_a_worker_waits_for_a_database_that_is_away(start: Start, server: postgres.Server) -> None:

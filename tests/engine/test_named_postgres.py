@@ -93,11 +93,9 @@ async def _is_ready(engine: Outreach) -> bool:
 
 async def test_a_subscription_goes_on_with_a_standby_that_takes_over() -> None:
     """By the URL that names both, in the same process, from where it was acknowledged."""
-    primary = postgres.Server(SETTINGS)
-    try:
+    with postgres.Server(SETTINGS) as primary:
         primary.execute("CREATE DATABASE app TEMPLATE template0")
-        standby = postgres.Server(SETTINGS, copy_of=primary)
-        try:
+        with postgres.Server(SETTINGS, copy_of=primary) as standby:
             async with Outreach.open(both(primary, standby), config=QUICK) as engine:
                 workspace = (await given_workspace(engine)).id
                 async with engine.events.subscribe(OptedOut, name="n", since=0) as stream:
@@ -113,7 +111,3 @@ async def test_a_subscription_goes_on_with_a_standby_that_takes_over() -> None:
                     assert await stream.ack()
                 [found] = await engine.events.list_subscriptions()
                 assert (found.behind, found.active) == (0, False)
-        finally:
-            standby.remove()
-    finally:
-        primary.remove()

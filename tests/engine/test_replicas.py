@@ -24,12 +24,9 @@ SETTINGS = {"fsync": "off", "shared_buffers": "32MB", "max_connections": "60", "
 @pytest.fixture
 def primary() -> Iterator[postgres.Server]:
     """A server of this test alone."""
-    made = postgres.Server(SETTINGS)
-    try:
+    with postgres.Server(SETTINGS) as made:
         made.execute("CREATE DATABASE app TEMPLATE template0")
         yield made
-    finally:
-        made.remove()
 
 
 @pytest.fixture
@@ -60,21 +57,17 @@ async def test_a_standby_that_was_promoted_starts_paused(
     primary: postgres.Server, ledger: Ledger, tmp_path: Path
 ) -> None:
     """docs/postgresql.md#failover: nothing shows whether it has every commit."""
-    standby = postgres.Server(SETTINGS, copy_of=primary)
-    try:
+    with postgres.Server(SETTINGS, copy_of=primary) as standby:
         await replicated(primary, standby)
         primary.stop(signal.SIGQUIT)
         standby.execute("SELECT pg_promote()")
         assert await Ledger(url=both(primary, standby), directory=tmp_path).reason_of_pause() == "restored"
-    finally:
-        standby.remove()
 
 
 async def test_a_worker_goes_over_to_the_standby_and_pauses_what_runs(primary: postgres.Server, tmp_path: Path) -> None:
     """Without a restart; resumed, everybody is contacted once, and what is done meanwhile is refused or kept."""
-    standby = postgres.Server(SETTINGS, copy_of=primary)
-    ledger = Ledger(url=both(primary, standby), directory=tmp_path)
-    try:
+    with postgres.Server(SETTINGS, copy_of=primary) as standby:
+        ledger = Ledger(url=both(primary, standby), directory=tmp_path)
         async with ledger.engine() as engine:
             workspace = await given_workspace(engine)
             campaign = await start_campaign(engine, workspace, 40)
@@ -106,8 +99,6 @@ async def test_a_worker_goes_over_to_the_standby_and_pauses_what_runs(primary: p
         assert len(set(sent)) >= 40
         # The number of the other campaign is one of those of the first.
         assert len(sent) - len(set(sent)) <= 1
-    finally:
-        standby.remove()
 
 
 async def _dispatches(engine: Outreach) -> bool:

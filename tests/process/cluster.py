@@ -199,8 +199,7 @@ def open_cluster(
 
     One worker and one node reach the database by way of the proxy. `OUTREACH_SECRET_KEY` has to be set.
     """
-    server = postgres.Server()
-    try:
+    with postgres.Server() as server:
         server.execute(f"CREATE DATABASE {DATABASE} TEMPLATE template0")
         url = server.url(DATABASE)
         log = directory / "carrier.jsonl"
@@ -236,8 +235,6 @@ def open_cluster(
             finally:
                 cluster.end()
                 carrier.kill()
-    finally:
-        server.remove()
 
 
 def reachable(look: Callable[[], bool]) -> Callable[[], bool]:

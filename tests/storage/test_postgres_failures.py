@@ -48,12 +48,9 @@ async def storage(url: str, proxy: CuttingProxy) -> AsyncIterator[PostgresStorag
 @pytest.fixture
 def crashing() -> Iterator[postgres.Server]:
     """A server of its own with a database `app`."""
-    server = postgres.Server()
-    try:
+    with postgres.Server() as server:
         server.execute("CREATE DATABASE app TEMPLATE template0")
         yield server
-    finally:
-        server.remove()
 
 
 async def test_a_commit_whose_answer_was_lost_is_found(
