@@ -156,7 +156,7 @@ class ForecastKeeper:
             one = kept(made, campaign_id=campaign_id, reason=reason, revision=basis.revision)
             tx.forecasts.keep(workspace_id, basis.key, one, most=MAX_KEPT)
 
-        await self._storage.write(operation)
+        await self._storage.write(Within([workspace_id], operation))
 
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from outreach.errors import StorageError
 from outreach.ledger import webhooks
 from outreach.ledger.webhooks import EventBody
 from outreach.models.webhook import MAX_ANSWER, Webhook, WebhookAttempt, WebhookCursor, WebhookHold
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Storage, Within
 from outreach.rules.webhook_queue import EndpointHealth, QueuedEvent
 from outreach.storage.unit_of_work import Transaction
 
@@ -125,7 +125,10 @@ class StoredEndpoint:
         """Take the lease; see the protocol."""
         now, stored, place = self._stored.clock.now(), self._stored, self._place
         taken = await stored.storage.write(
-            lambda tx: webhooks.take(tx, place.workspace_id, place.id, stored.holder, lease=LEASE, now=now)
+            Within(
+                [place.workspace_id],
+                lambda tx: webhooks.take(tx, place.workspace_id, place.id, stored.holder, lease=LEASE, now=now),
+            )
         )
         if taken is None:
             return None
@@ -204,16 +207,19 @@ class StoredEndpoint:
             )
             for one in progress.attempts
         ]
-        kept: bool = await self._stored.storage.write(
-            lambda tx: webhooks.advance(
-                tx,
-                (webhook, cursor),
-                moved,
-                holds=holds,
-                done=done,
-                attempts=attempts,
-                disabled=progress.disabled,
-                now=now,
+        kept = await self._stored.storage.write(
+            Within(
+                [webhook.workspace_id],
+                lambda tx: webhooks.advance(
+                    tx,
+                    (webhook, cursor),
+                    moved,
+                    holds=holds,
+                    done=done,
+                    attempts=attempts,
+                    disabled=progress.disabled,
+                    now=now,
+                ),
             )
         )
         if kept:

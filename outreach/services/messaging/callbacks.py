@@ -33,6 +33,7 @@ from outreach.protocols.adapter import (
     Connection,
     InboundMessageEvent,
 )
+from outreach.protocols.storage import Within
 from outreach.protocols.voice import Analyser
 from outreach.providers.http.request_gate import call_plugin_function
 from outreach.providers.pool import AccountConnections
@@ -258,7 +259,7 @@ class Callbacks:
                 received.append((new, _reports(tx, events, new)))
             return received
 
-        return await self._context.storage.write(operation)
+        return await self._context.storage.write(Within({account.workspace_id for account, _, _ in taken}, operation))
 
     async def get(self, workspace_id: str, account_id: str, event_id: str) -> CallbackRecord:
         """Return an event by its account and the id that the provider gave it.
