@@ -14,7 +14,7 @@ import psycopg
 
 from benchmarks.postgres import computing, serving, waiting_at
 from benchmarks.processes import PATIENCE, run_side
-from benchmarks.results import Results, Sample, at_least
+from benchmarks.results import Results, Sample, at_least, at_most
 from benchmarks.rounds import alternate
 from benchmarks.rows.sending import RATE, Load
 from benchmarks.settings import PROCRASTINATE_NEEDS, Settings, installed
@@ -24,49 +24,87 @@ _BEGIN: Final = 1
 _END: Final = 2
 _LOOK_AGAIN_SECONDS: Final = 0.01
 _SECOND: Final = "messages a second"
+_COMPUTING: Final = "CPU ms a message, with the server's"
+_WAITING: Final = "part of the time waited for fences"
+_WORKERS: Final = ("1 worker", "2 workers", "4 workers")
+_ASK_WAITING: Final = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'xact_lock|fence'
+"""
 _CONCURRENCY: Final = 8
 """Jobs that Procrastinate's worker runs at a time: what did best of 1, 2, 4, 8, 16 and 32."""
 
 
 def measure(settings: Settings) -> Results:
-    """Measure it."""
+    """Measure it, with campaigns in many workspaces and in one."""
     results = Results()
-    campaigns, recipients = settings.sized((400, 50), (5, 4))
-    load = Load(settings=settings, campaigns=campaigns, recipients=recipients)
-    case = f"{campaigns:,} campaigns"
+    campaigns, recipients, workspaces = settings.sized((400, 50, 40), (4, 4, 2))
     with serving() as server, ExitStack() as stack:
-        settings.say(f"postgres: making {case}")
-        ours = Cluster(settings=settings, server=server, load=load)
-        ours.furnished = stack.enter_context(server.database())
-        ours.furnish()
-        settings.say("postgres: counting statements")
-        counted = ours.run(1, count=True)
-        sides: dict[str, Callable[[], Sample]] = {
-            "1 worker": ours.keep,
-            "2 workers": partial(ours.run, 2),
-            "4 workers": partial(ours.run, 4),
-            "SQLite": load.engine,
-        }
+        loads = [
+            Load(settings=settings, campaigns=campaigns, recipients=recipients, workspaces=count)
+            for count in (workspaces, 1)
+        ]
+        for load in loads:
+            settings.say(f"postgres: making {campaigns:,} campaigns in {load.workspaces} workspaces")
+            ours = Cluster(settings=settings, server=server, load=load)
+            ours.furnished = stack.enter_context(server.database())
+            ours.furnish()
+            _measure(ours, results)
+    return results
+
+
+def _measure(ours: Cluster, results: Results) -> None:
+    load, settings = ours.load, ours.settings
+    in_many = load.workspaces > 1
+    settings.say("postgres: counting statements")
+    counted = ours.run(1, count=True)
+    sides: dict[str, Callable[[], Sample]] = {
+        "1 worker": ours.keep,
+        "2 workers": partial(ours.run, 2),
+        "4 workers": partial(ours.run, 4),
+    }
+    if in_many:
+        sides["SQLite"] = load.engine
         if installed(*PROCRASTINATE_NEEDS):
             ours.keep()
             sides["Procrastinate"] = ours.procrastinate
         else:
             results.notes.append("Procrastinate is not installed here, and was not measured: see `make bench`.")
-        settings.say(f"postgres: {', '.join(sides)}")
-        samples = alternate(sides, settings.rounds)
-        ours.forget()
+    settings.say(f"postgres: {', '.join(sides)}")
+    samples = alternate(sides, settings.rounds)
+    ours.forget()
     row = "postgres"
-    for name, wanted in (("1 worker", at_least(0.6)), ("2 workers", None), ("4 workers", None)):
-        results.compare(samples, "SQLite", row=row, case=f"{case}, {name}", unit=_SECOND, wanted=wanted, ours=name)
-    for name, wanted in (("1 worker", at_least(10)), ("2 workers", None), ("4 workers", None)):
-        against = "Procrastinate"
-        results.compare(samples, against, row=row, case=f"{case}, {name}", unit=_SECOND, wanted=wanted, ours=name)
-    for name in ("1 worker", "2 workers", "4 workers"):
+    case = f"{load.campaigns:,} campaigns in {load.workspaces} {'workspaces' if in_many else 'workspace'}"
+    if in_many:
+        for against, wanted in (("SQLite", at_least(0.6)), ("Procrastinate", at_least(4))):
+            for name in _WORKERS:
+                results.compare(
+                    samples,
+                    against,
+                    row=row,
+                    case=f"{case}, {name}",
+                    unit=_SECOND,
+                    wanted=wanted if name == "1 worker" else None,
+                    ours=name,
+                )
+    for name in _WORKERS[1:]:
+        for unit, wanted in ((_SECOND, at_least(0.95)), (_COMPUTING, at_most(1.15))):
+            results.compare(
+                samples,
+                "1 worker",
+                row=row,
+                case=f"{case}, {name}",
+                unit=unit,
+                wanted=wanted if in_many else None,
+                ours=name,
+            )
+    for name in _WORKERS:
         for what in (_SECOND, "CPU ms a message", "server's CPU ms a message"):
             results.figure(samples[name], what, row=row, case=f"{case}, {name}")
+        most = at_most(0.05) if in_many else None
+        results.figure(samples[name], _WAITING, row=row, case=f"{case}, {name}", wanted=most)
     for what in ("statements a message", "round trips a message", "commits a message", "WAL bytes a message"):
         results.figure([counted], what, row=row, case=f"{case}, 1 worker")
-    return results
 
 
 @attrs.define(kw_only=True)
@@ -89,7 +127,12 @@ class Cluster:
 
     def furnish(self) -> None:
         """Create and start the campaigns."""
-        told = {"campaigns": self.load.campaigns, "recipients": self.load.recipients, "rate": RATE}
+        told = {
+            "campaigns": self.load.campaigns,
+            "recipients": self.load.recipients,
+            "workspaces": self.load.workspaces,
+            "rate": RATE,
+        }
         run_side("furnishing", {**told, "url": self.server.url(self.furnished)})
 
     def keep(self) -> Sample:
@@ -145,7 +188,8 @@ class Cluster:
             _wait(lambda: waiting_at(gates, _BEGIN) == workers, running)
             used, written = computing(self.server), _written(gates)
             _open(gates, _BEGIN)
-            _wait(lambda: not _any_active(gates), running)
+            waiting: list[int] = []
+            _wait(lambda: not _any_active(gates, waiting), running)
             ended = time.time()
             used, written = computing(self.server) - used, _written(gates) - written
             _open(gates, _END)
@@ -153,10 +197,13 @@ class Cluster:
         sent = sum(answer["messages"] for answer in answers)
         if sent != self.load.messages:
             raise RuntimeError(f"{sent} messages were sent instead of {self.load.messages}.")
+        computed = sum(answer["CPU seconds"] for answer in answers)
         figures = {
             _SECOND: sent / (ended - min(answer["begun"] for answer in answers)),
-            "CPU ms a message": sum(answer["CPU seconds"] for answer in answers) / sent * 1000,
+            "CPU ms a message": computed / sent * 1000,
             "server's CPU ms a message": used / sent * 1000,
+            _COMPUTING: (computed + used) / sent * 1000,
+            _WAITING: sum(waiting) / len(waiting) / workers,
             "WAL bytes a message": written / sent,
         }
         if count:
@@ -190,7 +237,10 @@ def _wait(condition: Callable[[], bool], running: Sequence[Future[dict[str, Any]
         time.sleep(_LOOK_AGAIN_SECONDS)
 
 
-def _any_active(gates: psycopg.Connection[Any]) -> bool:
+def _any_active(gates: psycopg.Connection[Any], waiting: list[int]) -> bool:
+    """Return whether any campaign is active; note how many transactions wait for fences."""
+    [(count,)] = gates.execute(_ASK_WAITING).fetchall()
+    waiting.append(count)
     [(active,)] = gates.execute("SELECT EXISTS (SELECT 1 FROM outreach.campaigns WHERE status = 'active')").fetchall()
     return bool(active)
 

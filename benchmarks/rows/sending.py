@@ -26,6 +26,7 @@ class Load:
         settings: How the benchmark is run.
         campaigns: How many there are.
         recipients: Contacts of each.
+        workspaces: How many the campaigns are in.
         rate: Messages a minute of each campaign.
         latency_ms: How long the carrier takes.
         receipts: Whether each message gets a receipt afterwards.
@@ -35,6 +36,7 @@ class Load:
     settings: Settings
     campaigns: int
     recipients: int
+    workspaces: int = 1
     rate: int = RATE
     latency_ms: float = 0.0
     receipts: bool = False

@@ -99,9 +99,11 @@ class Carrier(ScriptedCarrier):
 
 
 async def furnish(url: str, task: dict[str, Any]) -> str:
-    """Create the campaigns, and start them unless `start` is false; return the workspace."""
+    """Create the campaigns, in turn in each workspace, and start them unless `start` is false; return the first one."""
     async with Outreach.open(url) as engine:
-        workspace = await engine.workspaces.create(NewWorkspace(name="Acme", default_region="US"))
+        names = ("Acme", *(f"Acme {number}" for number in range(1, task.get("workspaces", 1))))
+        new_ones = [NewWorkspace(name=name, default_region="US") for name in names]
+        workspaces = [await engine.workspaces.create(new) for new in new_ones]
 
         async def create(number: int, people: range, *, start: bool) -> None:
             new = NewSmsCampaign(
@@ -112,6 +114,7 @@ async def furnish(url: str, task: dict[str, Any]) -> str:
                 rate_per_minute=task["rate"],
             )
             recipients = (NewRecipient(**contact(person)) for person in people)
+            workspace = workspaces[number % len(workspaces)]
             made = (await engine.campaigns.create_sms(workspace.id, new, recipients)).campaign
             if start:
                 await engine.campaigns.start(workspace.id, made.id)
@@ -123,7 +126,7 @@ async def furnish(url: str, task: dict[str, Any]) -> str:
             some = range(first, min(first + _AT_ONCE, count))
             start = task.get("start", True)
             await asyncio.gather(*(create(n, range(n * each, (n + 1) * each), start=start) for n in some))
-    return workspace.id
+    return workspaces[0].id
 
 
 async def send(task: dict[str, Any], counts: Counts | None) -> dict[str, Any]:
