@@ -8,7 +8,16 @@ from outreach.storage.sqlite.backend import statement as sqlite_statement
 from outreach.storage.sqlite.backend import write as sqlite_write
 from outreach.storage.sqlite.schema import migrations as sqlite_migrations
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
-from outreach.storage.unit_of_work.kinds import ALL_KINDS, Backend, Change, Kind, Row, Write, write_one_by_one
+from outreach.storage.unit_of_work.kinds import (
+    ALL_KINDS,
+    Backend,
+    Change,
+    Kind,
+    Row,
+    Write,
+    everything_changed,
+    write_one_by_one,
+)
 from outreach.storage.unit_of_work.transaction import OperationRunner
 from outreach.storage.unit_of_work.unit_of_work import TransactionControl
 
@@ -24,6 +33,7 @@ __all__ = [
     "TransactionControl",
     "Value",
     "Write",
+    "everything_changed",
     "sqlite_load",
     "sqlite_migrations",
     "sqlite_statement",

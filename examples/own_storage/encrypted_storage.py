@@ -23,6 +23,7 @@ from outreach.backends import (
     Row,
     Value,
     Write,
+    everything_changed,
     sqlite_load,
     sqlite_migrations,
     sqlite_statement,
@@ -48,12 +49,14 @@ class EncryptedBackend:
     def __init__(self, connection: apsw.Connection, *, begin: str) -> None:
         self._connection = connection
         self._begin = begin
+        self._version = -1
 
     def now(self) -> datetime:
         return datetime.now(UTC)
 
-    def version(self) -> int:
-        return int(self._connection.pragma("data_version"))
+    def changes(self) -> Callable[[str], bool] | None:
+        before, self._version = self._version, int(self._connection.pragma("data_version"))
+        return None if self._version == before else everything_changed
 
     def load(self, kind: Kind[Any], keys: Collection[Sequence[Value]]) -> Iterable[Row]:
         return self._connection.execute(sqlite_load(kind), (json.dumps([list(key) for key in keys]),)).fetchall()
@@ -74,10 +77,13 @@ class EncryptedBackend:
     def write_all(self, writes: Sequence[Write]) -> Sequence[int]:
         return write_one_by_one(self, writes)
 
+    def write_numbered(self, writes: Sequence[Write], *, at_commit: bool) -> None:
+        write_one_by_one(self, writes)
+
     def is_row_error(self, error: Exception) -> bool:
         return isinstance(error, ROW_ERRORS) or not isinstance(error, apsw.Error)
 
-    def begin(self) -> None:
+    def begin(self, workspace_ids: frozenset[str] | None = None) -> None:
         self._connection.execute(self._begin)
 
     def commit(self) -> None:

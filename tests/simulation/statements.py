@@ -22,10 +22,6 @@ T = TypeVar("T")
 
 _WORKSPACE: Final = "workspace_id"
 
-_DRAW: Final = "work.draw_changes"
-"""A query that writes."""
-
-
 _THREAD: Final = threading.local()
 """Knows the work of a thread."""
 
@@ -128,16 +124,16 @@ class SteppingBackend(SqliteBackend):
 
     own_clock = True
 
-    def __init__(self, raw: sqlite3.Connection, clock: Clock, *, version: Callable[[], int]) -> None:
+    def __init__(self, raw: sqlite3.Connection, clock: Clock, *, changes: Callable[[], Callable[[str], bool]]) -> None:
         super().__init__(raw, clock)
-        self._version = version
+        self._changes = changes
         self.stop: Callable[[], None] | None = None
         self.is_open = False
         self.written_in: set[str] = set()
 
-    def version(self) -> int:
-        """Return how many commits others have made."""
-        return self._version()
+    def changes(self) -> Callable[[str], bool]:
+        """Return what others have committed."""
+        return self._changes()
 
     def begin(self) -> None:
         """Begin the transaction of the database, unless that has been done."""
@@ -152,10 +148,7 @@ class SteppingBackend(SqliteBackend):
 
     def query(self, name: str, values: Mapping[str, Value]) -> Sequence[Row]:
         """Run a named query."""
-        if name == _DRAW:
-            self.begin()
-        else:
-            self._read()
+        self._read()
         return super().query(name, values)
 
     def execute(self, name: str, values: Mapping[str, Value]) -> int:
@@ -193,7 +186,7 @@ class SteppingTransactions(Transactions):
         super().__init__(backend.connection)
         self._backend = backend
 
-    def begin(self) -> None:
+    def begin(self, workspace_ids: frozenset[str] | None = None) -> None:
         """Begin a transaction; at once if it does not stop."""
         self._backend.is_open = False
         self._backend.written_in.clear()

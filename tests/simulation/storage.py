@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -26,7 +27,7 @@ from outreach.storage.sqlite.backend import Session
 from outreach.storage.sqlite.memory import empty_database, open_image
 from outreach.storage.sqlite.schema import apply_migrations
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.kinds import CAMPAIGNS, RECIPIENTS
+from outreach.storage.unit_of_work.kinds import ALL_WORKSPACES, CAMPAIGNS, RECIPIENTS, everything_changed
 from tests.simulation.cuts import Cuts
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.fence import Fences, Turn
@@ -74,13 +75,13 @@ class Database:
         self.workspaces = 0
         self._reader = Session(self._raw, read_only=True, clock=self.clock)
         self._reader.rows.backend.own_clock = True
+        self._commits: Counter[str] = Counter()
         self._shared = self.connect()
-        self._commits = 0
         self._writes = 0
 
     def connect(self) -> Connection:
         """Return a connection that writes, with rows of its own."""
-        return Connection(self._raw, self.clock, commits=lambda: self._commits)
+        return Connection(self._raw, self.clock, commits=self._commits)
 
     def write(self, operation: Operation[T], connection: Connection | None = None) -> tuple[T, Mapping[str, Writes]]:
         """Run an operation that may write, and commit it; return what it has written too.
@@ -91,16 +92,17 @@ class Database:
         nothing must be left.
         """
         by = connection or self._shared
+        within = operation.workspace_ids if isinstance(operation, Within) else None
         if connection is None:
-            by.begin()
+            by.begin(within)
         jobs = [Job(operation=lambda _: operation(by.recording.fresh()), bulk=False, done=_NO_WAITER)]
         self._writes += 1
         if self._writes % _FAILING_EVERY == 0:
             jobs.insert(0, Job(operation=partial(_write_and_fail, by.session), bulk=False, done=_NO_WAITER))
         asked = jobs[-1]
-        commit_group(by.session, lambda: jobs.pop(0) if jobs else None, [], control=by.control)
-        self._commits += 1
-        by.committed()
+        commit_group(by.session, jobs.pop(0), lambda: jobs.pop(0) if jobs else None, [], control=by.control)
+        self._commits.update(within or (ALL_WORKSPACES,))
+        by.committed(within)
         self._reader.rows.forget()
         if asked.error is not None:
             raise asked.error
@@ -147,12 +149,12 @@ class DatabaseClock:
 
 
 class Connection:
-    """A connection of one process, which knows rows as long as no other one has committed before its transaction.
+    """A connection of one process, which knows rows of a workspace as long as no other one has committed there.
 
     Args:
         raw: The one connection there is.
         clock: The clock of the database.
-        commits: Returns how many commits there were.
+        commits: How many commits there were in each workspace, and for all of them.
 
     Attributes:
         session: Its unit of work and tables.
@@ -162,24 +164,36 @@ class Connection:
         writer: Held by the one operation of the process that writes.
     """
 
-    def __init__(self, raw: sqlite3.Connection, clock: Clock, *, commits: Callable[[], int]) -> None:
+    def __init__(self, raw: sqlite3.Connection, clock: Clock, *, commits: Counter[str]) -> None:
         self.session = Session(raw, clock=clock)
         self._commits = commits
-        self._version = 0
+        self._known: Counter[str] = Counter()
         self.writer = asyncio.Lock()
-        self.session.rows.backend = self.backend = SteppingBackend(raw, clock, version=lambda: self._version)
+        self._within: frozenset[str] | None = None
+        self._found: Counter[str] = Counter()
+        self.session.rows.backend = self.backend = SteppingBackend(raw, clock, changes=self._changes)
         self.control = SteppingTransactions(self.backend)
         self.session.transaction = Transaction(self.session.rows)
         self.recording = RecordingTransaction(self.session.transaction)
-        self._own = 0
 
-    def begin(self) -> None:
-        """Begin a transaction: learn how many commits others have made."""
-        self._version = self._commits() - self._own
+    def begin(self, workspace_ids: frozenset[str] | None) -> None:
+        """Begin a transaction in workspaces, or in all: learn how many commits there have been."""
+        self._within, self._found = workspace_ids, Counter(self._commits)
 
-    def committed(self) -> None:
+    def _changes(self) -> Callable[[str], bool]:
+        """Return where others had committed when the transaction began; it then knows of that."""
+        if self._known[ALL_WORKSPACES] != self._found[ALL_WORKSPACES]:
+            self._known = Counter({ALL_WORKSPACES: self._found[ALL_WORKSPACES]})
+            return everything_changed
+        within = self._found if self._within is None else self._within
+        changed = {one for one in within if self._known[one] != self._found[one]}
+        for one in changed:
+            self._known[one] = self._found[one]
+        return changed.__contains__
+
+    def committed(self, workspace_ids: frozenset[str] | None) -> None:
         """Note a commit of its own."""
-        self._own += 1
+        self._known.update(workspace_ids or (ALL_WORKSPACES,))
 
 
 def _write_and_fail(session: Session, tx: Transaction) -> None:
@@ -426,7 +440,7 @@ class ProcessStorage:
                 turn = await self._database.fences.take(self._note, workspace_ids)
                 try:
                     self._require_alive()
-                    connection.begin()
+                    connection.begin(workspace_ids)
                     if await self._keeps(turn):
                         self._require_alive()
                         return await self._run(operation, connection, turn)

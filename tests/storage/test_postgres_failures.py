@@ -7,7 +7,7 @@ import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 import pytest
@@ -15,27 +15,32 @@ from psycopg_pool.base import AttemptWithBackoff
 
 from outreach import Outreach
 from outreach.errors import StorageBusy, StorageError, StorageFull, StorageUnreachable
-from outreach.models.work import DatabaseHome
-from outreach.protocols.instrumentation import Instrumentation
-from outreach.protocols.storage import OneQuery
+from outreach.models.work import DatabaseHome, WorkUnit
+from outreach.protocols.storage import OneQuery, Within
+from outreach.storage.base.writer import BULK_AFTER_GROUPS
 from outreach.storage.postgres import PostgresStorage, pool, transactions
 from outreach.storage.postgres import connect as connect_module
 from outreach.storage.postgres import errors as postgres_errors
 from outreach.storage.postgres import storage as storage_module
 from outreach.storage.postgres.connect import PostgresConnection, connect, conninfo_of
 from outreach.storage.postgres.pool import configure
-from outreach.storage.postgres.transactions import FencedTransactions
+from outreach.storage.postgres.transactions import FencedTransactions, fence_key
 from outreach.storage.unit_of_work import Transaction
-from outreach.testing.builders import make_workspace
-from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE
+from outreach.testing.builders import NOW, make_message, make_workspace
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, THIS_WORKSPACE
 from outreach.testing.waiting import until
 from tests import postgres
 from tests.cutting_proxy import CuttingProxy
-from tests.storage.conftest import append, opened, subjects
+from tests.storage.conftest import Told, append, opened, subjects
 
 pytestmark = pytest.mark.anyio
 
 Look = Callable[[FencedTransactions, psycopg.Error], bool]
+
+_END_TRANSACTIONS: Final = """
+    SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+    WHERE datname = '{name}' AND state = 'idle in transaction'
+"""
 
 
 @pytest.fixture
@@ -94,6 +99,29 @@ async def test_an_operation_that_the_server_never_committed_runs_again(
     await storage.write(operation)
     assert proxy.cut is None
     assert await storage.read(subjects) == ["run 2"]
+
+
+@pytest.mark.parametrize("within", [True, False])
+async def test_what_was_kept_for_a_commit_that_was_never_made_is_not_written_by_the_next(
+    url: str, *, within: bool
+) -> None:
+    """The connection is lost between the last statement and the COMMIT, and then the operation writes nothing."""
+    kill = _END_TRANSACTIONS.format(name=url.rpartition("/")[2])
+    runs = []
+
+    def operation(tx: Transaction) -> None:
+        runs.append(tx)
+        if len(runs) == 2:
+            raise ValueError
+        tx.work.schedule(WorkUnit("message", THIS_WORKSPACE, "M"), NOW)
+        assert postgres.server().execute(kill) == [(True,)]
+
+    async with opened(url) as storage:
+        with pytest.raises(ValueError):  # noqa: PT011 - the operation's own
+            await storage.write(Within([THIS_WORKSPACE], operation) if within else operation)
+        assert len(runs) == 2
+        await storage.write(lambda _: None)
+        assert await storage.read(lambda tx: tx.work.since(0)) == []
 
 
 async def test_a_server_that_cannot_be_written_for_a_while_is_asked_again_about_a_lost_commit(
@@ -326,6 +354,23 @@ async def test_an_error_of_a_statement_fails_its_operation_and_no_other(storage:
     assert sorted(await storage.read(subjects)) == ["one", "two"]
 
 
+async def test_what_follows_a_refused_row_can_be_written_over_the_same_connection(url: str) -> None:
+    """The driver takes a statement for prepared that the server has skipped after the error of the one before it."""
+
+    def refused(tx: Transaction) -> None:
+        tx.messages.insert(make_message(workspace_id="none"))
+        tx.stops.increment(THIS_WORKSPACE)
+
+    async with opened(url) as storage:
+        for _ in range(8):
+            # Over each of two connections.
+            for _ in range(2):
+                await storage.write(lambda tx: tx.stops.increment(THIS_WORKSPACE))
+            with pytest.raises(LookupError):
+                await storage.write(refused)
+        assert await storage.read(lambda tx: tx.stops.count(THIS_WORKSPACE)) == 16
+
+
 async def test_a_swallowed_error_is_not_taken_for_a_commit(storage: PostgresStorage) -> None:
     """The server undoes such a transaction at its commit, without an error of its own."""
 
@@ -383,7 +428,7 @@ async def test_a_database_that_has_lost_transactions_is_told_of(
     for n in range(3):
         await storage.write(append(str(n)))
     assert "has lost" not in caplog.text
-    postgres.server().execute("UPDATE outreach.fence SET version = version - 2", url.rpartition("/")[2])
+    postgres.server().execute("UPDATE outreach.writers SET transactions = transactions - 2", url.rpartition("/")[2])
     for n in range(3):
         await storage.write(append(str(n)))
     [told] = [record for record in caplog.records if record.__dict__.get("action") == "commits_lost"]
@@ -489,6 +534,18 @@ async def test_who_waits_too_long_for_the_fence_is_told(url: str) -> None:
         assert await storage.read(subjects) == ["two"]
 
 
+async def test_bulk_work_that_waits_for_a_workspace_lets_operations_in_others_go_first(url: str) -> None:
+    """It is tried again and again, for longer than others wait."""
+    async with opened(f"{url}?options=-c%20lock_timeout%3D100") as storage:
+        with psycopg.connect(url) as raw:
+            raw.execute("SELECT pg_advisory_xact_lock(%s)", (fence_key(THIS_WORKSPACE),))
+            load = asyncio.ensure_future(storage.write(Within([THIS_WORKSPACE], append("load")), bulk=True))
+            for number in range(3 * BULK_AFTER_GROUPS):
+                await storage.write(Within([OTHER_WORKSPACE], append(f"{number}")))
+            assert not load.done()
+        assert await load == "load"
+
+
 async def test_reads_for_which_there_is_no_connection_fail_together(
     storage: PostgresStorage, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -513,22 +570,6 @@ async def test_reads_for_which_there_is_no_connection_fail_together(
     assert await storage.read(subjects) == ["next"]
 
 
-class Told(Instrumentation):
-    """Notes what it is told."""
-
-    def __init__(self) -> None:
-        self.committed: list[int] = []
-        self.failed: list[tuple[int, str]] = []
-
-    def transaction_committed(self, *, operations: int, seconds: float, queued: int) -> None:
-        """Note a group."""
-        self.committed.append(operations)
-
-    def transaction_failed(self, *, operations: int, error: str) -> None:
-        """Note a group."""
-        self.failed.append((operations, error))
-
-
 async def test_transactions_are_instrumented(url: str) -> None:
     """With the server's name of an error."""
     told = Told()
@@ -545,7 +586,7 @@ async def test_transactions_are_instrumented(url: str) -> None:
 
 
 async def test_a_group_is_a_handful_of_statements(url: str) -> None:
-    """Whatever the number of rows: one for the change number, one that inserts, and the one that is asked for."""
+    """Whatever the number of rows: one that inserts, and the one that is asked for."""
     async with opened(url) as storage:
         await storage.write(lambda tx: tx.workspaces.insert(make_workspace()))
         asked: list[str] = []
@@ -565,7 +606,7 @@ async def test_a_group_is_a_handful_of_statements(url: str) -> None:
             connection.execute = execute
 
         await storage.write(operation)
-        assert len(asked) == 3, asked
+        assert len(asked) == 2, asked
 
 
 async def test_one_query_is_one_round_trip(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,7 +148,7 @@ def test_both_have_the_same_columns(connection: psycopg.Connection[Any], file: s
         for (name,) in file.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
         if not name.startswith(("campaign_names", "sqlite_", "_sqlite"))
     }
-    of_postgres = {"fence", "writers", "trail_numbers", "campaign_names"}
+    of_postgres = {"fence", "workspace_versions", "writers", "trail_numbers", "campaign_names"}
     here = of_postgres | {"migrations", "campaign_progress", "recipient_outcomes"}
     assert ours.keys() - here == theirs.keys()
     for table, columns in theirs.items():

@@ -20,34 +20,10 @@ from outreach.storage.sqlite import SqliteStorage, thread
 from outreach.storage.sqlite import storage as connect
 from outreach.storage.sqlite.thread import BUSY_SECONDS
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
+from tests.storage.conftest import Gate, settle
 from tests.storage.sqlite_support import NOW, appending, campaign, contacts, entry, opened, set_up, subjects
 
 pytestmark = pytest.mark.anyio
-
-
-class Gate:
-    """An operation that stays in the writer's thread until it is let go, so that others queue up."""
-
-    def __init__(self, subject: str = "gate") -> None:
-        self.entered = threading.Event()
-        self.opened = threading.Event()
-        self.subject = subject
-
-    def __call__(self, tx: Transaction) -> None:
-        """Write an entry, then wait."""
-        tx.audit.append(entry(self.subject))
-        self.entered.set()
-        assert self.opened.wait(10)
-
-    async def wait_entered(self) -> None:
-        """Wait until the operation runs."""
-        await asyncio.to_thread(self.entered.wait, 10)
-
-
-async def settle() -> None:
-    """Let tasks that have just been started queue their operations."""
-    for _ in range(5):
-        await asyncio.sleep(0)
 
 
 def commits(path: Path) -> int:
@@ -155,7 +131,7 @@ async def test_a_cancelled_caller_whose_operation_runs_leaves_it_whole(sqlite_st
 
 async def test_an_urgent_operation_comes_between_pieces_of_large_work(sqlite_storage: SqliteStorage) -> None:
     """One piece of large work a transaction: what comes meanwhile does not wait for the rest."""
-    gate = Gate("bulk 0")
+    gate = Gate(appending("bulk 0"))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_write_bulk, sqlite_storage, gate)
         await gate.wait_entered()

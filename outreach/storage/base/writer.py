@@ -10,7 +10,7 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
@@ -19,7 +19,7 @@ import attrs
 from outreach.core.clock import Clock
 from outreach.errors import DatabaseReplaced, StorageError
 from outreach.protocols.instrumentation import Instrumentation
-from outreach.protocols.storage import Operation
+from outreach.protocols.storage import Operation, Within
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.unit_of_work import RollbackRequired, TransactionControl, UnitOfWork
 
@@ -41,6 +41,11 @@ class Job:
     dropped: bool = False
     result: Any = None
     error: BaseException | None = None
+
+    @property
+    def workspace_ids(self) -> frozenset[str] | None:
+        """The workspaces that it writes in; None for all."""
+        return self.operation.workspace_ids if isinstance(self.operation, Within) else None
 
     def run(self, transaction: Transaction) -> None:
         """Run the operation, or raise its error."""
@@ -131,6 +136,11 @@ class Queue:
         with self._lock:
             return self._next(lanes[0]) or self._next(lanes[1])
 
+    def put_back(self, job: Job) -> None:
+        """Queue a job again that was taken last, before all others."""
+        with self._lock:
+            (self._bulk if job.bulk else self._urgent).appendleft(job)
+
     def take_or_sleep(self, worker: Callable[[], None]) -> Job | None:
         """Return the next job; without one the worker sleeps."""
         with self._lock:
@@ -139,13 +149,14 @@ class Queue:
                 self._asleep.append(worker)
             return job
 
-    def take_all(self, *, bulk_since: float = float("inf")) -> Sequence[Job]:
-        """Return all jobs, bulk ones only if they were queued until `bulk_since`."""
+    def take_all(self, which: Callable[[Job], bool] = lambda _: True) -> Sequence[Job]:
+        """Return all jobs, or some of them."""
         with self._lock:
-            left = [job for job in self._bulk if job.since > bulk_since]
-            jobs = [*self._urgent, *(job for job in self._bulk if job.since <= bulk_since)]
-            self._urgent.clear()
-            self._bulk = deque(left)
+            jobs = [job for job in (*self._urgent, *self._bulk) if which(job)]
+            taken = set(jobs)
+            self._urgent, self._bulk = (
+                deque(job for job in lane if job not in taken) for lane in (self._urgent, self._bulk)
+            )
             return [job for job in jobs if not job.dropped]
 
     def sleep(self, worker: Callable[[], None]) -> bool:
@@ -179,6 +190,14 @@ class Session(Protocol):
 class GroupControl(TransactionControl, Protocol):
     """How transactions of groups begin and end; a commit raises `CommitUnknown` if it may or may not have happened."""
 
+    def cover(self, workspace_ids: frozenset[str] | None) -> bool:
+        """Have the transaction write in these workspaces too, None for all, unless it would have to wait for others.
+
+        Returns:
+            Whether it may write in all of them.
+        """
+        ...
+
     def check_open(self, error: BaseException) -> None:
         """Raise if the transaction cannot go on after a job's error.
 
@@ -186,6 +205,10 @@ class GroupControl(TransactionControl, Protocol):
             RollbackRequired: The others have to run again, each alone.
             Exception: The database's error: the whole group has failed.
         """
+        ...
+
+    def fails_too(self, error: BaseException, first: Job, other: Job) -> bool:
+        """Return whether a job would wait in vain, as the first one did, for which no transaction could begin."""
         ...
 
     def may_run_again(self, error: BaseException) -> bool:
@@ -205,7 +228,9 @@ class GroupControl(TransactionControl, Protocol):
         ...
 
 
-def commit_group(session: Session, take: Callable[[], Job | None], group: list[Job], *, control: GroupControl) -> None:
+def commit_group(
+    session: Session, first: Job, take: Callable[[], Job | None], group: list[Job], *, control: GroupControl
+) -> None:
     """Run jobs in one transaction until none is left, and commit; each job then has its outcome.
 
     A failed job is undone alone. If its rows have reached the database, the transaction is rolled back and every other
@@ -213,17 +238,22 @@ def commit_group(session: Session, take: Callable[[], Job | None], group: list[J
 
     Args:
         session: The connection.
-        take: Returns the next job; None to commit.
-        group: Receives the jobs in order.
+        first: The first job.
+        take: Returns the next job, in workspaces that the transaction covers; None to commit.
+        group: Receives the jobs in order. It stays empty if no transaction could begin.
         control: How transactions begin and end.
 
     Raises:
         Exception: The group failed: the disk is full, the database is locked or away, or worse.
     """
-    again: deque[Job] = deque()
+    again, has_begun = deque([first]), False
+
+    def next_job() -> Job | None:
+        return again.popleft() if again else take()
+
     while True:
         try:
-            _run_group(session, lambda: again.popleft() if again else take(), group, control)
+            _run_group(session, next_job, group, control, workspaces_of(again))
         except RollbackRequired:
             _roll_back(session, control)
             group.extend(again)
@@ -233,27 +263,49 @@ def commit_group(session: Session, take: Callable[[], Job | None], group: list[J
             return
         except BaseException as error:
             _roll_back(session, control)
+            has_begun = has_begun or bool(group)
             # A job that was to run again, and has not yet, gets the group's outcome.
-            group.extend(again)
-            again.clear()
-            if not control.may_run_again(error):
-                raise
-            again.extend(job for job in group if not job.dropped)
+            again.extendleft(reversed(group))
             group.clear()
-            for job in again:
+            if not control.may_run_again(error):
+                if has_begun:
+                    group.extend(again)
+                raise
+            left = [job for job in again if not job.dropped]
+            if not left:
+                return
+            again.clear()
+            again.extend(left)
+            for job in left:
                 job.forget_outcome()
         else:
             return
 
 
-def _run_group(session: Session, take: Callable[[], Job | None], group: list[Job], control: GroupControl) -> None:
-    control.begin()
+def workspaces_of(jobs: Iterable[Job]) -> frozenset[str] | None:
+    """Return the workspaces that jobs write in; None for all."""
+    within: frozenset[str] = frozenset()
+    for job in jobs:
+        if job.workspace_ids is None:
+            return None
+        within |= job.workspace_ids
+    return within
+
+
+def _run_group(
+    session: Session,
+    take: Callable[[], Job | None],
+    group: list[Job],
+    control: GroupControl,
+    within: frozenset[str] | None,
+) -> None:
+    control.begin(within)
     session.rows.read_only = False
     session.rows.begin()
     while (job := take()) is not None:
         group.append(job)
         _run(session, job, control)
-    session.rows.flush()
+    session.rows.flush_at_commit()
     control.commit()
     session.rows.commit()
 
@@ -280,7 +332,7 @@ def _commit_alone(session: Session, job: Job, control: GroupControl) -> None:
     """Run a job again in its own transaction."""
     while True:
         try:
-            session.rows.run_writing(control, lambda: job.run(session.transaction))
+            session.rows.run_writing(control, lambda: job.run(session.transaction), workspace_ids=job.workspace_ids)
         except BaseException as error:  # whatever it is, it is the caller's
             if control.may_run_again(error):
                 continue
@@ -371,21 +423,34 @@ class GroupWriter:
 
     def _commit_group(self) -> Sequence[Job]:
         """Run and commit one group; return its jobs."""
+        first = self._queue.take(bulk_first=self._groups_since_bulk >= BULK_AFTER_GROUPS)
+        if first is None:
+            return ()
         group: list[Job] = []
         begun = self._clock.monotonic()
         until = begun + GROUP_SECONDS
 
         def take() -> Job | None:
-            if not group:
-                return self._queue.take(bulk_first=self._groups_since_bulk >= BULK_AFTER_GROUPS)
-            full = group[-1].bulk or self._clock.monotonic() >= until
-            return None if full else self._queue.take()
+            if group[-1].bulk or self._clock.monotonic() >= until:
+                return None
+            job, covered = self._queue.take(), False
+            if job is None:
+                return None
+            try:
+                covered = self._control.cover(job.workspace_ids)
+            finally:
+                if not covered:
+                    self._queue.put_back(job)
+            return job if covered else None
 
         try:
-            commit_group(self._session, take, group, control=self._control)
+            commit_group(self._session, first, take, group, control=self._control)
         except Exception as error:
-            # If no transaction began, everybody else would wait as long in vain.
-            failed = group or self._queue.take_all(bulk_since=self._bulk_since(error))
+            if not group:
+                self._queue.put_back(first)
+                # What waits for another process's lock goes first once, not again and again.
+                self._groups_since_bulk = 0
+            failed = group or self._take_failing(error, first)
             fail_jobs(failed, error, control=self._control)
             self._instrumentation.transaction_failed(operations=len(failed), error=self._control.name_of(error))
             return failed
@@ -400,6 +465,9 @@ class GroupWriter:
         self._groups_since_bulk = 0 if had_bulk or not self._queue.bulk_waits else self._groups_since_bulk + 1
         return group
 
-    def _bulk_since(self, error: Exception) -> float:
-        """Return how old bulk work must be to fail by an error."""
-        return time.monotonic() - BULK_SECONDS if self._bulk_waits_for(error) else float("inf")
+    def _take_failing(self, error: Exception, first: Job) -> Sequence[Job]:
+        """Take what waits in vain for a transaction to begin, as the first job did; bulk work waits for longer."""
+        since = time.monotonic() - BULK_SECONDS if self._bulk_waits_for(error) else float("inf")
+        return self._queue.take_all(
+            lambda job: (not job.bulk or job.since <= since) and self._control.fails_too(error, first, job)
+        )

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
+from psycopg import Cursor
+
 from outreach.serialization.documents import Value
-from outreach.storage.postgres.connect import PostgresConnection
+from outreach.storage.postgres.connect import NUMBERS_KEY, PostgresConnection
 from outreach.storage.postgres.errors import is_row_error
 from outreach.storage.postgres.sql import Queries, Types, arrays, for_driver
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.kinds import Change, Kind, Row, Write, write_one_by_one
+from outreach.storage.unit_of_work.kinds import Change, Kind, Row, Write, everything_changed, write_one_by_one
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
+
+TAKE_NUMBERS: Final = f"SELECT pg_advisory_xact_lock({NUMBERS_KEY})"
+"""Has a transaction wait for the others that have drawn numbers; its own are then in the order of the commits."""
 
 _COPY: Final = re.compile(r"^COPY ", re.MULTILINE)
 
@@ -26,7 +31,7 @@ class PostgresBackend:
 
     Attributes:
         connection: Its owner sets it at the beginning of each transaction.
-        known_version: What `version` returns; its owner changes it when another process has committed.
+        changed: What `changes` returns; its owner sets it at the beginning of each transaction.
     """
 
     own_clock = True
@@ -34,7 +39,8 @@ class PostgresBackend:
     connection: PostgresConnection
 
     def __init__(self, types: Types) -> None:
-        self.known_version = 0
+        self.changed: Callable[[str], bool] | None = everything_changed
+        self._at_commit: Sequence[Write] = ()
         self._types = types
         self._queries = Queries(types)
         self._generated: dict[tuple[Any, ...], str] = {}
@@ -44,9 +50,9 @@ class PostgresBackend:
         [(now,)] = self.connection.execute("SELECT clock_timestamp()").fetchall()
         return cast("datetime", now).astimezone(UTC)
 
-    def version(self) -> int:
-        """Return a number that changes when another process has committed."""
-        return self.known_version
+    def changes(self) -> Callable[[str], bool] | None:
+        """Return what other processes may have committed."""
+        return self.changed
 
     def load(self, kind: Kind[Any], keys: Collection[Sequence[Value]]) -> Iterable[Row]:
         """Return the rows of a kind that have these keys."""
@@ -85,16 +91,39 @@ class PostgresBackend:
 
     def write_all(self, writes: Sequence[Write]) -> Sequence[int]:
         """Make writes in this order in one round trip; return how many rows each wrote."""
-        if len(writes) == 1:
+        if len(writes) < 2:
             return write_one_by_one(self, writes)
         with self.connection.pipeline():
-            cursors = [
-                self.connection.execute(
-                    self._queries[statement] if kind is None else self._statement(statement, kind), _by_column(rows)
-                )
-                for kind, statement, rows in writes
-            ]
+            cursors = self._send(writes)
         return [cursor.rowcount for cursor in cursors]
+
+    def write_numbered(self, writes: Sequence[Write], *, at_commit: bool) -> None:
+        """Make writes that draw numbers, or keep them for the commit: until that, all others that draw wait."""
+        self._at_commit = writes
+        if not at_commit:
+            with self.connection.pipeline():
+                self.send_numbered()
+
+    @property
+    def is_keeping(self) -> bool:
+        """Whether writes are kept for the commit."""
+        return bool(self._at_commit)
+
+    def send_numbered(self) -> None:
+        """Send the writes that were kept for the commit, in the pipeline of the caller."""
+        writes, self._at_commit = self._at_commit, ()
+        if writes:
+            # Always before both numbers, so that no two transactions wait for each other.
+            self.connection.execute(TAKE_NUMBERS)
+            self._send(writes)
+
+    def _send(self, writes: Sequence[Write]) -> Sequence[Cursor[Any]]:
+        return [
+            self.connection.execute(
+                self._queries[statement] if kind is None else self._statement(statement, kind), _by_column(rows)
+            )
+            for kind, statement, rows in writes
+        ]
 
     def _statement(self, what: Change | str, kind: Kind[Any]) -> str:
         # Not the kind itself, which has no hash: two kinds of a table differ in their columns.

@@ -29,6 +29,12 @@ MIGRATION_KEY: Final = 0x6F757472_0002
 DISPATCH_KEY: Final = 0x6F757472_0003
 """The advisory lock of the first worker's place; those of the others follow it."""
 
+FENCE_KEY: Final = 0x6F757472_0000
+"""The advisory lock that a transaction takes alone if it writes in all workspaces, and shares otherwise."""
+
+NUMBERS_KEY: Final = 0x6F757471_0001
+"""The advisory lock that a transaction takes before it draws numbers, until it ends."""
+
 BUSY_SECONDS: Final = 5.0
 """How long a transaction waits for another process's lock, and for a connection."""
 

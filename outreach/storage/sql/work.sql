@@ -4,10 +4,6 @@
 -- Read when a dispatcher starts.
 SELECT change FROM last_change
 
--- draw_changes --
--- Kept apart from the units, so that deleting the latest does not reuse a number. Other transactions that draw wait.
-UPDATE last_change SET change = change + :count RETURNING change
-
 -- due --
 -- In the order of the index `work_due`, which leaves out idle units.
 SELECT {work} FROM work WHERE due_at IS NOT NULL ORDER BY due_at, change

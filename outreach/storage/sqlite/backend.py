@@ -22,14 +22,14 @@ from outreach.errors import DatabaseLogDeleted, StorageError
 from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.serialization.documents import Value, json_text
-from outreach.storage.base.writer import GroupWriter
+from outreach.storage.base.writer import GroupWriter, Job
 from outreach.storage.sqlite.errors import as_caller_error, name_of, translate
 from outreach.storage.sqlite.lock import PositionFile
 from outreach.storage.sqlite.sql import statement
 from outreach.storage.sqlite.thread import LockWait, close, is_busy, post
 from outreach.storage.sqlite.watch import FileWatch
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.kinds import Change, Kind, Row, Write, write_one_by_one
+from outreach.storage.unit_of_work.kinds import Change, Kind, Row, Write, everything_changed, write_one_by_one
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 __all__ = [
@@ -119,14 +119,16 @@ class SqliteBackend:
     def __init__(self, connection: sqlite3.Connection, clock: Clock = _SYSTEM) -> None:
         self.connection = connection
         self._clock = clock
+        self._version: int | None = None
 
     def now(self) -> datetime:
         """Return the time by the clock of this machine, on which all processes of the file run."""
         return self._clock.now()
 
-    def version(self) -> int:
-        """Return a number that changes when another connection has committed."""
-        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
+    def changes(self) -> Callable[[str], bool] | None:
+        """Return whether another connection has committed since the last call."""
+        before, self._version = self._version, int(self.connection.execute("PRAGMA data_version").fetchone()[0])
+        return None if self._version == before else everything_changed
 
     def load(self, kind: Kind[Any], keys: Collection[Sequence[Value]]) -> Iterable[Row]:
         """Return the rows of a kind that have these keys."""
@@ -162,6 +164,10 @@ class SqliteBackend:
         """Make writes in this order; return how many rows each wrote."""
         return write_one_by_one(self, writes)
 
+    def write_numbered(self, writes: Sequence[Write], *, at_commit: bool) -> None:
+        """Make writes that draw numbers."""
+        write_one_by_one(self, writes)
+
 
 class Session:
     """A connection with its unit of work and tables.
@@ -187,8 +193,8 @@ class Transactions:
     def __init__(self, raw: sqlite3.Connection) -> None:
         self._raw = raw
 
-    def begin(self) -> None:
-        """Begin a transaction."""
+    def begin(self, workspace_ids: frozenset[str] | None = None) -> None:
+        """Begin a transaction, which has the whole database."""
         self._raw.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
@@ -200,10 +206,18 @@ class Transactions:
         with suppress(sqlite3.Error):
             self._raw.execute("ROLLBACK")
 
+    def cover(self, workspace_ids: frozenset[str] | None) -> bool:
+        """Return True: a transaction has the whole database."""
+        return True
+
     def check_open(self, error: BaseException) -> None:
         """Raise if SQLite has undone the whole transaction, as on a full disk."""
         if not self._raw.in_transaction:
             raise error if isinstance(error, sqlite3.Error) else sqlite3.OperationalError(str(error)) from error
+
+    def fails_too(self, error: BaseException, first: Job, other: Job) -> bool:
+        """Return True: all wait for the same lock."""
+        return True
 
     def may_run_again(self, error: BaseException) -> bool:
         """Return False: a file is not down for a while."""
@@ -282,7 +296,7 @@ class _WatchedTransactions(Transactions):
         self._positions = positions
         self._saved_log = False
 
-    def begin(self) -> None:
+    def begin(self, workspace_ids: frozenset[str] | None = None) -> None:
         """Begin a transaction, after waiting for another process's write.
 
         Raises:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar, cast
 
@@ -63,6 +64,11 @@ ALL_WORKSPACES: Final = ""
 """In the place of a workspace: what counts for all of them."""
 
 
+def everything_changed(_: str) -> bool:
+    """Return True: other connections may have written in any workspace (`Backend.changes`)."""
+    return True
+
+
 class CampaignRef(NamedTuple):
     """A campaign's internal number, workspace and identifier."""
 
@@ -115,6 +121,13 @@ class Kind(Generic[M]):
         kept = {name: getattr(known, name) for name in self.fixed_fields}
         changed: M = attrs.evolve(row, **kept)  # type: ignore[misc]
         return changed
+
+    @cached_property
+    def workspace_key(self) -> int | None:
+        """The index of the workspace in the key; None if it has none."""
+        if self.table == "workspaces":
+            return 0
+        return self.key.index("workspace_id") if "workspace_id" in self.key else None
 
     @property
     def updatable(self) -> tuple[str, ...]:
@@ -553,8 +566,12 @@ class Backend(Protocol):
         """Return the time by the clock of the database, aware, in UTC: one clock for all that open it."""
         ...
 
-    def version(self) -> int:
-        """Return a number that changes when another connection has committed."""
+    def changes(self) -> Callable[[str], bool] | None:
+        """Return what other connections may have committed since the last call; None for nothing.
+
+        `everything_changed` says that it may be anything. Any other function says whether it may be in a workspace, or,
+        for `ALL_WORKSPACES`, among the rows without one.
+        """
         ...
 
     def load(self, kind: Kind[Any], keys: Collection[Sequence[Value]]) -> Iterable[Row]:
@@ -562,7 +579,7 @@ class Backend(Protocol):
         ...
 
     def query(self, name: str, values: Mapping[str, Value]) -> Sequence[Row]:
-        """Run a named query that reads; `work.draw_changes` also writes."""
+        """Run a named query that reads."""
         ...
 
     def execute(self, name: str, values: Mapping[str, Value]) -> int:
@@ -588,6 +605,15 @@ class Backend(Protocol):
         """Make writes in this order, on a server in one round trip; return how many rows each wrote.
 
         `write_one_by_one` does it where there is no round trip to save.
+        """
+        ...
+
+    def write_numbered(self, writes: Sequence[Write], *, at_commit: bool) -> None:
+        """Make writes that draw numbers in the order of the commits.
+
+        Args:
+            writes: The writes, in their order.
+            at_commit: Whether the commit follows, so that they may be kept for it.
         """
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any, Final, Protocol, TypeVar
@@ -22,6 +22,7 @@ from outreach.storage.unit_of_work.kinds import (
     CAMPAIGNS,
     NO_CAMPAIGN,
     STOPS,
+    TRAIL,
     WORK,
     Backend,
     CampaignRef,
@@ -30,6 +31,7 @@ from outreach.storage.unit_of_work.kinds import (
     Kind,
     Row,
     Write,
+    everything_changed,
 )
 
 
@@ -50,8 +52,12 @@ _MISSING: Final = object()
 class TransactionControl(Protocol):
     """How the transactions of a connection begin and end."""
 
-    def begin(self) -> None:
-        """Begin a transaction: for a writer with the lock for writing, for a reader with a snapshot."""
+    def begin(self, workspace_ids: frozenset[str] | None = None) -> None:
+        """Begin a transaction: for a writer with the lock for writing, for a reader with a snapshot.
+
+        Args:
+            workspace_ids: The only workspaces that it writes in, where these have locks of their own; None for all.
+        """
         ...
 
     def commit(self) -> None:
@@ -110,14 +116,16 @@ class Rows:
     Attributes:
         known: The rows by key; None for a key without a row.
         pending: The pending change of each key.
+        by_workspace: The keys of `known` by their workspace; it may hold some that are no longer there.
     """
 
-    __slots__ = ("kind", "known", "pending")
+    __slots__ = ("by_workspace", "kind", "known", "pending")
 
     def __init__(self, kind: Kind[Any]) -> None:
         self.kind = kind
         self.known: dict[Key, Any] = {}
         self.pending: dict[Key, Change] = {}
+        self.by_workspace: defaultdict[str, set[Key]] = defaultdict(set)
 
     def by_change(self) -> dict[Change, list[Key]]:
         """Return the keys of pending rows, by change."""
@@ -132,10 +140,28 @@ class Rows:
             kept = list(self.known.items())[-(most // 2) :]
             self.known.clear()
             self.known.update(kept)
+            for keys in self.by_workspace.values():
+                keys.intersection_update(self.known)
+
+    def forget(self) -> None:
+        """Drop all rows, and what is pending."""
+        # Each read comes here, and has used few kinds.
+        if self.known or self.pending:
+            self.known.clear()
+            self.pending.clear()
+            self.by_workspace.clear()
 
 
 M = TypeVar("M")
 T = TypeVar("T")
+
+_UNKNOWN: Final = "?"
+"""In the place of the workspace of a campaign that is not known."""
+
+_LAST_CHANGE: Final = "last_change"
+
+NUMBERED: Final = frozenset({WORK.table, _LAST_CHANGE, TRAIL.table})
+"""The tables whose rows are numbered in the order of the commits."""
 
 MAX_CACHED_ROWS: Final = 20_000
 """Cached rows of one kind that are kept between transactions; a row takes about a kilobyte."""
@@ -161,6 +187,9 @@ class UnitOfWork:
     Attributes:
         prefetched_keys: The keys of the rows found by prefetched queries, by query and key, until the transaction ends
             or a write changes them.
+        answers: The identifiers of providers (provider, identifier) that the writing transaction has looked for, with
+            the workspaces that had each. Where transactions run side by side, one that others have stored meanwhile
+            has to be found before the commit.
     """
 
     def __init__(self, backend: Backend, *, read_only: bool = False) -> None:
@@ -173,24 +202,32 @@ class UnitOfWork:
         self.counted: dict[str, Counters] = {}
         self.appended: dict[str, list[tuple[str, Sequence[Value]]]] = {"trail": [], "audit": []}
         self.prefetched_keys: dict[str, dict[Key, list[Key]]] = {}
+        self.answers: dict[tuple[str, str], set[str]] = {}
         self._unnumbered: dict[Key | None, int] = {}
         self._scheduled = 0
         self._pending_tables: set[str] = set()
-        self._version: int | None = None
         self._mark = 0
         self._flushed = False
 
     # ------------------------------------------------------------------------------------- transactions
 
-    def run_writing(self, control: TransactionControl, operation: Callable[[], T]) -> T:
-        """Run an operation over these rows in a transaction of its own; return its result."""
+    def run_writing(
+        self, control: TransactionControl, operation: Callable[[], T], *, workspace_ids: frozenset[str] | None = None
+    ) -> T:
+        """Run an operation over these rows in a transaction of its own; return its result.
+
+        Args:
+            control: How the transaction begins and ends.
+            operation: The operation.
+            workspace_ids: The workspaces that it writes in; None for all.
+        """
         try:
-            control.begin()
+            control.begin(workspace_ids)
             self.read_only = False
             self.begin()
             self.savepoint()
             result = operation()
-            self.flush()
+            self.flush_at_commit()
             control.commit()
         except BaseException as error:
             self.forget()
@@ -205,12 +242,14 @@ class UnitOfWork:
         return result
 
     def begin(self) -> None:
-        """Begin a transaction; the cache is dropped if another process has written."""
+        """Begin a transaction; rows are dropped that another process may have written."""
         self.prefetched_keys.clear()
-        version = self.backend.version()
-        if version != self._version:
+        self.answers.clear()
+        changes = self.backend.changes()
+        if changes is everything_changed:
             self.forget()
-            self._version = version
+        elif changes is not None:
+            self.forget_changed(changes)
 
     def commit(self) -> None:
         """Mark the flushed writes as committed."""
@@ -225,11 +264,7 @@ class UnitOfWork:
         """Drop the cache: the transaction was rolled back, or another process has written."""
         self.journal.clear()
         for rows in self._rows.values():
-            # Each read comes here, and has used few kinds.
-            if rows.known:
-                rows.known.clear()
-            if rows.pending:
-                rows.pending.clear()
+            rows.forget()
         for entries in self.appended.values():
             entries.clear()
         for known in (
@@ -241,7 +276,21 @@ class UnitOfWork:
         ):
             known.clear()
         self._pending_tables.clear()
-        self._version = None
+
+    def forget_changed(self, has_changed: Callable[[str], bool]) -> None:
+        """Drop the rows of workspaces in which others have written; nothing of theirs may be pending."""
+        changed = {_UNKNOWN, *filter(has_changed, self._filed_under())}
+        for rows in self._rows.values():
+            for workspace_id in changed.intersection(rows.by_workspace):
+                for key in rows.by_workspace.pop(workspace_id):
+                    rows.known.pop(key, None)
+        # Also where no row of the workspace is cached.
+        for campaign_id in [id_ for id_, ref in self._refs.items() if ref is None or has_changed(ref.workspace_id)]:
+            self.evict_ref(campaign_id)
+
+    def cached_workspaces(self) -> Set[str]:
+        """Return the workspaces of which rows are cached."""
+        return self._filed_under() - {_UNKNOWN, ALL_WORKSPACES}
 
     def savepoint(self) -> int:
         """Begin an operation; return the argument of `rollback_to`."""
@@ -297,13 +346,16 @@ class UnitOfWork:
         self.require_writing()
         if self.get(kind, key) is not None or not self._insert_at_once(kind, [self._values(kind, key, row)]):
             raise AlreadyExists(f"There is such a {kind.noun} already.")
-        self.journal.set(self._rows[kind.table].known, key, row)
+        rows = self._rows[kind.table]
+        self._file(rows, [key])
+        self.journal.set(rows.known, key, row)
 
     def insert_many_now(self, kind: Kind[M], rows: Sequence[tuple[Key, M]]) -> int:
         """Write new rows at once; return how many were written, without saying which."""
         self.require_writing()
         written = self._insert_at_once(kind, [self._values(kind, key, row) for key, row in rows])
         known = self._rows[kind.table].known
+        self._file(self._rows[kind.table], [key for key, _ in rows])
         for key, row in rows:
             if written == len(rows):
                 self.journal.set(known, key, row)
@@ -336,9 +388,10 @@ class UnitOfWork:
     def cache_rows(self, kind: Kind[M], rows: Iterable[Row]) -> list[M]:
         """Cache the rows that a query has returned; return their models."""
         models = self.models(kind, rows)
-        known = self._rows[kind.table].known
-        for model in models:
-            known[kind.key_of(model)] = model
+        if models:
+            cached = {kind.key_of(model): model for model in models}
+            self._rows[kind.table].known.update(cached)
+            self._file(self._rows[kind.table], cached)
         return models
 
     def models(self, kind: Kind[M], rows: Iterable[Row]) -> list[M]:
@@ -362,7 +415,7 @@ class UnitOfWork:
         if self._pending_tables:
             tables = {kind if isinstance(kind, str) else kind.table for kind in reads}
             if not self._pending_tables.isdisjoint(tables):
-                self.flush()
+                self.flush(numbered=not NUMBERED.isdisjoint(tables))
         try:
             return self.backend.query(name, values)
         except Exception:
@@ -383,13 +436,13 @@ class UnitOfWork:
         """Run a statement that changes rows of a kind, and drop that kind's cache; return how many rows it wrote."""
         written = self.execute(name, **values)
         if written:
-            self._rows[kind.table].known.clear()
+            self._rows[kind.table].forget()
         return written
 
     def run_many(self, name: str, rows: Sequence[Sequence[Value]]) -> int:
         """Run a statement for each of many rows of values; return how many rows it wrote."""
         self.require_writing()
-        self.flush()
+        self.flush(numbered=False)
         self._flushed = True
         return self.backend.run_many(name, rows)
 
@@ -477,21 +530,22 @@ class UnitOfWork:
         self._pending_tables.add(table)
 
     def raise_change(self) -> None:
-        """Raise the change number with the next flush."""
+        """Raise the change number with the next flush of what is numbered."""
         self._draw_change_for(None)
 
     def schedule(self, work: WorkItem) -> None:
-        """Write a unit's due time; its change number is drawn with the next flush.
+        """Write a unit's due time; its change number is drawn with the next flush of what is numbered.
 
         Not before, so that no later commit of another transaction has a lower number.
         """
-        key = WORK.key_of(work)
-        self.put(WORK, key, work)
+        rows, key = self._rows[WORK.table], WORK.key_of(work)
+        self._file(rows, [key])
+        self.journal.set(rows.known, key, work)
         self._draw_change_for(key)
 
     def present_change(self) -> int:
         """Return the latest change number."""
-        [row] = self.query("work.last_change", "last_change")
+        [row] = self.query("work.last_change", _LAST_CHANGE)
         return int(row[0])
 
     def stop_count(self, workspace_id: str) -> int:
@@ -506,26 +560,46 @@ class UnitOfWork:
 
     # -------------------------------------------------------------------------------------------- flush
 
-    def flush(self) -> None:
-        """Write everything pending, in sets.
+    def flush(self, *, numbered: bool = True) -> None:
+        """Write what is pending, in sets.
+
+        Args:
+            numbered: Also what gets numbers in the order of the commits. Where transactions run side by side, others
+                that need numbers wait for this one from then on.
 
         Raises:
             RollbackRequired: A row was refused, perhaps another operation's; the cause is the database's error.
         """
-        if not self._pending_tables:
+        if not self._pending_tables or not (numbered or self._pending_tables - NUMBERED):
             return
         if len(self.journal) > self._mark:
             self._flushed = True
         try:
-            self._flush_all()
+            self._flush_rows()
+            if numbered:
+                self._flush_numbered(at_commit=False)
         except Exception as error:
             if self.backend.is_row_error(error):
                 raise RollbackRequired from error
             raise
 
-    def _flush_all(self) -> None:
-        if self._unnumbered:
-            self._draw_changes()
+    def flush_at_commit(self) -> None:
+        """Write everything pending; what is numbered is written together with the COMMIT, which must follow.
+
+        Raises:
+            RollbackRequired: A row was refused, perhaps another operation's; the cause is the database's error.
+        """
+        self.flush(numbered=False)
+        self._flush_numbered(at_commit=True)
+
+    def _flush_numbered(self, *, at_commit: bool) -> None:
+        writes = list(self._numbered_writes())
+        # A commit takes the place of what was kept for one that was never made.
+        if writes or at_commit:
+            self.backend.write_numbered(writes, at_commit=at_commit)
+        self._pending_tables.clear()
+
+    def _flush_rows(self) -> None:
         writes = list(self._pending_writes())
         for (kind, change, rows), written in zip(writes, self.backend.write_all(writes), strict=True):
             if kind is None or change == "delete" or written == len(rows):
@@ -535,11 +609,9 @@ class UnitOfWork:
             raise LookupError(f"There is no such {kind.noun}.")
         for known in self._rows.values():
             known.pending.clear()
-        for entries in self.appended.values():
-            entries.clear()
+        self.appended["audit"].clear()
         self.counted.clear()
-        self._unnumbered.clear()
-        self._pending_tables.clear()
+        self._pending_tables &= NUMBERED
 
     def _pending_writes(self) -> Iterator[Write]:
         for rows in self._rows.values():
@@ -547,24 +619,33 @@ class UnitOfWork:
             if rows.kind is CAMPAIGNS and self.counted:
                 changes = [(*_counts(change), self._number(id_)) for id_, change in self.counted.items()]
                 yield Write(None, "campaigns.add_counters", changes)
-        for table, entries in self.appended.items():
-            for statement, alike in groupby(entries, key=itemgetter(0)):
-                yield Write(None, f"{table}.{statement}", [row for _, row in alike])
+        yield from self._appended_writes("audit")
+
+    def _numbered_writes(self) -> Iterator[Write]:
+        """Yield what draws change numbers, in the order in which units were scheduled, and the trail; forget both."""
+        if self._unnumbered:
+            known, count = self._rows[WORK.table].known, len(self._unnumbered)
+            units = [
+                [*WORK.row(key, known[key])[:-1], count - place]
+                for place, key in enumerate(sorted(self._unnumbered, key=self._unnumbered.__getitem__), 1)
+                if key is not None and known[key] is not None
+            ]
+            self._unnumbered.clear()
+            yield Write(None, "work.draw_changes", [[count]])
+            if units:
+                yield Write(None, "work.schedule", units)
+        yield from self._appended_writes(TRAIL.table)
+        self.appended[TRAIL.table].clear()
+
+    def _appended_writes(self, table: str) -> Iterator[Write]:
+        for statement, alike in groupby(self.appended[table], key=itemgetter(0)):
+            yield Write(None, f"{table}.{statement}", [row for _, row in alike])
 
     def _draw_change_for(self, key: Key | None) -> None:
         self.require_writing()
         self._scheduled += 1
         self.journal.set(self._unnumbered, key, self._scheduled)
-        self._pending_tables.add("last_change")
-
-    def _draw_changes(self) -> None:
-        """Draw change numbers, in the order in which units were scheduled."""
-        [row] = self.backend.query("work.draw_changes", {"count": len(self._unnumbered)})
-        before = int(row[0]) - len(self._unnumbered)
-        known = self._rows[WORK.table].known
-        for place, key in enumerate(sorted(self._unnumbered, key=self._unnumbered.__getitem__), 1):
-            if key is not None and known[key] is not None:
-                known[key] = attrs.evolve(known[key], change=before + place)
+        self._pending_tables.update((WORK.table, _LAST_CHANGE))
 
     def _pending_rows(self, rows: Rows) -> Iterator[Write]:
         kind = rows.kind
@@ -589,7 +670,24 @@ class UnitOfWork:
         ref = self.ref(workspace_id, campaign_id)
         return None if ref is None else ref.number
 
+    def _filed_under(self) -> Set[str]:
+        return {one for rows in self._rows.values() for one in rows.by_workspace}
+
+    def _file(self, rows: Rows, keys: Iterable[Key]) -> None:
+        """File keys of rows under their workspaces."""
+        place = rows.kind.workspace_key
+        if place is not None:
+            for key in keys:
+                rows.by_workspace[key[place]].add(key)
+        elif (place := rows.kind.campaign_key) is not None:
+            for key in keys:
+                ref = self._refs.get(key[place])
+                rows.by_workspace[_UNKNOWN if ref is None else ref.workspace_id].add(key)
+        else:
+            rows.by_workspace[ALL_WORKSPACES].update(keys)
+
     def _write(self, rows: Rows, key: Key, row: object, change: Change) -> None:
+        self._file(rows, [key])
         self.journal.set(rows.known, key, row)
         if rows.pending.get(key) == "insert" and change == "delete":
             # It was never flushed.
@@ -600,7 +698,7 @@ class UnitOfWork:
         self._pending_tables.add(rows.kind.table)
 
     def _insert_at_once(self, kind: Kind[Any], rows: Sequence[Sequence[Value]]) -> int:
-        self.flush()
+        self.flush(numbered=False)
         before, self._flushed = self._flushed, True
         written = self.backend.write(kind, "insert", rows)
         self._flushed = before or written > 0
@@ -621,6 +719,7 @@ class UnitOfWork:
                 known[loadable[tuple(row[index] for index in indexes)]] = kind.model(row, self._reference(kind, row))
         for key in keys:
             known.setdefault(key, None)
+        self._file(self._rows[kind.table], keys)
 
     def _rows_with(self, kind: Kind[Any], keys: Collection[Sequence[Value]]) -> Sequence[Row]:
         try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import pytest
@@ -23,10 +23,11 @@ from outreach.models.dispatch import DispatchOutcome
 from outreach.models.states import DispatchState
 from outreach.rules.settlement import Backoff
 from outreach.storage.unit_of_work import Transaction
-from outreach.storage.unit_of_work.kinds import WORK, Key
+from outreach.storage.unit_of_work.kinds import Key, Write
 from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 from tests.simulation.faults import Fault
 from tests.simulation.fence import Fences, Turn
+from tests.simulation.statements import SteppingBackend
 
 
 def drive_what_others_drive(patch: pytest.MonkeyPatch) -> None:
@@ -82,14 +83,7 @@ def believe_a_clock_set_forth(patch: pytest.MonkeyPatch) -> None:
 
 def keep_rows_of_others(patch: pytest.MonkeyPatch) -> None:
     """Keep what is known of rows when another node has committed."""
-    begin = UnitOfWork.begin
-
-    def keeping(self: UnitOfWork) -> None:
-        if self._version is not None:
-            self._version = self.backend.version()
-        begin(self)
-
-    patch.setattr(UnitOfWork, "begin", keeping)
+    patch.setattr(SteppingBackend, "changes", lambda _: None)
 
 
 def take_no_fence(patch: pytest.MonkeyPatch) -> None:
@@ -125,6 +119,7 @@ def count_stops_elsewhere(patch: pytest.MonkeyPatch) -> None:
 def draw_changes_early(patch: pytest.MonkeyPatch) -> None:
     """Go on from the change number that was the latest one when a transaction first needed one."""
     begin, draw_change_for = UnitOfWork.begin, UnitOfWork._draw_change_for
+    numbered_writes = UnitOfWork._numbered_writes
     latest: dict[UnitOfWork, int] = {}
 
     def begin_anew(self: UnitOfWork) -> None:
@@ -136,18 +131,17 @@ def draw_changes_early(patch: pytest.MonkeyPatch) -> None:
             [(latest[self],)] = self.backend.query("work.last_change", {})
         draw_change_for(self, key)
 
-    def go_on(self: UnitOfWork) -> None:
-        known = self._rows[WORK.table].known
-        for key in sorted(self._unnumbered, key=self._unnumbered.__getitem__):
-            latest[self] += 1
-            if key is not None and known[key] is not None:
-                known[key] = attrs.evolve(known[key], change=latest[self])
-        [(last,)] = self.backend.query("work.last_change", {})
-        self.backend.query("work.draw_changes", {"count": latest[self] - last})
+    def go_on(self: UnitOfWork) -> Iterator[Write]:
+        for write in numbered_writes(self):
+            if write.statement == "work.draw_changes":
+                [(last,)] = self.backend.query("work.last_change", {})
+                latest[self] += cast("int", write.rows[0][0])
+                write = write._replace(rows=[[latest[self] - last]])
+            yield write
 
     patch.setattr(UnitOfWork, "begin", begin_anew)
     patch.setattr(UnitOfWork, "_draw_change_for", look_first)
-    patch.setattr(UnitOfWork, "_draw_changes", go_on)
+    patch.setattr(UnitOfWork, "_numbered_writes", go_on)
 
 
 def grant_what_others_have(patch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from outreach.storage.sqlite.backend import Session, SqliteBackend, Transactions
 from outreach.storage.sqlite.errors import as_caller_error
 from outreach.storage.sqlite.memory import empty_database, open_image, write_now
 from outreach.storage.sqlite.schema import apply_migrations
-from outreach.storage.unit_of_work import AlreadyExists, Transaction
+from outreach.storage.unit_of_work import AlreadyExists, Transaction, unit_of_work
+from outreach.storage.unit_of_work.kinds import ALL_WORKSPACES, RECIPIENTS
 from outreach.testing.builders import (
     NOW,
     WORKSPACE_ID,
@@ -32,7 +34,7 @@ from outreach.testing.builders import (
     new_id,
 )
 from outreach.testing.builders import make_campaign as build_campaign
-from outreach.testing.storage_tables.base_contract import pending, publish
+from outreach.testing.storage_tables.base_contract import OTHER_WORKSPACE, pending, publish
 
 
 class Broken(Exception):
@@ -78,7 +80,9 @@ def statements_of(session: Session, operation: Callable[[Transaction], Any]) -> 
             asked.append(f"run {name}")
             return super().run_many(name, rows)
 
-    session.rows.backend = Counting(session.connection)
+    counting = Counting(session.connection)
+    counting.__dict__.update(vars(session.rows.backend))
+    session.rows.backend = counting
     write_now(session, operation)
     return asked
 
@@ -96,7 +100,11 @@ def run_group(session: Session, *operations: Callable[[Transaction], Any]) -> li
     session.rows.read_only = False
     while waiting:
         commit_group(
-            session, lambda: waiting.pop(0) if waiting else None, group, control=Transactions(session.connection)
+            session,
+            waiting.pop(0),
+            lambda: waiting.pop(0) if waiting else None,
+            group,
+            control=Transactions(session.connection),
         )
     return [job.error or job.result for job in group]
 
@@ -166,7 +174,7 @@ def test_many_intents_are_opened_by_one_statement(session: Session, campaign_id:
     intents = [make_dispatch(campaign_id=campaign_id, position=position) for position in range(10)]
     opened: list[Any] = []
     asked = statements_of(session, lambda tx: opened.extend(tx.dispatches.open(intents)))
-    assert asked == ["load dispatches", "insert dispatches", "load dispatches", "query work.draw_changes"]
+    assert asked == ["load dispatches", "insert dispatches", "load dispatches", "run work.draw_changes"]
     assert opened == [intent for intent in intents if intent.position != 3]
     reader = Session(session.connection, read_only=True).transaction
     assert list(reader.dispatches.of_recipient(WORKSPACE_ID, campaign_id, 3)) == [first]
@@ -305,6 +313,79 @@ def test_rows_are_forgotten_when_somebody_else_has_written(tmp_path: Path) -> No
         found = write_now(here, lambda tx: tx.workspaces.get(WORKSPACE_ID))
         assert found is not None
         assert found.name == "Changed"
+
+
+def test_a_campaign_is_looked_for_again_when_somebody_has_written_in_its_workspace(
+    session: Session, campaign_id: str
+) -> None:
+    """Also where nothing but its number is known: it may have been deleted."""
+
+    def recount(tx: Transaction) -> Counters:
+        return tx.recipients.recount(WORKSPACE_ID, campaign_id)
+
+    assert statements_of(forgetting(session), recount) == ["query campaigns.refs", "query recipients.recount"]
+    session.rows.forget_changed(lambda workspace_id: workspace_id != WORKSPACE_ID)
+    assert statements_of(session, recount) == ["query recipients.recount"]
+    session.rows.forget_changed(lambda workspace_id: workspace_id == WORKSPACE_ID)
+    assert statements_of(session, recount) == ["query campaigns.refs", "query recipients.recount"]
+
+
+def test_rows_that_a_statement_has_changed_are_not_kept_by_their_keys_either(session: Session) -> None:
+    """They come by the million, and are deleted before there are so many that the oldest are dropped."""
+    write_now(forgetting(session), lambda tx: tx.work.schedule(WorkUnit("message", WORKSPACE_ID, "M"), None))
+    assert session.rows.cached_workspaces() == {WORKSPACE_ID}
+    assert write_now(session, lambda tx: tx.work.delete_idle(limit=10)) == 1
+    assert session.rows.cached_workspaces() == set()
+
+
+@pytest.mark.parametrize("most", [20_000, 4], ids=["all", "trimmed"])
+@pytest.mark.parametrize("changed", [WORKSPACE_ID, OTHER_WORKSPACE, ALL_WORKSPACES])
+def test_rows_are_read_again_of_the_workspaces_in_which_others_have_written(
+    session: Session, monkeypatch: pytest.MonkeyPatch, changed: str, most: int
+) -> None:
+    """Filed by their workspace, by their campaign's, or without one; also where the oldest ones were dropped."""
+    monkeypatch.setattr(unit_of_work, "MAX_CACHED_ROWS", most)
+    campaigns = {one: build_campaign(workspace_id=one) for one in (WORKSPACE_ID, OTHER_WORKSPACE)}
+
+    def given(tx: Transaction) -> None:
+        tx.workspaces.insert(make_workspace(id=OTHER_WORKSPACE))
+        for campaign in campaigns.values():
+            publish(tx, campaign, pending(*[make_prepared() for _ in range(4)]))
+
+    def read(workspace_id: str, tx: Transaction) -> None:
+        campaign_id = campaigns[workspace_id].id
+        tx.campaigns.get(workspace_id, campaign_id)
+        tx.runs.get(workspace_id, campaign_id)
+        tx.recipients.get(workspace_id, campaign_id, 3)
+        tx.workspaces.get(workspace_id)
+
+    def read_all(tx: Transaction) -> None:
+        for position in range(3):
+            for campaign in campaigns.values():
+                tx.recipients.get(campaign.workspace_id, campaign.id, position)
+        for workspace_id in campaigns:
+            read(workspace_id, tx)
+        tx.leases.home()
+
+    write_now(session, given)
+    write_now(forgetting(session), read_all)
+    session.rows.forget_changed(changed.__eq__)
+    of_workspace = ["load campaigns", "load recipients", "load runs", "load workspaces", "query campaigns.refs"]
+    for workspace_id in campaigns:
+        asked = statements_of(session, partial(read, workspace_id))
+        assert sorted(asked) == (of_workspace if workspace_id == changed else [])
+    assert statements_of(session, lambda tx: tx.leases.home()) == (["load home"] if changed == ALL_WORKSPACES else [])
+
+
+def test_rows_of_a_campaign_that_was_not_known_are_read_again(session: Session) -> None:
+    """They may be of any workspace."""
+    campaign = build_campaign()
+    key = (campaign.id, 0)
+    assert write_now(session, lambda _: session.rows.get(RECIPIENTS, key)) is None
+    there = Session(session.connection)
+    write_now(there, lambda tx: publish(tx, campaign, pending(make_prepared())))
+    session.rows.forget_changed(lambda _: False)
+    assert write_now(session, lambda tx: tx.recipients.get(WORKSPACE_ID, campaign.id, 0)) is not None
 
 
 def test_a_rolled_back_transaction_is_forgotten(session: Session, campaign_id: str) -> None:

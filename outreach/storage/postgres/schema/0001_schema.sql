@@ -4,8 +4,8 @@
 -- are 0 and 1. Columns that hold JSON hold it as text, to the letter. Texts sort by their code points (COLLATE "C"),
 -- whatever the database's own collation is. Phone numbers named `phone` are E.164.
 
--- Every writing transaction takes this row first: operations are serial. `version` counts the transactions, and `writer`
--- names the last one, so that one whose commit got no answer can be found.
+-- `version` counts the transactions that write in all workspaces, and `writer` names the last one: a row that any other
+-- one wrote was restored, or comes by replication.
 CREATE TABLE fence (
     id BIGINT PRIMARY KEY CHECK (id = 1),
     version BIGINT NOT NULL,

@@ -1,5 +1,5 @@
 -- append --
--- Numbered in the order of the commits, because the writing transaction holds the fence.
+-- Numbered in the order of the commits, because the row of `trail_numbers` is locked until then.
 WITH given AS (
     SELECT * FROM {trail_rows} WITH ORDINALITY AS given ({trail}, place)
 ), numbered AS (

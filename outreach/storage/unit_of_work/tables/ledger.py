@@ -96,12 +96,14 @@ class Dispatches(Table):
 
     def prefetch_with_provider_id(self, names: Iterable[tuple[str, str]]) -> None:
         """Read many by (provider, provider's identifier) in one go, for `with_provider_id`."""
+        wanted = {name: name for name in names}
         self._rows.prefetch_lists(
-            DISPATCHES,
-            _WITH_PROVIDER_ID,
-            {name: name for name in names},
-            lambda found: [(found.provider, found.provider_id or "")],
+            DISPATCHES, _WITH_PROVIDER_ID, wanted, lambda found: [(found.provider, found.provider_id or "")]
         )
+        if not self._rows.read_only:
+            lists = self._rows.prefetched_keys[_WITH_PROVIDER_ID]
+            for name in wanted:
+                self._rows.answers.setdefault(name, {workspace_id for workspace_id, _ in lists[name]})
 
     def similar(
         self, dispatch: Dispatch, *, since: datetime, until: datetime, states: Collection[DispatchState]
