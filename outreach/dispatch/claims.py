@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -32,8 +32,8 @@ _MAX_CLAIMED: Final = 200
 _MAX_REFUSED: Final = 10_000
 """Units whose last slice was refused; a dispatcher that does not ask leaves them behind."""
 
-_MAX_HANDED_OVER: Final = 8
-"""Subjects that are handed over at one heartbeat, so that each change of the team settles before the next."""
+_MAX_HANDED_OVER: Final = 100
+"""Subjects that are handed over at one heartbeat: each begins its pace anew."""
 
 
 @attrs.frozen(kw_only=True)
@@ -81,6 +81,8 @@ class Claims:
         self._busy: Counter[Subject] = Counter()
         self._driven: dict[Subject, float] = {}
         self._leaving: set[Subject] = set()
+        # Workspaces of which nothing is claimed until all is free that was claimed.
+        self._handed_over: set[str] = set()
         self._others: frozenset[Subject] = frozenset()
         self._refused: dict[WorkUnit, Wanted] = {}
         self.alone = True
@@ -89,7 +91,7 @@ class Claims:
     def begin(self, epoch: int, *, alone: bool) -> None:
         """Begin under a new epoch, without any claim."""
         self._epoch, self.alone, self._others = epoch, alone, frozenset()
-        for known in (self._heads, self._driven, self._leaving):
+        for known in (self._heads, self._driven, self._leaving, self._handed_over):
             known.clear()
 
     def doubt(self) -> None:
@@ -142,6 +144,8 @@ class Claims:
         subjects = [(wanted.workspace_id, subject) for subject in wanted.subjects]
         head = subjects[0]
         if head in self._leaving:
+            return False
+        if head not in self._heads and wanted.workspace_id in self._handed_over:
             return False
         if all(self._heads.get(subject) == head for subject in subjects):
             self._driven[head] = self._clock.monotonic()
@@ -207,17 +211,37 @@ class Claims:
             self._driven[subject] = self._clock.monotonic()
         if team.size == 1:
             self._leaving.clear()
+            self._handed_over.clear()
         else:
-            self._hand_over(len(mine) - math.ceil(len(team.held) / team.size))
+            self._handed_over.intersection_update(workspace_id for workspace_id, _ in self._heads)
+            self._hand_over(team)
 
-    def _hand_over(self, excess: int) -> None:
-        """Choose what other workers are to drive: no more than they lack."""
-        sizes = Counter(head for head in self._heads.values() if head not in self._leaving)
-        excess -= sum(head in self._leaving for head in self._heads.values())
-        for head, size in sorted(sizes.items())[:_MAX_HANDED_OVER]:
-            if size <= excess:
-                self._leaving.add(head)
-                excess -= size
+    def _hand_over(self, team: Team) -> None:
+        """Choose what other workers are to drive: no more than they lack, and whole workspaces if these are small.
+
+        Of a workspace that several drive, that is small enough for one, all is left to the one that drives most of it.
+        """
+        portion = math.ceil(len(team.held) / team.size)
+        held: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        for one in team.held:
+            held[one.workspace_id][one.epoch] += 1
+        heads: defaultdict[str, list[Subject]] = defaultdict(list)
+        for head in sorted({head for head in self._heads.values() if head not in self._leaving}):
+            heads[head[0]].append(head)
+        sizes = Counter(self._heads.values())
+        mine = sum(size for head, size in sizes.items() if head not in self._leaving)
+        excess = min(mine - portion, _MAX_HANDED_OVER)
+        for workspace_id, those in heads.items():
+            there = held[workspace_id]
+            is_small = there.total() <= portion
+            most = max(there, key=lambda epoch: (there[epoch], -epoch), default=self._epoch)
+            for part in [those] if is_small else [[head] for head in those]:
+                size = sum(sizes[head] for head in part)
+                if size <= excess or (is_small and most != self._epoch):
+                    self._leaving.update(part)
+                    excess -= size
+                    if is_small:
+                        self._handed_over.add(workspace_id)
 
     def is_others(self, work: WorkItem) -> bool:
         """Return whether another worker drove a unit at the last heartbeat."""

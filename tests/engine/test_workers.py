@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import anyio
@@ -17,7 +18,7 @@ from outreach.dispatch.worker import Worker
 from outreach.errors import DispatchRefused, LeaseLost, StorageError
 from outreach.ledger.common import campaign_unit
 from outreach.ledger.leases import leases
-from outreach.ledger.leases.leases import Granted, NotClaimed, StaleLeaseDetector, Wanted
+from outreach.ledger.leases.leases import SINGLES, Granted, NotClaimed, StaleLeaseDetector, Wanted
 from outreach.models.campaign import Campaign
 from outreach.models.dispatch import DispatchOutcome
 from outreach.models.plans import SenderPace
@@ -237,7 +238,8 @@ async def test_the_worker_that_leads_next_wakes_what_a_wrong_clock_has_put_off(
 async def _claim(
     storage: Storage, epoch: int, campaign: Campaign | None, sender: SenderPace | None = None
 ) -> Granted | None:
-    wanted = Wanted(workspace_id=THIS_WORKSPACE, campaign=campaign, senders=[sender])
+    workspace_id = THIS_WORKSPACE if campaign is None else campaign.workspace_id
+    wanted = Wanted(workspace_id=workspace_id, campaign=campaign, senders=[sender])
     [granted] = await storage.write(lambda tx: leases.claim_all(tx, [wanted], epoch=epoch, now=NOW))
     return granted
 
@@ -246,11 +248,15 @@ def _sender() -> SenderPace:
     return SenderPace(workspace_id=THIS_WORKSPACE, phone=PHONE, spacing=spacing(60), next_slot_at=None)
 
 
-async def _given(storage: Storage, count: int) -> list[Campaign]:
-    return [
-        await given_campaign(storage, campaign=make_campaign(id=new_id(), status=CampaignStatus.ACTIVE))
-        for _ in range(count)
-    ]
+async def _given(storage: Storage, count: int, workspace_id: str = THIS_WORKSPACE) -> list[Campaign]:
+    made = [make_campaign(id=new_id(), workspace_id=workspace_id, status=CampaignStatus.ACTIVE) for _ in range(count)]
+
+    def operation(tx: Transaction) -> None:
+        if tx.workspaces.get(workspace_id) is None:
+            tx.workspaces.insert(make_workspace(id=workspace_id, name=workspace_id))
+
+    await storage.write(operation)
+    return [await given_campaign(storage, campaign=campaign) for campaign in made]
 
 
 async def test_one_worker_at_a_time_drives_a_campaign(storage: Storage) -> None:
@@ -322,6 +328,16 @@ async def test_a_worker_claims_no_more_than_its_portion(storage: Storage) -> Non
     assert await _claim(storage, first, campaigns[3]) is not None
     await storage.write(lambda tx: leases.end_worker(tx, second))
     assert [await _claim(storage, first, campaign) is not None for campaign in campaigns] == [True] * 5
+
+
+async def test_a_small_workspace_is_driven_by_one_worker(storage: Storage) -> None:
+    """Whatever its portion, so that its transactions wait for no others."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    a, b, c = [await _given(storage, 3, workspace_id) for workspace_id in "abc"]
+    asked = [(first, a[0]), (second, b[0]), (second, a[1]), (first, a[1]), (second, b[1]), (first, a[2])]
+    granted = [await _claim(storage, epoch, campaign) is not None for epoch, campaign in asked]
+    assert granted == [True, True, False, True, True, True]
+    assert [await _claim(storage, epoch, c[0]) is not None for epoch in (first, second)] == [False, True]
 
 
 async def test_what_is_committed_without_a_claim_is_refused(storage: Storage) -> None:
@@ -601,6 +617,38 @@ async def test_nothing_is_handed_over_that_is_in_work(storage: Storage) -> None:
     await _tick(storage, held)
     assert [one.subject for one in await storage.read(lambda tx: tx.claims.held())] == [campaigns[1].id]
     assert await _claim(storage, second, campaigns[0]) == Granted(spacings={})
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "kept"),
+    [
+        # The portion is 3: another workspace would be too much.
+        ("aabbcc", "", "bbcc"),
+        # Of one that is larger than the portion, what is too much.
+        ("aaaaaa", "", "aaa"),
+        # The other drives most of it.
+        ("abbbcc", "aa", "bbbcc"),
+        # Both drive half of it: the worker that came first keeps it.
+        ("ab", "ab", "ab"),
+    ],
+)
+async def test_whole_workspaces_are_handed_over(storage: Storage, mine: str, others: str, kept: str) -> None:
+    """Where they are no larger than a worker's portion. Nothing is claimed of them until all of it is free."""
+    first, second = await _join(storage, place=1), await _join(storage, place=2)
+    held = _claims_of(storage, {})
+    held.begin(first, alone=True)
+    for epoch, workspaces in ((first, mine), (second, others)):
+        for workspace_id in workspaces:
+            [campaign] = await _given(storage, 1, workspace_id)
+            subjects = [campaign.id]
+            await storage.write(partial(leases.may_commit, workspace_id=workspace_id, subjects=subjects, epoch=epoch))
+    await _tick(storage, held)
+    for workspace_id in set(mine) - set(kept):
+        assert not await held.hold(Wanted(workspace_id=workspace_id, campaign=None))
+    await _tick(storage, held)
+    found = await storage.read(lambda tx: tx.claims.held())
+    left = [one.workspace_id for one in found if one.epoch == first and one.subject != SINGLES]
+    assert "".join(sorted(left)) == kept
 
 
 async def test_what_is_not_driven_for_long_is_freed(storage: Storage) -> None:

@@ -11,7 +11,8 @@ workspace send, or about its other single calls and messages. What is committed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Self
 
@@ -120,14 +121,13 @@ def _claim(tx: Transaction, wanted: Wanted, capacity: _WorkerCapacity, *, epoch:
     if any(one is not None and one.held and one.epoch != epoch for one in known.values()):
         return None
     head = known[wanted.subjects[0]]
-    if not (head is not None and head.held) and not capacity.left:
+    if not (head is not None and head.held) and not capacity.has_room(of):
         return None
     spacings: dict[str, timedelta] = {}
     for subject, one in known.items():
         if one is None or not one.held:
             tx.claims.put(Claim(workspace_id=of, subject=subject, epoch=epoch, held=True))
-            capacity.mine += 1
-            capacity.all += 1
+            capacity.add(of, epoch)
         if subject == NUMBERS and (one is None or one.epoch != epoch):
             for number in tx.numbers.list(of):
                 spacings.update(_shift_number(tx, number, now, given_back=one is not None))
@@ -145,31 +145,46 @@ def release_claim(tx: Transaction, workspace_id: str, subject: str, epoch: int) 
         tx.claims.put(attrs.evolve(claim, held=False))
 
 
-@attrs.define(kw_only=True)
 class _WorkerCapacity:
-    """How many of all claims one worker holds.
+    """What one worker may claim, in view of all claims.
 
-    Attributes:
+    A workspace is driven by one worker, so that its transactions wait for no others, unless it has more than a worker's
+    portion of all claims. A worker with too many hands workspaces over.
+
+    Args:
+        epoch: The worker.
         workers: How many workers there are.
-        mine: The claims that it holds.
-        all: The claims that any worker holds.
+        held: The claims that are held.
     """
 
-    workers: int
-    mine: int
-    all: int
+    def __init__(self, epoch: int, workers: int, held: Iterable[Claim]) -> None:
+        self._epoch = epoch
+        self._workers = workers
+        self._mine: Counter[str] = Counter()
+        self._all: Counter[str] = Counter()
+        for one in held:
+            self.add(one.workspace_id, one.epoch)
 
     @classmethod
     def of(cls, tx: Transaction, epoch: int) -> Self:
         """Return the capacity of a worker."""
         workers = len(tx.workers.list())
-        held = tx.claims.held() if workers > 1 else ()
-        return cls(workers=workers, mine=sum(one.epoch == epoch for one in held), all=len(held))
+        return cls(epoch, workers, tx.claims.held() if workers > 1 else ())
 
-    @property
-    def left(self) -> bool:
-        """Whether it drives no more than its portion."""
-        return self.workers == 1 or self.mine * self.workers <= self.all
+    def add(self, workspace_id: str, epoch: int) -> None:
+        """Count a claim."""
+        self._all[workspace_id] += 1
+        if epoch == self._epoch:
+            self._mine[workspace_id] += 1
+
+    def has_room(self, workspace_id: str) -> bool:
+        """Return whether the worker may claim something more in a workspace."""
+        if self._workers == 1:
+            return True
+        portion, there = self._all.total() / self._workers, self._all[workspace_id]
+        if 0 < there <= portion:
+            return 2 * self._mine[workspace_id] >= there
+        return self._mine.total() <= portion
 
 
 def shift_campaign(tx: Transaction, campaign: Campaign, epoch: int, now: datetime) -> Mapping[str, timedelta]:
