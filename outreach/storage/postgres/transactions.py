@@ -1,8 +1,8 @@
 """Writing transactions: their fences, and finding out what came of a commit whose answer was lost.
 
-A transaction takes the fence of each workspace that it writes in, or the one of all, before it reads anything. Fences
-are advisory locks: taking one writes nothing. Rows of transactions that share no workspace do not meet, but for three
-things, which `docs/delivery-contract.md` needs in the order of the commits, or across workspaces:
+A transaction takes the fence of each workspace that it writes in, or the one of all, before it reads anything. A fence
+is an advisory lock. Transactions that share no workspace have no rows in common, but for three things, which
+`docs/delivery-contract.md` needs in the order of the commits, or across workspaces:
 
 - change numbers and the numbers of the trail: drawn under one more lock, together with the COMMIT, so that it is held
   for little more than the writing of the log. PostgreSQL takes a lock of its own as late, and as long, for NOTIFY;
