@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeVar, cast
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Final, Generic, TypeVar, cast
 
 import anyio
 
 Q = TypeVar("Q")
 A = TypeVar("A")
 
+_MAX_AT_ONCE: Final = 2
+"""Batches: one for who has much, and one for the others. More would be smaller ones."""
+
 
 class _PendingItem(Generic[Q, A]):
     """An item with its answer or error.
 
     Attributes:
+        whose: Whose item it is.
         called: What its task waits for, unless it leads from the start.
         has_gone: Whether its task has been cancelled, so that it can lead nothing.
     """
 
-    def __init__(self, item: Q) -> None:
+    def __init__(self, item: Q, whose: Hashable) -> None:
         self.item = item
+        self.whose = whose
         self.called: asyncio.Future[None] | None = None
         self.leads = False
         self.has_gone = False
@@ -38,13 +43,15 @@ class _PendingItem(Generic[Q, A]):
 class Batcher(Generic[Q, A]):
     """Collects items, and answers each batch by one call.
 
-    While one batch is answered the next collects; one of the waiting tasks leads it. If the leader is cancelled or the
-    batch fails, items are submitted again, after a failure each alone: submitting an item twice must be harmless.
+    While one batch is answered the next collects; one of the waiting tasks leads it. Items of others than those in the
+    batch do not wait for its end: they form a second one. If the leader is cancelled or the batch fails, items are
+    submitted again, after a failure each alone: submitting an item twice must be harmless.
 
     Args:
         answer: Returns the answers to some items in order; its error for a single item is that item's.
-        max_size: The largest size of a batch.
+        max_size: Returns the largest size of a batch.
         size: Returns the size of an item.
+        whose: Returns whose item it is, such as its workspace; all are one's by default.
         pause_seconds: How long to collect after a batch before the next one; an item that comes later does not wait.
     """
 
@@ -52,26 +59,29 @@ class Batcher(Generic[Q, A]):
         self,
         answer: Callable[[Sequence[Q]], Awaitable[Sequence[A]]],
         *,
-        max_size: int,
+        max_size: Callable[[], int],
         size: Callable[[Q], int] = lambda _: 1,
+        whose: Callable[[Q], Hashable] = lambda _: None,
         pause_seconds: float = 0.0,
     ) -> None:
         self._answer = answer
         self._max_size = max_size
         self._size = size
+        self._whose = whose
         self._pause_seconds = pause_seconds
         self._pause_ends = float("-inf")
         self._waiting: deque[_PendingItem[Q, A]] = deque()
-        self._answering = False
+        self._gathers = False
+        self._answered: list[frozenset[Hashable]] = []
 
     async def submit(self, item: Q) -> A:
         """Return the answer to an item, or raise its error."""
-        pending: _PendingItem[Q, A] = _PendingItem(item)
+        pending: _PendingItem[Q, A] = _PendingItem(item, self._whose(item))
         self._waiting.append(pending)
-        if self._answering:
-            await self._wait(pending)
+        if self._has_room() and self._is_free(pending):
+            self._gathers = pending.leads = True
         else:
-            self._answering = pending.leads = True
+            await self._wait(pending)
         if pending.leads:
             await self._lead(pending)
         if pending.error is not None:
@@ -87,31 +97,52 @@ class Batcher(Generic[Q, A]):
             if pending in self._waiting:
                 self._waiting.remove(pending)
             if pending.leads:
+                self._gathers = False
                 self._hand_over()
             raise
 
     async def _lead(self, own: _PendingItem[Q, A]) -> None:
         """Answer a batch that includes one's own item."""
-        batch: list[_PendingItem[Q, A]] = []
+        loop = asyncio.get_running_loop()
         try:
             # Items submitted meanwhile join the batch, at least those of the same turn of the loop.
-            loop = asyncio.get_running_loop()
             await asyncio.sleep(max(self._pause_ends - loop.time(), 0.0))
-            left = self._max_size
-            while self._waiting and (not batch or self._size(self._waiting[0].item) <= left):
-                batch.append(self._waiting.popleft())
-                left -= self._size(batch[-1].item)
+        except BaseException:
+            self._waiting.remove(own)
+            self._gathers = False
+            self._hand_over()
+            raise
+        batch = self._gather(own)
+        answered = frozenset(pending.whose for pending in batch)
+        self._answered.append(answered)
+        self._gathers = False
+        self._hand_over()
+        try:
             await self._answer_all(batch)
             self._pause_ends = loop.time() + self._pause_seconds
-        except BaseException:
-            self._waiting.extendleft(pending for pending in reversed(batch) if not pending.has_gone)
-            self._waiting.remove(own)
-            batch = []
-            raise
-        finally:
             for pending in batch:
                 pending.call()
+        except BaseException:
+            own.has_gone = True
+            self._waiting.extendleft(pending for pending in reversed(batch) if not pending.has_gone)
+            raise
+        finally:
+            self._answered.remove(answered)
             self._hand_over()
+
+    def _gather(self, own: _PendingItem[Q, A]) -> list[_PendingItem[Q, A]]:
+        """Take a batch from those that wait, and that are not of somebody whose items are being answered."""
+        batch, left, kept = [own], self._max_size() - self._size(own.item), deque[_PendingItem[Q, A]]()
+        self._waiting.remove(own)
+        while self._waiting and left > 0:
+            pending = self._waiting.popleft()
+            if self._is_free(pending) and self._size(pending.item) <= left:
+                batch.append(pending)
+                left -= self._size(pending.item)
+            else:
+                kept.append(pending)
+        self._waiting.extendleft(reversed(kept))
+        return batch
 
     async def _answer_all(self, batch: Sequence[_PendingItem[Q, A]]) -> None:
         try:
@@ -127,10 +158,15 @@ class Batcher(Generic[Q, A]):
                 for pending in batch:
                     tasks.start_soon(self._answer_all, [pending])
 
+    def _is_free(self, pending: _PendingItem[Q, A]) -> bool:
+        return not any(pending.whose in answered for answered in self._answered)
+
+    def _has_room(self) -> bool:
+        return not self._gathers and len(self._answered) < _MAX_AT_ONCE
+
     def _hand_over(self) -> None:
         """Let a waiting task lead the next batch."""
-        if self._waiting:
-            self._waiting[0].leads = True
-            self._waiting[0].call()
-        else:
-            self._answering = False
+        leader = next(filter(self._is_free, self._waiting), None) if self._has_room() else None
+        if leader is not None:
+            self._gathers = leader.leads = True
+            leader.call()

@@ -40,6 +40,7 @@ from outreach.providers.pool import ProviderRequest, account_key
 from outreach.rules.deciding import LocalRules
 from outreach.rules.kept_forecasts import MAX_KEPT, kept
 from outreach.rules.opening import OpeningState, earliest, opening_state
+from outreach.storage.base.slices import SliceSize
 from outreach.storage.unit_of_work import Transaction
 
 Forecaster = Callable[[str, str], Awaitable[Forecast]]
@@ -168,7 +169,7 @@ _MAX_PLANNED: Final = 1000
 """Recipients that are planned together, of any campaigns."""
 
 _MAX_COMMITTED: Final = 300
-"""Recipients and campaigns in one transaction of waves."""
+"""Recipients and campaigns in one operation that commits waves."""
 
 _MIN_RECORDED_PAUSE: Final = timedelta(seconds=5)
 """Shorter throttles get no trail entry: a provider may throttle every second for hours."""
@@ -212,8 +213,13 @@ class CampaignRunner:
         self._worker = worker
         self._outbox = outbox
         self._channels = channels
-        self._plans = Batcher(self._plan_all, max_size=_MAX_PLANNED, size=lambda wanted: wanted[2])
-        self._commits = Batcher(self._commit_all, max_size=_MAX_COMMITTED, size=_row_count)
+        self._plans = Batcher(
+            self._plan_all, max_size=lambda: _MAX_PLANNED, size=lambda wanted: wanted[2], whose=lambda wanted: wanted[0]
+        )
+        self._committed = SliceSize(clock, most=_MAX_COMMITTED)
+        self._commits = Batcher(
+            self._commit_all, max_size=self._committed.rows, size=_row_count, whose=lambda wave: wave.workspace_id
+        )
         self._rotation = SenderRotation()
         self._turns_asked: defaultdict[str, set[str]] = defaultdict(set)
 
@@ -357,12 +363,10 @@ class CampaignRunner:
 
     async def _commit_all(self, decided: Sequence[Wave]) -> Sequence[WaveResult]:
         """Commit the decided waves of all campaigns."""
-        return await self._worker.commit(
-            Within(
-                {wave.workspace_id for wave in decided},
-                lambda tx: committing.commit_waves(tx, decided, clock_now=self._clock.now),
-            )
+        operation = self._committed.measured(
+            lambda tx: committing.commit_waves(tx, decided, clock_now=self._clock.now), sum(map(_row_count, decided))
         )
+        return await self._worker.commit(Within({wave.workspace_id for wave in decided}, operation))
 
     async def _write(self, campaign: Campaign, operation: Operation[T], *, bulk: bool = False) -> T:
         """Run an operation that writes in the workspace of a campaign."""

@@ -86,7 +86,7 @@ class Claims:
         self._others: frozenset[Subject] = frozenset()
         self._refused: dict[WorkUnit, Wanted] = {}
         self.alone = True
-        self._batch = Batcher(self._claim_all, max_size=_MAX_CLAIMED)
+        self._batch = Batcher(self._claim_all, max_size=lambda: _MAX_CLAIMED)
 
     def begin(self, epoch: int, *, alone: bool) -> None:
         """Begin under a new epoch, without any claim."""

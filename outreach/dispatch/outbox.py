@@ -248,7 +248,7 @@ class Outbox:
         self._worker = worker
         self._requests = worker.permits.requests
         self._places = worker.permits.intents
-        self._checks = Batcher(self._withdrawal_reasons, max_size=_MAX_CHECKED)
+        self._checks = Batcher(self._withdrawal_reasons, max_size=lambda: _MAX_CHECKED)
         self._in_flight = 0
         self._queue = SlotQueue(self._start)
         self._started: dict[StartedRequest, None] = {}

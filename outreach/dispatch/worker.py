@@ -39,6 +39,7 @@ from outreach.protocols.storage import Operation, ReplicatedStorage, Storage, Wi
 from outreach.protocols.voice import Analyser
 from outreach.rules.explanations import MOVED, RESTORED
 from outreach.rules.settlement import Backoff
+from outreach.storage.base.slices import SliceSize
 from outreach.storage.base.writer import CommitUnknown
 from outreach.storage.unit_of_work import Transaction
 
@@ -99,6 +100,10 @@ def notify_report(
         log_throttled(log_throttle, dispatch.workspace_id, dispatch.provider, report.retry_after_seconds)
     delay = None if dispatch is None else max((now - dispatch.slot_at).total_seconds(), 0.0)
     instrumentation.report_received(dispatch, report, delay_seconds=delay)
+
+
+def _workspace_of(settled: tuple[Dispatch, DispatchOutcome]) -> str:
+    return settled[0].workspace_id
 
 
 def backoff_of(config: EngineConfig) -> Backoff:
@@ -176,9 +181,13 @@ class Worker:
             note_pace=self._note_pace,
         )
         self.permits = WorkerPermits(config)
-        self._settling = Batcher(self._settle, max_size=_MAX_ROWS, pause_seconds=_SETTLING_PAUSE_SECONDS)
-        self._settling_singles = Batcher(self._settle, max_size=_MAX_ROWS)
-        self._reports = Batcher(self._merge, max_size=_MAX_ROWS)
+        self._settled = SliceSize(clock, most=_MAX_ROWS)
+        self._settling = Batcher(
+            self._settle, max_size=self._settled.rows, whose=_workspace_of, pause_seconds=_SETTLING_PAUSE_SECONDS
+        )
+        self._settling_singles = Batcher(self._settle, max_size=self._settled.rows, whose=_workspace_of)
+        self._merged = SliceSize(clock, most=_MAX_ROWS)
+        self._reports = Batcher(self._merge, max_size=self._merged.rows, whose=lambda report: report.workspace_id)
         self._kept: dict[str, tuple[Dispatch, DispatchOutcome, float]] = {}
 
     @property
@@ -588,9 +597,8 @@ class Worker:
             self._kept.pop(dispatch.id, None)
 
     async def _settle(self, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]) -> Sequence[_Recorded]:
-        return await self._storage.write(
-            Within({dispatch.workspace_id for dispatch, _ in outcomes}, lambda tx: self._apply_outcomes(tx, outcomes))
-        )
+        operation = self._settled.measured(lambda tx: self._apply_outcomes(tx, outcomes), len(outcomes))
+        return await self._storage.write(Within({dispatch.workspace_id for dispatch, _ in outcomes}, operation))
 
     def _apply_outcomes(
         self, tx: Transaction, outcomes: Sequence[tuple[Dispatch, DispatchOutcome]]
@@ -639,7 +647,8 @@ class Worker:
                 merged.append(report)
             return [(ledger.dispatch_of(tx, event), report) for event, report in zip(events, merged, strict=True)]
 
-        return await self._storage.write(Within({event.workspace_id for event in events}, operation))
+        within = {event.workspace_id for event in events}
+        return await self._storage.write(Within(within, self._merged.measured(operation, len(events))))
 
     async def sweep(self) -> None:
         """Delete leftovers of failed loads, what has expired, idle units, callbacks, attempts, uploads; erase by age.

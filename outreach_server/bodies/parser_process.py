@@ -27,7 +27,7 @@ from outreach_server.bodies.reading import Head, ParseOptions, read_contacts
 LENGTH: Final = struct.Struct("<I")
 """The length before each frame; an empty frame is the last one."""
 
-_NICENESS: Final = 5
+_NICENESS: Final = 10
 
 FirstFrame = Head | OutreachError
 """The first frame, pickled: all but the contacts, or the error."""

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
 from outreach.dispatch.batcher import Batcher
+from outreach.storage.base.slices import SliceSize
+from outreach.storage.unit_of_work import Transaction
+from outreach.testing.clock import ManualClock
+
+no_transaction = cast("Transaction", None)
 
 pytestmark = pytest.mark.virtual_time
 
@@ -43,7 +49,7 @@ async def ask_all(batches: Batcher[int, int], numbers: Sequence[int], answers: d
 async def test_what_is_asked_at_the_same_time_is_one_batch() -> None:
     """Each gets its own answer; what comes meanwhile is the next batch, at most so many."""
     oracle, answers = Oracle(), dict[int, int]()
-    batches = Batcher(oracle.answer, max_size=3)
+    batches = Batcher(oracle.answer, max_size=lambda: 3)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(ask_all, batches, [1, 2], answers)
         for _ in range(5):
@@ -60,7 +66,7 @@ async def test_an_error_is_raised_for_whose_question_it_is_and_for_nobody_else()
     """The others of its batch are answered, each by itself, and so is the next batch."""
     oracle, answers = Oracle(), dict[int, int]()
     oracle.open.set()
-    batches = Batcher(oracle.answer, max_size=10)
+    batches = Batcher(oracle.answer, max_size=lambda: 10)
 
     async def ask_the_unlucky_one() -> None:
         with pytest.raises(ValueError, match="unlucky"):
@@ -80,7 +86,7 @@ async def test_an_error_is_raised_for_whose_question_it_is_and_for_nobody_else()
 async def test_who_goes_away_leaves_the_others_their_answers(leader_goes: bool, turns: int) -> None:
     """Whether it was the one that saw to the batch or another one, and whenever; nobody waits for ever."""
     oracle, answers = Oracle(), dict[int, int]()
-    batches = Batcher(oracle.answer, max_size=10)
+    batches = Batcher(oracle.answer, max_size=lambda: 10)
     scope = anyio.CancelScope()
 
     async def goes(number: int) -> None:
@@ -108,7 +114,7 @@ async def test_who_goes_away_leaves_the_others_their_answers(leader_goes: bool, 
 async def test_whoever_comes_after_all_have_gone_away_together_is_answered(order: Sequence[int]) -> None:
     """Nobody is left to see to the batch: in whatever order they hear of it, and the one that did is the first."""
     oracle = Oracle()
-    batches = Batcher(oracle.answer, max_size=10)
+    batches = Batcher(oracle.answer, max_size=lambda: 10)
     scopes = [anyio.CancelScope() for _ in order]
 
     async def goes(number: int) -> None:
@@ -132,7 +138,7 @@ async def test_what_comes_within_the_pause_after_a_batch_is_the_next_one_and_wha
     """It does not begin anew when whoever waits for its end goes away."""
     oracle = Oracle()
     oracle.open.set()
-    batches, began = Batcher(oracle.answer, max_size=10, pause_seconds=1.0), anyio.current_time()
+    batches, began = Batcher(oracle.answer, max_size=lambda: 10, pause_seconds=1.0), anyio.current_time()
     assert await batches.submit(1) == 2
     assert anyio.current_time() == began
     async with anyio.create_task_group() as tasks:
@@ -146,3 +152,72 @@ async def test_what_comes_within_the_pause_after_a_batch_is_the_next_one_and_wha
     await anyio.sleep(5.0)
     assert await batches.submit(5) == 10
     assert anyio.current_time() - began == pytest.approx(6.0)
+
+
+async def test_nobody_waits_for_a_batch_of_others_while_there_is_one() -> None:
+    """What comes from others than those in the batch forms a second one; there is no third one."""
+    oracle, answers = Oracle(), dict[int, int]()
+    batches = Batcher(oracle.answer, max_size=lambda: 10, whose=lambda number: number // 10)
+    async with anyio.create_task_group() as tasks:
+        for numbers in ([1], [2, 20], [3, 21, 30, 40], [22, 41]):
+            tasks.start_soon(ask_all, batches, numbers, answers)
+            for _ in range(5):
+                await checkpoint()
+        assert oracle.batches == [[1], [20]]
+        oracle.open.set()
+    assert answers == {number: 2 * number for number in (1, 2, 3, 20, 21, 22, 30, 40, 41)}
+    assert [sorted(batch) for batch in oracle.batches] == [[1], [20], [2, 3, 21, 22, 30, 40, 41]]
+
+
+async def test_whoever_goes_away_while_others_are_answered_leaves_its_turn() -> None:
+    """The next of those that nobody answers yet leads the second batch."""
+    oracle, answers, scope = Oracle(), dict[int, int](), anyio.CancelScope()
+    batches = Batcher(oracle.answer, max_size=lambda: 10, whose=lambda number: number // 10, pause_seconds=1.0)
+
+    async def goes() -> None:
+        with scope:
+            await batches.submit(20)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask_all, batches, [1], answers)
+        await checkpoint()
+        await checkpoint()
+        tasks.start_soon(goes)
+        await checkpoint()
+        tasks.start_soon(ask_all, batches, [2, 30], answers)
+        scope.cancel()
+        for _ in range(5):
+            await checkpoint()
+        assert oracle.batches == [[1], [30]]
+        oracle.open.set()
+    assert answers == {1: 2, 2: 4, 30: 60}
+    assert await batches.submit(20) == 40
+
+
+async def test_an_operation_writes_as_much_as_takes_so_long() -> None:
+    """What is measured counts for the next ones; the largest and the least are limits."""
+    clock = ManualClock()
+    size = SliceSize(clock, most=800)
+    assert size.rows() == 800
+
+    def run(rows: int, *, milliseconds: float) -> int:
+        size.measured(lambda _: clock.advance(milliseconds / 1000), rows)(no_transaction)
+        return size.rows()
+
+    assert run(800, milliseconds=16) == 800
+    assert run(800, milliseconds=64) < 500
+    assert run(100, milliseconds=1000) == 266
+    for _ in range(50):
+        run(100, milliseconds=5)
+    assert size.rows() == pytest.approx(500, abs=5)
+
+
+async def test_an_operation_that_keeps_nobody_waiting_writes_as_much_as_it_may() -> None:
+    """It has not waited for others, so that nobody else writes."""
+    clock = ManualClock()
+    size = SliceSize(clock, most=800, largest_alone=True)
+    for waits, rows in ((0.0, 800), (0.1, 400), (0.005, 800), (0.1, 400)):
+        operation = size.measured(lambda _: clock.advance(0.05), 800)
+        clock.advance(waits)
+        operation(no_transaction)
+        assert size.rows() == pytest.approx(rows, abs=1)

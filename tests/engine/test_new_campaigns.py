@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -17,8 +17,13 @@ from outreach import (
     NewSmsCampaign,
     Outreach,
 )
+from outreach.ledger.campaigns import recipients as loading
+from outreach.ledger.campaigns.recipients import ChunkResult
+from outreach.models import Campaign, PreparedRecipient
 from outreach.server_support import prepare_recipient
 from outreach.storage.unit_of_work import Transaction
+from outreach.testing.clock import ManualClock
+from tests.engine.conftest import OpenStorage
 from tests.engine.rig import contacts, given_workspace
 
 pytestmark = pytest.mark.virtual_time
@@ -148,3 +153,33 @@ async def test_the_next_contacts_are_fetched_while_those_before_are_written(engi
         patched.setattr(engine._storage, "write", waiting)
         made = await engine.campaigns.create_sms(workspace.id, NewSmsCampaign(name="Many", body="x"), source())
     assert made.campaign.counters.total == 2 * CHUNK
+
+
+async def test_a_load_writes_less_at_a_time_while_others_write(
+    open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As much as takes some milliseconds, where it had to wait for its turn; all of it in the order of the source."""
+    clock, written = ManualClock(), list[int]()
+    load_chunk = loading.load_chunk
+
+    def slow(tx: Transaction, campaign: Campaign, chunk: Sequence[PreparedRecipient], **more: Any) -> ChunkResult:
+        clock.advance(0.00165 * len(chunk))
+        written.append(len(chunk))
+        return load_chunk(tx, campaign, chunk, **more)
+
+    monkeypatch.setattr(loading, "load_chunk", slow)
+    async with Outreach(open_storage(clock), clock=clock, config=EngineConfig(insert_batch_size=30)) as engine:
+        workspace = await given_workspace(engine)
+        write = engine._storage.write
+        await engine.campaigns.create_sms(workspace.id, NewSmsCampaign(name="Alone", body="x"), contacts(75))
+
+        async def waiting(operation: Callable[[Transaction], Any], *, bulk: bool = False) -> Any:
+            clock.advance(1.0 if bulk else 0.0)
+            return await write(operation, bulk=bulk)
+
+        monkeypatch.setattr(engine._storage, "write", waiting)
+        new = NewSmsCampaign(name="Beside others", body="x")
+        made = await engine.campaigns.create_sms(workspace.id, new, contacts(75))
+        loaded = await engine.campaigns.list_recipients(workspace.id, made.campaign.id, limit=100)
+    assert [one.phone_number for one in loaded.items] == [one.phone_number for one in contacts(75)]
+    assert written == [30, 30, 15, 30, 15, 15, 15]

@@ -15,6 +15,7 @@ import pytest
 
 from outreach.core.clock import SystemClock
 from outreach.errors import StorageBusy, StorageError
+from outreach.protocols.storage import Within
 from outreach.storage.base import writer
 from outreach.storage.sqlite import SqliteStorage, thread
 from outreach.storage.sqlite import storage as connect
@@ -141,6 +142,21 @@ async def test_an_urgent_operation_comes_between_pieces_of_large_work(sqlite_sto
         await settle()
         gate.opened.set()
     assert await sqlite_storage.read(subjects) == ["bulk 0", "urgent", "bulk 1"]
+
+
+async def test_workspaces_take_turns_however_much_one_of_them_writes(sqlite_storage: SqliteStorage) -> None:
+    """Operations of one keep their order; each one for all workspaces has a turn of its own."""
+    gate = Gate()
+    queued = [("large", "0"), ("large", "1"), ("large", "2"), ("small", "3"), ("", "4"), ("", "5"), ("small", "6")]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sqlite_storage.write, gate)
+        await gate.wait_entered()
+        for whose, subject in queued:
+            operation = appending(subject)
+            tasks.start_soon(sqlite_storage.write, Within([whose], operation) if whose else operation)
+            await settle()
+        gate.opened.set()
+    assert await sqlite_storage.read(subjects) == ["gate", "0", "3", "4", "5", "1", "6", "2"]
 
 
 async def test_large_work_is_never_stopped_by_others(sqlite_storage: SqliteStorage) -> None:

@@ -31,6 +31,7 @@ from outreach.models.settings import DEFAULT_CONCURRENCY, HolidayCalendar
 from outreach.models.states import CampaignStatus
 from outreach.models.work import IdempotencyKey, LastingKey
 from outreach.models.workspace import Workspace
+from outreach.protocols.storage import Within
 from outreach.rules.holidays import extend_calendar
 from outreach.rules.segments import composed, composed_or_none
 from outreach.serialization.documents import from_json, to_json
@@ -38,6 +39,7 @@ from outreach.services.campaigns.audience import Audience
 from outreach.services.campaigns.contacts import HashedContacts, RecipientSource, VariableNameCollector, chunks
 from outreach.services.context import ServiceContext, check_kind, check_provider, run_concurrently
 from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.storage.base.slices import SliceSize
 from outreach.storage.unit_of_work import Transaction
 
 Make = Callable[[RecipientSource, IdempotencyGuard[CampaignCreated]], Awaitable[CampaignCreated]]
@@ -49,6 +51,7 @@ class CampaignCreation:
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
         self._keys = Idempotency(context)
+        self._slice = SliceSize(context.clock, most=context.config.insert_batch_size, largest_alone=True)
         self._running = 0
         self._closing = False
         self._idle = anyio.Event()
@@ -359,9 +362,11 @@ class CampaignCreation:
         chunk = first
         while chunk:
             self.check_not_closing()
+            size = self._slice.rows()
+            written, left = chunk[:size], chunk[size:]
 
             def write(
-                tx: Transaction, chunk: Sequence[PreparedRecipient] = chunk, position: int = position
+                tx: Transaction, chunk: Sequence[PreparedRecipient] = written, position: int = position
             ) -> loading.ChunkResult:
                 once.keep(tx)
                 return loading.load_chunk(
@@ -374,13 +379,15 @@ class CampaignCreation:
                     known=known(tx, chunk),
                 )
 
-            async def go_on(chunk: Sequence[PreparedRecipient] = chunk) -> Sequence[PreparedRecipient]:
+            async def go_on(
+                chunk: Sequence[PreparedRecipient] = written, left: Sequence[PreparedRecipient] = left
+            ) -> Sequence[PreparedRecipient]:
                 variables.see(chunk)
-                return await self._next(rest)
+                return left or await self._next(rest)
 
-            written = chunk
-            # The next chunk is read while this one is written.
-            result, chunk = await run_concurrently(partial(context.storage.write, write, bulk=True), go_on)
+            # The next chunk is read while the last of this one is written.
+            operation = Within([campaign.workspace_id], self._slice.measured(write, len(written)))
+            result, chunk = await run_concurrently(partial(context.storage.write, operation, bulk=True), go_on)
             seen_numbers.add(contact.phone for contact in written)
             position = result.next_position
             excluded += result.excluded

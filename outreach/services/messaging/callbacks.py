@@ -70,7 +70,7 @@ class Callbacks:
             analyser=SafeAnalyser(analyser, context.log_throttle),
             adapters=context.adapters,
         )
-        self._taking = Batcher(self._take_in, max_size=_MAX_TOGETHER)
+        self._taking = Batcher(self._take_in, max_size=lambda: _MAX_TOGETHER)
 
     async def max_body_bytes(self, account_id: str) -> int:
         """Return how many bytes the account's provider may send in a callback.

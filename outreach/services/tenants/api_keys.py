@@ -50,6 +50,7 @@ from outreach.models.workspace import (
     CreatedApiKey,
     Workspace,
 )
+from outreach.protocols.storage import Within
 from outreach.services.campaigns.pages import CampaignPageCache, numbered_page
 from outreach.services.context import ServiceContext
 from outreach.services.idempotency import Idempotency
@@ -498,7 +499,7 @@ class RateLimiter:
             return granted, uncounted, late
 
         try:
-            granted, settled, late = await self._context.storage.write(operation)
+            granted, settled, late = await self._context.storage.write(Within([workspace_id], operation))
         except OutreachError as error:
             allowance.late = True
             _log.debug(

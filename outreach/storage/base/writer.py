@@ -10,8 +10,9 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, Final, Protocol
 
 import attrs
@@ -93,8 +94,16 @@ def _wake(jobs: Sequence[Job]) -> None:
             job.done.set_result(None)
 
 
+def _turn_of(job: Job) -> Hashable:
+    """Return what shares a turn with a job: operations within the same workspaces do."""
+    return job if job.workspace_ids is None else job.workspace_ids
+
+
 class Queue:
     """Jobs in two lanes, and the workers that sleep while there are none.
+
+    In the urgent lane workspaces take turns, so that one that has much to write delays another by one operation.
+    An operation for all workspaces has a turn of its own.
 
     A worker is a function that wakes a thread. Each new job wakes one sleeping worker. Finding no job and falling
     asleep are one step under the lock, so that no job is missed.
@@ -102,7 +111,7 @@ class Queue:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._urgent: deque[Job] = deque()
+        self._urgent: dict[Hashable, deque[Job]] = {}
         self._bulk: deque[Job] = deque()
         self._asleep: list[Callable[[], None]] = []
 
@@ -114,7 +123,7 @@ class Queue:
         """Queue an operation and wake a sleeping worker."""
         job = Job(operation=operation, bulk=bulk, done=asyncio.get_running_loop().create_future())
         with self._lock:
-            (self._bulk if bulk else self._urgent).append(job)
+            (self._bulk if bulk else self._urgent.setdefault(_turn_of(job), deque())).append(job)
             wake = self._asleep.pop(0) if self._asleep else None
         if wake is not None:
             wake()
@@ -123,7 +132,8 @@ class Queue:
     @property
     def waiting(self) -> int:
         """How many jobs are queued."""
-        return len(self._urgent) + len(self._bulk)
+        with self._lock:
+            return sum(map(len, self._urgent.values())) + len(self._bulk)
 
     @property
     def bulk_waits(self) -> bool:
@@ -132,19 +142,24 @@ class Queue:
 
     def take(self, *, bulk_first: bool = False) -> Job | None:
         """Return the next job, an urgent one first unless `bulk_first`."""
-        lanes = (self._bulk, self._urgent) if bulk_first else (self._urgent, self._bulk)
         with self._lock:
-            return self._next(lanes[0]) or self._next(lanes[1])
+            first = self._next(self._bulk) if bulk_first else None
+            return first or self._next_urgent() or self._next(self._bulk)
 
     def put_back(self, job: Job) -> None:
         """Queue a job again that was taken last, before all others."""
         with self._lock:
-            (self._bulk if job.bulk else self._urgent).appendleft(job)
+            if job.bulk:
+                self._bulk.appendleft(job)
+            else:
+                lane = self._urgent.pop(_turn_of(job), deque())
+                lane.appendleft(job)
+                self._urgent = {_turn_of(job): lane, **self._urgent}
 
     def take_or_sleep(self, worker: Callable[[], None]) -> Job | None:
         """Return the next job; without one the worker sleeps."""
         with self._lock:
-            job = self._next(self._urgent) or self._next(self._bulk)
+            job = self._next_urgent() or self._next(self._bulk)
             if job is None:
                 self._asleep.append(worker)
             return job
@@ -152,11 +167,11 @@ class Queue:
     def take_all(self, which: Callable[[Job], bool] = lambda _: True) -> Sequence[Job]:
         """Return all jobs, or some of them."""
         with self._lock:
-            jobs = [job for job in (*self._urgent, *self._bulk) if which(job)]
+            jobs = [job for job in (*chain(*self._urgent.values()), *self._bulk) if which(job)]
             taken = set(jobs)
-            self._urgent, self._bulk = (
-                deque(job for job in lane if job not in taken) for lane in (self._urgent, self._bulk)
-            )
+            left = {turn: deque(job for job in lane if job not in taken) for turn, lane in self._urgent.items()}
+            self._urgent = {turn: lane for turn, lane in left.items() if lane}
+            self._bulk = deque(job for job in self._bulk if job not in taken)
             return [job for job in jobs if not job.dropped]
 
     def sleep(self, worker: Callable[[], None]) -> bool:
@@ -166,6 +181,17 @@ class Queue:
                 return False
             self._asleep.append(worker)
             return True
+
+    def _next_urgent(self) -> Job | None:
+        while self._urgent:
+            turn = next(iter(self._urgent))
+            lane = self._urgent.pop(turn)
+            job = self._next(lane)
+            if lane:
+                self._urgent[turn] = lane
+            if job is not None:
+                return job
+        return None
 
     @staticmethod
     def _next(lane: deque[Job]) -> Job | None:
@@ -365,7 +391,7 @@ def fail_jobs(jobs: Sequence[Job], error: Exception, *, control: GroupControl) -
 GROUP_SECONDS: Final = 0.025
 """After this long a group takes no further operation."""
 
-BULK_AFTER_GROUPS: Final = 8
+BULK_AFTER_GROUPS: Final = 3
 """Bulk work goes first after waiting for so many groups."""
 
 PAUSE_FRACTION: Final = 1 / 8
