@@ -13,7 +13,7 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 _MAX_AT_ONCE: Final = 2
-"""Batches: one for who has much, and one for the others. More would be smaller ones."""
+"""Batches that are answered at a time. With more of them each would be smaller."""
 
 
 class _PendingItem(Generic[Q, A]):

@@ -54,7 +54,7 @@ async def other(url: str) -> Any:
 
 
 def change_by_hand(url: str) -> None:
-    """Change what `other` has written, so that no process hears of it: it shows who reads it again."""
+    """Change rows by SQL. No process notices it, so one that returns the new values has read the rows again."""
     with psycopg.connect(url, autocommit=True) as raw:
         raw.execute("UPDATE outreach.workspaces SET name = 'by hand'")
         raw.execute("UPDATE outreach.home SET host = 'by hand'")
@@ -84,7 +84,7 @@ async def read_texts(storage: PostgresStorage, *, for_all: bool) -> dict[str, st
 async def test_rows_are_read_again_where_another_process_has_written(
     url: str, other: PostgresStorage, others: set[str] | None, *, first_for_all: bool, then_for_all: bool
 ) -> None:
-    """Those of other workspaces are kept, whoever has read them; what is written for all may be anywhere."""
+    """Rows of the other workspaces are kept. A write for all workspaces may have changed any row."""
     async with opened(url) as storage:
         await read_texts(storage, for_all=first_for_all)
         await other.write(within(others, append("other")))
@@ -355,7 +355,7 @@ async def test_a_fence_that_stands_still_fails_those_that_need_it(
 
 
 async def test_a_server_that_is_away_fails_all_that_wait(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever their workspaces: one after the other each would wait as long in vain."""
+    """Jobs of all workspaces fail together: each would wait for the same server."""
     queued, asked = threading.Event(), 0
 
     def away(self: pool.Pool, timeout: float | None = None) -> None:

@@ -234,7 +234,7 @@ class GroupControl(TransactionControl, Protocol):
         ...
 
     def fails_too(self, error: BaseException, first: Job, other: Job) -> bool:
-        """Return whether a job would wait in vain, as the first one did, for which no transaction could begin."""
+        """Return whether an error that kept the first job's transaction from beginning fails another job too."""
         ...
 
     def may_run_again(self, error: BaseException) -> bool:
@@ -492,7 +492,7 @@ class GroupWriter:
         return group
 
     def _take_failing(self, error: Exception, first: Job) -> Sequence[Job]:
-        """Take what waits in vain for a transaction to begin, as the first job did; bulk work waits for longer."""
+        """Take the queued jobs that the same error fails, because no transaction began. Bulk work waits longer."""
         since = time.monotonic() - BULK_SECONDS if self._bulk_waits_for(error) else float("inf")
         return self._queue.take_all(
             lambda job: (not job.bulk or job.since <= since) and self._control.fails_too(error, first, job)

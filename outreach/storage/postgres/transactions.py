@@ -53,7 +53,7 @@ FIND_OUT_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 0.1
 
 _NO_ROW_AFTER_SECONDS: Final = 43_200.0
-"""A process that has written nothing for so long does not miss its row of `writers`, which is deleted after a day."""
+"""After this long without a write a missing row of `writers` is no sign of a loss: rows are deleted after a day."""
 
 _MAX_KNOWN: Final = 1_000
 """Workspaces of which rows are kept between transactions; a transaction for all compares the counts of all of them."""
@@ -403,7 +403,7 @@ class FencedTransactions:
         raise RollbackRequired
 
     def fails_too(self, error: BaseException, first: Job, other: Job) -> bool:
-        """Return whether a job waits in vain, as the first one did: for the server, or for the same fence."""
+        """Return whether another job fails too. A busy fence fails only the jobs that need it."""
         if not is_busy(error) or other.workspace_ids is None:
             return True
         return first.workspace_ids is not None and not first.workspace_ids.isdisjoint(other.workspace_ids)
