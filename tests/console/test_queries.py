@@ -243,7 +243,7 @@ async def more_things(engine: Outreach, workspace: str, users: Sequence[str]) ->
         await engine.users.set_role(workspace, (await engine.users.create(person(n))).id, Role.VIEWER)
     for user in users:
         await engine.users.set_role(workspace, user, Role.OWNER)
-    campaign = (await engine.campaigns.list(workspace, limit=1)).items[0].id
+    campaign = (await engine.campaigns.list(workspace)).items[-1].id  # older than those that a form offers
     for n in range(ROWS):
         soon = attrs.evolve(recurring(campaign, f"{LONG[:70]}{n}"), rule="FREQ=DAILY", starts_on=date(2026, 1, 1))
         things["schedules"] = (await engine.schedules.create(workspace, soon, actor=f"user:{users[0]}")).id

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import chain
 from typing import Any, Final
 
 from outreach import Campaign, InvalidRequest, NotFound
@@ -94,18 +96,23 @@ def schedule_values(values: Mapping[str, Any], held: Schedule | None = None) -> 
 async def _campaigns(visit: Visit, one: Schedule | None) -> Mapping[str, Campaign]:
     """Return the campaigns that can be chosen: the latest, and those that are chosen already."""
     place = visit.place.id
-    page = await visit.engine.campaigns.list(place, limit=_MOST_CAMPAIGNS)
-    found = {each.id: each for each in page.items if each.erased_at is None}
-    chosen = [visit.request.query_params.get(LIKE, ""), *(visit.form.get(name, "") for name in _CAMPAIGNS)]
+    chosen = {visit.request.query_params.get(LIKE, ""), *(visit.form.get(name, "") for name in _CAMPAIGNS)}
     if one is not None:
-        chosen += [one.template_id, one.audience_id or ""]
-    for identifier in dict.fromkeys(chosen):
-        if identifier and identifier not in found:
-            try:
-                found[identifier] = await visit.engine.campaigns.get(place, identifier)
-            except NotFound:
-                continue
-    return found
+        chosen |= {one.template_id, one.audience_id or ""}
+
+    async def latest() -> Sequence[Campaign]:
+        page = await visit.engine.campaigns.list(place, limit=_MOST_CAMPAIGNS)
+        return [each for each in page.items if each.erased_at is None]
+
+    async def existing(identifier: str) -> Sequence[Campaign]:
+        try:
+            return [await visit.engine.campaigns.get(place, identifier)]
+        except NotFound:
+            return []
+
+    # At once, so that they are read in one snapshot.
+    found = await asyncio.gather(latest(), *map(existing, sorted(chosen - {""})))
+    return {each.id: each for each in chain(*found)}
 
 
 def _called(visit: Visit, campaign: Campaign) -> str:
