@@ -35,6 +35,10 @@ _MAX_REFUSED: Final = 10_000
 _MAX_HANDED_OVER: Final = 100
 """Subjects that are handed over at one heartbeat: each begins its pace anew."""
 
+_MAX_PARTS: Final = 8
+"""Subjects of one workspace that are handed over at one heartbeat while others of it stay: two workers that drive a
+workspace wait for each other's transactions."""
+
 
 @attrs.frozen(kw_only=True)
 class Team:
@@ -235,7 +239,7 @@ class Claims:
             there = held[workspace_id]
             is_small = there.total() <= portion
             most = max(there, key=lambda epoch: (there[epoch], -epoch), default=self._epoch)
-            for part in [those] if is_small else [[head] for head in those]:
+            for part in [those] if is_small else [[head] for head in those[:_MAX_PARTS]]:
                 size = sum(sizes[head] for head in part)
                 if size <= excess or (is_small and most != self._epoch):
                     self._leaving.update(part)

@@ -626,6 +626,8 @@ async def test_nothing_is_handed_over_that_is_in_work(storage: Storage) -> None:
         ("aabbcc", "", "bbcc"),
         # Of one that is larger than the portion, what is too much.
         ("aaaaaa", "", "aaa"),
+        # Of a large one, not all at once that is too much.
+        (18 * "a", "", 10 * "a"),
         # The other drives most of it.
         ("abbbcc", "aa", "bbbcc"),
         # Both drive half of it: the worker that came first keeps it.
