@@ -111,8 +111,15 @@ def without_triggers(connection: psycopg.Connection[Any]) -> None:
 
 
 def wait_for(connection: psycopg.Connection[Any], gate: int) -> None:
-    """Wait until nobody holds a gate shut."""
-    connection.execute("SELECT pg_advisory_lock_shared(%s), pg_advisory_unlock_shared(%s)", (gate, gate))
+    """Wait until nobody holds a gate shut.
+
+    Not in one statement: it would keep its snapshot, and the server every version of a row since then.
+    """
+    connection.execute("SET lock_timeout = '100ms'")
+    while True:
+        with suppress(psycopg.errors.LockNotAvailable):
+            connection.execute("SELECT pg_advisory_lock_shared(%s), pg_advisory_unlock_shared(%s)", (gate, gate))
+            return
 
 
 def waiting_at(connection: psycopg.Connection[Any], gate: int) -> int:
