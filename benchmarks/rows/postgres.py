@@ -38,7 +38,7 @@ _CONCURRENCY: Final = 8
 def measure(settings: Settings) -> Results:
     """Measure it, with campaigns in many workspaces and in one."""
     results = Results()
-    campaigns, recipients, workspaces = settings.sized((400, 50, 40), (4, 4, 2))
+    campaigns, recipients, workspaces = settings.sized((400, 100, 40), (4, 4, 2))
     with serving() as server, ExitStack() as stack:
         loads = [
             Load(settings=settings, campaigns=campaigns, recipients=recipients, workspaces=count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import Final, Generic, TypeVar, cast
 
 import anyio
@@ -52,7 +53,9 @@ class Batcher(Generic[Q, A]):
         max_size: Returns the largest size of a batch.
         size: Returns the size of an item.
         whose: Returns whose item it is, such as its workspace; all are one's by default.
-        pause_seconds: How long to collect after a batch before the next one; an item that comes later does not wait.
+        pause_seconds: How long to collect after a batch of several before the next one; an item that comes later does
+            not wait.
+        enough: Items that are not collected any longer.
     """
 
     def __init__(
@@ -63,12 +66,15 @@ class Batcher(Generic[Q, A]):
         size: Callable[[Q], int] = lambda _: 1,
         whose: Callable[[Q], Hashable] = lambda _: None,
         pause_seconds: float = 0.0,
+        enough: int = 100,
     ) -> None:
         self._answer = answer
         self._max_size = max_size
         self._size = size
         self._whose = whose
         self._pause_seconds = pause_seconds
+        self._enough = enough
+        self._has_enough = asyncio.Event()
         self._pause_ends = float("-inf")
         self._waiting: deque[_PendingItem[Q, A]] = deque()
         self._gathers = False
@@ -78,6 +84,8 @@ class Batcher(Generic[Q, A]):
         """Return the answer to an item, or raise its error."""
         pending: _PendingItem[Q, A] = _PendingItem(item, self._whose(item))
         self._waiting.append(pending)
+        if len(self._waiting) >= self._enough:
+            self._has_enough.set()
         if self._has_room() and self._is_free(pending):
             self._gathers = pending.leads = True
         else:
@@ -103,10 +111,8 @@ class Batcher(Generic[Q, A]):
 
     async def _lead(self, own: _PendingItem[Q, A]) -> None:
         """Answer a batch that includes one's own item."""
-        loop = asyncio.get_running_loop()
         try:
-            # Items submitted meanwhile join the batch, at least those of the same turn of the loop.
-            await asyncio.sleep(max(self._pause_ends - loop.time(), 0.0))
+            await self._collect()
         except BaseException:
             self._waiting.remove(own)
             self._gathers = False
@@ -119,7 +125,8 @@ class Batcher(Generic[Q, A]):
         self._hand_over()
         try:
             await self._answer_all(batch)
-            self._pause_ends = loop.time() + self._pause_seconds
+            if len(batch) > 1:
+                self._pause_ends = asyncio.get_running_loop().time() + self._pause_seconds
             for pending in batch:
                 pending.call()
         except BaseException:
@@ -129,6 +136,14 @@ class Batcher(Generic[Q, A]):
         finally:
             self._answered.remove(answered)
             self._hand_over()
+
+    async def _collect(self) -> None:
+        """Wait until the pause is over or enough items wait, at least for those of the same turn of the loop."""
+        await asyncio.sleep(0)
+        if self._pause_ends > asyncio.get_running_loop().time():
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._pause_ends):
+                    await self._has_enough.wait()
 
     def _gather(self, own: _PendingItem[Q, A]) -> list[_PendingItem[Q, A]]:
         """Take a batch from those that wait, and that are not of somebody whose items are being answered."""
@@ -142,6 +157,8 @@ class Batcher(Generic[Q, A]):
             else:
                 kept.append(pending)
         self._waiting.extendleft(reversed(kept))
+        if len(kept) < self._enough:
+            self._has_enough.clear()
         return batch
 
     async def _answer_all(self, batch: Sequence[_PendingItem[Q, A]]) -> None:

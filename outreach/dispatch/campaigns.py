@@ -171,6 +171,12 @@ _MAX_PLANNED: Final = 1000
 _MAX_COMMITTED: Final = 300
 """Recipients and campaigns in one operation that commits waves."""
 
+_COLLECTING_SECONDS: Final = 0.02
+"""How long waves are collected. There is time: intents of the next 0.2 s wait already (`_LOW_WATER`)."""
+
+_ENOUGH_WAVES: Final = 60
+"""Waves that are not collected any longer: what each operation costs is a small part of theirs."""
+
 _MIN_RECORDED_PAUSE: Final = timedelta(seconds=5)
 """Shorter throttles get no trail entry: a provider may throttle every second for hours."""
 
@@ -214,11 +220,21 @@ class CampaignRunner:
         self._outbox = outbox
         self._channels = channels
         self._plans = Batcher(
-            self._plan_all, max_size=lambda: _MAX_PLANNED, size=lambda wanted: wanted[2], whose=lambda wanted: wanted[0]
+            self._plan_all,
+            max_size=lambda: _MAX_PLANNED,
+            size=lambda wanted: wanted[2],
+            whose=lambda wanted: wanted[0],
+            pause_seconds=_COLLECTING_SECONDS,
+            enough=_ENOUGH_WAVES,
         )
         self._committed = SliceSize(clock, most=_MAX_COMMITTED)
         self._commits = Batcher(
-            self._commit_all, max_size=self._committed.rows, size=_row_count, whose=lambda wave: wave.workspace_id
+            self._commit_all,
+            max_size=self._committed.rows,
+            size=_row_count,
+            whose=lambda wave: wave.workspace_id,
+            pause_seconds=_COLLECTING_SECONDS,
+            enough=_ENOUGH_WAVES,
         )
         self._rotation = SenderRotation()
         self._turns_asked: defaultdict[str, set[str]] = defaultdict(set)

@@ -84,7 +84,7 @@ _MAX_CHUNKS: Final = 16
 
 _KEPT_RETRY_SECONDS: Final = 0.5
 
-_SETTLING_PAUSE_SECONDS: Final = 0.01
+_SETTLING_PAUSE_SECONDS: Final = 0.05
 """Between transactions with outcomes of campaigns, for which no caller waits: few large ones take less computing."""
 
 

@@ -135,23 +135,50 @@ async def test_whoever_comes_after_all_have_gone_away_together_is_answered(order
 
 
 async def test_what_comes_within_the_pause_after_a_batch_is_the_next_one_and_what_comes_later_does_not_wait() -> None:
-    """It does not begin anew when whoever waits for its end goes away."""
-    oracle = Oracle()
+    """It does not begin anew when the one that waits for its end is cancelled."""
+    oracle, answers = Oracle(), dict[int, int]()
     oracle.open.set()
     batches, began = Batcher(oracle.answer, max_size=lambda: 10, pause_seconds=1.0), anyio.current_time()
-    assert await batches.submit(1) == 2
+    await ask_all(batches, [1, 2], answers)
     assert anyio.current_time() == began
     async with anyio.create_task_group() as tasks:
         with anyio.move_on_after(0.25):
-            await batches.submit(2)
-        tasks.start_soon(batches.submit, 3)
-        await anyio.sleep(0.25)
+            await batches.submit(3)
         tasks.start_soon(batches.submit, 4)
-    assert oracle.batches == [[1], [3, 4]]
+        await anyio.sleep(0.25)
+        tasks.start_soon(batches.submit, 5)
+    assert oracle.batches == [[1, 2], [4, 5]]
     assert anyio.current_time() - began == pytest.approx(1.0)
     await anyio.sleep(5.0)
-    assert await batches.submit(5) == 10
+    assert await batches.submit(6) == 12
     assert anyio.current_time() - began == pytest.approx(6.0)
+
+
+async def test_nothing_is_collected_after_a_batch_of_one() -> None:
+    """No other would come: a campaign that is alone, or a single message, does not wait for its next turn."""
+    oracle = Oracle()
+    oracle.open.set()
+    batches, began = Batcher(oracle.answer, max_size=lambda: 10, pause_seconds=1.0), anyio.current_time()
+    assert [await batches.submit(number) for number in range(3)] == [0, 2, 4]
+    assert anyio.current_time() == began
+
+
+async def test_the_pause_ends_when_enough_has_come() -> None:
+    """Whatever is left of them waits for the next pause."""
+    oracle, answers = Oracle(), dict[int, int]()
+    oracle.open.set()
+    batches = Batcher(oracle.answer, max_size=lambda: 4, pause_seconds=1.0, enough=3)
+    began = anyio.current_time()
+    await ask_all(batches, [1, 2], answers)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask_all, batches, [3, 4], answers)
+        await anyio.sleep(0.5)
+        assert oracle.batches == [[1, 2]]
+        tasks.start_soon(ask_all, batches, [5, 6, 7], answers)
+        await anyio.sleep(0.25)
+        assert oracle.batches == [[1, 2], [3, 4, 5, 6]]
+    assert oracle.batches == [[1, 2], [3, 4, 5, 6], [7]]
+    assert anyio.current_time() - began == pytest.approx(1.5)
 
 
 async def test_nobody_waits_for_a_batch_of_others_while_there_is_one() -> None:

@@ -344,9 +344,12 @@ async def test_only_outcomes_of_campaigns_are_collected_for_a_moment(
     )
     async with Outreach(storage, clock=clock_of_loop()):
         began = anyio.current_time()
-        for _ in range(2):
-            # It is in no ledger, and changes nothing.
-            await worker.settle(make_dispatch(**{subject: new_id()}), DispatchOutcome(state=DispatchState.ACCEPTED))
+        # Two, and then another one. They are in no ledger, and change nothing.
+        for count in (2, 1):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(count):
+                    dispatch = make_dispatch(**{subject: new_id()})
+                    tasks.start_soon(worker.settle, dispatch, DispatchOutcome(state=DispatchState.ACCEPTED))
         assert (anyio.current_time() - began > 30.0) is pauses
 
 
