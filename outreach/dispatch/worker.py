@@ -505,10 +505,8 @@ class Worker:
         def operation(tx: Transaction) -> tuple[Sequence[WorkItem], Sequence[tuple[Campaign, int]]]:
             changes = [*(tx.work.due() if again else ()), *tx.work.since(change)]
             # A paused campaign changes again when it expires or is edited.
-            touched = [work.unit for work in changes if work.unit.kind == "campaign"]
-            tx.campaigns.prefetch((unit.workspace_id, unit.id) for unit in touched)
-            campaigns = [tx.campaigns.get(unit.workspace_id, unit.id) for unit in touched]
-            paused = [found for found in campaigns if found is not None and found.pause_reason in _ENGINE_PAUSE_TEXTS]
+            touched = [(work.unit.workspace_id, work.unit.id) for work in changes if work.unit.kind == "campaign"]
+            paused = [one for one in tx.campaigns.paused_among(touched) if one.pause_reason in _ENGINE_PAUSE_TEXTS]
             return changes, [(found, trail.last_pause_number(tx, found)) for found in paused]
 
         changes, paused = await self._storage.read(operation)

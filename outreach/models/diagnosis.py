@@ -31,6 +31,7 @@ DatabaseCode = Literal[
     "network_file_system",
     "server_old",
     "server_setting_unsafe",
+    "transaction_old",
 ]
 """What is found in a database itself, also in one that cannot be opened:
 
@@ -56,6 +57,8 @@ DatabaseCode = Literal[
     network_file_system (critical): the database lies on a network file system, from which nothing is sent
     server_old (warning): the PostgreSQL server is older than this package needs
     server_setting_unsafe (warning): the PostgreSQL server runs with `fsync` or `full_page_writes` off
+    transaction_old (warning): a transaction has been open for over 10 minutes. The PostgreSQL server keeps all versions
+        of rows since its begin, and reads more and more of them for each message
 """
 
 EngineCode = Literal[

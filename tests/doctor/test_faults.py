@@ -43,6 +43,7 @@ ELSEWHERE = {
     "receipts_missing": "tests/engine/test_missing_receipts.py",
     "server_old": "tests/doctor/test_postgres.py",
     "server_setting_unsafe": "tests/doctor/test_postgres.py",
+    "transaction_old": "tests/doctor/test_postgres.py",
 }
 """Codes whose faults need another system, and where that is."""
 

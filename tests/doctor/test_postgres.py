@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import LiteralString
 
+import psycopg
 import pytest
 
 from outreach import EngineConfig, Outreach
@@ -104,6 +106,23 @@ def test_few_connections_and_an_old_server_are_reported(url: str, monkeypatch: p
     monkeypatch.setattr(diagnosis, "OLDEST_SERVER", 990_000)
     found = [one.code for one in diagnose_database(url)]
     assert sorted(set(found)) == ["connections_low", "server_old", "server_setting_unsafe"]
+
+
+@pytest.mark.parametrize("begin", ["BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN; SELECT pg_current_xact_id()"])
+def test_an_old_transaction_is_reported(url: str, monkeypatch: pytest.MonkeyPatch, begin: str) -> None:
+    """With its process and program, if it reads from a snapshot or has written something."""
+    monkeypatch.setattr(diagnosis, "OLD_TRANSACTION", timedelta())
+    with psycopg.connect(url, autocommit=True, application_name="pg_dump") as other:
+        other.execute("BEGIN")
+        assert codes(url) == []
+        other.execute("ROLLBACK")
+        other.execute(begin)
+        other.execute("SELECT 1")
+        [found] = [one for one in diagnose_database(url) if one.code == "transaction_old"]
+        assert (
+            f"of pg_dump (process {other.info.backend_pid} of the server) has been open for 0 minutes" in found.message
+        )
+    assert codes(url) == []
 
 
 @pytest.mark.anyio

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Final
 
 import psycopg
@@ -24,10 +25,23 @@ OLDEST_SERVER: Final = 160_000
 FEW_CONNECTIONS: Final = 16
 """Two processes: each has up to eight connections."""
 
+OLD_TRANSACTION: Final = timedelta(minutes=10)
+"""No operation of this package lasts so long; a dump may."""
+
 _CONNECTIONS: Final = """
     SELECT
         current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
         (SELECT COUNT(*) FROM pg_stat_activity WHERE backend_type = 'client backend')::int
+"""
+
+_OLDEST_TRANSACTION: Final = """
+    SELECT pid, coalesce(nullif(application_name, ''), usename), clock_timestamp() - xact_start
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend'
+        AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)
+        AND pid <> pg_backend_pid() AND clock_timestamp() - xact_start > %s
+    ORDER BY xact_start
+    LIMIT 1
 """
 
 
@@ -86,6 +100,16 @@ def _server(connection: PostgresConnection, name: str, conninfo: str) -> Iterato
             "raise max_connections, and start the server anew.",
             name,
             _psql(conninfo, f"ALTER SYSTEM SET max_connections = {2 * allowed}"),
+            severity="warning",
+        )
+    for process, program, age in connection.execute(_OLDEST_TRANSACTION, (OLD_TRANSACTION,)).fetchall():
+        yield database_problem(
+            "transaction_old",
+            f"A transaction of {program} (process {process} of the server) has been open for "
+            f"{age // timedelta(minutes=1)} minutes. Until it ends, the server keeps all versions of rows since then, "
+            "and sending gets slower: find out what it does, and end it.",
+            name,
+            looks=[_psql(conninfo, "TABLE pg_stat_activity")],
             severity="warning",
         )
 

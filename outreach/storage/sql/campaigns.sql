@@ -10,6 +10,12 @@ FROM {each:wanted} {join} campaigns ON campaigns.id = wanted.value
 SELECT campaigns.number, campaigns.workspace_id, campaigns.id
 FROM {each:wanted} {join} campaigns ON campaigns.number = wanted.value::bigint
 
+-- paused_among --
+-- Of campaigns that have changed, which nearly all are active; the caller compares their workspaces.
+SELECT campaigns.workspace_id, campaigns.id
+FROM {each:wanted} {join} campaigns ON campaigns.id = wanted.value
+WHERE campaigns.status = 'paused' AND campaigns.loading_until IS NULL
+
 -- extend_loading --
 -- While its recipients are loaded.
 UPDATE campaigns SET loading_until = :loading_until

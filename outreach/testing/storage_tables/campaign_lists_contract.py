@@ -345,6 +345,18 @@ class CampaignListsContract(ContractBase):
         assert await storage.read(lambda tx: ids(tx, OTHER_WORKSPACE)) == [foreign.id]
         assert await storage.read(lambda tx: list(tx.campaigns.in_status([]))) == []
 
+    async def test_the_paused_of_some_campaigns_are_returned(self, storage: Storage) -> None:
+        """In the order in which they are named, and none of another workspace, or that is still loading."""
+        paused, active = CampaignStatus.PAUSED, CampaignStatus.ACTIVE
+        one, two, running = (make_campaign(status=status) for status in (paused, paused, active))
+        foreign = make_campaign(status=paused, workspace_id=OTHER_WORKSPACE)
+        await published(storage, one, two, running, foreign)
+        loading = make_campaign(status=paused)
+        await storage.write(lambda tx: tx.campaigns.insert_loading(loading, loading_until=NOW))
+        named = [(THIS_WORKSPACE, each.id) for each in (two, running, foreign, loading, one)]
+        assert await storage.read(lambda tx: list(tx.campaigns.paused_among(named))) == [two, one]
+        assert await storage.read(lambda tx: list(tx.campaigns.paused_among([]))) == []
+
     async def test_campaigns_in_a_status_are_counted(self, storage: Storage) -> None:
         """Each requested status has its number, of one workspace or of all."""
         active, scheduled = CampaignStatus.ACTIVE, CampaignStatus.SCHEDULED

@@ -159,6 +159,14 @@ class Campaigns(Table):
         )
         return self._all_with_agents(found)
 
+    def paused_among(self, workspace_and_campaign: Collection[tuple[str, str]]) -> Sequence[Campaign]:
+        """Return those of some campaigns that are paused; only they are read whole."""
+        wanted = json_list([campaign_id for _, campaign_id in workspace_and_campaign])
+        paused = {(row[0], row[1]) for row in self._rows.query("campaigns.paused_among", CAMPAIGNS, wanted=wanted)}
+        keys = [key for key in workspace_and_campaign if key in paused]
+        self.prefetch(keys)
+        return [found for key in keys if (found := self.get(*key)) is not None]
+
     def count_in_status(
         self, statuses: Collection[CampaignStatus], *, workspace_id: str | None = None
     ) -> Mapping[CampaignStatus, int]:
