@@ -55,7 +55,7 @@ class Batcher(Generic[Q, A]):
         whose: Returns whose item it is, such as its workspace; all are one's by default.
         pause_seconds: How long to collect after a batch of several before the next one; an item that comes later does
             not wait.
-        enough: Items that are not collected any longer.
+        enough: So many items end the pause, and so does a full batch.
     """
 
     def __init__(
@@ -74,6 +74,9 @@ class Batcher(Generic[Q, A]):
         self._whose = whose
         self._pause_seconds = pause_seconds
         self._enough = enough
+        # What the next batch may take, of all that waits.
+        self._count = 0
+        self._total = 0
         self._has_enough = asyncio.Event()
         self._pause_ends = float("-inf")
         self._waiting: deque[_PendingItem[Q, A]] = deque()
@@ -84,8 +87,7 @@ class Batcher(Generic[Q, A]):
         """Return the answer to an item, or raise its error."""
         pending: _PendingItem[Q, A] = _PendingItem(item, self._whose(item))
         self._waiting.append(pending)
-        if len(self._waiting) >= self._enough:
-            self._has_enough.set()
+        self._note(pending)
         if self._has_room() and self._is_free(pending):
             self._gathers = pending.leads = True
         else:
@@ -121,6 +123,7 @@ class Batcher(Generic[Q, A]):
         batch = self._gather(own)
         answered = frozenset(pending.whose for pending in batch)
         self._answered.append(answered)
+        self._count_anew()
         self._gathers = False
         self._hand_over()
         try:
@@ -135,6 +138,7 @@ class Batcher(Generic[Q, A]):
             raise
         finally:
             self._answered.remove(answered)
+            self._count_anew()
             self._hand_over()
 
     async def _collect(self) -> None:
@@ -157,9 +161,21 @@ class Batcher(Generic[Q, A]):
             else:
                 kept.append(pending)
         self._waiting.extendleft(reversed(kept))
-        if len(kept) < self._enough:
-            self._has_enough.clear()
         return batch
+
+    def _count_anew(self) -> None:
+        self._count = self._total = 0
+        self._has_enough.clear()
+        for pending in self._waiting:
+            self._note(pending)
+
+    def _note(self, pending: _PendingItem[Q, A]) -> None:
+        """Count an item, if the next batch may take it; note whether that has enough."""
+        if self._is_free(pending):
+            self._count += 1
+            self._total += self._size(pending.item)
+            if self._count >= self._enough or self._total >= self._max_size():
+                self._has_enough.set()
 
     async def _answer_all(self, batch: Sequence[_PendingItem[Q, A]]) -> None:
         try:

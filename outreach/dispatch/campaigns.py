@@ -171,8 +171,11 @@ _MAX_PLANNED: Final = 1000
 _MAX_COMMITTED: Final = 300
 """Recipients and campaigns in one operation that commits waves."""
 
-_COLLECTING_SECONDS: Final = 0.02
-"""How long waves are collected. There is time: intents of the next 0.2 s wait already (`_LOW_WATER`)."""
+_MAX_COLLECTING_SECONDS: Final = 0.02
+"""How long waves are collected for one transaction, at most."""
+
+_COLLECTING_PART: Final = 0.2
+"""How much of the time between a wave and its first slot that takes, at most: for its plan, and for its commit."""
 
 _ENOUGH_WAVES: Final = 60
 """Waves that are not collected any longer: what each operation costs is a small part of theirs."""
@@ -219,12 +222,14 @@ class CampaignRunner:
         self._worker = worker
         self._outbox = outbox
         self._channels = channels
+        margin = min(config.look_ahead_seconds * _LOW_WATER, config.sparse_look_ahead_seconds)
+        collecting = min(_MAX_COLLECTING_SECONDS, margin * _COLLECTING_PART)
         self._plans = Batcher(
             self._plan_all,
             max_size=lambda: _MAX_PLANNED,
             size=lambda wanted: wanted[2],
             whose=lambda wanted: wanted[0],
-            pause_seconds=_COLLECTING_SECONDS,
+            pause_seconds=collecting,
             enough=_ENOUGH_WAVES,
         )
         self._committed = SliceSize(clock, most=_MAX_COMMITTED)
@@ -233,7 +238,7 @@ class CampaignRunner:
             max_size=self._committed.rows,
             size=_row_count,
             whose=lambda wave: wave.workspace_id,
-            pause_seconds=_COLLECTING_SECONDS,
+            pause_seconds=collecting,
             enough=_ENOUGH_WAVES,
         )
         self._rotation = SenderRotation()

@@ -36,8 +36,8 @@ _MAX_HANDED_OVER: Final = 100
 """Subjects that are handed over at one heartbeat: each begins its pace anew."""
 
 _MAX_PARTS: Final = 8
-"""Subjects of one workspace that are handed over at one heartbeat while others of it stay: two workers that drive a
-workspace wait for each other's transactions."""
+"""How much of a workspace is handed over at one heartbeat while the rest stays: two workers that drive a workspace wait
+for each other's transactions."""
 
 
 @attrs.frozen(kw_only=True)

@@ -87,6 +87,9 @@ _KEPT_RETRY_SECONDS: Final = 0.5
 _SETTLING_PAUSE_SECONDS: Final = 0.05
 """Between transactions with outcomes of campaigns, for which no caller waits: few large ones take less computing."""
 
+_SETTLED_PART: Final = 8
+"""This part of all requests that may be in flight is enough outcomes: until it is recorded, each takes a place."""
+
 
 def notify_report(
     instrumentation: Instrumentation,
@@ -183,7 +186,11 @@ class Worker:
         self.permits = WorkerPermits(config)
         self._settled = SliceSize(clock, most=_MAX_ROWS)
         self._settling = Batcher(
-            self._settle, max_size=self._settled.rows, whose=_workspace_of, pause_seconds=_SETTLING_PAUSE_SECONDS
+            self._settle,
+            max_size=self._settled.rows,
+            whose=_workspace_of,
+            pause_seconds=_SETTLING_PAUSE_SECONDS,
+            enough=max(config.max_requests_in_flight // _SETTLED_PART, 1),
         )
         self._settling_singles = Batcher(self._settle, max_size=self._settled.rows, whose=_workspace_of)
         self._merged = SliceSize(clock, most=_MAX_ROWS)

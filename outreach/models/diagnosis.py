@@ -58,7 +58,8 @@ DatabaseCode = Literal[
     server_old (warning): the PostgreSQL server is older than this package needs
     server_setting_unsafe (warning): the PostgreSQL server runs with `fsync` or `full_page_writes` off
     transaction_old (warning): a transaction has been open for over 10 minutes. The PostgreSQL server keeps all versions
-        of rows since its begin, and reads more and more of them for each message
+        of rows since it began, and reads more and more of them for each message. Those of other roles are seen only
+        with the rights of `pg_monitor`
 """
 
 EngineCode = Literal[

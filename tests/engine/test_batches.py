@@ -181,6 +181,38 @@ async def test_the_pause_ends_when_enough_has_come() -> None:
     assert anyio.current_time() - began == pytest.approx(1.5)
 
 
+async def test_a_full_batch_does_not_wait_for_the_end_of_the_pause() -> None:
+    """Its size counts, not only how many items there are."""
+    oracle, answers = Oracle(), dict[int, int]()
+    oracle.open.set()
+    batches = Batcher(oracle.answer, max_size=lambda: 12, size=lambda number: number, pause_seconds=1.0)
+    began = anyio.current_time()
+    await ask_all(batches, [1, 2], answers)
+    await ask_all(batches, [5, 7], answers)
+    assert oracle.batches == [[1, 2], [5, 7]]
+    assert anyio.current_time() == began
+
+
+async def test_items_whose_turn_has_not_come_end_no_pause() -> None:
+    """Those of somebody who is being answered are not enough for a batch of the others."""
+    oracle, answers = Oracle(), dict[int, int]()
+    oracle.open.set()
+    batches = Batcher(
+        oracle.answer, max_size=lambda: 10, whose=lambda number: number // 10, pause_seconds=1.0, enough=3
+    )
+    await ask_all(batches, [1, 2], answers)
+    oracle.open = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        for numbers in ([10, 11, 12], [14, 15, 16, 20], [21]):
+            tasks.start_soon(ask_all, batches, numbers, answers)
+            await anyio.sleep(0.25)
+        assert oracle.batches == [[1, 2], [10, 11, 12]]
+        await anyio.sleep(0.5)
+        assert oracle.batches == [[1, 2], [10, 11, 12], [20, 21]]
+        oracle.open.set()
+    assert oracle.batches[3:] == [[14, 15, 16]]
+
+
 async def test_nobody_waits_for_a_batch_of_others_while_there_is_one() -> None:
     """What comes from others than those in the batch forms a second one; there is no third one."""
     oracle, answers = Oracle(), dict[int, int]()

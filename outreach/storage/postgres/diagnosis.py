@@ -26,7 +26,7 @@ FEW_CONNECTIONS: Final = 16
 """Two processes: each has up to eight connections."""
 
 OLD_TRANSACTION: Final = timedelta(minutes=10)
-"""No operation of this package lasts so long; a dump may."""
+"""Nothing that a server of this package does lasts so long; `db check`, `db copy` or a dump may."""
 
 _CONNECTIONS: Final = """
     SELECT
@@ -39,7 +39,8 @@ _OLDEST_TRANSACTION: Final = """
     FROM pg_stat_activity
     WHERE datname = current_database() AND backend_type = 'client backend'
         AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)
-        AND pid <> pg_backend_pid() AND clock_timestamp() - xact_start > %s
+        AND pid NOT IN (SELECT pg_backend_pid() UNION ALL SELECT pid FROM pg_stat_progress_vacuum)
+        AND clock_timestamp() - xact_start > %s
     ORDER BY xact_start
     LIMIT 1
 """

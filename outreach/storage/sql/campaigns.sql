@@ -10,11 +10,11 @@ FROM {each:wanted} {join} campaigns ON campaigns.id = wanted.value
 SELECT campaigns.number, campaigns.workspace_id, campaigns.id
 FROM {each:wanted} {join} campaigns ON campaigns.number = wanted.value::bigint
 
--- paused_among --
--- Of campaigns that have changed, which nearly all are active; the caller compares their workspaces.
-SELECT campaigns.workspace_id, campaigns.id
+-- pause_reasons --
+-- Why campaigns are paused, null for the others; the caller compares their workspaces. A condition on what is paused would
+-- let PostgreSQL read all that is.
+SELECT campaigns.workspace_id, campaigns.id, campaigns.pause_reason
 FROM {each:wanted} {join} campaigns ON campaigns.id = wanted.value
-WHERE campaigns.status = 'paused' AND campaigns.loading_until IS NULL
 
 -- extend_loading --
 -- While its recipients are loaded.

@@ -161,8 +161,11 @@ class Campaigns(Table):
 
     def paused_among(self, workspace_and_campaign: Collection[tuple[str, str]]) -> Sequence[Campaign]:
         """Return those of some campaigns that are paused; only they are read whole."""
+        if not workspace_and_campaign:
+            return []
         wanted = json_list([campaign_id for _, campaign_id in workspace_and_campaign])
-        paused = {(row[0], row[1]) for row in self._rows.query("campaigns.paused_among", CAMPAIGNS, wanted=wanted)}
+        rows = self._rows.query("campaigns.pause_reasons", CAMPAIGNS, wanted=wanted)
+        paused = {(workspace_id, campaign_id) for workspace_id, campaign_id, reason in rows if reason is not None}
         keys = [key for key in workspace_and_campaign if key in paused]
         self.prefetch(keys)
         return [found for key in keys if (found := self.get(*key)) is not None]

@@ -96,9 +96,9 @@ def schedule_values(values: Mapping[str, Any], held: Schedule | None = None) -> 
 async def _campaigns(visit: Visit, one: Schedule | None) -> Mapping[str, Campaign]:
     """Return the campaigns that can be chosen: the latest, and those that are chosen already."""
     place = visit.place.id
-    chosen = {visit.request.query_params.get(LIKE, ""), *(visit.form.get(name, "") for name in _CAMPAIGNS)}
+    chosen = [visit.request.query_params.get(LIKE, ""), *(visit.form.get(name, "") for name in _CAMPAIGNS)]
     if one is not None:
-        chosen |= {one.template_id, one.audience_id or ""}
+        chosen += [one.template_id, one.audience_id or ""]
 
     async def latest() -> Sequence[Campaign]:
         page = await visit.engine.campaigns.list(place, limit=_MOST_CAMPAIGNS)
@@ -111,7 +111,7 @@ async def _campaigns(visit: Visit, one: Schedule | None) -> Mapping[str, Campaig
             return []
 
     # At once, so that they are read in one snapshot.
-    found = await asyncio.gather(latest(), *map(existing, sorted(chosen - {""})))
+    found = await asyncio.gather(latest(), *map(existing, dict.fromkeys(filter(None, chosen))))
     return {each.id: each for each in chain(*found)}
 
 
