@@ -10,10 +10,9 @@ FROM {each:wanted} {join} campaigns ON campaigns.id = wanted.value
 SELECT campaigns.number, campaigns.workspace_id, campaigns.id
 FROM {each:wanted} {join} campaigns ON campaigns.number = wanted.value::bigint
 
--- pause_reasons --
--- Why campaigns are paused, null for the others; the caller compares their workspaces. A condition on what is paused would
--- let PostgreSQL read all that is.
-SELECT campaigns.workspace_id, campaigns.id, campaigns.pause_reason
+-- statuses --
+-- The caller compares their workspaces and statuses: a condition on a status would let PostgreSQL read all that have it.
+SELECT campaigns.workspace_id, campaigns.id, campaigns.status
 FROM {each:wanted} {join} campaigns ON campaigns.id = wanted.value
 
 -- extend_loading --

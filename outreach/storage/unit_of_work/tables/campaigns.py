@@ -164,8 +164,8 @@ class Campaigns(Table):
         if not workspace_and_campaign:
             return []
         wanted = json_list([campaign_id for _, campaign_id in workspace_and_campaign])
-        rows = self._rows.query("campaigns.pause_reasons", CAMPAIGNS, wanted=wanted)
-        paused = {(workspace_id, campaign_id) for workspace_id, campaign_id, reason in rows if reason is not None}
+        rows = self._rows.query("campaigns.statuses", CAMPAIGNS, wanted=wanted)
+        paused = {(row[0], row[1]) for row in rows if row[2] == CampaignStatus.PAUSED}
         keys = [key for key in workspace_and_campaign if key in paused]
         self.prefetch(keys)
         return [found for key in keys if (found := self.get(*key)) is not None]
