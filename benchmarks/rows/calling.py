@@ -14,9 +14,9 @@ import orjson
 from benchmarks.load import ask_often, flood, json_of, request
 from benchmarks.people import call_bodies
 from benchmarks.processes import Server, serve_outreach, serve_side
-from benchmarks.results import Results, Sample
+from benchmarks.results import Results, Sample, at_least, at_most
 from benchmarks.rounds import alternate
-from benchmarks.settings import ORDINARY_NEEDS, Settings, installed
+from benchmarks.settings import NO_LONGER, NO_SLOWER, ORDINARY_NEEDS, Settings, installed
 from benchmarks.tenants import Tenant, ordinary_tenant, tenant
 
 _CONNECTIONS: Final = 16
@@ -40,6 +40,10 @@ def measure(settings: Settings) -> Results:
         file.write_bytes(orjson.dumps(answer))
         bare = stack.enter_context(serve_side("bare", {"answers": {"/calls": str(file)}, "status": 201}))
         sides["bare route"] = partial(_once, settings, bare, _requests(ours, numbers))
+        if settings.base is not None:
+            earlier = tenant(settings.place("call-base"), base=settings.base)
+            old = stack.enter_context(serve_outreach(earlier.database, environment=_AT_ONCE, base=settings.base))
+            sides[settings.base.ref] = partial(_once, settings, old, _requests(earlier, numbers))
         if installed(*ORDINARY_NEEDS):
             other = ordinary_tenant(directory, ours.api_key)
             app = stack.enter_context(serve_side("ordinary", {"database": str(other.database)}))
@@ -48,9 +52,12 @@ def measure(settings: Settings) -> Results:
             results.notes.append("The ordinary app is not installed here, and was not measured: see `make bench`.")
         settings.say("call")
         samples = alternate(sides, settings.rounds)
-    for against in ("bare route", "ordinary app"):
+    no_worse = {"calls a second": at_least(NO_SLOWER), "ms": at_most(NO_LONGER)}
+    for against in [name for name in samples if name != "outreach"]:
+        is_base = settings.base is not None and against == settings.base.ref
         for unit, case in (("calls a second", f"{_CONNECTIONS} connections"), ("ms", "one client")):
-            results.compare(samples, against, row="call", case=case, unit=unit)
+            wanted = no_worse[unit] if is_base else None
+            results.compare(samples, against, row="call", case=case, unit=unit, wanted=wanted)
     return results
 
 

@@ -19,7 +19,7 @@ from benchmarks.people import SENDER, body, phone
 from benchmarks.processes import Server, serve_outreach, serve_side
 from benchmarks.results import Results, Sample, at_most
 from benchmarks.rounds import alternate
-from benchmarks.settings import ORDINARY_NEEDS, ROOT, Settings, installed
+from benchmarks.settings import NO_LONGER, ORDINARY_NEEDS, ROOT, Base, Settings, installed
 from benchmarks.tenants import Tenant, ordinary_tenant, tenant
 
 _LOOK_AGAIN_SECONDS: Final = 0.005
@@ -40,10 +40,10 @@ def _server(settings: Settings, results: Results) -> None:
     raw = body(contacts)
     settings.say(f"memory: creating {contacts} contacts")
 
-    def ours() -> Sample:
+    def ours(base: Base | None = None) -> Sample:
         with settings.scratch("memory") as directory:
-            of = tenant(directory)
-            return _creating(lambda: serve_outreach(of.database), of.api_key, raw)
+            of = tenant(directory, base=base)
+            return _creating(lambda: serve_outreach(of.database, base=base), of.api_key, raw)
 
     def ordinary() -> Sample:
         with settings.scratch("memory") as directory:
@@ -51,6 +51,8 @@ def _server(settings: Settings, results: Results) -> None:
             return _creating(lambda: serve_side("ordinary", {"database": str(of.database)}), of.api_key, raw)
 
     sides: dict[str, Callable[[], Sample]] = {"outreach": ours}
+    if settings.base is not None:
+        sides[settings.base.ref] = partial(ours, settings.base)
     if installed(*ORDINARY_NEEDS):
         sides["ordinary app"] = ordinary
     else:
@@ -58,6 +60,8 @@ def _server(settings: Settings, results: Results) -> None:
     samples = alternate(sides, settings.rounds)
     row, case = "memory", f"creating {contacts:,} contacts"
     results.compare(samples, "ordinary app", row=row, case=case, unit=_MORE)
+    if settings.base is not None:
+        results.compare(samples, settings.base.ref, row=row, case=case, unit=_MORE, wanted=at_most(NO_LONGER))
     results.figure(samples["outreach"], _MORE, row=row, case=case, wanted=at_most(250))
     results.figure(samples["outreach"], "MB idle", row=row, case=case)
 
