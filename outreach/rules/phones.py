@@ -11,7 +11,6 @@ import unicodedata
 from array import array
 from collections.abc import Mapping
 from datetime import timedelta
-from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Final
@@ -383,7 +382,6 @@ def is_erased(phone: str) -> bool:
     return not phone or is_pseudonym(phone)
 
 
-@lru_cache(maxsize=4096)
 def stored_forms(phone: str, default_region: str | None) -> tuple[str, ...]:
     """Return all forms in which a workspace may have stored the number of the person at `phone`, itself first.
 

@@ -344,7 +344,7 @@ async def test_a_provider_tells_nothing_of_anothers_requests(open_storage: OpenS
             rows: Any = tx.dispatches._rows
             changed = f"UPDATE dispatches SET provider = 'telnyx' WHERE id = '{dispatch_id}'"  # noqa: S608
             rows.backend.connection.execute(changed)
-            rows.evict(DISPATCHES, (workspace_id, dispatch_id))
+            rows.evict(DISPATCHES, [(workspace_id, dispatch_id)])
 
         await engine._storage.write(elsewhere)
         event = {"kind": "report", "id": "e1", "dispatch": dispatch_id, "status": "delivered"}

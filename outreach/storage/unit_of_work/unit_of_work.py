@@ -404,9 +404,12 @@ class UnitOfWork:
         """Return the cached rows of a kind; None for each key without a row."""
         return list(self._rows[kind.table].known.values())
 
-    def evict(self, kind: Kind[Any], key: Key) -> None:
-        """Remove a row that a statement has changed from the cache."""
-        self._rows[kind.table].known.pop(key, None)
+    def evict(self, kind: Kind[Any], keys: Iterable[Key]) -> None:
+        """Remove rows that a statement has changed from the cache."""
+        known = self._rows[kind.table].known
+        if known:
+            for key in keys:
+                known.pop(key, None)
 
     # ------------------------------------------------------------------------------------------ queries
 

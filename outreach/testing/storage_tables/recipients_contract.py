@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import pytest
 
-from outreach.models.campaign import Counters, Recipient, contribution
+from outreach.models.campaign import Counters, PreparedRecipient, Recipient, contribution
 from outreach.models.states import IN_FLIGHT_RECIPIENT_STATUSES, OPEN_RECIPIENT_STATUSES, RecipientStatus
 from outreach.protocols.storage import Storage
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
@@ -78,6 +78,14 @@ class RecipientsContract(ContractBase):
             **(bare._asdict() | {"custom_variables": {}}), campaign_id=campaign.id, position=1
         )
 
+    @pytest.mark.parametrize("name", PreparedRecipient._field_defaults)
+    async def test_an_optional_field_is_kept_beside_contacts_without_any(self, storage: Storage, name: str) -> None:
+        """Contacts are written in one set, whichever fields each of them has."""
+        full = make_prepared(**{name: "+14155550199"})
+        campaign = await given_campaign(storage, make_prepared(), full, make_prepared())
+        kept = [getattr(await recipient_at(storage, campaign.id, position), name) for position in range(3)]
+        assert kept == [None, "+14155550199", None]
+
     async def test_what_a_reader_changes_changes_nothing(self, storage: Storage) -> None:
         """Custom variables are the reader's own copy."""
         campaign = await given_campaign(storage, make_prepared(custom_variables='{"tags":["a"]}'), make_prepared())
@@ -101,8 +109,11 @@ class RecipientsContract(ContractBase):
         """An insert with a position that is there, or twice in it, writes none of its rows."""
         campaign = await given_recipients(storage, 2)
         row = (make_prepared(), RecipientStatus.PENDING, None)
+        full = (make_prepared(external_id="a"), RecipientStatus.PENDING, None)
 
         def insert(tx: Transaction) -> None:
+            with pytest.raises(AlreadyExists):
+                tx.recipients.insert(THIS_WORKSPACE, campaign.id, [(5, *row), (5, *full)], now=NOW)
             for positions in ((2, 1, 3), (5, 6, 5)):
                 with pytest.raises(AlreadyExists):
                     tx.recipients.insert(

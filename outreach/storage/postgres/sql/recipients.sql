@@ -5,6 +5,12 @@ COPY recipients (
     external_id, time_zone, us_place, caller_id, status, reason, ended_at
 ) FROM STDIN
 
+-- insert_short --
+-- Pending ones without optional fields.
+COPY recipients (
+    campaign_number, position, phone_number, phone, first_name, last_name, email, company, custom_variables, status
+) FROM STDIN
+
 -- due_waiting_for --
 -- For many campaigns, each in the order of the index `recipients_waiting_for`; few are sorted.
 SELECT {recipients}

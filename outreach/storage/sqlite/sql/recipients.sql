@@ -5,6 +5,12 @@ INSERT INTO recipients (
     external_id, time_zone, us_place, caller_id, status, reason, ended_at
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
+-- insert_short --
+-- Pending ones without optional fields.
+INSERT INTO recipients (
+    campaign_number, position, phone_number, phone, first_name, last_name, email, company, custom_variables, status
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
 -- due_waiting_for --
 -- For many campaigns, each in the order of the index `recipients_waiting_for`; few are sorted.
 SELECT {recipients}

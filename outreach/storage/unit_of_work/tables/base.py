@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, Generic, TypeVar
 
 from outreach.core.clock import format_timestamp
@@ -20,6 +21,9 @@ Place = tuple[datetime, str, int]
 
 LAST: Final = "~"
 """Sorts behind every time that is written as text."""
+
+# Not for loads, which read each number once.
+_stored_forms: Final = lru_cache(maxsize=4096)(stored_forms)
 
 
 class Table:
@@ -38,7 +42,7 @@ class Table:
 
     def _forms(self, workspace_id: str, phone: str) -> tuple[str, ...]:
         """Return all forms in which the number of a person may stand in the tables of a workspace, itself first."""
-        return stored_forms(phone, self._region(workspace_id))
+        return _stored_forms(phone, self._region(workspace_id))
 
     def _region(self, workspace_id: str) -> str | None:
         workspace = self._rows.get(WORKSPACES, (workspace_id,))

@@ -56,7 +56,7 @@ class Campaigns(Table):
         if there or not self._rows.insert_many_now(LOADING_CAMPAIGNS, [(key, (campaign, loading_until))]):
             raise AlreadyExists(f"There is such a {CAMPAIGNS.noun} already.")
         self._rows.evict_ref(campaign.id)
-        self._rows.evict(LOADING_CAMPAIGNS, key)
+        self._rows.evict(LOADING_CAMPAIGNS, [key])
 
     def extend_loading(self, workspace_id: str, campaign_id: str, *, loading_until: datetime) -> bool:
         """Extend the lease of a loading campaign; return whether it still exists and loads."""
@@ -88,7 +88,7 @@ class Campaigns(Table):
         )
         if not published:
             raise LookupError(f"There is no such {CAMPAIGNS.noun}.")
-        self._rows.evict(CAMPAIGNS, CAMPAIGNS.key_of(campaign))
+        self._rows.evict(CAMPAIGNS, [CAMPAIGNS.key_of(campaign)])
         self.update(campaign)
 
     def stage_addition(self, workspace_id: str, campaign_id: str, target_id: str) -> None:

@@ -65,7 +65,7 @@ class Erasures(Table):
             self._rows.execute("erasure.delete_run", number=number)
             self._rows.execute("erasure.delete_forecasts", number=number)
             self._rows.execute("approvals.delete", number=number)
-            self._rows.evict(RUNS, (campaign_id,))
+            self._rows.evict(RUNS, [(campaign_id,)])
         return bool(hidden)
 
     def begin(self, workspace_id: str, campaign_id: str, *, figures: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from outreach.core.clock import format_timestamp, parse_timestamp
 from outreach.models.base import Channel
@@ -69,18 +69,18 @@ class Recipients(Table):
         number = self._rows.number(workspace_id, campaign_id)
         if number is None:
             raise LookupError("There is no such campaign.")
-        values = _new_rows(number, rows, format_timestamp(now))
-        if not values:
+        short, whole = _new_rows(number, rows, format_timestamp(now))
+        positions = {position for _, position, *_ in (*short, *whole) if isinstance(position, int)}
+        if not positions:
             return
-        positions = {position for _, position, *_ in values if isinstance(position, int)}
         taken = self._rows.query(
             "recipients.taken", RECIPIENTS, number=number, first=min(positions), last=max(positions)
         )
-        if len(positions) < len(values) or not positions.isdisjoint(row[0] for row in taken):
+        if len(positions) < len(short) + len(whole) or not positions.isdisjoint(row[0] for row in taken):
             raise AlreadyExists(f"There is such a {RECIPIENTS.noun} already.")
-        self._rows.run_many("recipients.insert", values)
-        for position in positions:
-            self._rows.evict(RECIPIENTS, (campaign_id, position))
+        self._rows.run_many("recipients.insert_short", short)
+        self._rows.run_many("recipients.insert", whole)
+        self._rows.evict(RECIPIENTS, ((campaign_id, position) for position in positions))
 
     def known_phones(self, workspace_id: str, campaign_id: str, phones: Collection[str]) -> frozenset[str]:
         """Return those of the numbers (at most 5,000) that the campaign already has, in any spelling."""
@@ -143,8 +143,7 @@ class Recipients(Table):
         offset = self.next_position(workspace_id, target_id) - rows[0].position
         last = rows[-1].position
         self._rows.execute("recipients.move", number=number, target=target, offset=offset, last=last, now=at)
-        for row in rows:
-            self._rows.evict(RECIPIENTS, (target_id, row.position + offset))
+        self._rows.evict(RECIPIENTS, ((target_id, row.position + offset) for row in rows))
 
     def delete_stopped_since(self, workspace_id: str, campaign_id: str, channel: Channel, since: datetime) -> Counters:
         """Delete recipients whose number, in any spelling, came onto the register at or after `since`.
@@ -456,10 +455,25 @@ class Recipients(Table):
         return self._list(RECIPIENTS, f"recipients.{name}", number=number, **values)
 
 
-def _new_rows(number: int, rows: Iterable[NewRow], now: str) -> list[tuple[Value, ...]]:
+_SHORT: Final = len(PreparedRecipient._fields) - len(PreparedRecipient._field_defaults)
+_NOTHING: Final = tuple(PreparedRecipient._field_defaults.values())
+
+
+def _new_rows(
+    number: int, rows: Iterable[NewRow], now: str
+) -> tuple[Sequence[tuple[Value, ...]], Sequence[tuple[Value, ...]]]:
+    """Return the rows of pending contacts without optional fields, without the columns for these, and whole ones.
+
+    sqlite3 takes 0.2 µs for each None that it binds.
+    """
+    short: list[tuple[Value, ...]] = []
+    whole: list[tuple[Value, ...]] = []
     # Looked up once, not for each of a million rows.
     states = {status: (status.value, None if status in OPEN_RECIPIENT_STATUSES else now) for status in RecipientStatus}
-    return [
-        (number, position, *contact, (state := states[status])[0], reason, state[1])
-        for position, contact, status, reason in rows
-    ]
+    for position, contact, status, reason in rows:
+        state, ended_at = states[status]
+        if reason is None and ended_at is None and contact[_SHORT:] == _NOTHING:
+            short.append((number, position, *contact[:_SHORT], state))
+        else:
+            whole.append((number, position, *contact, state, reason, ended_at))
+    return short, whole
