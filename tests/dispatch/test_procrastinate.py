@@ -340,7 +340,7 @@ async def test_who_only_listens_for_jobs_waits_as_long_as_nobody_says_anything(u
         assert [heard.channel async for heard in connection.notifies(stop_after=1)] == ["jobs"]
 
 
-@pytest.mark.soak("waits until no answer is waited for")
+@pytest.mark.turn(2, "waits until no answer is waited for")
 @pytest.mark.parametrize("dispatcher", ["in_process", "procrastinate"])
 async def test_an_engine_closes_while_the_server_stands_still(url: str, tmp_path: Path, dispatcher: str) -> None:
     """Whatever is on its way: what has no outcome is unknown, and is not sent again."""

@@ -21,6 +21,7 @@ from tests.process.test_copies import refused
 from tests.process.waiting import PATIENCE, wait_for
 
 
+@pytest.mark.turn(2, "waits for seconds until what should not be sent was not")
 @pytest.mark.parametrize("killed", [False, True])
 @pytest.mark.parametrize("ending", ["-wal", "-shm"])
 def test_a_server_whose_log_is_deleted_sends_nothing_more(place: Place, ending: str, killed: bool) -> None:
