@@ -52,12 +52,15 @@ def measure(settings: Settings) -> Results:
             results.notes.append("The ordinary app is not installed here, and was not measured: see `make bench`.")
         settings.say("call")
         samples = alternate(sides, settings.rounds)
-    no_worse = {"calls a second": at_least(NO_SLOWER), "ms": at_most(NO_LONGER)}
-    for against in [name for name in samples if name != "outreach"]:
-        is_base = settings.base is not None and against == settings.base.ref
-        for unit, case in (("calls a second", f"{_CONNECTIONS} connections"), ("ms", "one client")):
-            wanted = no_worse[unit] if is_base else None
-            results.compare(samples, against, row="call", case=case, unit=unit, wanted=wanted)
+    cases = (
+        ("calls a second", f"{_CONNECTIONS} connections", at_least(NO_SLOWER)),
+        ("ms", "one client", at_most(NO_LONGER)),
+    )
+    for unit, case, no_worse in cases:
+        for against in ("bare route", "ordinary app"):
+            results.compare(samples, against, row="call", case=case, unit=unit)
+        if settings.base is not None:
+            results.compare(samples, settings.base.ref, row="call", case=case, unit=unit, wanted=no_worse)
     return results
 
 

@@ -203,6 +203,7 @@ async def test_items_whose_turn_has_not_come_end_no_pause() -> None:
     await ask_all(batches, [1, 2], answers)
     oracle.open = anyio.Event()
     async with anyio.create_task_group() as tasks:
+        # In virtual time: it sets when each comes, and whether the pause has ended.
         for numbers in ([10, 11, 12], [14, 15, 16, 20], [21]):
             tasks.start_soon(ask_all, batches, numbers, answers)
             await anyio.sleep(0.25)

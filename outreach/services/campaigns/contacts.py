@@ -13,7 +13,6 @@ from collections.abc import (
     Sequence,
 )
 from hashlib import sha256
-from operator import attrgetter
 from typing import Any, Final
 
 import orjson
@@ -32,8 +31,6 @@ _TEXTS: Final = (
     *("time_zone", "zip_code", "state"),
 )
 _FIELDS: Final = (*_TEXTS, "custom_variables")
-_texts: Final = attrgetter(*_TEXTS)
-_names: Final = attrgetter("first_name", "last_name", "email", "company")
 
 
 def prepare_recipient(
@@ -46,12 +43,11 @@ def prepare_recipient(
     """
     if recipient.phone_number == "":
         raise InvalidRequest.at(f"{path}.phone_number", "must have at least 1 character")
-    is_ascii = recipient.phone_number is not None
-    for value in _texts(recipient):
-        if value is not None and not (type(value) is str and value.isascii() and "\x00" not in value):
-            is_ascii = False
-    if not is_ascii:
-        _check_texts(recipient, path)
+    for name in _TEXTS:
+        value = getattr(recipient, name)
+        problem = None if value is None and name != "phone_number" else text_problem(value)
+        if problem is not None:
+            raise InvalidRequest.at(f"{path}.{name}", problem)
     external_id = recipient.external_id
     if external_id is not None and not 0 < len(external_id) <= MAX_EXTERNAL_ID:
         message = f"must have 1 to {MAX_EXTERNAL_ID} characters, not {len(external_id)}"
@@ -59,28 +55,18 @@ def prepare_recipient(
     if recipient.time_zone is not None:
         check_value(f"{path}.time_zone", recipient.time_zone, own_zone)
     phone = normalise(recipient.phone_number, default_region)
-    names: Iterable[str | None] = _names(recipient)
-    first_name, last_name, email, company = names if is_ascii else map(composed_or_none, names)
     return PreparedRecipient(
         recipient.phone_number,
         phone,
-        first_name,
-        last_name,
-        email,
-        company,
+        composed_or_none(recipient.first_name),
+        composed_or_none(recipient.last_name),
+        composed_or_none(recipient.email),
+        composed_or_none(recipient.company),
         _variables(recipient, path),
         external_id,
         recipient.time_zone,
         us_place_of(phone, recipient.zip_code, recipient.state),
     )
-
-
-def _check_texts(recipient: NewRecipient, path: str) -> None:
-    """Raise `InvalidRequest` for the first text that cannot be stored."""
-    for name, value in zip(_TEXTS, _texts(recipient), strict=True):
-        problem = None if value is None and name != "phone_number" else text_problem(value)
-        if problem is not None:
-            raise InvalidRequest.at(f"{path}.{name}", problem)
 
 
 def _variables(recipient: NewRecipient, path: str) -> str | None:

@@ -456,7 +456,7 @@ class Recipients(Table):
 
 
 _SHORT: Final = len(PreparedRecipient._fields) - len(PreparedRecipient._field_defaults)
-_NOTHING: Final = tuple(PreparedRecipient._field_defaults.values())
+_NOTHING: Final = (None,) * len(PreparedRecipient._field_defaults)
 
 
 def _new_rows(
