@@ -137,8 +137,7 @@ def set_request_state(scope: Scope, exchange: RequestState) -> None:
 
 def request_state_of(connection: HTTPConnection) -> RequestState:
     """Return the state of a request."""
-    exchange = connection.scope[_EXCHANGE]
-    assert isinstance(exchange, RequestState)  # noqa: S101 - for the type checker
+    exchange: RequestState = connection.scope[_EXCHANGE]
     return exchange
 
 

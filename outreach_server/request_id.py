@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import secrets
 import time
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -124,7 +124,7 @@ def choose_request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
         headers: Raw headers with lower-case names.
     """
     given = next((value for name, value in headers if name == REQUEST_ID), b"")
-    return given.decode("ascii") if _ACCEPTABLE.fullmatch(given) else str(uuid.uuid4())
+    return given.decode("ascii") if _ACCEPTABLE.fullmatch(given) else secrets.token_hex(16)
 
 
 def _log_exchange(scope: Scope, exchange: RequestState, status: int, seconds: float) -> None:

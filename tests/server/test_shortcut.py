@@ -80,7 +80,7 @@ def test_a_request_keeps_its_id_and_a_strange_one_is_replaced(service: Service, 
     for strange in ("", "a b", "x" * 129, '"><script>', "a;b", "é"):
         given = tenant.get(path, headers={"X-Request-Id": strange.encode()}).headers["X-Request-Id"]
         assert given != strange
-        assert len(given) == 36
+        assert len(given) == 32
 
 
 def test_a_head_is_answered_as_ever(service: Service) -> None:
