@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import Final, Generic, TypeVar, cast
@@ -26,8 +25,9 @@ class _PendingItem(Generic[Q, A]):
         has_gone: Whether its task has been cancelled, so that it can lead nothing.
     """
 
-    def __init__(self, item: Q, whose: Hashable) -> None:
+    def __init__(self, item: Q, size: int, whose: Hashable) -> None:
         self.item = item
+        self.size = size
         self.whose = whose
         self.called: asyncio.Future[None] | None = None
         self.leads = False
@@ -39,6 +39,24 @@ class _PendingItem(Generic[Q, A]):
         """Wake its task, if it waits."""
         if self.called is not None and not self.called.done():
             self.called.set_result(None)
+
+
+class _Waiting(Generic[Q, A]):
+    """The waiting items of one owner, in their order, with the sum of their sizes."""
+
+    def __init__(self) -> None:
+        self.items: dict[_PendingItem[Q, A], None] = {}
+        self.size = 0
+
+    def add(self, pending: _PendingItem[Q, A]) -> None:
+        """Add an item behind the others."""
+        self.items[pending] = None
+        self.size += pending.size
+
+    def remove(self, pending: _PendingItem[Q, A]) -> None:
+        """Remove an item."""
+        del self.items[pending]
+        self.size -= pending.size
 
 
 class Batcher(Generic[Q, A]):
@@ -79,16 +97,23 @@ class Batcher(Generic[Q, A]):
         self._total = 0
         self._has_enough = asyncio.Event()
         self._pause_ends = float("-inf")
-        self._waiting: deque[_PendingItem[Q, A]] = deque()
+        # Owners in the order of their turns.
+        self._waiting: dict[Hashable, _Waiting[Q, A]] = {}
         self._gathers = False
-        self._answered: list[frozenset[Hashable]] = []
+        self._batches = 0
+        self._answered: set[Hashable] = set()
+        """Whose items are being answered."""
 
     async def submit(self, item: Q) -> A:
         """Return the answer to an item, or raise its error."""
-        pending: _PendingItem[Q, A] = _PendingItem(item, self._whose(item))
-        self._waiting.append(pending)
-        self._note(pending)
-        if self._has_room() and self._is_free(pending):
+        pending: _PendingItem[Q, A] = _PendingItem(item, self._size(item), self._whose(item))
+        self._add(pending)
+        is_free = pending.whose not in self._answered
+        if is_free:
+            self._count += 1
+            self._total += pending.size
+            self._end_pause_if_enough()
+        if is_free and self._has_room():
             self._gathers = pending.leads = True
         else:
             await self._wait(pending)
@@ -104,8 +129,9 @@ class Batcher(Generic[Q, A]):
             await pending.called
         except BaseException:
             pending.has_gone = True
-            if pending in self._waiting:
-                self._waiting.remove(pending)
+            if pending.whose in self._waiting and pending in self._waiting[pending.whose].items:
+                self._remove(pending)
+                self._count_anew()
             if pending.leads:
                 self._gathers = False
                 self._hand_over()
@@ -116,13 +142,15 @@ class Batcher(Generic[Q, A]):
         try:
             await self._collect()
         except BaseException:
-            self._waiting.remove(own)
+            self._remove(own)
+            self._count_anew()
             self._gathers = False
             self._hand_over()
             raise
         batch = self._gather(own)
-        answered = frozenset(pending.whose for pending in batch)
-        self._answered.append(answered)
+        answered = {pending.whose for pending in batch}
+        self._answered |= answered
+        self._batches += 1
         self._count_anew()
         self._gathers = False
         self._hand_over()
@@ -134,10 +162,11 @@ class Batcher(Generic[Q, A]):
                 pending.call()
         except BaseException:
             own.has_gone = True
-            self._waiting.extendleft(pending for pending in reversed(batch) if not pending.has_gone)
+            self._put_back([pending for pending in batch if not pending.has_gone])
             raise
         finally:
-            self._answered.remove(answered)
+            self._answered -= answered
+            self._batches -= 1
             self._count_anew()
             self._hand_over()
 
@@ -150,32 +179,59 @@ class Batcher(Generic[Q, A]):
                     await self._has_enough.wait()
 
     def _gather(self, own: _PendingItem[Q, A]) -> list[_PendingItem[Q, A]]:
-        """Take a batch from those that wait, and that are not of somebody whose items are being answered."""
-        batch, left, kept = [own], self._max_size() - self._size(own.item), deque[_PendingItem[Q, A]]()
-        self._waiting.remove(own)
-        while self._waiting and left > 0:
-            pending = self._waiting.popleft()
-            if self._is_free(pending) and self._size(pending.item) <= left:
-                batch.append(pending)
-                left -= self._size(pending.item)
-            else:
-                kept.append(pending)
-        self._waiting.extendleft(reversed(kept))
+        """Take a batch from those that wait, and that are not of an owner whose items are being answered.
+
+        Items of an owner are taken in their order. An owner with items left has its next turn after the others.
+        """
+        batch, left = [own], self._max_size() - own.size
+        self._remove(own)
+        for whose, waiting in self._free():
+            taken = []
+            for pending in waiting.items:
+                if pending.size > left:
+                    break
+                taken.append(pending)
+                left -= pending.size
+            for pending in taken:
+                self._remove(pending)
+            if taken and waiting.items:
+                self._waiting[whose] = self._waiting.pop(whose)
+            batch += taken
         return batch
 
-    def _count_anew(self) -> None:
-        self._count = self._total = 0
-        self._has_enough.clear()
-        for pending in self._waiting:
-            self._note(pending)
+    def _free(self) -> list[tuple[Hashable, _Waiting[Q, A]]]:
+        """Return the owners whose items the next batch may take."""
+        return [(whose, waiting) for whose, waiting in self._waiting.items() if whose not in self._answered]
 
-    def _note(self, pending: _PendingItem[Q, A]) -> None:
-        """Count an item, if the next batch may take it; note whether that has enough."""
-        if self._is_free(pending):
-            self._count += 1
-            self._total += self._size(pending.item)
-            if self._count >= self._enough or self._total >= self._max_size():
-                self._has_enough.set()
+    def _add(self, pending: _PendingItem[Q, A]) -> None:
+        if pending.whose not in self._waiting:
+            self._waiting[pending.whose] = _Waiting()
+        self._waiting[pending.whose].add(pending)
+
+    def _remove(self, pending: _PendingItem[Q, A]) -> None:
+        self._waiting[pending.whose].remove(pending)
+        if not self._waiting[pending.whose].items:
+            del self._waiting[pending.whose]
+
+    def _put_back(self, batch: Sequence[_PendingItem[Q, A]]) -> None:
+        """Put items before all others again."""
+        later, self._waiting = self._waiting, {}
+        for pending in batch:
+            self._add(pending)
+        for waiting in later.values():
+            for pending in waiting.items:
+                self._add(pending)
+
+    def _count_anew(self) -> None:
+        free = [waiting for _, waiting in self._free()]
+        self._count = sum(len(waiting.items) for waiting in free)
+        self._total = sum(waiting.size for waiting in free)
+        self._has_enough.clear()
+        self._end_pause_if_enough()
+
+    def _end_pause_if_enough(self) -> None:
+        if self._count >= self._enough or self._total >= self._max_size():
+            self._has_enough.set()
 
     async def _answer_all(self, batch: Sequence[_PendingItem[Q, A]]) -> None:
         try:
@@ -191,15 +247,13 @@ class Batcher(Generic[Q, A]):
                 for pending in batch:
                     tasks.start_soon(self._answer_all, [pending])
 
-    def _is_free(self, pending: _PendingItem[Q, A]) -> bool:
-        return not any(pending.whose in answered for answered in self._answered)
-
     def _has_room(self) -> bool:
-        return not self._gathers and len(self._answered) < _MAX_AT_ONCE
+        return not self._gathers and self._batches < _MAX_AT_ONCE
 
     def _hand_over(self) -> None:
         """Let a waiting task lead the next batch."""
-        leader = next(filter(self._is_free, self._waiting), None) if self._has_room() else None
-        if leader is not None:
+        free = self._free() if self._has_room() else []
+        if free:
+            leader = next(iter(free[0][1].items))
             self._gathers = leader.leads = True
             leader.call()

@@ -229,6 +229,28 @@ async def test_nobody_waits_for_a_batch_of_others_while_there_is_one() -> None:
     assert [sorted(batch) for batch in oracle.batches] == [[1], [20], [2, 3, 21, 22, 30, 40, 41]]
 
 
+async def test_an_owner_with_items_left_has_its_next_turn_after_the_others() -> None:
+    """A batch takes the items of one owner after those of another, so that a second one can be of other owners."""
+    oracle, answers = Oracle(), dict[int, int]()
+    oracle.open.set()
+    batches = Batcher(oracle.answer, max_size=lambda: 3, whose=lambda number: number // 10)
+    await ask_all(batches, [1, 20, 2, 3, 4, 30, 5, 21], answers)
+    assert answers == {number: 2 * number for number in (1, 2, 3, 4, 5, 20, 21, 30)}
+    assert oracle.batches == [[1, 2, 3], [20, 21, 30], [4, 5]]
+
+
+async def test_items_of_an_owner_keep_their_order_and_a_large_one_keeps_its_turn() -> None:
+    """None behind it is taken before it, however well that fits; other owners' items are."""
+    oracle, answers = Oracle(), dict[int, int]()
+    oracle.open.set()
+    batches = Batcher(
+        oracle.answer, max_size=lambda: 10, size=lambda number: number % 10, whose=lambda number: number // 10
+    )
+    await ask_all(batches, [4, 18, 11, 22, 25, 31], answers)
+    assert answers == {number: 2 * number for number in (4, 18, 11, 22, 25, 31)}
+    assert oracle.batches == [[4, 22, 31], [18, 11], [25]]
+
+
 async def test_whoever_goes_away_while_others_are_answered_leaves_its_turn() -> None:
     """The next of those that nobody answers yet leads the second batch."""
     oracle, answers, scope = Oracle(), dict[int, int](), anyio.CancelScope()
