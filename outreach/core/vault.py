@@ -394,7 +394,7 @@ class Vault:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], *, key_file: Path | None, required: bool) -> Self:
-        """Return a vault with the keys that the environment gives (`secret_keys.keys_from_environment`)."""
+        """Return a vault with the keys that the environment gives (`keys_from_environment`)."""
         made = cls()
         made._source = keys_from_environment(environment, own_file=key_file, required=required)
         return made

@@ -62,7 +62,7 @@ class Claims:
     """The claims of this worker.
 
     While it has been alone since it began it asks for none: what it commits is claimed by that
-    (`ledger.leases.claims.may_commit`). Otherwise it claims what it is to drive. It frees what it does not drive any
+    (`leases.may_commit`). Otherwise it claims what it is to drive. It frees what it does not drive any
     more, and what is more than its portion, once nothing of it waits in the outbox.
 
     Args:
@@ -313,7 +313,7 @@ class WorkerPermits:
         return Permits(intents=self.intents.held, requests=self.requests.held)
 
     def share(self, tx: Transaction, epoch: int, in_use: Permits) -> Permits:
-        """Return the portion of this worker, within a transaction; see `ledger.sending.permits.share`."""
+        """Return the portion of this worker, within a transaction; see `intents.share_permits`."""
         return intents.share_permits(tx, epoch, most=self._most, in_use=in_use)
 
     def take_in(self, portion: Permits) -> None:

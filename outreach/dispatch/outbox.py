@@ -76,7 +76,7 @@ class CampaignChannel(Protocol):
 
 
 class SmsChannel:
-    """The SMS part of running campaigns; see `runners.channels.CampaignChannel`."""
+    """The SMS part of running campaigns; see `CampaignChannel`."""
 
     def __init__(self, *, ids: IdSource, config: EngineConfig, provider_pool: ProviderPool) -> None:
         self._ids = ids
@@ -142,7 +142,7 @@ def outbound_message(dispatch: Dispatch, *, not_after: datetime | None) -> Outbo
 
 
 class CallChannel:
-    """The calling part of running campaigns; see `runners.channels.CampaignChannel`."""
+    """The calling part of running campaigns; see `CampaignChannel`."""
 
     def __init__(self, *, ids: IdSource, provider_pool: ProviderPool) -> None:
         self._ids = ids

@@ -283,7 +283,7 @@ ResolveProvider = Callable[[], Awaitable[SendRequest]]
 
 
 def account_key(workspace_id: str, provider: str) -> str:
-    """Return the key of the account that a request counts for (`wire.fair_limiter`)."""
+    """Return the key of the account that a request counts for (`http.request_gate.FairLimiter`)."""
     return f"{workspace_id}/{provider}"
 
 

@@ -74,7 +74,7 @@ def _table() -> Mapping[str, tuple[str, ...]]:
 
 def country_of_phone(phone: str) -> str | None:
     """Return the country of an E.164 number as ISO 3166 alpha-2; None if it is unknown or of no country."""
-    # The last three digits decide nothing in North America (`policy.number_zones`).
+    # The table's prefixes in North America are at most seven digits long, so the last three decide nothing.
     return look_up_country(f"{phone[:-3]}100" if NANP.fullmatch(phone) else phone)
 
 

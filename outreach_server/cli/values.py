@@ -199,7 +199,7 @@ class Identifier(click.ParamType[str]):
 
 
 class Moment(click.ParamType[datetime]):
-    """A time by RFC 3339; one without an offset is read in a zone later (`campaign_times.read_schedule`)."""
+    """A time by RFC 3339; one without an offset is read in a zone later (`campaigns.times.read_schedule`)."""
 
     name = "time"
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -30,10 +33,16 @@ OF_OTHERS: Final = frozenset(
 )
 """Hooks of gunicorn and Celery, settings of PostgreSQL."""
 
+OBJECTS: Final = frozenset(
+    {"account", "agent", "archived_campaigns", "detail", "engine", "key", "loop", "new", "tx", "wanted"}
+)
+"""First parts of dotted names in code that are objects, tables or placeholders."""
+
 MAX_ARCHITECTURE_WORDS: Final = 2500
 """Somebody reads the page in ten minutes, before the first change."""
 
 _REFERENCE: Final = re.compile(r"docs/[\w/-]+\.md(?:#[\w.-]*\w(?:(?:, | and |, and | to )#[\w.-]*\w)*)?")
+_DOTTED: Final = re.compile(r"`([a-z_]+(?:\.[a-zA-Z_]+)+)`")
 _LINK: Final = re.compile(r"\]\((?!https?:|mailto:)([^)\s]*)\)")
 _PICTURE: Final = re.compile(r'\b(?:src|srcset)="(?!https?:|data:)([^"]+)"')
 _NAME: Final = re.compile(r"(?<![\w/.{}>:-])((?:[\w-]+/)*[\w-]+\.md)\b")
@@ -106,6 +115,43 @@ def elsewhere(text: Text) -> list[str]:
     names = {name for name in _NAME.findall(text.text) if Path(name).name not in STAND_INS}
     near = (ROOT, ROOT / "docs", ROOT / "docs" / "reference", (ROOT / text.name).parent)
     return words + [name for name in sorted(names) if not any((folder / name).is_file() for folder in near)]
+
+
+@cache
+def modules() -> Mapping[str, Sequence[str]]:
+    """Return the texts of the modules by each end of their dotted names."""
+    found = defaultdict[str, list[str]](list)
+    for file in (file for top in ("outreach", "outreach_server") for file in sorted((ROOT / top).rglob("*.py"))):
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        parts = parts[:-1] if parts[-1] == "__init__" else parts
+        for start in range(len(parts)):
+            found[".".join(parts[start:])].append(file.read_text("utf-8"))
+    return found
+
+
+def strange_names(text: Text) -> list[str]:
+    """Return dotted names in a module that are neither of its project nor of an installed one."""
+    wrong = []
+    for name in _DOTTED.findall(text.text) if text.name.endswith(".py") else ():
+        module, _, last = name.rpartition(".")
+        first = name.partition(".")[0]
+        known = name in modules() or any(re.search(rf"\b{last}\b", one) for one in modules().get(module, ()))
+        # Also `module.Class.method`.
+        known = known or any(re.search(rf"\b{last}\b", one) for one in modules().get(module.rpartition(".")[0], ()))
+        if not known and first not in OBJECTS and f".{last}" not in KINDS and find_spec(first) is None:
+            wrong.append(name)
+    return wrong
+
+
+def test_every_dotted_name_is_of_a_module() -> None:
+    """A module that was moved or renamed is named by its present name."""
+    assert {
+        text.name: wrong
+        for text in texts()
+        if text.name.startswith(("outreach/", "outreach_server/")) and (wrong := strange_names(text))
+    } == {}
+    there, gone = "rules.phones.stored_forms", "policy.stored_numbers"
+    assert strange_names(Text("outreach/one.py", f"See `{there}`, `{gone}` and `json.loads`.")) == [gone]
 
 
 def test_every_reference_leads_to_its_place() -> None:

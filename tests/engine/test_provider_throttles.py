@@ -54,7 +54,7 @@ BUSY: Final = DispatchOutcome(state=DispatchState.DEFERRED, reason="rate_limited
 DAY: Final = timedelta(days=1)
 HOUR: Final = timedelta(hours=1)
 FEW: Final = attrs.evolve(QUICK, max_queued_intents=4, max_requests_in_flight=4)
-"""An account gets three of four places (`wire.fair_limiter`): no more are in flight when its provider says stop."""
+"""An account gets three of four places (`FairLimiter`): no more are in flight when its provider says stop."""
 
 MAX_ON_THEIR_WAY: Final = 3
 

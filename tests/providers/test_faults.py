@@ -43,7 +43,7 @@ pytestmark = pytest.mark.anyio
 
 CONTACTS: Final = 20
 MOST: Final = 3
-"""How many requests an account alone may have on their way of four (`wire.fair_limiter`)."""
+"""How many requests an account alone may have on their way of four (`FairLimiter`)."""
 
 PATIENT: Final = attrs.evolve(QUICK, public_url=PUBLIC_URL, call_poll_seconds=0.5)
 IMPATIENT: Final = attrs.evolve(PATIENT, provider_timeout_seconds=1.0)

@@ -42,7 +42,7 @@ def put_recipient(
     """Write a recipient and its trail entry; return the change of the counters.
 
     Every change of a loaded recipient that its trail shows goes through here. `rule` is the trail rule unless the new
-    reason implies another (`policy.trail_rules`).
+    reason implies another (`rule_of_recipient`).
     """
     tx.recipients.put(workspace_id, after)
     trail.record_recipient(tx, workspace_id, before, after, rule=rule, now=now, dispatch=dispatch, actor=actor)

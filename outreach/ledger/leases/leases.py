@@ -353,7 +353,7 @@ def take_over(
         place: The place that this worker has taken; the worker that had it before has ended.
         lasts: How long the lease lasts.
         gone: The epochs of workers that are certainly gone.
-        unrenewed: The epochs of those that were seen not to renew their leases (`workers.end_lost`).
+        unrenewed: The epochs of those that were seen not to renew their leases (`end_lost`).
 
     Raises:
         DispatchRefused: The database was copied elsewhere by `db copy`.

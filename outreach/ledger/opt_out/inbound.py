@@ -71,7 +71,7 @@ def receive(
         answers_by: The carrier of a reply; None leaves it to the number that was written to.
         carrier_start_words: The START words of a carrier that answers keywords itself; None if it does not. If it
             does, only a STOP outside the carrier's own words is answered here
-            (`policy.opt_out.keywords.carrier_replies_to`), and no other START lifts an entry: the carrier's own block
+            (`rules.opt_out.keywords.carrier_replies_to`), and no other START lifts an entry: the carrier's own block
             would remain.
         ids: The source of identifiers.
         now: The time of the commit.

@@ -290,7 +290,7 @@ def _begin(tx: Transaction, wave: Wave, contacted: set[tuple[str, str]], now: da
     for held in postponed:
         change += _postpone_or_drop(tx, campaign, held, now)
     if postponed and not are_contact_rules_outdated(run, workspace):
-        # A mark that stands (`waves.clock_steps`) wakes these as well.
+        # A mark that stands (`leases.clock_steps`) wakes these as well.
         run = attrs.evolve(run, postponed_under=contact_rules_key(workspace))
     if drafts:
         last = drafts[-1].dispatch.slot_at

@@ -390,7 +390,7 @@ class Register(Table):
     """The unsubscribe register; (workspace, phone) is unique.
 
     A number of an erased person is stored as a hash. It is found by the number all the same, as if it stood there. So
-    is an entry under another form of the same person's number (`policy.stored_numbers`); several are one.
+    is an entry under another form of the same person's number (`phones.stored_forms`); several are one.
     """
 
     def get(self, workspace_id: str, phone: str) -> Unsubscribe | None:
