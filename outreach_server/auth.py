@@ -222,7 +222,7 @@ async def _of_host(server: Server, authenticate: Authenticate, request: Request)
     try:
         workspace = await server.engine.workspaces.get(identity.workspace_id)
     except NotFound:
-        raise WorkspaceUnavailable("The workspace of whoever asks does not exist here.") from None
+        raise WorkspaceUnavailable("The workspace of the caller does not exist here.") from None
     return ApiAccess(workspace=workspace, scopes=identity.scopes)
 
 

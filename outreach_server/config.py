@@ -121,7 +121,7 @@ class ServerConfig(EngineConfig):
         listen_port: The port to listen on; 0 takes any that is free.
         listen_uds: A Unix socket to listen on instead of an address and a port.
         proxy_headers: The reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed: addresses and
-            networks, and `unix` for whoever connects by the Unix socket, with commas between them. None: nobody's.
+            networks, and `unix` for connections by the Unix socket, with commas between them. None: nobody's.
         root_path: The path below which a reverse proxy serves this server; the proxy takes it off each request.
         keep_alive_seconds: How long a connection stays open after a response, until the next request. It is longer than
             the 60 s of most load balancers, which would else send a request as the connection ends, and answer 502.

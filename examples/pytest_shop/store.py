@@ -25,7 +25,7 @@ class Shop:
         return await self.engine.campaigns.start(self.workspace_id, created.campaign.id)
 
     async def call(self, agent_id: str, customers: Sequence[NewRecipient]) -> Campaign:
-        """Call customers; whoever does not answer is called again half an hour later."""
+        """Call customers; those who do not answer are called again half an hour later."""
         new = NewCallCampaign(name="Your order", agent_id=agent_id)
         created = await self.engine.campaigns.create_call(self.workspace_id, new, customers)
         return await self.engine.campaigns.start(self.workspace_id, created.campaign.id)

@@ -33,7 +33,7 @@ async def test_a_campaign_goes_on_in_the_morning(
     assert all(later - earlier >= timedelta(seconds=60) for earlier, later in pairwise(times))
 
 
-async def test_whoever_answers_stop_is_not_written_to_again(shop: Shop, outreach_carrier: ScriptedCarrier) -> None:
+async def test_a_contact_who_answers_stop_gets_nothing_more(shop: Shop, outreach_carrier: ScriptedCarrier) -> None:
     """The second customer opts out an hour after the first text."""
     outreach_carrier.script([accept(), accept().delivered().replied("STOP", after_seconds=3600)])
     await campaign_ended(shop.engine, await shop.announce("We move!", CUSTOMERS[:3]))

@@ -96,7 +96,7 @@ class Setting:
 
 
 class Configurable:
-    """A base of frozen attrs classes with defaults, every field of which is read from flags, environment and file.
+    """A base of frozen attrs classes with defaults; every field is read from flags, environment and file.
 
     A field that the sources call otherwise says so in its metadata: `name` in all of them, `flag` on the command line.
     """
@@ -341,7 +341,7 @@ def _time(default: float) -> Any:
 
 
 def _time_or_none(default: float) -> Any:
-    """Return a field for seconds of which there may be none."""
+    """Return a field for seconds that may be absent."""
     return attrs.field(default=default, validator=Bounds(most=_MAX_SECONDS))
 
 

@@ -47,7 +47,7 @@ Forecaster = Callable[[str, str], Awaitable[Forecast]]
 """Returns the forecast of a campaign, by its workspace and id."""
 
 _MAX_KNOWN: Final = 10_000
-"""Campaigns of which it is remembered what was forecast; of others the database knows it."""
+"""Campaigns whose latest forecast is kept in memory; for others the database is read."""
 
 _PAUSE_SECONDS: Final = 0.5
 """Before each forecast, so that a campaign's first requests go out first."""
@@ -91,7 +91,7 @@ class ForecastKeeper:
         storage: The database.
         clock: The source of time.
         forecast: Makes forecasts; without it none is kept.
-        log_throttle: Logs failures, of which nothing else comes.
+        log_throttle: Logs failures, which have no other effect.
     """
 
     def __init__(

@@ -85,7 +85,7 @@ class Claims:
         self._busy: Counter[Subject] = Counter()
         self._driven: dict[Subject, float] = {}
         self._leaving: set[Subject] = set()
-        # Workspaces of which nothing is claimed until all is free that was claimed.
+        # Workspaces in which nothing is claimed until all earlier claims are freed.
         self._handed_over: set[str] = set()
         self._others: frozenset[Subject] = frozenset()
         self._refused: dict[WorkUnit, Wanted] = {}

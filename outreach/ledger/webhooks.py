@@ -135,7 +135,7 @@ class Waiting(NamedTuple):
 
 
 class UnreadFeed:
-    """The end of a workspace's feed, of which each stretch is read once for all of its endpoints."""
+    """The end of a workspace's feed: each stretch is read once for all endpoints."""
 
     def __init__(self, tx: Transaction, workspace_id: str) -> None:
         self._tx = tx

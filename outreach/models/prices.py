@@ -97,7 +97,7 @@ class ProviderCost:
 
     Attributes:
         currency: ISO 4217.
-        calls: The calls of which `amount` is the sum.
+        calls: The calls whose sum is `amount`.
     """
 
     currency: str

@@ -30,11 +30,11 @@ class StoredSubscription:
 
 @attrs.frozen(kw_only=True)
 class Subscription:
-    """A named subscription, for whoever operates it.
+    """A named subscription, as its operator sees it.
 
     Attributes:
         name: Its name.
-        workspace_id: The workspace whose events it hears of; None for all.
+        workspace_id: The workspace whose events it gets; None for all.
         position: Everything up to this number has been acknowledged, or was not asked for.
         behind: How many numbers there are after that; not each is an event that it asks for.
         active: Whether a process reads it now.

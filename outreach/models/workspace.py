@@ -144,7 +144,7 @@ class ApiKey:
 
 @attrs.frozen(kw_only=True)
 class ApiAccess:
-    """What whoever sends a request may do.
+    """A caller's permissions.
 
     Attributes:
         workspace: The workspace that the request acts for, whatever its status.

@@ -94,7 +94,7 @@ def _of_accounts(status: EngineStatus) -> Iterator[Problem]:
 
 
 def _where(status: EngineStatus, workspace_id: str) -> str:
-    """Return of which workspace something is; nothing in the status of one workspace."""
+    """Return the words that name the workspace; empty in the status of one workspace."""
     return "" if status.workspace_id is not None else f" of workspace {workspace_id}"
 
 

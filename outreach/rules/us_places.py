@@ -57,7 +57,7 @@ def read_us_place(zip_code: str | None, state: str | None) -> str | None:
 
 
 def as_address(place: str) -> Mapping[str, str | None]:
-    """Return a ZIP code or a state of which `read_us_place` returns this place."""
+    """Return a ZIP code or a state for which `read_us_place` returns this place."""
     if place.isdecimal():
         return {"zip_code": place.ljust(_ZIP_DIGITS, "0"), "state": None}
     return {"zip_code": None, "state": place}

@@ -231,7 +231,7 @@ def _is_composed(body: bytes) -> bool:
 
 
 def _names_a_key_twice(body: bytes, found: Any) -> bool:
-    """Return whether an object in a body may have a key twice, of which the parser silently keeps the last.
+    """Return whether an object in a body may have a key twice; the parser silently keeps the last.
 
     Encoded again, such a body has fewer colons.
     """

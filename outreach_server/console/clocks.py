@@ -1,4 +1,4 @@
-"""How times and days are told: by the clocks of which zone, and in which style."""
+"""How times and days are shown: the zone and the style."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _SHARE: Final = 20.0
 """What is slow may take at most a twentieth of the time."""
 
 _AUDIT_ENTRIES: Final = 100
-"""The workspace's newest entries, of which those of the campaign are taken."""
+"""The number of the workspace's newest entries in which the campaign's are looked for."""
 
 _HOUR: Final = timedelta(hours=1)
 COURSE_SECONDS: Final = 0.8

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 FRESH_SECONDS: Final = 5.0
 MAX_KEPT: Final = 100
-"""Workspaces of which something is kept."""
+"""The most workspaces whose health is kept."""
 
 
 class WorkspaceCache(Generic[T]):

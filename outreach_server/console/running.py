@@ -13,7 +13,7 @@ from outreach.models import CampaignNow, CampaignProgress, KeptForecast
 from outreach_server.console.figures import FigureReader
 
 MAX_SHOWN: Final = 8
-"""The most campaigns of which it is said: each takes some look-ups."""
+"""The most campaigns with such a line: each takes some look-ups."""
 
 
 @attrs.frozen(kw_only=True)

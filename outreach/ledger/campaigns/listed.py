@@ -113,7 +113,7 @@ def mark_listed(
 ) -> ListedContacts:
     """Write what a provider lists to the ledger, as requests with that outcome; return whom it concerned.
 
-    A contact of a flow takes one step for each message of which the text is that of the step. A repetition changes
+    A contact of a flow takes one step for each message that has the text of the step. A repetition changes
     nothing: the requests are known then.
     """
     found = ListedContacts()

@@ -222,10 +222,10 @@ _BY_ANY_LETTER: Final = (
     *("fermati", "cancellare", "annullare", "annuleren", "opzeggen", "afmelden", "uitschrijven", "wypisz"),
     *("przestan", "zatrzymaj", "rezygnuje", "berhenti", "hentikan"),
 )
-"""Words of which any letter may be wrong, missing or too many, or two exchanged."""
+"""Words that may have one wrong, missing or extra letter, or two letters exchanged."""
 
 _BY_FEW: Final = ("end", "off", "exit", "quit", "mute", "alto", "baja", "sair", "halt", "pare", "opt")
-"""Shorter words, of which two letters may be exchanged, one missing or doubled: more would make many other words."""
+"""Shorter words that may have two letters exchanged, or one missing or doubled: more would make many other words."""
 
 _PART_ONLY: Final = frozenset({"opt"})
 """Words that ask for nothing alone."""

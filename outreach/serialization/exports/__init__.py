@@ -39,7 +39,7 @@ def export_bytes(
         contacts: What to export; read as the file is made.
         kind: The format.
         channel: The campaign's: it decides the columns.
-        variables: The names of the contacts' custom variables, each of which gets a column; None for one of all.
+        variables: The names of the contacts' custom variables, one column each; None for one column of all.
         zone: By whose clocks CSV and XLSX have their times, with the offset; JSON has them in UTC.
 
     Raises:

@@ -111,7 +111,7 @@ class Audience:
         )
 
     def nobody_left(self) -> InvalidRequest:
-        """Return the error about a list of which everybody is left out."""
+        """Return the error for a list in which everybody is left out."""
         causes = [
             *(f"{one.people:,} in {one.name!r}" for one in self.counted().campaigns if one.left_out and one.people),
             *([f"{self._contacted:,} contacted within the days"] if self._contacted else ()),

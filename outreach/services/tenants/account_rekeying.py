@@ -81,7 +81,7 @@ class AccountRekeying:
         return RekeyResult(rekeyed=rekeyed, already_current=len(current), left=len(left))
 
     async def _sort_secrets(self) -> tuple[Sequence[_Secret], Sequence[_Secret], Sequence[_Secret]]:
-        """Return the secrets encrypted with an older key, with the newest one, and with none that is known."""
+        """Return the secrets encrypted with an older key, with the newest one, and with an unknown one."""
         older: list[_Secret] = []
         current: list[_Secret] = []
         unreadable: list[_Secret] = []

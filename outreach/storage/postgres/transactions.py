@@ -56,7 +56,7 @@ _NO_ROW_AFTER_SECONDS: Final = 43_200.0
 """After this long without a write a missing row of `writers` is no sign of a loss: rows are deleted after a day."""
 
 _MAX_KNOWN: Final = 1_000
-"""Workspaces of which rows are kept between transactions; a transaction for all compares the counts of all of them."""
+"""Workspaces whose rows are kept between transactions; a transaction for all compares the counts of all of them."""
 
 _log = logging.getLogger("outreach")
 

@@ -295,7 +295,7 @@ def _make_campaigns() -> Kind[Campaign]:
             if campaign.business_hours is not None:
                 # The mapping in them could be changed by the caller that gets it.
                 return campaign
-            # Each read makes all campaigns anew that it plans for, of which little but the counters changes.
+            # Each read makes all campaigns anew that it plans for; little but their counters changes.
             before = described, campaign
             if len(made) >= _MAX_REMEMBERED_CAMPAIGNS:
                 made.clear()

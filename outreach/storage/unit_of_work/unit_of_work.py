@@ -289,7 +289,7 @@ class UnitOfWork:
             self.evict_ref(campaign_id)
 
     def cached_workspaces(self) -> Set[str]:
-        """Return the workspaces of which rows are cached."""
+        """Return the workspaces that have cached rows."""
         return self._filed_under() - {_UNKNOWN, ALL_WORKSPACES}
 
     def savepoint(self) -> int:

@@ -59,7 +59,7 @@ class Matching:
     query: str
 
     def possible(self, action: Action) -> Sequence[Campaign]:
-        """Return those whose state allows an action, and of which nobody has to be asked."""
+        """Return those whose state allows an action that needs no confirmation."""
         return [one for one in self.campaigns if action.is_possible(one) and not action.asks_about(one)]
 
 

@@ -369,7 +369,7 @@ CREATE INDEX messages_to_erase ON messages (workspace_id, ended_at) WHERE ended_
 -- A workspace's messages are listed newest first: identifiers sort in the order of their creation.
 CREATE INDEX messages_of_workspace ON messages (workspace_id, id);
 
--- The ledger: one row is one request to a provider, committed before the provider hears of it.
+-- The ledger: one row is one request to a provider, committed before the provider gets it.
 -- Prices may depend on `country`; it stays where a person's number is erased, so that a cost stays the same.
 CREATE TABLE dispatches (
     id TEXT NOT NULL PRIMARY KEY,
@@ -686,7 +686,7 @@ CREATE TABLE subscriptions (
     updated_at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Up to which number entries of the trail were deleted by hand: whoever has not come so far has missed some.
+-- Up to which number entries of the trail were deleted by hand: a reader that is not past it has missed some.
 CREATE TABLE trail_purged (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     until INTEGER NOT NULL
