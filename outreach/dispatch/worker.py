@@ -715,7 +715,10 @@ class Worker:
         """Delete the leftover of a failed load, or finish an addition, in slices: it may have a million recipients."""
         limit = self._config.insert_batch_size
         while not await self._storage.write(
-            lambda tx: adding.clear_loading(tx, workspace_id, campaign_id, now=self._clock.now(), limit=limit),
+            Within(
+                [workspace_id],
+                lambda tx: adding.clear_loading(tx, workspace_id, campaign_id, now=self._clock.now(), limit=limit),
+            ),
             bulk=True,
         ):
             pass

@@ -12,6 +12,7 @@ from outreach.models.campaign import Campaign
 from outreach.models.forecast import Forecast
 from outreach.models.preflight import Preflight
 from outreach.models.states import UNSTARTED_STATUSES
+from outreach.protocols.storage import Within
 from outreach.rules.readiness import approval_reason
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
@@ -91,7 +92,7 @@ class CampaignApprovals:
                 actor=actor,
             )
 
-        return await self._context.storage.write(operation)
+        return await self._context.storage.write(Within([workspace_id], operation))
 
     async def price(self, workspace_id: str, campaign_id: str) -> PricedRevision | None:
         """Return what a campaign costs; None where no decision depends on it.

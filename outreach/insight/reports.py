@@ -13,6 +13,7 @@ from outreach.models.campaign import Campaign, Recipient
 from outreach.models.campaign_report import CampaignReport, ExportedContact, ExportedReply, ExportFormat
 from outreach.models.fields import OneOf, check_value
 from outreach.models.states import RecipientStatus
+from outreach.protocols.storage import Within
 from outreach.rules.explanations import describe_reason
 from outreach.serialization.exports import export_bytes
 from outreach.services.context import ServiceContext
@@ -93,7 +94,7 @@ class CampaignExports:
             )
             return found
 
-        campaign = await self._context.storage.write(begin)
+        campaign = await self._context.storage.write(Within([workspace_id], begin))
         contacts = self.iter_export(workspace_id, campaign_id)
         parts = export_bytes(
             contacts, kind, channel=campaign.channel, variables=campaign.variable_names, zone=campaign.timezone

@@ -27,6 +27,7 @@ from outreach.models.campaign import Campaign, CampaignCreated, Recipient
 from outreach.models.preflight import Preflight
 from outreach.models.schedule import Occurrence, Schedule
 from outreach.models.states import UNSTARTED_STATUSES
+from outreach.protocols.storage import Within
 from outreach.rules.schedules import MISSED, amount_of, due_time, not_again_since, obstacle, timing
 from outreach.services.campaigns.copies import CampaignCopies
 from outreach.services.context import ServiceContext
@@ -137,7 +138,12 @@ class ScheduleRuns:
 
     async def _leave_out(self, schedule: Schedule, at: datetime, state: _LeftOut, why: Problem) -> None:
         now = self._context.now()
-        await self._context.storage.write(lambda tx: record_left_out(tx, schedule, at, state=state, why=why, now=now))
+        await self._context.storage.write(
+            Within(
+                [schedule.workspace_id],
+                lambda tx: record_left_out(tx, schedule, at, state=state, why=why, now=now),
+            )
+        )
 
     async def _decide(self, schedule: Schedule, made: Occurrence, now: datetime) -> None:
         """Start the campaign of a run, or record why it is not started."""
@@ -153,7 +159,10 @@ class ScheduleRuns:
             return
         if timing(schedule, made.at, now) == "missed":
             await self._context.storage.write(
-                lambda tx: withdraw_run(tx, made, run, state="missed", why=MISSED, now=now, actor=ENGINE)
+                Within(
+                    [workspace_id],
+                    lambda tx: withdraw_run(tx, made, run, state="missed", why=MISSED, now=now, actor=ENGINE),
+                )
             )
             return
         found = await self._preflight(workspace_id, run_id)
@@ -180,7 +189,10 @@ class ScheduleRuns:
     ) -> None:
         now, amount = self._context.now(), None if found is None else amount_of(found)
         await self._context.storage.write(
-            lambda tx: record_decided(tx, made, state=state, why=why, amount=amount, now=now)
+            Within(
+                [made.workspace_id],
+                lambda tx: record_decided(tx, made, state=state, why=why, amount=amount, now=now),
+            )
         )
 
 

@@ -63,8 +63,14 @@ class Within(Generic[T]):
     operation: Operation[T]
 
     def __call__(self, tx: Transaction) -> T:
-        """Run it."""
-        return self.operation(tx)
+        """Run it.
+
+        Raises:
+            StorageError: It has written rows of another workspace, or rows of none.
+        """
+        result = self.operation(tx)
+        tx.require_written_within(self.workspace_ids)
+        return result
 
 
 class DispatchLock(Protocol):

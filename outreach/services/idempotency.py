@@ -17,7 +17,7 @@ from outreach.errors import Conflict, InvalidRequest, NotFound, RequestInProgres
 from outreach.ledger.access import idempotency as operations
 from outreach.ledger.common import workspace_of
 from outreach.models.work import AnswerReplayed, IdempotencyKey, IdempotentRequest, LastingKey, StoredAnswer
-from outreach.protocols.storage import Operation
+from outreach.protocols.storage import Operation, Within
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
 
@@ -61,6 +61,7 @@ class IdempotencyGuard(Generic[M]):
 class _ClaimedKey(IdempotencyGuard[M]):
     def __init__(self, context: ServiceContext, workspace_id: str, request: IdempotentRequest[M], key: str) -> None:
         self._context = context
+        self.workspace_id = workspace_id
         self._request = request
         self._place = (workspace_id, request.operation, key)
         self.token = context.ids()
@@ -206,7 +207,7 @@ class Idempotency:
         """Make something in one transaction, which stores the key too; see `model`."""
 
         async def make(once: IdempotencyGuard[I]) -> I:
-            return await self._context.storage.write(lambda tx: finished(tx, write(tx), once))
+            return await self._context.storage.write(finishing(Within([workspace_id], write), once))
 
         return await self.model(
             workspace_id, operation, idempotency_key, content=content, make=make, find=find, kind=kind
@@ -231,7 +232,7 @@ class Idempotency:
             workspace_id: The workspace.
             operation: The operation's name.
             idempotency_key: The key.
-            write: Makes the thing.
+            write: Makes the thing; `Within` where it writes in workspaces only.
             content: What a program asks for.
             remember: Returns the id of the thing.
             again: What a repeated request is told, with `{id}` for the id.
@@ -242,7 +243,7 @@ class Idempotency:
         """
 
         async def make(once: IdempotencyGuard[M]) -> M:
-            return await self._context.storage.write(lambda tx: finished(tx, write(tx), once))
+            return await self._context.storage.write(finishing(write, once))
 
         async def recall(stored: bytes) -> M:
             raise Conflict(again.format(id=stored.decode()))
@@ -278,7 +279,7 @@ class Idempotency:
         try:
             made = await make(claimed)
             if not claimed.finished:
-                await self._context.storage.write(lambda tx: claimed.finish(tx, made))
+                await self._context.storage.write(Within([workspace_id], lambda tx: claimed.finish(tx, made)))
         except BaseException:
             await self._give_back(claimed)
             raise
@@ -288,7 +289,7 @@ class Idempotency:
         context = self._context
         give_up_at = context.clock.monotonic() + context.config.idempotency_wait_seconds
         while True:
-            begun = await context.storage.write(key.claim)
+            begun = await context.storage.write(Within([key.workspace_id], key.claim))
             if begun.state != "wait":
                 return begun.answer
             if context.clock.monotonic() >= give_up_at:
@@ -300,7 +301,16 @@ class Idempotency:
     async def _give_back(self, key: _ClaimedKey[M]) -> None:
         # Where the database is down, the claim expires, and the caller gets the first error.
         with anyio.CancelScope(shield=True), suppress(StorageError):
-            await self._context.storage.write(key.give_up)
+            await self._context.storage.write(Within([key.workspace_id], key.give_up))
+
+
+def finishing(write: Operation[M], once: IdempotencyGuard[M]) -> Operation[M]:
+    """Return an operation that also stores what the key replays, in the same workspaces."""
+
+    def operation(tx: Transaction) -> M:
+        return finished(tx, write(tx), once)
+
+    return Within(write.workspace_ids, operation) if isinstance(write, Within) else operation
 
 
 def finished(tx: Transaction, made: M, once: IdempotencyGuard[M]) -> M:

@@ -238,8 +238,8 @@ class CampaignCreation:
         async with self.reading(recipients, audience, region) as (first, source):
             # Only the last chunk is not full.
             if len(first) < size:
-                return await self._create_at_once(draft, first, audience, once, actor)
-            return await self._create_in_chunks(draft, first, source, audience, once, actor)
+                return await self._create_at_once(workspace_id, draft, first, audience, once, actor)
+            return await self._create_in_chunks(workspace_id, draft, first, source, audience, once, actor)
 
     @asynccontextmanager
     async def reading(
@@ -260,6 +260,7 @@ class CampaignCreation:
 
     async def _create_at_once(
         self,
+        workspace_id: str,
         draft: Callable[[Transaction], Campaign],
         contacts: Sequence[PreparedRecipient],
         audience: Audience | None,
@@ -280,10 +281,11 @@ class CampaignCreation:
             return self._publish(tx, campaign, loaded.counters, loaded.excluded, variables, audience, once, actor)
 
         self.check_not_closing()
-        return await self._context.storage.write(create)
+        return await self._context.storage.write(Within([workspace_id], create))
 
     async def _create_in_chunks(
         self,
+        workspace_id: str,
         draft: Callable[[Transaction], Campaign],
         first: Sequence[PreparedRecipient],
         rest: AsyncIterator[Sequence[PreparedRecipient]],
@@ -299,12 +301,15 @@ class CampaignCreation:
             loading.begin_loading(tx, campaign, now=context.now())
             return campaign
 
-        campaign = await context.storage.write(begin)
+        campaign = await context.storage.write(Within([workspace_id], begin))
         try:
             variables = VariableNameCollector()
             loaded, excluded = await self.load(campaign, first, rest, once, variables)
             return await context.storage.write(
-                lambda tx: self._publish(tx, campaign, loaded, excluded, variables, audience, once, actor)
+                Within(
+                    [workspace_id],
+                    lambda tx: self._publish(tx, campaign, loaded, excluded, variables, audience, once, actor),
+                )
             )
         except BaseException:
             # Also on cancellation, nothing of the campaign may stay.
@@ -425,7 +430,8 @@ class CampaignCreation:
         limit = self._context.config.insert_batch_size
         try:
             while not await self._context.storage.write(
-                lambda tx: tx.campaigns.delete_loading(workspace_id, campaign_id, limit=limit), bulk=True
+                Within([workspace_id], lambda tx: tx.campaigns.delete_loading(workspace_id, campaign_id, limit=limit)),
+                bulk=True,
             ):
                 pass
         except StorageError:

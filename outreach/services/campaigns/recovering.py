@@ -13,6 +13,7 @@ from outreach.ledger.campaigns import recovering
 from outreach.ledger.common import campaign_of, record_audit
 from outreach.models.recovery import ContactedMeanwhile
 from outreach.models.states import CampaignStatus
+from outreach.protocols.storage import Within
 from outreach.services.context import ServiceContext
 from outreach.storage.unit_of_work import Transaction
 
@@ -96,9 +97,13 @@ class CampaignRecovery:
                 )
 
             storage = self._context.storage
-            found += await (storage.read(compare) if dry_run else storage.write(compare, bulk=True))
+            found += await (
+                storage.read(compare) if dry_run else storage.write(Within([workspace_id], compare), bulk=True)
+            )
         if not dry_run:
-            await self._context.storage.write(partial(self._finish, workspace_id, campaign_id, found, actor))
+            await self._context.storage.write(
+                Within([workspace_id], partial(self._finish, workspace_id, campaign_id, found, actor))
+            )
         return found
 
     def _finish(

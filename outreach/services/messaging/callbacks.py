@@ -156,7 +156,9 @@ class Callbacks:
             # Neither logged nor counted: the person who runs the test sees it.
             raise CallbackRejected(refused.reason) from None
         finally:
-            await self._context.storage.write(lambda tx: callbacks.note_check(tx, check, result))
+            await self._context.storage.write(
+                Within([account.workspace_id], lambda tx: callbacks.note_check(tx, check, result))
+            )
         return []
 
     async def misdirected(self, account_id: str, how: Misdirection) -> None:
@@ -180,7 +182,10 @@ class Callbacks:
             account_id=account.id,
         )
         await self._context.storage.write(
-            lambda tx: callbacks.record_misdirection(tx, account, how, now=self._context.now())
+            Within(
+                [account.workspace_id],
+                lambda tx: callbacks.record_misdirection(tx, account, how, now=self._context.now()),
+            )
         )
 
     async def _read(self, account: StoredAccount, adapter: Adapter, callback: Callback) -> tuple[Connection, object]:

@@ -129,7 +129,7 @@ class Calls:
         finally:
             # Also if the client has gone: a retry must not wait for an answer that never comes.
             with anyio.CancelScope(shield=True), suppress(StorageError):
-                await context.storage.write(lambda tx: once.finish(tx, call))
+                await context.storage.write(Within([workspace_id], lambda tx: once.finish(tx, call)))
         return call
 
     async def get(self, workspace_id: str, identifier: str) -> Call:
@@ -290,8 +290,11 @@ class Calls:
         verdict = NewCallOutcome(outcome=outcome, summary=summary)
         context = self._context
         return await context.storage.write(
-            lambda tx: verdicts.set_outcome(
-                tx, _call_of(tx, workspace_id, identifier), verdict, now=context.now(), actor=actor
+            Within(
+                [workspace_id],
+                lambda tx: verdicts.set_outcome(
+                    tx, _call_of(tx, workspace_id, identifier), verdict, now=context.now(), actor=actor
+                ),
             )
         )
 

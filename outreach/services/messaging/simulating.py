@@ -12,6 +12,7 @@ from outreach.models.reports import Report
 from outreach.models.simulation import NewSimulation, Simulation
 from outreach.models.states import WorkspaceMode
 from outreach.models.workspace import Workspace
+from outreach.protocols.storage import Within
 from outreach.protocols.voice import Analyser
 from outreach.rules.phones import canonical_phone
 from outreach.services.context import ServiceContext, check_kind
@@ -78,7 +79,7 @@ class Simulating:
             callbacks.merge_event(tx, report, backoff=backoff_of(context.config), analyser=self._analyser, now=now)
             return dispatch, report
 
-        done = await context.storage.write(operation)
+        done = await context.storage.write(Within([workspace_id], operation))
         if done is None:
             return None
         dispatch, report = done

@@ -9,6 +9,7 @@ from outreach.errors import InvalidRequest
 from outreach.ledger.common import record_audit, workspace_of
 from outreach.models.base import Page
 from outreach.models.unreachable import UnreachableNumber
+from outreach.protocols.storage import Within
 from outreach.rules.phones import canonical_phone
 from outreach.services.context import ServiceContext, require_text
 from outreach.services.lists import PageRequest, iterate
@@ -71,4 +72,4 @@ class UnreachableNumbers:
                 )
             return removed
 
-        return await self._context.storage.write(operation)
+        return await self._context.storage.write(Within([workspace_id], operation))

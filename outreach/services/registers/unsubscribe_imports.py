@@ -23,6 +23,7 @@ from outreach.models.unsubscribe import (
     is_of_import,
     without_import,
 )
+from outreach.protocols.storage import Within
 from outreach.rules.numbering import spellings
 from outreach.rules.phones import normalise, number_of_channel, parse_inbound_sender
 from outreach.services.context import ServiceContext, require_text
@@ -111,7 +112,10 @@ class UnsubscribeImports:
             phones = [entry.phone for entry in page if is_of_import(entry, import_id)]
             if phones:
                 taken = await storage.write(
-                    lambda tx, phones=phones: self._take_back(tx, workspace_id, import_id, phones, actor),  # type: ignore[misc]
+                    Within(
+                        [workspace_id],
+                        lambda tx, phones=phones: self._take_back(tx, workspace_id, import_id, phones, actor),  # type: ignore[misc]
+                    ),
                     bulk=True,
                 )
                 removed, kept = removed + taken, kept + len(phones) - taken
@@ -189,7 +193,7 @@ class UnsubscribeImports:
             )
             return written, own, known
 
-        written, own, known = await self._context.storage.write(operation)
+        written, own, known = await self._context.storage.write(Within([workspace_id], operation), bulk=True)
         await self._skip_waiting(workspace_id, written)
         return attrs.evolve(
             done,
@@ -203,7 +207,10 @@ class UnsubscribeImports:
         for start in range(0, len(phones), AT_ONCE):
             some = phones[start : start + AT_ONCE]
             await self._context.storage.write(
-                lambda tx, some=some: skip_waiting_recipients(tx, workspace_id, some, now=self._context.now()),  # type: ignore[misc]
+                Within(
+                    [workspace_id],
+                    lambda tx, some=some: skip_waiting_recipients(tx, workspace_id, some, now=self._context.now()),  # type: ignore[misc]
+                ),
                 bulk=True,
             )
 

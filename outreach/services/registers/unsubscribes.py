@@ -30,7 +30,7 @@ from outreach.protocols.storage import Within
 from outreach.rules.numbering import spellings
 from outreach.rules.phones import OWN_NUMBER, parse_inbound_sender
 from outreach.services.context import ServiceContext, phone_problem, require_text
-from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished, finishing
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.registers.unsubscribe_imports import AT_ONCE, UnsubscribeImports
 from outreach.storage.unit_of_work import Transaction
@@ -246,7 +246,7 @@ class Unsubscribes(UnsubscribeImports):
             return entry
 
         async def make(once: IdempotencyGuard[Unsubscribe]) -> Unsubscribe:
-            return await self._context.storage.write(lambda tx: finished(tx, operation(tx), once))
+            return await self._context.storage.write(finishing(Within([workspace_id], operation), once))
 
         return await self._keys.once(
             workspace_id,

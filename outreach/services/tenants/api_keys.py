@@ -124,7 +124,7 @@ class ApiKeys:
             workspace_id,
             "api_keys.create",
             idempotency_key,
-            operation,
+            Within([workspace_id], operation),
             content=[name, allowed],
             remember=lambda made: made.id,
             again="A key was made by this request before, and cannot be shown again. If nobody has it, revoke key {id} "
@@ -177,7 +177,10 @@ class ApiKeys:
         clock = self._context.clock
         try:
             return await self._context.storage.write(
-                lambda tx: common.revoke_key(tx, workspace_id, key_id, now=clock.now(), actor=actor)
+                Within(
+                    [workspace_id],
+                    lambda tx: common.revoke_key(tx, workspace_id, key_id, now=clock.now(), actor=actor),
+                )
             )
         finally:
             self._known.forget()
@@ -207,7 +210,7 @@ class ApiKeys:
                 # No request fails because another process writes just now.
                 with suppress(StorageError):
                     await self._context.storage.write(
-                        lambda tx: common.note_use_of_key(tx, digest, self._context.now())
+                        Within([found.workspace.id], lambda tx: common.note_use_of_key(tx, digest, self._context.now()))
                     )
         return known
 

@@ -19,6 +19,7 @@ from outreach.ledger.settling import callbacks
 from outreach.models.account import CallbackCheck, CallbackFault, CallbackResult, StoredAccount
 from outreach.protocols.adapter import Adapter
 from outreach.protocols.diagnosis import SignsCallbacks
+from outreach.protocols.storage import Within
 from outreach.providers.carriers.base import DISPATCH_PARAMETER
 from outreach.providers.http.request_gate import call_plugin_function
 from outreach.providers.pool import AccountConnections
@@ -86,13 +87,16 @@ async def try_callback(
         headers, body = signed.headers, signed.body
     now = context.now()
     is_signed = signed is not None
-    await context.storage.write(lambda tx: callbacks.await_check(tx, account, token, signed=is_signed, now=now))
+    within = [account.workspace_id]
+    await context.storage.write(
+        Within(within, lambda tx: callbacks.await_check(tx, account, token, signed=is_signed, now=now))
+    )
     try:
         fault, detail, status = await _post(connections, account.id, full_url, headers, body)
         arrived = await _arrival(context, account, token, wait=fault is None)
     finally:
         with anyio.CancelScope(shield=True):
-            await context.storage.write(lambda tx: callbacks.end_check(tx, account, token))
+            await context.storage.write(Within(within, lambda tx: callbacks.end_check(tx, account, token)))
     if arrived == "arrived":
         how = (
             "its signature was accepted"

@@ -11,6 +11,7 @@ from outreach.errors import InvalidRequest, Problem
 from outreach.ledger.common import record_audit, workspace_of
 from outreach.models.fields import OneOf, refusals
 from outreach.models.prices import Price, PriceKind, PriceTable
+from outreach.protocols.storage import Within
 from outreach.providers.registry import Adapters
 from outreach.rules.numbering import is_region
 from outreach.services.context import ServiceContext, check_kind
@@ -69,7 +70,7 @@ class Prices:
             action = "prices.remove" if table is None else "prices.update"
             record_audit(tx, now=now, workspace_id=workspace_id, actor=actor, action=action, subject=workspace_id)
 
-        await self._context.storage.write(operation)
+        await self._context.storage.write(Within([workspace_id], operation))
 
 
 def _check(table: PriceTable, adapters: Adapters) -> None:

@@ -33,10 +33,11 @@ from outreach.models.webhook import (
 )
 from outreach.models.work import IdempotencyKey
 from outreach.models.workspace import Workspace
+from outreach.protocols.storage import Within
 from outreach.rules.webhook_targets import Allowed, check_url
 from outreach.serialization.webhook_bodies import WEBHOOK_TYPES, key_of
 from outreach.services.context import check_kind
-from outreach.services.idempotency import IdempotencyGuard, finished
+from outreach.services.idempotency import IdempotencyGuard, finishing
 from outreach.services.lists import PageRequest, iterate
 from outreach.services.resource import EVERY_OPERATION, Resource
 from outreach.storage.unit_of_work import Transaction
@@ -196,7 +197,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             self._record(tx, "test", webhook, now, actor)
             return webhook
 
-        return await self._context.storage.write(operation)
+        return await self._context.storage.write(Within([workspace_id], operation))
 
     async def replay(
         self, workspace_id: str, webhook_id: str, start: WebhookReplay, *, actor: str = "library"
@@ -234,7 +235,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             self._record(tx, "replay", webhook, now, actor)
             return webhook
 
-        return await self._context.storage.write(operation)
+        return await self._context.storage.write(Within([workspace_id], operation))
 
     async def cursor(self, workspace_id: str, webhook_id: str) -> WebhookCursor:
         """Return how far the deliveries to an endpoint have come.
@@ -316,7 +317,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
         """Make a secret once for each key: a repeated call returns the endpoint without it."""
 
         async def make(once: IdempotencyGuard[CreatedWebhook]) -> CreatedWebhook:
-            return await self._context.storage.write(lambda tx: finished(tx, operation(tx), once))
+            return await self._context.storage.write(finishing(Within([workspace_id], operation), once))
 
         async def recall(stored: bytes) -> CreatedWebhook:
             return CreatedWebhook(webhook=await self.get(workspace_id, stored.decode()), secret=None)
@@ -345,7 +346,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
             self._record(tx, action, after, now, actor)
             return after
 
-        return await self._context.storage.write(operation)
+        return await self._context.storage.write(Within([workspace_id], operation))
 
     # How the set-up differs from that of other resources.
 

@@ -115,6 +115,10 @@ class Transaction:
         """Return the table of a resource by its model."""
         return WorkspaceTable(self._rows, kind_of(model))
 
+    def require_written_within(self, workspace_ids: frozenset[str]) -> None:
+        """Raise `StorageError` if the operation has written rows outside these workspaces."""
+        self._rows.require_written_within(workspace_ids)
+
     @property
     def own_clock(self) -> bool:
         """Whether the database may run on another machine, whose clock engines go by."""

@@ -117,12 +117,14 @@ class Rows:
         known: The rows by key; None for a key without a row.
         pending: The pending change of each key.
         by_workspace: The keys of `known` by their workspace; it may hold some that are no longer there.
+        owner_of: Returns the workspace of a key.
     """
 
-    __slots__ = ("by_workspace", "kind", "known", "pending")
+    __slots__ = ("by_workspace", "kind", "known", "owner_of", "pending")
 
-    def __init__(self, kind: Kind[Any]) -> None:
+    def __init__(self, kind: Kind[Any], owner_of: Callable[[Key], str]) -> None:
         self.kind = kind
+        self.owner_of = owner_of
         self.known: dict[Key, Any] = {}
         self.pending: dict[Key, Change] = {}
         self.by_workspace: defaultdict[str, set[Key]] = defaultdict(set)
@@ -190,19 +192,21 @@ class UnitOfWork:
         answers: The identifiers of providers (provider, identifier) that the writing transaction has looked for, with
             the workspaces that had each. Where transactions run side by side, one that others have stored meanwhile
             has to be found before the commit.
+        written_in: The workspaces of the rows that the operation has written so far, `ALL_WORKSPACES` for rows of none.
     """
 
     def __init__(self, backend: Backend, *, read_only: bool = False) -> None:
         self.backend = backend
         self.journal = Journal()
         self.read_only = read_only
-        self._rows = {kind.table: Rows(kind) for kind in ALL_KINDS}
         self._refs: dict[str, CampaignRef | None] = {}
+        self._rows = {kind.table: Rows(kind, self._owner_of(kind)) for kind in ALL_KINDS}
         self._by_number: dict[int, CampaignRef] = {}
         self.counted: dict[str, Counters] = {}
         self.appended: dict[str, list[tuple[str, Sequence[Value]]]] = {"trail": [], "audit": []}
         self.prefetched_keys: dict[str, dict[Key, list[Key]]] = {}
         self.answers: dict[tuple[str, str], set[str]] = {}
+        self.written_in: set[str] = set()
         self._unnumbered: dict[Key | None, int] = {}
         self._scheduled = 0
         self._pending_tables: set[str] = set()
@@ -296,6 +300,7 @@ class UnitOfWork:
         """Begin an operation; return the argument of `rollback_to`."""
         self._mark = len(self.journal)
         self._flushed = False
+        self.written_in.clear()
         return self._mark
 
     def rollback_to(self, savepoint: int) -> None:
@@ -347,15 +352,16 @@ class UnitOfWork:
         if self.get(kind, key) is not None or not self._insert_at_once(kind, [self._values(kind, key, row)]):
             raise AlreadyExists(f"There is such a {kind.noun} already.")
         rows = self._rows[kind.table]
-        self._file(rows, [key])
+        self._file_written(rows, key)
         self.journal.set(rows.known, key, row)
 
     def insert_many_now(self, kind: Kind[M], rows: Sequence[tuple[Key, M]]) -> int:
         """Write new rows at once; return how many were written, without saying which."""
         self.require_writing()
         written = self._insert_at_once(kind, [self._values(kind, key, row) for key, row in rows])
-        known = self._rows[kind.table].known
+        known, owner_of = self._rows[kind.table].known, self._rows[kind.table].owner_of
         self._file(self._rows[kind.table], [key for key, _ in rows])
+        self.written_in.update(owner_of(key) for key, _ in rows)
         for key, row in rows:
             if written == len(rows):
                 self.journal.set(known, key, row)
@@ -519,6 +525,7 @@ class UnitOfWork:
         if campaign is None or self.ref(campaign.workspace_id, campaign.id) is None:
             raise LookupError(f"There is no such {CAMPAIGNS.noun}.")
         counters = campaign.counters + change
+        self.written_in.add(campaign.workspace_id)
         self.journal.set(self._rows[CAMPAIGNS.table].known, key, copy_with(campaign, counters=counters))
         self.journal.set(self.counted, campaign.id, self.counted.get(campaign.id, _NOTHING) + change)
         self._pending_tables.add(CAMPAIGNS.table)
@@ -542,7 +549,7 @@ class UnitOfWork:
         Not before, so that no later commit of another transaction has a lower number.
         """
         rows, key = self._rows[WORK.table], WORK.key_of(work)
-        self._file(rows, [key])
+        self._file_written(rows, key)
         self.journal.set(rows.known, key, work)
         self._draw_change_for(key)
 
@@ -663,6 +670,13 @@ class UnitOfWork:
 
     # ------------------------------------------------------------------------------------------ details
 
+    def require_written_within(self, workspace_ids: Set[str]) -> None:
+        """Raise `StorageError` if the operation has written rows outside these workspaces."""
+        outside = self.written_in - workspace_ids - {_UNKNOWN}
+        if outside:
+            names = ", ".join(sorted(one or "all workspaces" for one in outside))
+            raise StorageError(f"An operation has written in workspaces that it had not named: {names}.")
+
     def require_writing(self) -> None:
         """Raise `StorageError` in a transaction that only reads."""
         if self.read_only:
@@ -676,21 +690,33 @@ class UnitOfWork:
     def _filed_under(self) -> Set[str]:
         return {one for rows in self._rows.values() for one in rows.by_workspace}
 
+    def _owner_of(self, kind: Kind[Any]) -> Callable[[Key], str]:
+        """Return a function that returns the workspace of a key of this kind."""
+        if (place := kind.workspace_key) is not None:
+            return itemgetter(place)
+        if (of_campaign := kind.campaign_key) is None:
+            return lambda _: ALL_WORKSPACES
+
+        def of_reference(key: Key) -> str:
+            ref = self._refs.get(key[of_campaign])
+            return _UNKNOWN if ref is None else ref.workspace_id
+
+        return of_reference
+
     def _file(self, rows: Rows, keys: Iterable[Key]) -> None:
         """File keys of rows under their workspaces."""
-        place = rows.kind.workspace_key
-        if place is not None:
-            for key in keys:
-                rows.by_workspace[key[place]].add(key)
-        elif (place := rows.kind.campaign_key) is not None:
-            for key in keys:
-                ref = self._refs.get(key[place])
-                rows.by_workspace[_UNKNOWN if ref is None else ref.workspace_id].add(key)
-        else:
-            rows.by_workspace[ALL_WORKSPACES].update(keys)
+        by_workspace, owner_of = rows.by_workspace, rows.owner_of
+        for key in keys:
+            by_workspace[owner_of(key)].add(key)
+
+    def _file_written(self, rows: Rows, key: Key) -> None:
+        """File the key of a row that the operation writes, and note its workspace."""
+        owner = rows.owner_of(key)
+        rows.by_workspace[owner].add(key)
+        self.written_in.add(owner)
 
     def _write(self, rows: Rows, key: Key, row: object, change: Change) -> None:
-        self._file(rows, [key])
+        self._file_written(rows, key)
         self.journal.set(rows.known, key, row)
         if rows.pending.get(key) == "insert" and change == "delete":
             # It was never flushed.
