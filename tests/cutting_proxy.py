@@ -17,7 +17,7 @@ class CuttingProxy:
     """Forwards connections to a port.
 
     Attributes:
-        cut: At the next commit: cut the connection before the server hears of it, or when it has answered; None to
+        cut: At the next commit: cut the connection before it reaches the server, or when that has answered; None to
             forward everything.
         refusing: Whether new connections are refused; a cut then takes the other ones along, before its own.
         keeps: What does not get through for now, as if the way were lost without a word; None for nothing.

@@ -40,7 +40,7 @@ def break_down() -> NoReturn:
 
 
 class Log(logging.Handler):
-    """Hears all lines, as text and as JSON of a server, and as a host's own formatter writes those of the engine."""
+    """Collects all lines, as text and as JSON of a server, and as a host's own formatter writes those of the engine."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)

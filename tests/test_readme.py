@@ -32,7 +32,7 @@ def test_the_embedding_example_sends_its_message(tmp_path: Path) -> None:
     assert (tmp_path / "app.db").exists()
 
 
-def test_the_example_of_events_hears_of_a_campaign_to_its_end(tmp_path: Path) -> None:
+def test_the_example_of_events_prints_a_campaign_to_its_end(tmp_path: Path) -> None:
     """It subscribes, and ends when the campaign has."""
     done = subprocess.run(
         [sys.executable, "-W", "error", str(ROOT / "examples" / "events.py")],

@@ -42,7 +42,7 @@ def test_the_top_level_stays_small() -> None:
 
 
 def test_what_public_signatures_name_is_public() -> None:
-    """Whoever writes a function around the engine can annotate it, and finds each type in a public module."""
+    """A caller can annotate a function around the engine: each type that it needs is in a public module."""
     code = "from tests.surface import hidden_types; print(*sorted(hidden_types()))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True

@@ -1,4 +1,4 @@
-"""A shop on FastAPI that tells its customers' contacts of their orders: `uvicorn --factory shop:make_shop`."""
+"""A shop on FastAPI that sends its customers' contacts news of their orders: `uvicorn --factory shop:make_shop`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Shop:
             return database.execute(query, values).fetchall()
 
     async def merchant(self, request: Request) -> str | None:
-        """Return the workspace of whoever asks: by the shop's own tokens, not by API keys."""
+        """Return the workspace of the caller: by the shop's own tokens, not by API keys."""
         token = request.headers.get("X-Shop-Token", "")
         found = self.ask("SELECT workspace_id FROM merchants WHERE token = ?", token)
         return found[0][0] if found else None
@@ -72,7 +72,7 @@ class Shop:
 
 
 async def merchant(request: Request) -> str:
-    """Return the workspace of whoever asks one of the shop's own routes."""
+    """Return the workspace of a caller of the shop's own routes."""
     shop: Shop = request.app.state.shop
     workspace_id = await shop.merchant(request)
     if workspace_id is None:

@@ -42,13 +42,13 @@ def test_a_merchants_campaign_ends_in_the_shops_own_table(tmp_path: Path) -> Non
         assert client.get("/outcomes", headers=ann).json() == found
 
 
-def test_who_is_not_signed_in_gets_nothing(tmp_path: Path) -> None:
+def test_a_caller_who_is_not_signed_in_gets_nothing(tmp_path: Path) -> None:
     with TestClient(make_shop(tmp_path)) as client:
         for path in ("/outcomes", "/outreach/sms-campaigns"):
             assert client.get(path, headers={"X-Shop-Token": "guessed"}).status_code == 401
 
 
-def test_an_order_is_told_of_once(tmp_path: Path) -> None:
+def test_an_order_is_announced_once(tmp_path: Path) -> None:
     with TestClient(make_shop(tmp_path)) as client:
         ann = signed_up(client, "Ann")
         order = {"number": "42", "phone": "(415) 555-0102"}

@@ -117,7 +117,7 @@ class FewAtATime:
             ready()
 
         def checking() -> None:
-            # After a crash this takes long; whoever waits for the start goes on meanwhile.
+            # After a crash this takes long, and the start does not wait for it.
             self._state = "checking"
             tasks.start_soon(ready_soon)
 
@@ -209,7 +209,7 @@ class FewAtATime:
             own_due = None
         except Exception as error:
             self._count(error)
-            # Whoever wakes it meanwhile: what broke is not tried in a loop.
+            # Even if it is woken meanwhile: a failed unit is not tried in a loop.
             own_due = self._held_off[unit] = self._parts.clock.now() + AFTER_A_FAILURE
         del self._slices[unit]
         for due in (own_due, own.again):
@@ -228,7 +228,7 @@ class FewAtATime:
         self._changed.set()
 
     async def _follow(self) -> None:
-        """Read what is due, and then what changes, whoever changes it."""
+        """Read what is due, and then the changes that any process makes."""
         due, change = await self._parts.worker.due()
         for work in due:
             self._put(work.unit, work.due_at or datetime.now(UTC))

@@ -51,7 +51,7 @@ async def test_a_refused_number_fails_and_the_others_go_on(shop: Shop, outreach_
     assert (ended.counters.successful, ended.counters.failed) == (2, 1)
 
 
-async def test_who_does_not_answer_is_called_again(
+async def test_a_contact_who_does_not_answer_is_called_again(
     shop: Shop, outreach_engine: Outreach, outreach_workspace: Workspace, outreach_voice: ScriptedVoice
 ) -> None:
     """The first call rings out, the second one is answered half an hour later."""

@@ -39,8 +39,8 @@ def test_import_preflight_and_start_count_contacts_without_a_value(
     assert [one["detail"] for one in problem["examples"]] == ["row 3", "row 5", "row 7", "row 9"]
 
 
-def test_people_are_told_how_many_have_no_value_and_what_to_do(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """Each says among how many it was counted."""
+def test_commands_print_how_many_have_no_value_and_what_to_do(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """Each command names the total too."""
     command = args(workspace_id, csv_file(LIST), "Hi {{first_name}}, {{Plan|basic}}")
     told = cli.tell(*command)
     assert "Of 8 rows, 4 have no value for {{first_name}}: a blank is sent in its place (row 3, row 5" in told
@@ -118,7 +118,7 @@ def test_the_advice_for_a_missing_date_keeps_its_format(cli: Cli, workspace_id: 
 
 
 def test_a_date_that_cannot_be_read_for_certain_is_counted(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """It is sent as it is, with a word to whoever loads the list."""
+    """It is sent as it is, and the import prints a note."""
     file = csv_file("phone,slot\n+14155550101,2026-12-08 08:00\n+14155550102,8.12.2026\n+14155550103,12/8/2026\n")
     command = args(workspace_id, file, "See you on {{slot|date:d mmmm}}")
     made = cli.ask(*command)

@@ -142,10 +142,10 @@ def test_hours_holidays_schedule_and_expiry_are_taken(cli: Cli, workspace_id: st
     ("wanted", "told"),
     [("GB", "GB-ENG, GB-NIR, GB-SCT, GB-WLS."), ("US", "and so on."), ("GB-SCT", None), ("SG", None)],
 )
-def test_that_parts_of_a_country_have_holidays_of_their_own_is_said(
+def test_an_import_notes_that_parts_of_a_country_have_their_own_holidays(
     cli: Cli, workspace_id: str, file: str, wanted: str, told: str | None
 ) -> None:
-    """Whoever names the whole of it may not know; a part, or a country without parts, needs no word."""
+    """A user who names the whole of it may not know. A part, or a country without parts, needs no note."""
     options = ("--name", "C", "--message", "Hi", "--from", SENDER, "--holidays", wanted)
     result = cli.run("campaigns", "import", workspace_id, file, *options)
     assert result.exit_code == 0

@@ -198,7 +198,7 @@ def _is_loading(database: Path) -> bool:
 
 
 @pytest.mark.soak("runs 300 commands")
-def test_a_reader_that_goes_away_is_no_error(cli: Cli, start: Start) -> None:
+def test_a_closed_stdout_prints_no_error(cli: Cli, start: Start) -> None:
     """`… | head` prints what it prints."""
     for number in range(300):
         cli.ask("workspaces", "create", f"{number}" + "x" * 240)

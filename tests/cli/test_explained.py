@@ -101,8 +101,8 @@ def test_a_campaign_in_which_nothing_went_wrong_shows_nothing(cli: Cli, workspac
     assert "went wrong" not in cli.tell("campaigns", "show", made["id"])
 
 
-def test_why_tells_the_carriers_reason_at_the_step_that_it_came_with(cli: Cli, campaign_id: str) -> None:
-    """And at no other one."""
+def test_why_shows_the_carriers_reason_at_the_step_that_it_came_with(cli: Cli, campaign_id: str) -> None:
+    """No other step shows it."""
     (history,) = cli.ask("campaigns", "why", campaign_id, "+14155550102")
     told = {step["what"]: step for step in history["steps"]}
     is_explained(told["outcome"])
@@ -179,8 +179,8 @@ def test_what_was_taken_back_is_no_failure(cli: Cli, workspace_id: str, campaign
     assert first["error_code"] is None
 
 
-def test_people_are_not_told_that_a_provider_said_nothing(cli: Cli, workspace_id: str) -> None:
-    """A document has the fields all the same."""
+def test_the_text_for_people_omits_a_missing_meaning(cli: Cli, workspace_id: str) -> None:
+    """A JSON document has the field all the same."""
     result = cli.run("test-send", workspace_id, "--to", "+14155550101", "--wait", "0")
     assert "meaning" not in result.stdout
     assert cli.ask("test-send", workspace_id, "--to", "+14155550101", "--wait", "0")["meaning"] is None
@@ -211,7 +211,7 @@ async def _fail_at_once(self: Any, workspace_id: str, new: Any) -> Any:
 def test_a_fault_in_answer_to_a_request_leaves_it_open_whether_it_was_taken(
     cli: Cli, workspace_id: str, campaign_id: str
 ) -> None:
-    """It is looked up, and not sent again by whoever reads this."""
+    """It is looked up, so the advice is to wait and not to send again."""
     place: dict[str, Any] = {"workspace_id": workspace_id, "campaign_id": campaign_id, "position": 2}
     unknown: dict[str, Any] = {"state": DispatchState.UNKNOWN, "reason": "provider_error", "error_code": "500"}
 

@@ -37,8 +37,8 @@ def test_a_file_becomes_a_campaign(cli: Cli, workspace_id: str, csv_file: Write)
     assert (nobody["first_name"], nobody["custom_variables"]) == (None, {})
 
 
-def test_people_are_told_what_became_of_the_columns(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """And what to do next."""
+def test_an_import_prints_how_it_read_the_columns(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """It prints the next command too."""
     file = csv_file("phone,note,note\n+14155550101,a,b\n")
     args = ("campaigns", "import", workspace_id, file, "--name", "C", "--message", "Hi", "--from", "+14155550100")
     told = cli.tell(*args)
@@ -107,7 +107,7 @@ def test_what_is_wrong_is_named_row_by_row_and_the_rest_is_loaded(
     assert phones == ["+14155550101", "+14155550102", "+14155550104", "+14155550106", "+14155550101"]
 
 
-def test_people_are_told_the_first_bad_rows_and_where_the_others_are(
+def test_an_import_prints_the_first_bad_rows_and_where_the_others_are(
     cli: Cli, workspace_id: str, csv_file: Write, tmp_path: Path
 ) -> None:
     """A terminal is not flooded."""
@@ -239,7 +239,7 @@ def test_a_move_that_the_state_does_not_allow_is_refused(cli: Cli, workspace_id:
     assert told.startswith("Error: A campaign that is draft cannot pause. Moves allowed from here: cancel.")
 
 
-def test_people_are_told_what_comes_next(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+def test_commands_print_what_comes_next(cli: Cli, workspace_id: str, csv_file: Write) -> None:
     """When a scheduled campaign starts, and that there is nobody to list."""
     times = ("--schedule-at", "2999-01-01T09:00", "--from", "+14155550100")
     made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), *times)
@@ -269,7 +269,7 @@ def test_a_missing_dispatcher_is_reported(cli: Cli, workspace_id: str, csv_file:
 
 
 def test_campaigns_of_messages_count_recipients(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """Their fields are called after calls in the interface, and in JSON; people are told of recipients."""
+    """The fields of the interface and of JSON are named after calls; the text for people says recipients."""
     load(cli, workspace_id, csv_file("phone\n+14155550101\n"))
     made = load(cli, workspace_id, csv_file("phone\n+14155550101\n"))
     for told in (cli.tell("campaigns", "list", workspace_id), cli.tell("campaigns", "show", made["id"])):
@@ -290,8 +290,8 @@ def dispatched_at(cli: Cli, moment: datetime) -> None:
     anyio.run(write)
 
 
-def test_a_start_says_whether_anybody_sends(cli: Cli, workspace_id: str, csv_file: Write) -> None:
-    """Nobody who starts a campaign waits for a process that is not there; nor who resumes one."""
+def test_a_start_says_whether_a_process_sends(cli: Cli, workspace_id: str, csv_file: Write) -> None:
+    """A user who starts or resumes a campaign does not wait for a process that is not there."""
     campaign = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), "--from", "+14155550100")["id"]
     told = cli.tell("campaigns", "start", campaign)
     assert "No process sends from this database, and none ever has." in told
@@ -316,10 +316,10 @@ def test_stop_pauses_what_runs(cli: Cli, workspace_id: str, csv_file: Write) -> 
     assert "Paused 1 campaign." in cli.tell("stop", workspace_id)
 
 
-def test_what_says_nothing_of_who_sends_does_not_ask_for_it(
+def test_commands_that_do_not_print_the_status_do_not_query_it(
     cli: Cli, workspace_id: str, csv_file: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Programs, and whoever pauses or cancels, do not wait for a look at the whole workspace."""
+    """Programs, and users who pause or cancel, do not wait for a look at the whole workspace."""
     campaign = load(cli, workspace_id, csv_file("phone\n+14155550101\n"), "--from", "+14155550100")["id"]
     asked: list[object] = []
 

@@ -88,8 +88,8 @@ def test_a_name_that_nothing_has_is_reported(cli: Cli, workspace_id: str, words:
     assert told in cli.refuse(*words.split())
 
 
-def test_two_workspaces_have_one_name_only_where_that_is_said(cli: Cli, workspace_id: str) -> None:
-    """At its making and at a change; its own name is no other's."""
+def test_two_workspaces_share_a_name_only_with_the_option_for_it(cli: Cli, workspace_id: str) -> None:
+    """This holds at creation and at a change. A workspace's own name is no conflict."""
     told = cli.refuse("workspaces", "create", "ACME")
     assert workspace_id in told
     assert "--same-name" in told
@@ -165,7 +165,7 @@ def test_a_flow_is_changed_and_removed(cli: Cli, workspace_id: str, file: str, s
 
 
 def test_a_new_database_is_reported_where_it_is(tmp_path: Path) -> None:
-    """Whoever stands in another directory than was meant sees it."""
+    """A user in the wrong directory sees where the database is."""
     file = tmp_path / "new.db"
     assert f"Created a new database: {file}" in Cli(f"sqlite:///{file}").tell("workspaces", "create", "Acme")
     assert str(file) not in Cli(f"sqlite:///{file}").tell("workspaces", "create", "Beta")

@@ -42,7 +42,7 @@ def logged(log: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)
-def test_serve_serves_until_it_is_told_to_stop(database: str, start: Start, number: signal.Signals) -> None:
+def test_serve_runs_until_a_signal_stops_it(database: str, start: Start, number: signal.Signals) -> None:
     """It says where, answers there, and ends cleanly within ten seconds; here with a new database."""
     Path(database.removeprefix("sqlite:///")).unlink()
     process = start("serve", "--port", "0", "--json")
@@ -124,7 +124,7 @@ def test_the_url_can_be_opened(host: str, family: int, url: str) -> None:
 def test_an_application_that_cannot_open_fails_with_its_own_error(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is told in words by whoever runs it, not as a traceback in the log."""
+    """The caller of the server gets the error, and the log has no traceback."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -154,7 +154,7 @@ def test_an_application_that_is_broken_is_a_bug(caplog: pytest.LogCaptureFixture
 
 
 def test_a_port_that_needs_rights_is_reported_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may well have the rights."""
+    """The user of the tests may well have the rights, so that the bind is made to fail."""
 
     def refuse(self: socket.socket, address: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
@@ -233,7 +233,7 @@ def test_a_sandbox_has_everything_and_leaves_nothing(start: Start, number: signa
     assert json.loads(process.stdout) == box
 
 
-def test_a_sandbox_tells_people_what_they_need(start: Start) -> None:
+def test_a_sandbox_prints_what_a_client_needs(start: Start) -> None:
     """URL, key, workspace and agent."""
     process = start("sandbox")
     process.says("Ctrl-C stops it and deletes the database.")
@@ -407,7 +407,7 @@ def test_a_file_configures_the_server_and_the_other_commands(start: Start, tmp_p
 
 
 def test_the_garbage_collector_looks_rarely_while_a_server_command_runs() -> None:
-    """docs/performance.md: it would take a sixth of all computing; whoever called the command has theirs back."""
+    """docs/performance.md: it would take a sixth of all computing. The caller has its own settings back."""
     before, meanwhile = gc.get_threshold(), []
 
     async def work() -> None:

@@ -97,7 +97,7 @@ def test_it_waits_for_more_until_ctrl_c(
     assert len(printed) == 4
 
 
-def test_a_reader_that_goes_away_ends_it(opted_out: str, start: Callable[..., Process]) -> None:
+def test_a_closed_stdout_ends_it(opted_out: str, start: Callable[..., Process]) -> None:
     """`… | head` has what it wants."""
     read, write = os.pipe()
     os.close(read)

@@ -214,7 +214,7 @@ async def test_a_reason_says_how_many_contacts_have_it(house: House, contacts: i
     assert said in (await house.page(f"campaigns/{campaign.id}")).by_id("reasons").text
 
 
-async def test_all_who_watch_share_one_renderer(house: House, active: Campaign) -> None:
+async def test_all_viewers_share_one_renderer(house: House, active: Campaign) -> None:
     """A hundred pages cost as much as one."""
     streams = [Stream() for _ in range(3)]
     async with anyio.create_task_group() as tasks:
@@ -228,7 +228,7 @@ async def test_all_who_watch_share_one_renderer(house: House, active: Campaign) 
             stream.gone.set()
 
 
-async def test_each_who_watches_gets_times_in_a_zone_and_style_of_their_own(house: House, active: Campaign) -> None:
+async def test_each_viewer_gets_times_in_their_own_zone_and_style(house: House, active: Campaign) -> None:
     """In one rendering for all with the same."""
     house.people["agent"] = attrs.evolve(house.people["agent"], time_zone="Asia/Tokyo")
     watchers = [Stream(), Stream(look="..us"), Stream(look="..us"), Stream(look="..us")]
@@ -245,7 +245,7 @@ async def test_each_who_watches_gets_times_in_a_zone_and_style_of_their_own(hous
     assert said[3] in {("Tokyo time", " AM"), ("Tokyo time", " PM")}
 
 
-async def test_the_overview_tells_times_by_the_moment_of_each_rendering(
+async def test_the_overview_shows_times_as_of_each_rendering(
     house: House, active: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also of a page that is open past midnight."""

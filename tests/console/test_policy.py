@@ -24,7 +24,7 @@ def test_the_policy_allows_nothing_inline_and_nothing_of_others() -> None:
 @pytest.mark.parametrize("person", [None, "viewer", "operator", "stranger"])
 @pytest.mark.parametrize("path", PAGES)
 async def test_every_page_has_every_header(house: House, path: str, person: str | None) -> None:
-    """So have error pages, whoever asks."""
+    """Error pages have them too, for every user."""
     campaign = await house.campaign()
     answer = await house.get(path.format(campaign=campaign.id), person=person)
     assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS

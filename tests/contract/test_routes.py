@@ -31,7 +31,7 @@ def test_what_the_contract_describes_is_served_and_nothing_else() -> None:
 
 
 def test_the_contract_names_the_paths_that_it_leaves_out() -> None:
-    """Whoever reads the contract learns of the four that need no key."""
+    """Its description lists the four that need no key."""
     assert all(f"`{path}`" in DOCUMENT["info"]["description"] for path in OPEN_PATHS)
 
 

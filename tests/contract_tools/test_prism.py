@@ -133,7 +133,7 @@ def test_every_example_of_an_answer_passes(
 
 
 def test_a_wrong_example_of_an_answer_is_found(tools: Tools, tmp_path: Path) -> None:
-    """The control: an example that its schema does not take is told of."""
+    """The control: an example that its schema does not take is reported."""
     document = copy.deepcopy(DOCUMENT)
     call = document["paths"]["/calls/{id}"]["get"]["responses"]["200"]["content"][JSON]["examples"]
     call["completed"]["value"]["attempt"] = 0

@@ -39,7 +39,7 @@ class TestInProcessDispatcher(DispatcherContract):
 
 
 @pytest.mark.anyio
-async def test_a_clock_that_is_set_back_is_told_to_the_worker_at_once() -> None:
+async def test_a_clock_that_is_set_back_is_reported_to_the_worker_at_once() -> None:
     """The next heartbeat may be far: what waits by the time from before would wait until then."""
     clock, worker, runner = ShiftedClock(), ScriptedWorker(), ScriptedRunner()
     dispatcher = InProcessDispatcher(
@@ -52,7 +52,7 @@ async def test_a_clock_that_is_set_back_is_told_to_the_worker_at_once() -> None:
     )
     async with anyio.create_task_group() as tasks:
         await tasks.start(dispatcher.run)
-        # Whoever has begun a slice looks at the clock.
+        # The dispatcher looks at the clock once it has begun a slice.
         dispatcher.wake(WorkUnit("campaign", "workspace", "campaign"))
         await runner.signal.until(lambda: runner.slices)
         clock.shift(-timedelta(hours=1))

@@ -149,7 +149,7 @@ async def test_a_job_is_there_exactly_when_the_state_asks_for_it(url: str) -> No
         unit, due = WorkUnit("campaign", workspace.id, campaign.id), node.now() + timedelta(hours=1)
         connector = connector_of(url)
         await connector.open_async()
-        # A slice that has ended says so before it hears of the pause.
+        # A slice defers its job at its end, here before the pause reaches it.
         await Jobs(connector).defer(Deferral(unit=unit, due=node.now()))
         await connector.close_async()
         assert _jobs(url) == []
@@ -157,7 +157,7 @@ async def test_a_job_is_there_exactly_when_the_state_asks_for_it(url: str) -> No
         def write(fails: bool) -> Callable[[Any], None]:
             def operation(tx: Any) -> None:
                 tx.work.schedule(unit, due)
-                # Whoever reads has what was written before in the database.
+                # A read puts the earlier writes into the database first.
                 tx.work.due()
                 if fails:
                     raise ZeroDivisionError
@@ -311,7 +311,7 @@ async def test_jobs_whose_server_gives_no_answer_are_not_waited_for(url: str, mo
         await connector.close_async()
 
 
-async def test_a_job_that_cannot_be_marked_as_ended_is_told_of_and_no_error_of_a_task() -> None:
+async def test_a_job_that_cannot_be_marked_as_ended_is_reported_and_fails_no_task() -> None:
     """Procrastinate leaves its tasks' errors to asyncio, which prints them; `_end_stuck` looks for such jobs."""
     errors: list[Exception] = [PoolTimeout("none free"), psycopg.errors.RaiseException("Job was not found")]
 
@@ -465,8 +465,8 @@ async def test_tables_are_made_once_and_missed_where_nothing_may_be_changed(url:
         procrastinate.install(url)
 
 
-def test_who_has_waited_for_anothers_job_sees_it_whatever_an_operator_has_set(url: str) -> None:
-    """As where all transactions of a database are repeatable reads: the second would make a second job, and fail."""
+def test_a_defer_that_waited_for_another_sees_its_job_at_every_isolation_level(url: str) -> None:
+    """A database may default to repeatable read: the second would then make a second job, and fail."""
     migrate_database(url, dispatcher="procrastinate")
     _ask(url, f"ALTER DATABASE {url.rpartition('/')[2]} SET default_transaction_isolation = 'repeatable read'")
     defer = (

@@ -56,7 +56,7 @@ class TestProcrastinateDispatcher(DispatcherContract):
     async def test_a_refused_slice_hands_its_job_on_and_it_is_never_lost(
         self, make: MakeDispatcher, driven_by: int
     ) -> None:
-        """It goes to the worker that drives its unit; when that has gone, or hands it over, to whoever has room."""
+        """It goes to the worker that drives its unit, or, once that one gives it up, to a worker with room."""
         worker, runner, due = ScriptedWorker(1), ScriptedRunner(), unit()
         worker.refusals[due] = driven_by
         worker.put(due, past())

@@ -131,7 +131,7 @@ async def test_a_refused_event_is_held_and_comes_again_after_a_restart_with_its_
 
 
 async def test_410_disables_with_a_reason_and_an_entry_of_the_audit_log(tmp_path: Path) -> None:
-    """An instrumentation hears of the answer; enabled, it goes on."""
+    """The instrumentation gets the answer. An enabled webhook goes on."""
     notes = Notes()
     url = f"sqlite:///{tmp_path / 'a.db'}"
     async with (

@@ -43,7 +43,7 @@ def run(system: System, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
     answer = answering.of_answer
     transport = httpx.MockTransport(system.proxied)
     monkeypatch.setattr(answering, "of_answer", lambda url, **_: answer(url, transport=transport))
-    # Whoever runs the tests may run a server as well.
+    # The machine of the tests may run a server as well.
     monkeypatch.setattr(doctor, "service_here", lambda: None)
 
     def run(*args: str, **variables: str) -> Result:

@@ -98,7 +98,7 @@ async def _(system: System, _: Patch) -> None:
 @fault("database_not_writable")
 async def _(system: System, patch: Patch) -> None:
     system.database.chmod(0o400)
-    # Whoever runs the tests as root may write everything.
+    # Root may write everything, and the tests may run as root.
     allowed = os.access
 
     def access(path: Any, mode: int, **more: Any) -> bool:

@@ -58,10 +58,10 @@ async def test_a_healthy_system_has_no_finding(system: System) -> None:
 
 
 @pytest.mark.parametrize(("key", "code"), [(None, "key_not_usable"), ("A" * 43 + "=", "account_not_usable")])
-async def test_more_accounts_than_are_listed_are_told_of_by_the_key_alone(
+async def test_more_accounts_than_are_listed_are_reported_by_the_key_alone(
     key: str | None, code: str, system: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """None of them is said to need an older key, and what else is found is told."""
+    """No account is reported as in need of an older key. Other findings are reported."""
     monkeypatch.setattr(status, "MAX_LISTED", 1)
 
     async def connect(engine: Outreach) -> None:

@@ -128,7 +128,7 @@ class Method:
 
     Attributes:
         name: Such as `campaigns.get`.
-        takes_workspace: Whether it can be told of which workspace it is to be.
+        takes_workspace: Whether the identifier of a workspace is one of its arguments.
     """
 
     name: str

@@ -53,7 +53,7 @@ class Course:
         return cls(storage, clock, campaign)
 
     async def wave(self) -> tuple[Dispatch, ...]:
-        """Decide about whoever is due and commit that; return the intents."""
+        """Decide about the contacts that are due and commit that; return the intents."""
         plan = await self._plan()
         if plan.campaign.status is not CampaignStatus.ACTIVE:
             return ()
@@ -62,7 +62,7 @@ class Course:
         return tuple(committed.dispatches)
 
     async def decided(self) -> Wave:
-        """Decide about whoever is due."""
+        """Decide about the contacts that are due."""
         return self._decide(await self._plan())
 
     async def rest(self) -> bool:

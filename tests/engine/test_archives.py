@@ -554,7 +554,7 @@ async def test_an_older_archive_is_migrated_and_stays_one(archived: Place) -> No
 
 
 async def test_only_one_run_moves_into_an_archive(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever erases in it waits too, and then says so."""
+    """An erasure in it also waits for a while, and then fails with the same error."""
     monkeypatch.setattr(files, "_LOCK_SECONDS", 0.1)
     async with place.engine() as engine:
         campaigns = await given_campaigns(engine)

@@ -83,8 +83,8 @@ async def test_an_error_is_raised_for_whose_question_it_is_and_for_nobody_else()
 
 @pytest.mark.parametrize("leader_goes", [True, False])
 @pytest.mark.parametrize("turns", range(4))
-async def test_who_goes_away_leaves_the_others_their_answers(leader_goes: bool, turns: int) -> None:
-    """Whether it was the one that saw to the batch or another one, and whenever; nobody waits for ever."""
+async def test_a_cancelled_request_leaves_the_others_their_answers(leader_goes: bool, turns: int) -> None:
+    """It may have led the batch or not, and be cancelled at any moment. No request waits for ever."""
     oracle, answers = Oracle(), dict[int, int]()
     batches = Batcher(oracle.answer, max_size=lambda: 10)
     scope = anyio.CancelScope()
@@ -111,8 +111,8 @@ async def test_who_goes_away_leaves_the_others_their_answers(leader_goes: bool, 
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
-async def test_whoever_comes_after_all_have_gone_away_together_is_answered(order: Sequence[int]) -> None:
-    """Nobody is left to see to the batch: in whatever order they hear of it, and the one that did is the first."""
+async def test_a_request_after_all_others_were_cancelled_together_is_answered(order: Sequence[int]) -> None:
+    """No request is left to lead the batch, in whatever order they are cancelled. The first of them led it."""
     oracle = Oracle()
     batches = Batcher(oracle.answer, max_size=lambda: 10)
     scopes = [anyio.CancelScope() for _ in order]
@@ -251,8 +251,8 @@ async def test_items_of_an_owner_keep_their_order_and_a_large_one_keeps_its_turn
     assert oracle.batches == [[4, 22, 31], [18, 11], [25]]
 
 
-async def test_whoever_goes_away_while_others_are_answered_leaves_its_turn() -> None:
-    """The next of those that nobody answers yet leads the second batch."""
+async def test_a_request_cancelled_while_others_are_answered_gives_up_its_turn() -> None:
+    """The next request without an answer leads the second batch."""
     oracle, answers, scope = Oracle(), dict[int, int](), anyio.CancelScope()
     batches = Batcher(oracle.answer, max_size=lambda: 10, whose=lambda number: number // 10, pause_seconds=1.0)
 

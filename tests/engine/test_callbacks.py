@@ -208,7 +208,9 @@ async def _connect_with(engine: Outreach, workspace_id: str, secret: str, **more
     return await engine.accounts.connect(workspace_id, "twilio", given, refuse_previous=refuse_previous)
 
 
-async def test_a_workspace_learns_nothing_from_anothers_account(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+async def test_an_event_of_another_workspaces_account_is_not_matched(
+    open_storage: OpenStorage, fake: FakeAdapter
+) -> None:
     """An account's events are read in its own workspace, whatever dispatch they name."""
     async with live(open_storage) as (engine, workspace_id):
         _, message_id, dispatch_id = await _given(engine, workspace_id)
@@ -219,10 +221,10 @@ async def test_a_workspace_learns_nothing_from_anothers_account(open_storage: Op
         assert await _status(engine, workspace_id, message_id) is not MessageStatus.DELIVERED
 
 
-async def test_the_log_tells_once_of_a_message_that_cannot_be_read(
+async def test_a_message_that_cannot_be_read_is_logged_once(
     open_storage: OpenStorage, fake: FakeAdapter, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It may have been a STOP: the provider, the account and the kind of the event, and nothing of what it holds."""
+    """It may have been a STOP. The line has the provider, the account and the kind of event, and no text."""
     async with live(open_storage) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
         caller = Caller(engine, account.id)
@@ -236,10 +238,10 @@ async def test_the_log_tells_once_of_a_message_that_cannot_be_read(
         )
 
 
-async def test_the_log_tells_once_of_media_that_are_left_out(
+async def test_media_that_are_left_out_are_logged_once(
     open_storage: OpenStorage, fake: FakeAdapter, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """How many, of which account, and no link; the message and its other media are stored."""
+    """The line says how many and of which account, and has no link. The message and its other media are stored."""
     async with live(open_storage) as (engine, workspace_id):
         account = await engine.accounts.connect(workspace_id, "twilio", CREDENTIALS)
         caller = Caller(engine, account.id)
@@ -334,8 +336,8 @@ async def test_keywords_to_a_number_that_the_carrier_leaves_to_us_are_answered(
         assert [entry.phone async for entry in engine.unsubscribes.iter_all(workspace_id)] == ["+14155550102"]
 
 
-async def test_a_provider_tells_nothing_of_anothers_requests(open_storage: OpenStorage, fake: FakeAdapter) -> None:
-    """Whoever signs for one account cannot settle what was asked of another provider."""
+async def test_a_report_settles_no_request_of_another_provider(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """A valid signature of one account settles nothing that another provider was asked for."""
     async with live(open_storage) as (engine, workspace_id):
         caller, message_id, dispatch_id = await _given(engine, workspace_id)
 
@@ -352,7 +354,7 @@ async def test_a_provider_tells_nothing_of_anothers_requests(open_storage: OpenS
         assert await _status(engine, workspace_id, message_id) is not MessageStatus.DELIVERED
 
 
-async def test_an_event_that_came_too_early_is_merged_when_the_answer_tells_whose_it_is(
+async def test_an_event_before_the_answer_is_merged_when_the_answer_identifies_it(
     open_storage: OpenStorage, fake: FakeAdapter
 ) -> None:
     """Field, test 11: a receipt may overtake the answer, and name the message by the provider's identifier alone."""
@@ -382,7 +384,7 @@ async def test_an_event_that_came_too_early_is_merged_when_the_answer_tells_whos
         assert await caller.call(delivered) == []
 
 
-async def test_an_event_of_one_message_does_not_name_anothers_dispatch(
+async def test_an_event_of_one_message_settles_no_dispatch_of_another(
     open_storage: OpenStorage, fake: FakeAdapter
 ) -> None:
     """Somebody may have two messages, so that the number fits both: the provider's identifier fits one."""
@@ -419,7 +421,7 @@ async def test_an_event_that_could_not_be_matched_is_tried_again_when_it_comes_a
         assert (record.result, json.loads(record.body)) == ("merged", [{**event, **changes}])
 
 
-async def test_a_report_that_tells_the_identifier_brings_in_what_came_before_it(
+async def test_a_report_with_both_identifiers_merges_the_earlier_reports(
     open_storage: OpenStorage, fake: FakeAdapter
 ) -> None:
     """One event may carry our reference, and an earlier one not."""
@@ -448,7 +450,7 @@ async def test_identifiers_too_long_for_an_index_are_shortened(open_storage: Ope
 async def test_a_large_callback_is_read_beside_the_loop(
     open_storage: OpenStorage, fake: FakeAdapter, filling: int, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever it holds, and whoever has sent it, the sending goes on meanwhile."""
+    """The sending goes on meanwhile, whether the signature is valid or wrong."""
     threads: list[int] = []
     read = FakeAdapter.read
 
@@ -466,8 +468,8 @@ async def test_a_large_callback_is_read_beside_the_loop(
     assert [thread != threading.get_ident() for thread in threads] == [elsewhere] * 2
 
 
-async def test_a_refused_callback_is_told_to_instrumentation(open_storage: OpenStorage, fake: FakeAdapter) -> None:
-    """By its provider: an operator hears that receipts do not arrive."""
+async def test_a_refused_callback_is_reported_to_instrumentation(open_storage: OpenStorage, fake: FakeAdapter) -> None:
+    """The call names the provider, so that an operator sees that receipts do not arrive."""
     told: list[str] = []
 
     class Told(Instrumentation):

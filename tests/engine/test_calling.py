@@ -218,7 +218,7 @@ async def test_who_answered_is_known_at_the_end_from_an_earlier_event(open_stora
 
 
 @pytest.mark.parametrize("trouble", ["silent", "raises", "hangs", "no report", "no status"])
-async def test_a_call_of_which_nothing_is_heard_ends_as_unconfirmed(open_storage: OpenStorage, trouble: str) -> None:
+async def test_a_call_without_any_report_ends_as_unconfirmed(open_storage: OpenStorage, trouble: str) -> None:
     """What cannot be known is said: a provider that forgets a call keeps no place and no campaign for ever."""
     asked = 0
 

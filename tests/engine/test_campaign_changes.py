@@ -156,10 +156,10 @@ async def test_a_change_that_nothing_could_be_sent_with_is_refused(
 
 
 @pytest.mark.parametrize("status", [S.SCHEDULED, S.ACTIVE, S.PAUSED])
-async def test_a_text_that_is_empty_for_all_who_are_left_is_refused(
+async def test_a_text_that_is_empty_for_all_contacts_left_is_refused(
     writing: Outreach, storage: Storage, status: S
 ) -> None:
-    """One contact that it says something to is enough; whoever has had a message does not count."""
+    """One contact whose text is not empty is enough. Contacts that have had a message do not count."""
     campaign = await given(storage, status)
     change = CampaignUpdate(body="{{company|}}")
     if status is S.ACTIVE:

@@ -68,8 +68,8 @@ RECEIPT = timedelta(hours=4)
 BACK = timedelta(minutes=50)
 
 
-def test_a_watch_tells_of_a_clock_that_was_set_once() -> None:
-    """And by how far; not of time that passes, nor of a clock that is slewed."""
+def test_a_watch_reports_a_step_of_the_clock_once() -> None:
+    """It reports how far it was set. Time that passes is no step, nor is a clock that is slewed."""
     clock = ManualClock()
     watch = StepWatch(clock)
     none = timedelta()
@@ -276,10 +276,10 @@ async def test_contact_hours_that_were_open_before_the_clock_was_set_back_are_lo
 
 
 @pytest.mark.parametrize(("back", "retry"), [(0, 15), (9, 15), (50, 10)])
-async def test_who_waits_since_a_time_ahead_waits_no_longer_than_who_begins_now(
+async def test_a_wait_from_a_time_ahead_is_no_longer_than_one_that_begins_now(
     storage: Storage, back: int, retry: int
 ) -> None:
-    """As long as was left before the step, where that is known; who waits no longer than that keeps its time."""
+    """It waits as long as was left before the step, where that is known. A shorter wait keeps its time."""
     campaign = await given_active(storage, 6)
     await given_settings(storage, retry_enabled=True, retry_delay_minutes=15)
     waits = [
@@ -323,7 +323,7 @@ async def test_a_step_of_a_flow_waits_for_its_own_wait_again(storage: Storage) -
 
 
 @pytest.mark.parametrize("contact_hours", [False, True], ids=["next step", "left out"])
-async def test_who_was_due_by_a_time_that_was_wrong_goes_on_waiting(
+async def test_a_contact_that_was_due_by_a_wrong_time_goes_on_waiting(
     storage: Storage, clock: ManualClock, contact_hours: bool
 ) -> None:
     """The clock was set back between decision and commit: the next step of a flow neither comes nor is left out."""
@@ -393,7 +393,7 @@ async def test_a_takeover_finds_waits_that_a_wrong_clock_made(
     assert (run and clock_steps.recorded_setback(run)) == (timedelta() if is_wrong else None)
 
 
-async def test_waits_that_are_to_be_looked_at_are_not_forgotten_by_whoever_is_put_off(storage: Storage) -> None:
+async def test_a_postponement_keeps_the_waits_that_are_to_be_looked_at(storage: Storage) -> None:
     """A wave that was decided before a takeover found these waits is committed after it."""
     campaign = await given_active(storage, 2)
     await _given_waits(storage, campaign, [(RecipientStatus.WAITING, "flow", HOUR)])

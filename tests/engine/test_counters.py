@@ -88,7 +88,7 @@ class CountersMachine(RuleBasedStateMachine):
 
     @rule(positions=st.lists(st.integers(0, COUNT - 1), unique=True, max_size=3), end=st.none() | st.integers(0, 3))
     def wave(self, positions: list[int], end: int | None) -> None:
-        """Commit a wave over whoever is due."""
+        """Commit a wave over the contacts that are due."""
         self._ids += 10
 
         def operation(tx: Transaction) -> list[Any]:

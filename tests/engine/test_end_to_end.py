@@ -77,7 +77,7 @@ async def test_two_engines_on_one_database_one_dispatches_and_the_other_takes_ov
             assert (first.health().dispatching, second.health().dispatching) == (True, False)
             workspace = await given_workspace(second)
             campaign = await given_campaign(second, workspace, 3)
-            # Started by the one that does not dispatch: the other hears of it.
+            # The engine that does not dispatch starts it, and the other one sends.
             await second.campaigns.start(workspace.id, campaign.id)
             await reaches(second, campaign, "completed")
             leave.set()
@@ -196,7 +196,7 @@ async def test_a_closing_that_is_cancelled_leaves_nothing_at_work(
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
-def test_another_event_loop_is_told_so() -> None:
+def test_another_event_loop_is_refused() -> None:
     """docs/rules.md#dispatching: asyncio is the loop; under trio the engine says so with a ConfigError."""
     # A coroutine that is driven by no asyncio loop sees what it would see under trio.
     entering = Outreach.open("memory://", clock=clock_of_loop()).__aenter__()

@@ -69,7 +69,7 @@ def phones(events: Sequence[Event]) -> list[str]:
     return [event.phone for event in events if isinstance(event, OptedOut)]
 
 
-async def test_a_campaign_is_heard_from_its_creation_to_its_end(open_storage: OpenStorage) -> None:
+async def test_a_campaign_has_events_from_its_creation_to_its_end(open_storage: OpenStorage) -> None:
     """Campaign moved, recipient ended, message reported, in the order of their commits.
 
     docs/decision-trail.md#events.
@@ -99,7 +99,7 @@ async def test_a_campaign_is_heard_from_its_creation_to_its_end(open_storage: Op
         assert {event.workspace_id for event in events} == {workspace.id}
 
 
-async def test_single_calls_and_messages_are_heard(open_storage: OpenStorage) -> None:
+async def test_single_calls_and_messages_have_events(open_storage: OpenStorage) -> None:
     """Call ended, message reported; what is reported of a call on its way is for the trail alone."""
     voice = ScriptedVoice()
     async with dispatching(open_storage(clock_of_loop()), voice=voice, config=CALLS) as rig:
@@ -124,7 +124,7 @@ async def test_single_calls_and_messages_are_heard(open_storage: OpenStorage) ->
             assert (changed.campaign_id, changed.status, changed.reason) == (None, "delivered", None)
 
 
-async def test_campaign_change_tells_first_start_from_resume(open_storage: OpenStorage) -> None:
+async def test_campaign_change_distinguishes_first_start_from_resume(open_storage: OpenStorage) -> None:
     """Status `active` is `started` once and `resumed` later; other changes are named for the new status."""
     async with engine_on(open_storage(clock_of_loop())) as engine:
         workspace = await given_workspace(engine)
@@ -166,7 +166,7 @@ async def test_disabled_webhook_is_an_event(open_storage: OpenStorage) -> None:
         assert (disabled.endpoint_id, disabled.reason, disabled.at) == (webhook_id, "gone", now)
 
 
-async def test_opt_outs_and_replies_are_heard(open_storage: OpenStorage) -> None:
+async def test_opt_outs_and_replies_have_events(open_storage: OpenStorage) -> None:
     """Once for each number that is stopped, or stopped on more; a second time for the same is nothing new."""
     async with engine_on(open_storage(clock_of_loop())) as engine:
         workspace = await given_workspace(engine)
@@ -197,7 +197,7 @@ async def test_opt_outs_and_replies_are_heard(open_storage: OpenStorage) -> None
         assert (unclear.from_number, unclear.unclear) == ("+14155550102", True)
 
 
-async def test_that_a_number_left_the_register_is_heard(open_storage: OpenStorage) -> None:
+async def test_a_removal_from_the_register_has_an_event(open_storage: OpenStorage) -> None:
     """By hand or by its START; a number that is not there leaves nothing."""
     async with engine_on(open_storage(clock_of_loop())) as engine:
         workspace = await given_workspace(engine)
@@ -217,7 +217,7 @@ async def test_that_a_number_left_the_register_is_heard(open_storage: OpenStorag
         ]
 
 
-async def test_only_what_was_asked_for_is_heard(open_storage: OpenStorage) -> None:
+async def test_a_stream_has_only_the_events_that_were_asked_for(open_storage: OpenStorage) -> None:
     """By kind and by workspace; the position passes over the rest."""
     async with engine_on(open_storage(clock_of_loop())) as engine:
         here, there = await given_workspace(engine), await given_workspace(engine)
@@ -236,8 +236,8 @@ async def test_only_what_was_asked_for_is_heard(open_storage: OpenStorage) -> No
         assert phones(heard) == ["+14155550103"]
 
 
-async def test_what_is_undone_is_never_heard(open_storage: OpenStorage) -> None:
-    """An operation that raises after it has written leaves nothing to tell, and takes no number."""
+async def test_an_operation_that_is_undone_has_no_event(open_storage: OpenStorage) -> None:
+    """An operation that raises after it has written leaves no event, and takes no number."""
     storage = open_storage(clock_of_loop())
     async with engine_on(storage) as engine:
         workspace = await given_workspace(engine)
@@ -254,7 +254,7 @@ async def test_what_is_undone_is_never_heard(open_storage: OpenStorage) -> None:
         assert (phones([event]), event.number) == (["+14155550101"], 1)
 
 
-async def test_a_commit_that_fails_tells_nothing(tmp_path: Path) -> None:
+async def test_a_commit_that_fails_has_no_event(tmp_path: Path) -> None:
     """Neither of the operation that spoils it, nor of those that were to be committed with it."""
     storage = SqliteStorage(tmp_path / "engine.db", clock=clock_of_loop())
     async with engine_on(storage) as engine:
@@ -272,7 +272,7 @@ async def test_a_commit_that_fails_tells_nothing(tmp_path: Path) -> None:
         assert phones(await rest(engine)) == ["+14155550101"]
 
 
-async def test_what_another_process_does_is_heard(tmp_path: Path) -> None:
+async def test_a_change_by_another_process_has_an_event(tmp_path: Path) -> None:
     """A second opening of the file, as the command line's is."""
     path = tmp_path / "engine.db"
     async with (
@@ -306,8 +306,8 @@ async def test_a_subscriber_goes_on_where_it_was_after_a_restart(tmp_path: Path)
         assert phones(await rest(engine, workspace_id=workspace.id)) == numbers[:5]
 
 
-async def test_one_that_begins_now_hears_nothing_of_before(engine: Outreach) -> None:
-    """Without `since`, what is committed from its beginning on."""
+async def test_a_stream_that_begins_now_has_no_earlier_events(engine: Outreach) -> None:
+    """Without `since`, it has the events that are committed from its beginning on."""
     workspace = await given_workspace(engine)
     await engine.unsubscribes.add(workspace.id, "+14155550101")
     async with engine.events.subscribe() as stream:

@@ -32,7 +32,7 @@ def test_every_method_that_takes_an_identifier_takes_the_workspace() -> None:
 
 @pytest.mark.usefixtures("fake")
 async def test_an_account_of_another_workspace_is_neither_asked_nor_removed(engine: Outreach) -> None:
-    """Whoever knows an identifier may do nothing with it."""
+    """An identifier alone gives no access."""
     here, there = [await given_workspace(engine, mode=WorkspaceMode.LIVE) for _ in range(2)]
     account = await engine.accounts.connect(there.id, "twilio", CREDENTIALS)
     for call in (engine.accounts.get, engine.accounts.check, engine.accounts.remove):

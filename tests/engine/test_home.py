@@ -56,8 +56,8 @@ async def _next(stream: EventStream[Event]) -> None:
 
 
 @pytest.mark.anyio
-async def test_nobody_elsewhere_is_told_that_an_engine_is_ready(engine: Outreach) -> None:
-    """Whoever asks there could use nothing of it."""
+async def test_readiness_is_refused_in_another_thread(engine: Outreach) -> None:
+    """A caller in another thread could use nothing of the engine."""
     assert (await engine.readiness()).ready
     with anyio.fail_after(30), pytest.raises(ConfigError, match="opened in another thread"):
         await anyio.to_thread.run_sync(lambda: asyncio.run(_ready(engine)))
@@ -145,7 +145,7 @@ async def test_an_engine_that_is_open_is_not_opened_again(engine: Outreach) -> N
 
 
 @pytest.mark.anyio
-async def test_another_kind_of_loop_is_told_apart(engine: Outreach) -> None:
+async def test_another_kind_of_loop_is_refused(engine: Outreach) -> None:
     """Where no loop of asyncio's runs, as under trio, nothing is opened and nothing is asked."""
 
     def under_no_asyncio() -> None:

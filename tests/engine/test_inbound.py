@@ -97,7 +97,7 @@ async def test_a_message_comes_once_however_often_it_is_handed_over(storage: Sto
 @pytest.mark.field(10)
 @pytest.mark.parametrize("body", ["thanks", "Ok thank you", "yes please", "start please", "who is this?", ""])
 async def test_what_is_written_after_a_stop_changes_nothing_unless_it_is_a_start(storage: Storage, body: str) -> None:
-    """Field, test 10 (mailroom opts in whoever writes anything): "thanks" changes nothing, and is not answered."""
+    """Field, test 10 (in mailroom any message opts its sender in): "thanks" changes nothing, and is not answered."""
     await write(storage, "STOP")
     before = await entry(storage)
     message = await write(storage, body, now=NOW + SECOND)
@@ -139,7 +139,7 @@ async def test_a_start_lifts_nothing_that_something_else_set(storage: Storage, s
     assert await answers(storage) == []
 
 
-async def test_a_start_of_who_never_opted_out_is_an_ordinary_message(storage: Storage) -> None:
+async def test_a_start_from_a_number_that_never_opted_out_is_an_ordinary_message(storage: Storage) -> None:
     """Nothing to lift, nothing to confirm; `yes` is then no keyword at all."""
     assert (await write(storage, "START")).keyword == "start"
     assert (await write(storage, "yes")).keyword is None
@@ -177,7 +177,7 @@ DOUBTFUL: Final = "Can you stop by tomorrow?"
 def test_who_is_contacted_in_the_end_does_not_depend_on_the_order_of_arrival(
     written: list[tuple[str, int]], data: st.DataObject
 ) -> None:
-    """Campaigns contact whoever has written START after every STOP and every doubtful message, and nobody else."""
+    """A number leaves the register only by a START that is later than every STOP and every doubtful message."""
     arrivals = data.draw(st.permutations([make_text(body, at=NOW + second * SECOND) for body, second in written]))
 
     def arrive(tx: Transaction) -> None:
@@ -202,7 +202,7 @@ def test_who_is_contacted_in_the_end_does_not_depend_on_the_order_of_arrival(
 def test_what_stands_in_the_end_does_not_depend_on_the_order_of_arrival(
     written: list[tuple[str, int]], data: st.DataObject
 ) -> None:
-    """Whoever wrote STOP last is on the register, in every order, with repeats of every message."""
+    """A number whose last keyword is STOP is on the register, in every order, with repeats of every message."""
     texts = [make_text(body, at=NOW + second * SECOND) for body, second in written]
     arrivals = data.draw(st.permutations(texts + texts))
 
@@ -268,7 +268,7 @@ async def test_nothing_is_answered_where_the_carrier_answers(storage: Storage, h
 async def test_a_stop_that_the_carrier_does_not_know_is_confirmed_by_us_once(
     storage: Storage, body: str, confirmed: bool
 ) -> None:
-    """A carrier that answers by itself answers its own words alone; whoever used others is not left without one."""
+    """A carrier that answers by itself confirms its own words alone. The engine confirms the others."""
     how = {"carrier_start_words": {"start"}}
     for later, again in enumerate((body, "please stop", body)):
         await write(storage, again, now=NOW + later * SECOND, how=how)
@@ -363,7 +363,7 @@ async def test_help_is_answered_an_hour_after_the_clock_was_set_back(storage: St
 
 
 @pytest.mark.parametrize("allowed", [False, True])
-async def test_help_of_who_has_opted_out_is_answered_where_the_workspace_says_so(
+async def test_help_from_an_opted_out_number_is_answered_where_the_workspace_allows_it(
     storage: Storage, allowed: bool
 ) -> None:
     """Not all carriers permit it; the rule is asked at the commit and before the request again."""
@@ -410,7 +410,7 @@ async def test_a_confirmation_passes_the_register_and_nothing_else_does(storage:
 
 @pytest.mark.parametrize(("body", "ahead"), [("START", "opted_in"), ("STOP", "opted_out")])
 async def test_a_confirmation_that_is_no_longer_true_is_not_sent(storage: Storage, body: str, ahead: str) -> None:
-    """Whoever changed their mind before it went out is not told the opposite, at the commit nor at the last check."""
+    """A later keyword of the contact withdraws the confirmation, at the commit as at the last check."""
     bodies = ["STOP", "START", "STOP"][: 1 if body == "START" else 2]
     for later, earlier in enumerate(bodies):
         await write(storage, earlier, now=NOW + later * SECOND)
@@ -517,8 +517,8 @@ async def test_what_may_be_an_opt_out_and_is_none_is_marked_for_a_person(storage
     }
 
 
-async def test_whoever_can_be_reached_can_opt_out(storage: Storage) -> None:
-    """47 CFR 64.1200(a)(10): also by a number that no numbering plan knows, which is sent to as it stands."""
+async def test_every_number_that_can_be_reached_can_opt_out(storage: Storage) -> None:
+    """47 CFR 64.1200(a)(10): also a number outside every numbering plan, which messages reach as it stands."""
     unknown = "+999123456789"
     message = await write(storage, "STOP", from_number=unknown)
     assert (message.from_number, message.keyword) == (unknown, "stop")

@@ -229,7 +229,7 @@ async def test_only_a_paused_campaign_is_compared(tmp_path: Path) -> None:
 
 
 async def test_listed_calls_are_not_placed_again(tmp_path: Path) -> None:
-    """They go on as placed ones: their end is heard, or asked for."""
+    """They go on as placed ones: a report or a look-up brings their end."""
     databases = Databases(tmp_path)
     voice = ScriptedVoice(then=accept().answered(talk_seconds=30.0))
     async with dispatching(databases.open("original"), voice=voice, config=CONFIG) as rig:

@@ -54,7 +54,7 @@ async def test_a_duplicate_is_found_over_chunks_and_two_invalid_numbers_are_no_d
 
 
 async def test_a_number_that_only_seems_to_be_in_an_earlier_chunk_is_loaded(storage: Storage) -> None:
-    """What is told of earlier chunks may name too much; the database knows."""
+    """The set of earlier numbers may match too many; the database decides."""
     one = make_prepared()
     campaign = await _begin(storage)
     seen_numbers = SeenNumbers()

@@ -278,7 +278,7 @@ async def test_no_more_than_two_are_hashed_at_a_time(monkeypatch: pytest.MonkeyP
 
 
 async def test_more_than_the_queue_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are told when to come again, and nothing was checked; those that wait are."""
+    """Their error says when to come again, and nothing was checked. Those in the queue are checked."""
     monkeypatch.setattr("outreach.core.passwords.MAX_WAITING", 1)
     hasher, found = PasswordHasher(), list[bool | int]()
     hashed = await hasher.hash(PASSWORD)
@@ -307,7 +307,7 @@ async def test_an_accent_typed_in_two_ways_is_one(engine: Outreach, ann: User) -
     assert (await engine.sessions.sign_in(EMAIL, "cafe\u0301 au lait, svp")).user.id == ann.id
 
 
-async def test_a_password_is_changed_by_who_knows_it(engine: Outreach, ann: User) -> None:
+async def test_a_change_of_the_password_needs_the_present_one(engine: Outreach, ann: User) -> None:
     """The other sessions end, and this one has a new secret."""
     here, there = await engine.sessions.begin(ann.id), await engine.sessions.begin(ann.id)
     with pytest.raises(Unauthorized):
@@ -420,8 +420,8 @@ async def test_codes_are_guessed_no_more_often_in_a_browser_without_a_complete_l
     assert done.session.second_factor == "given"
 
 
-async def test_a_session_proves_its_user_whoever_else_fails(engine: Outreach, ann: User) -> None:
-    """The password before a dangerous action is asked of the session alone."""
+async def test_failed_sign_ins_do_not_throttle_the_password_check_of_a_session(engine: Outreach, ann: User) -> None:
+    """The check before a dangerous action counts the failures of its own session alone."""
     here = await engine.sessions.sign_in(EMAIL, PASSWORD, address=HOME)
     for _ in range(2 * FREE_FAILURES):
         await fail(engine, EMAIL, HOME)

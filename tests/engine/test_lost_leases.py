@@ -113,7 +113,7 @@ class OldWorker:
         await until(is_settled)
 
     async def hear(self, status: CallStatus, **more: Any) -> None:
-        """Have the old worker hear of its call."""
+        """Report a status of its call to the old worker."""
         report = CallReport(
             workspace_id=self.campaign.workspace_id,
             provider="simulator",
@@ -247,7 +247,7 @@ async def test_the_outcome_of_a_worker_that_lost_its_lease_overrules_the_doubt(o
 async def test_outcomes_that_nobody_could_record_are_recorded_under_the_next_lease(
     open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The database did not answer when the lease was lost: whoever waited for it to the last gave up together.
+    """The database did not answer when the lease was lost: all that still waited for it gave up together.
 
     docs/delivery-contract.md#rule-8.
     """

@@ -219,7 +219,7 @@ async def _is_up_to_date(engine: Outreach) -> bool:
 
 
 async def test_a_subscription_of_one_workspace_stays_with_it(open_storage: OpenStorage) -> None:
-    """It hears of no other, and its name is not given to another."""
+    """It gets no events of another workspace, and no other workspace can use its name."""
     async with engine_on(open_storage(SystemClock())) as engine:
         here, there = (await given_workspace(engine)).id, (await given_workspace(engine)).id
         async with engine.events.subscribe(OptedOut, name="n", workspace_id=here, since=0) as stream:
@@ -236,7 +236,7 @@ async def test_a_subscription_of_one_workspace_stays_with_it(open_storage: OpenS
 
 
 async def test_a_subscription_is_removed(open_storage: OpenStorage) -> None:
-    """Whoever reads it hears of that; the name begins anew."""
+    """A reader of it gets an error. The name begins anew."""
     async with engine_on(open_storage(SystemClock())) as engine:
         workspace = (await given_workspace(engine)).id
         async with engine.events.subscribe(OptedOut, name="n") as stream:
@@ -254,7 +254,7 @@ async def test_a_subscription_is_removed(open_storage: OpenStorage) -> None:
 
 
 async def test_purged_events_are_reported_as_a_gap(tmp_path: Path) -> None:
-    """In their place, once, and before what is left; whoever begins afterwards has missed nothing."""
+    """The gap comes in their place, once, before the events that are left. A later subscription has no gap."""
     storage = SqliteStorage(tmp_path / "a.db", clock=SystemClock())
     async with engine_on(storage) as engine:
         workspace = (await given_workspace(engine)).id
@@ -352,7 +352,7 @@ async def test_a_named_stream_is_entered_once_and_before_it_is_read(engine: Outr
 
 
 def test_a_named_stream_has_the_types_that_it_was_asked_for() -> None:
-    """And a notice of a gap, which a type checker has whoever reads it look at."""
+    """A notice of a gap is one of them, so that a type checker makes each reader handle it."""
     events = Outreach.open("memory://").events
     assert_type(events.subscribe(name="n"), NamedStream[Event])
     assert_type(events.subscribe(OptedOut, name="n"), NamedStream[OptedOut])

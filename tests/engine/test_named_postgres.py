@@ -47,7 +47,7 @@ asyncio.run(main())
 
 
 async def test_a_subscription_loses_and_repeats_nothing_over_cut_connections() -> None:
-    """Each event comes once, in order, where each is acknowledged; whoever writes is cut off as well."""
+    """Each event comes once, in order, where each is acknowledged. The acknowledgements are cut off as well."""
     url = postgres.empty_database()
     with CuttingProxy(postgres.server().port) as proxy:
         by_proxy = url.replace(f":{postgres.server().port}/", f":{proxy.port}/")

@@ -100,7 +100,7 @@ class Away(logging.Handler):
 
 
 def test_a_handler_that_raises_ends_nothing(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
-    """The work that is told of goes on: logging's own way of such errors is taken."""
+    """The work that logs goes on: logging itself handles the error."""
     away = Away()
     logging.getLogger("outreach").addHandler(away)
     try:
@@ -141,7 +141,7 @@ def test_a_full_disk_is_one_line_whatever_was_being_done(told: Told) -> None:
     assert told.lines[1:] == ["It takes writes again. It occurred 1000 times."]
 
 
-def test_the_place_of_an_unexpected_error_is_told_once(told: Told) -> None:
+def test_the_place_of_an_unexpected_error_is_logged_once(told: Told) -> None:
     """The next one of its kind is counted."""
     for _ in range(100):
         told.log_throttle.failure("slice_failed", ZeroDivisionError("0"), "A slice failed.")

@@ -157,7 +157,7 @@ class OddListener(ScriptedCarrier):
 
 
 async def test_a_source_that_is_cancelled_is_listened_to_again(open_storage: OpenStorage) -> None:
-    """The dispatcher would end with it, and nobody would hear of that."""
+    """The dispatcher would otherwise end with it, and nothing would report that."""
     carrier = OddListener(then=accept().delivered())
     async with sending(open_storage(clock_of_loop()), 2, carrier=carrier) as (rig, campaign):
         await reaches(rig.engine, campaign, "completed")
@@ -370,7 +370,7 @@ class OddCheck(OwnAdapter):
 
 
 async def test_a_check_that_is_cancelled_is_an_error_of_the_adapter(open_storage: OpenStorage) -> None:
-    """Nobody has cancelled whoever asked for it; and the doctor still looks at the other accounts."""
+    """The caller itself was not cancelled. The doctor still looks at the other accounts."""
     async with Outreach(
         open_storage(clock_of_loop()), clock=clock_of_loop(), adapters=[OddCheck()], vault=Vault(keys="A" * 43 + "=")
     ) as engine:

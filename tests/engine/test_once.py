@@ -310,7 +310,7 @@ async def test_a_write_that_failed_leaves_neither_the_thing_nor_the_key(open_sto
 async def test_a_campaign_whose_key_was_taken_over_is_not_made(
     open_storage: OpenStorage, clock: ManualClock, count: int
 ) -> None:
-    """In one transaction or in many: where the contacts stood still for too long, whoever came after has made it."""
+    """In one transaction or in many: the contacts came too slowly, and a later call with the key has made it."""
     async with Outreach(open_storage(clock), clock=clock) as engine:
         workspace = await given_workspace(engine)
         made: list[CampaignCreated] = []
@@ -376,10 +376,10 @@ async def test_a_call_that_waits_for_its_acceptance_holds_its_key(open_storage: 
 
 @pytest.mark.parametrize("away", ["read", "write"])
 @pytest.mark.parametrize("key", ["k", None])
-async def test_a_database_that_goes_away_while_a_call_waits_fails_no_call_that_is_queued(
+async def test_a_database_lost_while_a_call_waits_fails_no_call_that_is_queued(
     open_storage: OpenStorage, away: str, key: str | None
 ) -> None:
-    """Whoever heard that nothing was written would have the contact called once more."""
+    """A caller that got the error "nothing was written" would have the contact called once more."""
     storage = WatchedStorage(open_storage(clock_of_loop()))
     async with Outreach(storage, clock=clock_of_loop(), config=CALLS) as engine:
         workspace = await given_workspace(engine)
@@ -553,8 +553,8 @@ async def test_a_request_that_is_cancelled_as_it_takes_its_key_gives_it_back(ope
         assert anyio.current_time() - begun < 1
 
 
-async def test_a_second_request_that_waits_too_long_is_told_to_come_again(engine: Outreach) -> None:
-    """docs/interface.md#safe-retry: the second waits, at most so long; then it is told that the first still runs."""
+async def test_a_second_request_that_waits_too_long_gets_request_in_progress(engine: Outreach) -> None:
+    """docs/interface.md#safe-retry: the second waits for a limited time, and fails while the first still runs."""
     workspace = await given_workspace(engine)
     context = engine.messages._context
     impatient = Idempotency(attrs.evolve(context, config=EngineConfig(idempotency_wait_seconds=0.1)))

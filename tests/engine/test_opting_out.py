@@ -61,7 +61,7 @@ def committed_in(result: object) -> list[WaveResult]:
 
 
 @pytest.mark.field(10)
-async def test_a_stop_between_the_commit_and_the_request_is_heard(open_storage: OpenStorage) -> None:
+async def test_a_stop_between_the_commit_and_the_request_is_honoured(open_storage: OpenStorage) -> None:
     """Field, test 10 (Rock #7049 blocks the confirmation by the opt-out itself): not contacted, and confirmed."""
     async with dispatching(open_storage(clock_of_loop())) as rig:
         workspace = await given_workspace(rig.engine)
@@ -85,7 +85,7 @@ async def test_a_stop_between_the_commit_and_the_request_is_heard(open_storage: 
         assert (settled.state, settled.reason) == ("withdrawn", "opted_out")
 
 
-async def test_a_stop_between_the_commit_and_the_request_of_a_call_is_heard(open_storage: OpenStorage) -> None:
+async def test_a_stop_between_the_commit_and_the_request_of_a_call_is_honoured(open_storage: OpenStorage) -> None:
     """Field, test 10: by message, for a call: the register stops every channel."""
     async with dispatching(open_storage(clock_of_loop()), config=CALLS) as rig:
         workspace = await given_workspace(rig.engine)

@@ -85,7 +85,7 @@ def _rekey_account(tx: Transaction, _: datetime, __: Campaign) -> None:
         (_remove_account, WorkspaceMode.SANDBOX, None),
     ],
 )
-async def test_a_stop_that_comes_while_a_request_waits_for_its_turn_is_heard(
+async def test_a_stop_while_a_request_waits_for_its_turn_is_honoured(
     open_storage: OpenStorage,
     change: Callable[[Transaction, datetime, Campaign], None],
     mode: WorkspaceMode,
@@ -220,7 +220,7 @@ async def test_a_request_asks_once_more_when_its_connection_is_there(open_storag
 
 
 @pytest.mark.parametrize("broken", [False, True])
-async def test_a_stop_that_comes_while_a_request_waits_for_a_connection_is_heard(
+async def test_a_stop_while_a_request_waits_for_a_connection_is_honoured(
     open_storage: OpenStorage, broken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is withdrawn; where the database gives no answer it is not sent; docs/delivery-contract.md#rule-4."""
@@ -270,8 +270,8 @@ async def test_without_a_lease_no_request_starts(open_storage: OpenStorage) -> N
         assert asked == []
 
 
-async def test_whoever_cancels_does_not_wait_for_outcomes_that_cannot_be_recorded(open_storage: OpenStorage) -> None:
-    """Also without a drain before: attempts for a moment, and the next worker finds the dispatch without an outcome."""
+async def test_a_cancellation_does_not_wait_for_outcomes_that_cannot_be_recorded(open_storage: OpenStorage) -> None:
+    """Without a drain before, it tries for a moment; the next worker finds the dispatch without an outcome."""
     watched = WatchedStorage(open_storage(clock_of_loop()))
     attempts: list[None] = []
 

@@ -1,4 +1,4 @@
-"""Dispatchers of one's own that end by themselves: whoever opens the engine, or watches it, is told."""
+"""Custom dispatchers that end by themselves: opening the engine fails, or its health and log show the end."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ async def is_cancelled_later(task_status: TaskStatus[None]) -> None:
 
 
 @pytest.mark.parametrize("run", [fails_later, returns_later, is_cancelled_later])
-async def test_an_end_after_the_start_is_told(run: Run, caplog: pytest.LogCaptureFixture) -> None:
-    """In the log, and by what the process is asked for: it would seem to dispatch, and do nothing."""
+async def test_an_end_after_the_start_is_reported(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    """Log, health and readiness show it: the process would otherwise seem to dispatch, and do nothing."""
     async with Outreach.open("memory://", dispatch=True, dispatcher=Own(run)) as engine:
 
         async def ended() -> bool:
@@ -105,7 +105,7 @@ async def test_an_end_after_the_start_is_told(run: Run, caplog: pytest.LogCaptur
     assert [_action(record) for record in caplog.records if record.levelname == "ERROR"] == ["dispatcher_failed"]
 
 
-async def test_an_end_that_was_asked_for_is_none_of_that(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_end_that_was_asked_for_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
     """The engine of the same program may be opened again."""
     engine = Outreach.open("memory://", dispatch=True)
     for _ in range(2):

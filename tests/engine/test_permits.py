@@ -105,7 +105,7 @@ async def test_all_together_have_no_more_than_there_are_and_one_for_each_that_jo
 
 
 async def test_a_limiter_that_becomes_smaller_grants_nothing_until_enough_was_given_back() -> None:
-    """What is held stays held; when it becomes larger again, whoever waits gets it."""
+    """Places that are held stay held. When the limiter becomes larger again, a waiting call gets them."""
     places = FairLimiter(8)
     assert sum(places.acquire_nowait("a") for _ in range(9)) == 6
     places.resize(3)

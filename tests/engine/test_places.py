@@ -101,8 +101,8 @@ async def test_who_waits_for_several_gets_them_at_once() -> None:
     assert got == {"first": 3, "second": 2}
 
 
-async def test_a_stop_is_heard_by_all_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first asks for it all the time, and whoever becomes the first by that at once."""
+async def test_a_stop_ends_every_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first waiter checks for a stop all the time. The next one checks as soon as it is the first."""
     monkeypatch.setattr("outreach.providers.http.request_gate._OTHERS_CHECK_SECONDS", 3600.0)
     places, wake_signal = FairLimiter(1), _Slice()
     assert places.acquire_nowait("a")
@@ -120,8 +120,8 @@ async def test_a_stop_is_heard_by_all_that_wait(monkeypatch: pytest.MonkeyPatch)
     assert results == [0] * 20
 
 
-async def test_who_goes_away_takes_no_place_along() -> None:
-    """A slice that is cancelled or told to stop while it waits leaves the place to the next, granted or not."""
+async def test_a_wait_that_is_cancelled_or_stopped_keeps_no_place() -> None:
+    """A slice that is cancelled or stopped while it waits leaves the place to the next, granted or not."""
     places = FairLimiter(1)
     assert places.acquire_nowait("a")
     stopped = _Slice()
@@ -147,8 +147,8 @@ async def test_who_goes_away_takes_no_place_along() -> None:
     assert places.acquire_nowait("a") or results == [False, True]
 
 
-async def test_whoever_waits_for_one_place_for_so_long_gets_it_in_turn_or_none() -> None:
-    """Whoever goes without one, too late or cancelled, holds up nobody, and takes no place along."""
+async def test_a_limited_wait_for_one_place_gets_it_in_turn_or_not_at_all() -> None:
+    """A waiter that is too late or cancelled holds up no other, and keeps no place."""
     places = FairLimiter(1)
     assert await places.acquire_within("a", 0.0)
     got: list[str] = []

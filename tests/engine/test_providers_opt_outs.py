@@ -146,7 +146,7 @@ async def test_a_carriers_refusal_after_a_stop_leaves_it_to_the_keyword(storage:
     assert await entry(storage) is None
 
 
-async def test_what_is_said_in_a_call_takes_the_place_of_a_keyword(storage: Storage) -> None:
+async def test_a_spoken_opt_out_replaces_the_entry_of_a_keyword(storage: Storage) -> None:
     """A START takes back what was written, not what was said."""
     dispatch = await given_call_dispatch(storage)
     await write(storage, "STOP")
@@ -189,7 +189,7 @@ def test_an_entry_only_grows(
     assert merged.evidence == f"of {source}"
 
 
-async def test_a_start_lifts_what_the_carrier_told_before_the_stop_arrived(storage: Storage) -> None:
+async def test_a_start_lifts_a_carriers_entry_once_the_stop_has_arrived(storage: Storage) -> None:
     """The refusal may overtake the STOP that it comes from: it is the person's word, and theirs to lift."""
     dispatch = await given_message_dispatch(storage)
     await settle(storage, dispatch, OPTED_OUT, now=NOW)
@@ -208,8 +208,8 @@ async def test_a_start_lifts_what_the_carrier_told_before_the_stop_arrived(stora
     assert await entry(storage) is None
 
 
-async def test_an_operators_word_outlasts_a_carriers_and_a_keywords(storage: Storage) -> None:
-    """Whoever was put there by hand is not lifted by a START, whatever came before and after."""
+async def test_an_operators_entry_outlasts_a_carriers_and_a_keywords(storage: Storage) -> None:
+    """A START does not lift an entry made by hand, whatever came before and after."""
     dispatch = await given_message_dispatch(storage)
     await settle(storage, dispatch, OPTED_OUT, now=NOW)
     put = make_unsubscribe(phone=PERSON, source="operator", evidence="by hand", created_at=NOW + SECOND)

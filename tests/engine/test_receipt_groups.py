@@ -1,4 +1,4 @@
-"""What providers report at the same time is committed together, and whoever hands it in hears of the commit."""
+"""Reports that come at the same time are committed together, and each caller returns after the commit."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def test_outcomes_of_later_tries_are_merged_with_one_read(
 async def test_a_receipt_that_cannot_be_merged_keeps_no_other_from_it(
     open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its own error comes to whoever handed it in, and to nobody else."""
+    """Only the call that handed it in raises its error."""
     merge = merge_report
 
     async with dispatching(open_storage(clock_of_loop())) as rig:
@@ -161,7 +161,7 @@ async def test_callbacks_that_come_together_share_a_transaction(open_storage: Op
 
 
 async def test_the_simulator_hands_in_together_what_is_due_together() -> None:
-    """What was not taken in is told again, after the others; what was is not."""
+    """A report that was not taken in is handed in again, after the others; one that was is not."""
     clock = clock_of_loop()
     callbacks, waiting, taken = ReportScheduler(clock), anyio.Event(), list[str]()
     refused = {"r3"}

@@ -451,7 +451,7 @@ def given_reconciler(storage: Storage, clock: ManualClock, carrier: ScriptedCarr
 async def test_older_ones_that_cannot_be_looked_up_hide_no_newer_one(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All that is unknown is gone through, slice by slice, whoever it is of; each account has places of its own."""
+    """The rounds go through all unknown dispatches, slice by slice. Each account has places of its own."""
     monkeypatch.setattr(reconciler_module, "_MAX_ROWS", 3)
     monkeypatch.setattr(reconciler_module, "_MAX_PER_ACCOUNT_AND_ROUND", 2)
     clock = ManualClock(NOW + timedelta(seconds=5))
@@ -545,7 +545,7 @@ async def test_at_one_account_those_that_have_been_due_for_longest_are_first(
 
 @channels
 async def test_an_operator_may_assume_that_it_was_sent(open_storage: OpenStorage, channel: str) -> None:
-    """It counts as accepted, at once, and is in the audit trail; what is heard later still counts."""
+    """It counts as accepted at once, and is in the audit trail. A later report still counts."""
     async with in_doubt(open_storage, channel=channel) as doubt:
         assert (await doubt.decide("assume_sent")).state is D.ACCEPTED
         done = await reaches(doubt.rig.engine, doubt.campaign, "completed")
@@ -656,7 +656,7 @@ async def test_evidence_after_the_second_request_is_kept_beside_it(open_storage:
 async def test_a_second_request_that_reached_nobody_gives_way_to_the_first(
     open_storage: OpenStorage, channel: str
 ) -> None:
-    """The first was heard after all while the second was on its way: there is no third."""
+    """The first turns out to have arrived while the second is on its way: no third request follows."""
     steps = [drop(), attrs.evolve(not_sent(), seconds=1.0)]
     async with in_doubt(open_storage, channel=channel, plan=steps) as doubt:
         await time_passes(doubt.rig, doubt.clock, minutes=2)

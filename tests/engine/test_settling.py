@@ -106,7 +106,7 @@ async def test_a_dispatch_takes_one_outcome_and_another_one_only_where_it_was_un
 async def test_a_worker_that_was_taken_for_lost_may_say_that_nobody_was_asked(
     storage: Storage, state: DispatchState
 ) -> None:
-    """Merged whoever reports it; the contact has its turn, and nothing is in doubt.
+    """The report of any worker is merged; the contact has its turn, and nothing is in doubt.
 
     docs/delivery-contract.md#rule-8.
     """

@@ -36,7 +36,7 @@ async def test_both_run_at_the_same_time_and_both_results_come_back() -> None:
 
 @pytest.mark.parametrize("fails", ["aside", "here"])
 async def test_the_error_of_one_is_raised_as_it_is_and_ends_the_other(fails: str) -> None:
-    """No group of errors around it: whoever catches it looks for its type."""
+    """No group of errors wraps it, because callers catch it by its type."""
     error = LookupError(fails)
 
     async def failing() -> Never:
@@ -49,7 +49,7 @@ async def test_the_error_of_one_is_raised_as_it_is_and_ends_the_other(fails: str
 
 
 async def test_cancelling_ends_both() -> None:
-    """Whoever is cancelled leaves nothing running."""
+    """A call that is cancelled leaves nothing running."""
     with anyio.move_on_after(0.01) as scope:
         await run_concurrently(_never, _never)
     assert scope.cancelled_caught

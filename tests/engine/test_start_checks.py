@@ -100,7 +100,7 @@ async def test_every_message_of_a_flow_has_to_fit(engine: Outreach) -> None:
 async def test_a_large_campaign_is_looked_at_in_part(
     engine: Outreach, monkeypatch: pytest.MonkeyPatch, text: str, refused: bool
 ) -> None:
-    """Nobody waits for a million renderings: what is too long by itself is refused, the rest is told of a part."""
+    """It does not render a million texts: it refuses one that is too long by itself, and checks a part of the rest."""
     monkeypatch.setattr(moves, "MAX_LOOKED_AT", 10)
     monkeypatch.setattr(moves, "_SLICE", 5)
     monkeypatch.setattr(moves, "_FIRST_SLICE", 2)

@@ -266,8 +266,8 @@ async def test_a_worker_that_was_killed_leaves_unknown(storage: Storage) -> None
     assert (await told(storage, campaign))[2:] == ["outcome unknown (worker_lost) by once"]
 
 
-async def test_pausing_and_going_on_is_told_to_whom_it_concerned(storage: Storage) -> None:
-    """Who paused it; who had ended before, or is not in this campaign, hears nothing of it."""
+async def test_a_pause_and_a_resume_are_in_the_history_of_open_contacts_alone(storage: Storage) -> None:
+    """The history says who paused it. Contacts that had ended, or of other campaigns, have no such step."""
     campaign, other = await given_active(storage, 2), await given_active(storage)
     await settle(storage, await given_dispatch(storage, campaign, 0), ACCEPTED, now=at(1))
     here = (THIS_WORKSPACE, campaign.id)
@@ -298,7 +298,7 @@ async def test_the_engine_pauses_with_its_reason(storage: Storage) -> None:
     assert found.steps[1].actor is None
 
 
-async def test_a_campaign_that_is_cancelled_closes_who_is_open(storage: Storage) -> None:
+async def test_a_campaign_that_is_cancelled_closes_its_open_contacts(storage: Storage) -> None:
     """docs/states.md#recipients: what waits is canceled; what was in flight keeps its true outcome."""
     campaign = await given_active(storage, 2)
     dispatch = await given_dispatch(storage, campaign, 0, now=at(1))
@@ -314,8 +314,8 @@ async def test_a_campaign_that_is_cancelled_closes_who_is_open(storage: Storage)
     ]
 
 
-async def test_a_campaign_that_expires_closes_who_is_open(storage: Storage) -> None:
-    """docs/states.md#campaigns: by the clock, and nobody's doing."""
+async def test_a_campaign_that_expires_closes_its_open_contacts(storage: Storage) -> None:
+    """docs/states.md#campaigns: the clock expires it, and no person does."""
     campaign = await given_active(storage, scheduled_expires_at=at(10))
     grace = timedelta(hours=1)
     await storage.write(lambda tx: moves.apply_schedule(tx, THIS_WORKSPACE, campaign.id, now=at(10), grace=grace))

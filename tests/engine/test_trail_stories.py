@@ -342,7 +342,7 @@ async def test_a_call_that_was_never_placed_has_one_end(storage: Storage) -> Non
 
 
 async def test_a_call_that_falls_silent(storage: Storage) -> None:
-    """docs/delivery-contract.md#rule-6: nothing is heard any more, and what comes after all is told too."""
+    """docs/delivery-contract.md#rule-6: no more reports come, and one that comes after all is in the history too."""
     campaign = await given_calls(storage)
     dispatch = await call(storage, campaign, at(1))
 

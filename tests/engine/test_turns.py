@@ -21,8 +21,8 @@ def _order(turns: SenderRotation, *campaigns: str, now: float = 0.0) -> list[str
     return sorted(campaigns, key=lambda one: turns.request_turn(NUMBER, one, now=now, back_in=1.0))
 
 
-def test_who_was_served_least_recently_goes_first() -> None:
-    """One after the other, and whoever is new before those that have had a slot."""
+def test_the_campaign_served_least_recently_goes_first() -> None:
+    """Campaigns take turns, and a new one goes before those that have had a slot."""
     turns = SenderRotation()
     assert _order(turns, "a", "b") == ["a", "b"]
     turns.record_turn(NUMBER, "a")
@@ -31,8 +31,8 @@ def test_who_was_served_least_recently_goes_first() -> None:
     assert _order(turns, "a", "b", "c") == ["c", "a", "b"]
 
 
-def test_who_has_gone_is_not_waited_for() -> None:
-    """It has left, is over, or has not come back when it meant to."""
+def test_an_absent_campaign_is_not_waited_for() -> None:
+    """A campaign has left, is over, or has not come back when it should have."""
     turns = SenderRotation()
     _order(turns, "a", "b", "c")
     assert turns.request_turn(NUMBER, "c", now=0.0, back_in=1.0) == 2

@@ -17,7 +17,7 @@ from tests.engine.rig import QUICK, given_campaign, given_workspace, reaches, un
 pytestmark = pytest.mark.anyio
 
 DEAF = attrs.evolve(QUICK, change_poll_seconds=600.0, acceptance_wait_seconds=20.0)
-"""Whoever looks at the feed by the clock alone hears nothing of other processes."""
+"""By the clock alone, an engine with this configuration reads no change of another process in time."""
 
 
 @asynccontextmanager
@@ -38,7 +38,7 @@ async def _hears(engine: Outreach) -> bool:
     return storage.is_listening
 
 
-async def test_a_worker_hears_at_once_of_a_start_and_a_pause_on_another_node() -> None:
+async def test_a_start_and_a_pause_on_another_node_reach_a_worker_at_once() -> None:
     """docs/workers.md#wake-ups: neither waits for the next reading of the feed."""
     async with _two() as (worker, node):
         workspace = await given_workspace(node)
@@ -53,7 +53,7 @@ async def test_a_worker_hears_at_once_of_a_start_and_a_pause_on_another_node() -
             await until(lambda: _is_idle(worker))
 
 
-async def test_a_worker_goes_on_hearing_when_its_connection_was_cut() -> None:
+async def test_wake_ups_reach_a_worker_after_its_connection_was_cut() -> None:
     """A listener whose connection is lost connects anew, and looks at what it may have missed."""
     async with _two() as (worker, node):
         workspace = await given_workspace(node)
@@ -114,7 +114,7 @@ async def _pending_is_below(engine: Outreach, workspace_id: str, campaign_id: st
 
 @pytest.mark.parametrize("topic", ["work", "*"])
 async def test_a_notification_while_nobody_waits_ends_the_next_wait(topic: str) -> None:
-    """A worker reads the feed meanwhile, and has perhaps read too early; it is told once."""
+    """A worker reads the feed meanwhile, and has perhaps read too early. The notification ends one wait."""
     wake_ups = WakeUps()
     await wake_ups.wait("work", poll_seconds=0.01)
     wake_ups.notify(topic)
@@ -125,8 +125,8 @@ async def test_a_notification_while_nobody_waits_ends_the_next_wait(topic: str) 
     assert waiting.cancelled_caught
 
 
-async def test_all_who_wait_are_woken() -> None:
-    """Each request that waits for its call hears of it."""
+async def test_every_waiting_request_is_woken() -> None:
+    """One notification wakes each request that waits for its call."""
     wake_ups, woken = WakeUps(), 0
 
     async def wait() -> None:

@@ -71,7 +71,7 @@ async def test_campaigns_that_run_at_the_same_time_share_operations(
 async def test_the_trouble_of_one_campaign_stops_no_other(
     open_storage: OpenStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What cannot be committed is undone and tried again, later each time; whoever was with it goes on at once."""
+    """A wave that cannot be committed is undone and tried again, later each time. Its group goes on at once."""
     begin = committing._begin
     bad = set[str]()
 
@@ -133,7 +133,7 @@ async def test_a_wave_that_is_committed_twice_is_reported_twice(storage: Storage
 
 
 async def test_two_campaigns_of_one_commit_contact_a_number_as_often_as_the_cap_has_it(storage: Storage) -> None:
-    """What goes to it by the same commit counts; whoever has to wait is decided about anew."""
+    """Messages of the same commit count. A contact that has to wait is decided about anew."""
     first, second = [await given_active(storage) for _ in range(2)]
 
     def operation(tx: Transaction) -> Sequence[WaveResult]:

@@ -47,7 +47,7 @@ from tests.engine.given import (
 pytestmark = pytest.mark.virtual_time
 
 
-async def test_a_committed_intent_stands_in_the_ledger_before_anybody_hears_of_it(storage: Storage) -> None:
+async def test_a_committed_intent_stands_in_the_ledger_before_the_request(storage: Storage) -> None:
     """docs/delivery-contract.md#rule-1: the dispatch is `dispatching`, the recipient with it, the counters as well."""
     campaign = await given_active(storage)
     committed = await commit(storage, campaign)
@@ -346,18 +346,18 @@ async def test_a_plan_of_what_is_not_active_has_nothing_due(storage: Storage) ->
         (_nothing, None),
     ],
 )
-async def test_the_last_check_hears_every_stop_that_has_committed(
+async def test_the_last_check_finds_every_stop_that_has_committed(
     storage: Storage, change: Callable[[Transaction, Campaign], None], obstacle: str | None
 ) -> None:
-    """docs/delivery-contract.md#rule-4: immediately before the request, what has stopped it since is heard."""
+    """docs/delivery-contract.md#rule-4: a stop since the commit is found immediately before the request."""
     campaign = await given_active(storage)
     dispatch = await given_dispatch(storage, campaign)
     await storage.write(lambda tx: change(tx, campaign))
     assert await storage.read(lambda tx: withdrawal_reason(tx, dispatch)) == obstacle
 
 
-async def test_the_last_check_hears_an_opt_out_and_a_settlement_elsewhere(storage: Storage) -> None:
-    """Field, test 10: STOP between claim and request; and what another has settled is not sent."""
+async def test_the_last_check_finds_an_opt_out_and_a_settlement_elsewhere(storage: Storage) -> None:
+    """Field, test 10: a STOP between claim and request counts, and so does an outcome that another has settled."""
     campaign = await given_active(storage, 2)
     first, second = (await commit(storage, campaign, 0, 1)).dispatches
     await storage.write(lambda tx: tx.register.put(make_unsubscribe(phone=first.to)))

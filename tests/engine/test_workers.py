@@ -527,8 +527,8 @@ async def test_an_engine_that_hangs_is_replaced_when_its_lease_is_over() -> None
         assert len(ids) == len(set(ids))
 
 
-async def test_a_stop_at_one_engine_is_heard_by_the_other_before_its_next_commit() -> None:
-    """docs/delivery-contract.md#rule-3: it stands in the database, which every commit asks."""
+async def test_a_stop_at_one_engine_holds_at_the_other_from_its_next_commit() -> None:
+    """docs/delivery-contract.md#rule-3: it stands in the database, which every commit reads."""
     storage = MemoryStorage(clock=clock_of_loop(), workers=2)
     async with dispatching(storage, config=QUICK) as one, dispatching(storage) as two:
         campaigns = await _given_campaigns(one, 2, 40, rate_per_minute=60)
@@ -552,7 +552,7 @@ async def test_a_stop_at_one_engine_is_heard_by_the_other_before_its_next_commit
 
 
 async def test_a_worker_that_was_killed_is_replaced_before_its_lease_is_over() -> None:
-    """Its place is free: whoever was seen in it at the last heartbeat is gone."""
+    """Its place is free, so the worker that had it at the last heartbeat is gone."""
     storage = MemoryStorage(clock=clock_of_loop(), workers=2)
     async with dispatching(storage) as one, dispatching(storage) as two:
         killed = two.dispatcher.health().epoch
@@ -841,8 +841,8 @@ async def test_a_worker_in_doubt_begins_no_more_requests() -> None:
         await worker.release()
 
 
-async def test_a_refused_slice_tells_who_drives_what_it_needed(storage: Storage) -> None:
-    """A dispatcher that hands work on has to know to whom; what was not refused is told of nobody."""
+async def test_a_refused_slice_names_the_worker_that_drives_what_it_needed(storage: Storage) -> None:
+    """A dispatcher that hands work on has to know to whom. A slice that was not refused names no worker."""
     first, second = await _join(storage, place=1), await _join(storage, place=2)
     [campaign, other] = await _given(storage, 2)
     assert await _claim(storage, second, campaign) == Granted(spacings={})

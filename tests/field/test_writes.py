@@ -58,7 +58,7 @@ async def test_a_yes_whose_write_fails_is_no_failure_and_frees_no_place(
 
 @pytest.mark.field(4)
 @pytest.mark.parametrize("kind", ["campaign of messages", "campaign of calls", "message", "call"])
-async def test_the_intent_is_committed_before_anybody_hears_of_it(open_storage: OpenStorage, kind: str) -> None:
+async def test_the_intent_is_committed_before_a_provider_is_asked(open_storage: OpenStorage, kind: str) -> None:
     """Field, test 4 (Spoke sends within a transaction that can still roll back): the intent is committed first."""
     async with dispatching(open_storage(SystemClock()), config=CALLS) as rig:
         seen: list[Dispatch | None] = []

@@ -64,8 +64,8 @@ def test_one_address_takes_its_share_from_itself_alone() -> None:
     assert not any(guest.gone for guest in others)
 
 
-def test_who_is_gone_is_forgotten() -> None:
-    """Also where it is told twice, or where nobody was known; what is done for one who is gone changes nothing."""
+def test_a_connection_that_has_left_is_forgotten() -> None:
+    """A second exit changes nothing, nor does any later call for a connection that has left."""
     room = ConnectionLimiter(2)
     (guest,) = fill(room, 1, "a")
     for _ in range(2):
@@ -91,7 +91,7 @@ def test_who_is_gone_is_forgotten() -> None:
     ],
 )
 def test_a_network_of_one_customer_is_one_address(peer: object, address: str) -> None:
-    """Whoever has an IPv6 connection has 2^64 addresses."""
+    """One customer with IPv6 has 2^64 addresses."""
     assert address_of(peer) == address
 
 

@@ -120,7 +120,7 @@ async def test_a_client_that_comes_back_goes_on(place: Place) -> None:
 
 
 async def test_only_the_type_that_is_asked_for_is_delivered(place: Place) -> None:
-    """The heartbeat passes over the others: its number counts for whoever comes back."""
+    """The number in a heartbeat is past the other types: a client that comes back resumes after it."""
     streams(place).heartbeat_seconds = 0.05
     async with listening(place, "GET /manage/events?since=0&type=opted_in HTTP/1.1") as listener:
         await place.engine.unsubscribes.add(place.workspace_id, "+14155550177")

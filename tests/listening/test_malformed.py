@@ -60,7 +60,7 @@ async def test_what_is_no_http_gets_the_envelope(place: Place, raw: bytes) -> No
 
 
 async def test_a_body_whose_chunks_are_none_gets_the_envelope(place: Place) -> None:
-    """Who serves it hears that the client is gone, and changes nothing."""
+    """The application sees a disconnect, and changes nothing."""
     async with place.client() as client:
         await client.send(place.head("POST /sms-campaigns HTTP/1.1", "Transfer-Encoding: chunked"))
         await client.send(b"5\r\n{    \r\nzz\r\n")

@@ -8,7 +8,7 @@ from outreach_server.listening.refusal_counter import EVERY_SECONDS, RefusalCoun
 
 
 def test_many_like_events_are_one_line_and_then_a_count(caplog: pytest.LogCaptureFixture) -> None:
-    """A log is not filled by who knocks; a quiet minute later the next event is told of at once again."""
+    """Strangers who knock do not fill a log. After a quiet minute the next event is logged at once again."""
     now = 0.0
     tally = RefusalCounter(logging.getLogger("test.tally"), "knocked", "Somebody knocked.", now=lambda: now)
     tally.look()

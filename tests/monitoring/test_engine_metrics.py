@@ -33,7 +33,7 @@ from tests.monitoring.exposition import exposed, families, problems, samples, va
 
 
 class Notes(Instrumentation):
-    """Writes down what it is told of dispatches."""
+    """Records each call about a dispatch."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
@@ -378,7 +378,9 @@ def test_names_units_and_help_are_as_promtool_wants_them() -> None:
         ("outreach_calls", "gauge", ("le",), "reserved"),
     ],
 )
-def test_what_promtool_would_say_is_said(name: str, kind: str, labels: tuple[str, ...], said: str) -> None:
+def test_a_problem_that_promtool_would_report_is_reported(
+    name: str, kind: str, labels: tuple[str, ...], said: str
+) -> None:
     """The rules find what they are for."""
     assert any(said in problem for problem in problems(name, kind, "Help.", labels))
 

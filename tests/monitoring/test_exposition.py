@@ -225,7 +225,7 @@ async def test_two_scrapes_at_once_read_the_whole_text_and_one_that_is_cancelled
 
 
 @pytest.mark.anyio
-async def test_a_client_that_goes_away_in_the_middle_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_disconnects_in_the_middle_disturbs_no_other(caplog: pytest.LogCaptureFixture) -> None:
     """The next one reads everything."""
     metrics = _server_metrics(300)
     with bind("127.0.0.1", 0) as listener:

@@ -52,7 +52,7 @@ class Pipe:
         return found
 
     def close(self) -> None:
-        """Close it, whoever waits."""
+        """Close it, also while a thread waits for it."""
         self.queue.close()
         os.close(self.reader)
         thread = self.queue._thread
@@ -96,7 +96,7 @@ def test_lines_keep_their_order_and_their_request(pipe: Pipe) -> None:
 
 
 def test_what_is_too_much_is_lost_and_counted_at_its_place(pipe: Pipe) -> None:
-    """Whoever logs does not wait; the next line that gets through says how many are missing."""
+    """A thread that logs does not wait. The next line that gets through says how many are missing."""
     filled = pipe.fill()
     for number in range(10_000):
         pipe.log.info("Line %d", number)
@@ -180,8 +180,8 @@ def test_a_pipe_that_somebody_has_set_not_to_wait_loses_nothing(pipe: Pipe) -> N
     assert [line["message"] for line in pipe.lines("Line")] == ["Line"]
 
 
-def test_a_line_that_cannot_be_formatted_is_told_without_its_arguments(pipe: Pipe) -> None:
-    """Where it is in the code, for whoever mends it."""
+def test_a_line_that_cannot_be_formatted_is_logged_without_its_arguments(pipe: Pipe) -> None:
+    """The line names the place in the code, where the call has to be mended."""
     pipe.log.info("%d times", f"{NUMBER} {BODY}")
     pipe.log.info("End")
     failed, _ = pipe.lines("End")

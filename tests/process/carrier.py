@@ -1,7 +1,7 @@
 """A carrier on the loopback, in a process of its own: `python -m tests.process.carrier LOG LATENCY_MS`.
 
-It plays Twilio. It notes each message in its log when it hears of it, as the simulator does, and answers after a while,
-so that a kill in between leaves a message that was heard and not answered.
+It plays Twilio. It notes each message in its log when it arrives, as the simulator does, and answers after a while.
+A kill in between leaves a message that has arrived and has no answer.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ def test_half_a_body_and_a_disconnect_leave_nothing(place: Place, headers: dict[
     assert "Traceback" not in server.errors()
 
 
-def test_a_client_that_goes_away_while_its_campaign_is_made_leaves_it_whole_or_not_at_all(place: Place) -> None:
-    """A campaign whose client has gone is there with all of its contacts, or is not there; nothing is left half."""
+def test_a_client_that_disconnects_while_its_campaign_is_made_leaves_it_whole_or_not_at_all(place: Place) -> None:
+    """A campaign whose client has disconnected has all of its contacts, or does not exist."""
     server = place.serve()
     raw = padded(body(place.phones(30_000)), 2_000_000)
     upload = Upload(server, place, {"Content-Length": str(len(raw))})

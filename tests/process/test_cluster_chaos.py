@@ -266,7 +266,7 @@ def check_unknown(cluster: Cluster) -> None:
 
 
 def check_rates(cluster: Cluster, course: Course) -> None:
-    """Check the pace of each campaign, and so its rate in each minute, whoever sent.
+    """Check the pace of each campaign over all workers, and so its rate in each minute.
 
     What the carrier noted when its intent was not valid any more says nothing of the pace: it was on its way already,
     or its process stood still, and another worker may have had its turn meanwhile. There are few of these.
@@ -292,7 +292,7 @@ def check_rates(cluster: Cluster, course: Course) -> None:
 
 
 def _check_pace(noted: Sequence[datetime], spacing: timedelta) -> None:
-    """Check that starts are so far apart, whoever made them, but for the time that each was on its way."""
+    """Check that starts are so far apart over all workers, but for the time that each was on its way."""
     for first, moment in enumerate(noted):
         for later in range(first + 1, len(noted)):
             assert noted[later] - moment >= (later - first) * spacing - ON_ITS_WAY, (first, later)
@@ -308,7 +308,10 @@ def _most_in_a_minute(moments: Sequence[datetime]) -> int:
 
 
 def check_found(cluster: Cluster) -> None:
-    """Check that a look-up finds whoever was heard; the others stay listed, for what a carrier lists proves nothing."""
+    """Check that a look-up finds each message that the carrier has noted, and that the others stay listed.
+
+    A message that a carrier does not list may have reached it all the same.
+    """
     books = cluster.place.books
     heard = {entry.dispatch_id for entry in books.accepted()}
     unheard = books.dispatches("unknown") - heard

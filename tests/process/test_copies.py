@@ -135,7 +135,7 @@ def test_a_file_that_is_put_in_the_place_of_a_running_one_stops_the_sending(plac
     log = place.books.log.read_bytes()
     assert server.stop() == 0
     assert place.books.log.read_bytes() == log
-    # The log stays beside the file, so that nothing is sent by whoever starts it again as it is.
+    # The log stays beside the file, so that a server that is started on both as they are sends nothing.
     assert "db restore FILE" in refused(place, "serve", "--port", "0")
     place.command("db", "restore", str(backup))
     again = place.serve()

@@ -24,7 +24,7 @@ MAX_MESSAGES = 50
 
 @pytest.mark.timeout(300)
 def test_twenty_kills_reach_nobody_twice_and_lose_nobody(place: Place) -> None:
-    """Killed twenty times at random moments, the server goes on; whoever was cut off is listed, and settled once.
+    """The server goes on after twenty kills at random moments; each request cut off is listed, and settled once.
 
     The look-up of the simulators is from their log and therefore proves what never arrived, but an unknown dispatch is
     looked up a minute after its intent: here after the last kill, by an engine that is told not to wait.

@@ -317,7 +317,7 @@ def _failure(here: Line[ElevenLabs], conversation: str, names: Mapping[str, str]
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("part_of", [*CARRIERS, *VOICES])
-async def test_an_event_that_names_two_dispatches_is_believed_where_calls_have_two_identifiers(
+async def test_an_event_that_names_two_dispatches_is_merged_where_calls_have_two_identifiers(
     part_of: type[CarrierPart] | type[VoicePart],
 ) -> None:
     """ElevenLabs alone: its answer may have the telephony's identifier, and its events have the conversation's."""
@@ -343,7 +343,7 @@ def _everything(part: Part, taken: Taken, ended: datetime) -> Sequence[Event]:
 @pytest.mark.parametrize("part_of", VOICES)
 @pytest.mark.parametrize("first", ["talk", "busy"])
 async def test_a_call_that_has_ended_keeps_its_end(part_of: type[VoicePart], first: str) -> None:
-    """Another end that is told of it afterwards changes nothing; Chatwoot let what came last win."""
+    """A later report of another end changes nothing. In Chatwoot the last report won."""
     async with line(part_of()) as here:
         ended = datetime.now(UTC).replace(microsecond=0)
         talk, busy = here.part.talk(here.taken, ended), here.part.busy(here.taken, ended)

@@ -27,7 +27,7 @@ AT_ONCE: Final = CallSettings(retry_max_attempts=2, retry_delay_minutes=0)
 @pytest.mark.field(11)
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("part_of", VOICES)
-async def test_a_calling_campaign_hears_how_its_calls_end(place: Place, part_of: type[VoicePart]) -> None:
+async def test_a_calling_campaign_records_how_its_calls_end(place: Place, part_of: type[VoicePart]) -> None:
     """Server, database and voice provider: events come before the answer, backwards and twice, and each call ends once.
 
     Chatwoot let an event that came late take a status back.

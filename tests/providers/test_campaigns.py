@@ -28,7 +28,9 @@ RATE: Final = 120
 @pytest.mark.field(11)
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("part_of", CARRIERS)
-async def test_a_campaign_goes_out_once_is_receipted_and_hears_a_stop(place: Place, part_of: type[CarrierPart]) -> None:
+async def test_a_campaign_goes_out_once_is_receipted_and_honours_a_stop(
+    place: Place, part_of: type[CarrierPart]
+) -> None:
     """Server, database and carrier: receipts come before the answer, late and twice, and a STOP in the middle counts.
 
     Chatwoot let a late receipt overwrite a better one; Rock blocked its own confirmation.

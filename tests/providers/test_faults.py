@@ -156,7 +156,7 @@ async def rig(storage: Storage, part: Part, config: EngineConfig = PATIENT) -> A
 @PARTS
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("fault", ["drop_before", "drop_during", "drop_after", "silence"])
-async def test_a_connection_that_goes_away_is_unknown_and_not_asked_again(
+async def test_a_request_on_a_lost_connection_is_unknown_and_not_repeated(
     storage: Storage, part_of: type[Part], fault: Fault
 ) -> None:
     """The same for a network that fails, whenever it does: one connection was made, and no other."""

@@ -50,7 +50,7 @@ def _run(place: Place, *arguments: str) -> set[str]:
 
 
 def test_the_packages_import_no_adapter(place: Place) -> None:
-    """Whoever imports the engine, or the server, pays for no provider."""
+    """A program that imports the engine or the server loads no provider."""
     assert _run(place, "-c", "import outreach, outreach_server") == set()
 
 

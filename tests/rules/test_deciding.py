@@ -20,7 +20,7 @@ def test_every_reason_for_a_pause_has_a_rule(reason: PauseReason) -> None:
 
 @pytest.mark.parametrize("move", CampaignAction)
 def test_a_move_is_the_operators_or_the_clocks(move: CampaignAction) -> None:
-    """But a campaign completes by its ledger, and expires by its expiry, whoever is asked."""
+    """But a campaign always completes by its ledger, and expires by its expiry."""
     fixed = {
         CampaignAction.COMPLETE: TrailRule.LEDGER,
         CampaignAction.REOPEN: TrailRule.PROVIDER_REPORT,

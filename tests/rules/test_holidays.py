@@ -95,7 +95,7 @@ def test_a_subdivision_is_kept_beside_a_list_of_ones_own() -> None:
     assert (calendar.subdivision, calendar.holidays) == ("SCT", ())
 
 
-def test_a_wrong_subdivision_is_told_which_there_are() -> None:
+def test_the_error_for_a_wrong_subdivision_lists_the_valid_ones() -> None:
     """Names are not guessed: the refusal lists the codes of the country."""
     with pytest.raises(InvalidRequest, match="must be one of ENG, NIR, SCT, WLS for GB"):
         _parse({"country": "GB", "subdivision": "England"})
@@ -242,7 +242,7 @@ def test_what_was_taken_out_stays_out() -> None:
     ],
 )
 def test_a_list_of_ones_own_is_not_filled(value: object) -> None:
-    """Whoever chose the dates meant these."""
+    """The dates were chosen on purpose, and no others are added."""
     calendar = _parse(value)
     assert extend_calendar(calendar, 2027) == calendar
 

@@ -85,7 +85,7 @@ def test_possible_decides_and_not_valid() -> None:
     ["415-555-0102 ext. 5", "415-555-0102x123", "4155550102 #12", "415 555 0102;ext=7", "4155550102 Extension: 9"],
 )
 def test_extensions_are_dropped(raw: str) -> None:
-    """Whoever answers behind the extension is reached at the same number."""
+    """A call to an extension goes to the same number."""
     assert normalise(raw, "US") == "+14155550102"
 
 

@@ -25,14 +25,16 @@ _REGIONS = st.sampled_from([None, "US", "DE", "GB", "IT", "ZZ"])
         ("Acme", None, None),
     ],
 )
-def test_what_no_plan_knows_is_reached_as_it_stands(written: str, region: str | None, expected: str | None) -> None:
-    """Only in the form that POST /calls accepts; every other spelling needs a plan to be read."""
+def test_a_number_outside_every_plan_is_reached_as_it_stands(
+    written: str, region: str | None, expected: str | None
+) -> None:
+    """Only in the form that POST /calls accepts. Every other spelling needs a plan to be read."""
     assert canonical_phone(written, region) == expected
 
 
 @given(written=st.from_regex(r"\A\+?[1-9][0-9]{6,14}\Z"), ours=_REGIONS, theirs=_REGIONS)
-def test_whoever_can_be_reached_is_recognised(written: str, ours: str | None, theirs: str | None) -> None:
-    """What a number is dialled at is what its owner is read as, wherever the workspace is at home by then."""
+def test_every_number_that_can_be_reached_is_recognised(written: str, ours: str | None, theirs: str | None) -> None:
+    """A sender is read as the number that is dialled, whatever the workspace's region is by then."""
     assert is_dialable(written)
     phone = canonical_phone(written, ours)
     assert phone is not None
@@ -64,6 +66,6 @@ def test_whoever_can_be_reached_is_recognised(written: str, ours: str | None, th
         ("", InboundSender(None, None)),
     ],
 )
-def test_a_channel_before_the_number_is_told_apart(address: str, sender: InboundSender) -> None:
-    """Twilio writes the channel before the number; only of some channels what follows is a number."""
+def test_a_channel_before_the_number_is_recognised(address: str, sender: InboundSender) -> None:
+    """Twilio writes the channel before the number. Only some channels have a number after it."""
     assert parse_inbound_sender(address, "US") == sender

@@ -46,7 +46,7 @@ def test_without_a_limit_there_are_no_limit_headers(memory_tenant: Tenant) -> No
 
 
 def test_paths_that_need_no_key(memory_service: Service) -> None:
-    """/healthz, /readyz, /openapi.yaml and /docs are open and tell nothing of any workspace."""
+    """/healthz, /readyz, /openapi.yaml and /docs are open and show nothing of any workspace."""
     for path in ("/healthz", "/readyz", "/openapi.yaml", "/docs"):
         assert memory_service.client.get(path).status_code == 200
         assert memory_service.client.head(path).status_code == 200

@@ -1,4 +1,4 @@
-"""Bodies of callbacks: whoever sends them has shown no key, and may not fill the memory with them."""
+"""Bodies of callbacks: their senders have shown no key, and must not fill the memory with them."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ async def test_large_bodies_take_turns_and_small_ones_do_not_wait(
 
 
 async def test_what_is_announced_as_too_large_needs_no_turn(house: House) -> None:
-    """It is refused at once, whoever has the turns."""
+    """It is refused at once, even while another account has every turn."""
     too_large = str(FakeAdapter.max_callback_bytes + 1)
     async with house.turns.turn("another account"):
         assert house.turns.free == 0
@@ -168,8 +168,10 @@ async def test_a_body_that_trickles_loses_its_turn(house: House, monkeypatch: py
     assert house.turns.free == 1
 
 
-async def test_who_waits_for_a_turn_is_told_after_a_while(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A 503, after which providers come again; nothing of the body was read, so that the connection ends."""
+async def test_a_callback_that_waits_too_long_for_a_turn_gets_a_503(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Providers come again after it. Nothing of the body was read, so the connection ends."""
     monkeypatch.setattr(fair_semaphore, "WAIT_SECONDS", 0.01)
     sender = Sender([], [])
     async with house.turns.turn("another account"):

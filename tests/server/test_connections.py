@@ -71,7 +71,7 @@ def chunk(data: bytes, *, more: bool = True) -> Message:
     return {"type": "http.request", "body": data, "more_body": more}
 
 
-async def test_a_client_that_goes_away_is_not_answered(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_disconnects_is_not_answered(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """It is no error either, and what it had sent is deleted."""
 
     async def test(app: ASGIApp, key: str) -> None:
@@ -100,7 +100,7 @@ async def test_a_body_that_stops_arriving_is_given_up(monkeypatch: pytest.Monkey
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_a_client_that_asks_first_is_told_at_once() -> None:
+async def test_a_client_that_expects_100_continue_is_refused_at_once() -> None:
     """With `Expect: 100-continue` nothing of a body that is too large is ever sent."""
 
     async def test(app: ASGIApp, key: str) -> None:

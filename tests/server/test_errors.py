@@ -169,7 +169,7 @@ def test_every_error_of_the_engine_has_a_status() -> None:
 
 
 def test_an_app_whose_lifespan_was_not_run_says_so_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    """A mounted app's lifespan does not run by itself: whoever forgets it reads what to do."""
+    """A mounted app's lifespan does not run by itself. The log says how to run it."""
     client = TestClient(create_app("memory://"))
     with caplog.at_level(logging.ERROR, "outreach_server"):
         check_envelope(client.get("/readyz"), 500, "internal_error")

@@ -78,7 +78,7 @@ def test_calls_are_filtered_by_agent_status_and_outcome(service: Service) -> Non
 
 
 def test_a_verdict_names_a_call_by_the_providers_id_too(service: Service) -> None:
-    """An analyser that hears from the provider knows no other."""
+    """An analyser that gets its data from the provider has no other identifier."""
     tenant = service.tenant()
     call_id = given_call(service, tenant)
     get = service.engine.calls.get

@@ -113,10 +113,10 @@ def world(memory_service: Service) -> tuple[Tenant, Tenant, Property]:
 
 
 @pytest.mark.parametrize(("path", "method", "operation"), NAMING)
-def test_what_is_anothers_is_not_there(
+def test_an_item_of_another_workspace_is_not_found(
     world: tuple[Tenant, Tenant, Property], path: str, method: str, operation: str
 ) -> None:
-    """A 404 for whoever asks, and the owner still has it: the same request goes well, or is a conflict, there."""
+    """Another workspace gets a 404. The owner still has the item: the same request succeeds there, or is a conflict."""
     here, owner, its = world
     body = {"json": BODIES[operation]} if operation in BODIES else {}
     if operation == "addUpload":
@@ -128,7 +128,7 @@ def test_what_is_anothers_is_not_there(
 
 
 @pytest.mark.parametrize(("operation", "parameter", "noun"), IN_QUERIES)
-def test_what_is_anothers_is_not_there_in_a_query(
+def test_an_item_of_another_workspace_is_not_found_in_a_query(
     world: tuple[Tenant, Tenant, Property], operation: str, parameter: str, noun: str
 ) -> None:
     """As in a path."""
@@ -146,7 +146,7 @@ def test_what_is_anothers_is_not_there_in_a_query(
         ("PATCH", "/manage/campaigns/{calls}", {"agent_id": "agents"}),
     ],
 )
-def test_what_is_anothers_is_not_there_in_a_body(
+def test_an_item_of_another_workspace_is_not_found_in_a_body(
     world: tuple[Tenant, Tenant, Property], method: str, path: str, body: dict[str, str]
 ) -> None:
     """A flow or an agent that a campaign is to have."""
@@ -159,7 +159,7 @@ def test_what_is_anothers_is_not_there_in_a_body(
 
 
 def test_lists_show_only_ones_own(world: tuple[Tenant, Tenant, Property]) -> None:
-    """Every list is empty for whoever has nothing."""
+    """A workspace without items of a kind gets an empty list of it."""
     here, owner, _ = world
     paths = [path for path, method, one in operations() if method == "get" and path.startswith("/manage/")]
     lists = [path for path in paths if "{" not in path and _has_data(path)]

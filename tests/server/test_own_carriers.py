@@ -55,7 +55,7 @@ def test_a_body_may_name_a_carrier_that_the_host_accepts(people: int) -> None:
 
 
 def test_by_default_a_body_names_the_carriers_of_the_interface_alone() -> None:
-    """The contract names three; whoever reads it is told the truth."""
+    """The contract names three, and a body may name no other."""
     with served() as (client, headers):
         message = {"to": "+14155550101", "body": "x", "carrier": "mycarrier"}
         for path, body in (("/sms-campaigns", _campaign()), ("/sms", message)):

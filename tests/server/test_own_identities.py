@@ -23,7 +23,7 @@ class Shop:
         self.people: dict[str, Any] = {}
 
     async def __call__(self, request: Request) -> Any:
-        """Return the workspace of whoever asks."""
+        """Return the workspace of the caller."""
         who = self.people.get(request.cookies.get("session", ""))
         if isinstance(who, Exception):
             raise who

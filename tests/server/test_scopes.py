@@ -58,7 +58,7 @@ def test_a_key_without_the_scope_gets_403(
 def test_a_key_with_each_scope_of_the_table_passes(
     memory_service: Service, path: str, method: str, operation: str
 ) -> None:
-    """What is wrong with the request is told then."""
+    """The request then fails for its own faults, if at all."""
     tenant = memory_service.tenant()
     for scope in SCOPES[operation]:
         key = memory_service.run(memory_service.engine.api_keys.create, tenant.workspace.id, scopes=[scope]).api_key
@@ -68,7 +68,7 @@ def test_a_key_with_each_scope_of_the_table_passes(
 
 
 class Host:
-    """A host that says what whoever asks may do."""
+    """A host that says which scopes the caller has."""
 
     def __init__(self) -> None:
         self.found: Any = None
@@ -104,8 +104,8 @@ def test_wrong_scopes_of_a_host_are_not_sent(scopes: Any, caplog: pytest.LogCapt
     assert "there are send, manage, read" in "".join(told)
 
 
-def test_a_host_that_does_not_wait_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
-    """Rather than that its answer cannot be awaited."""
+def test_an_authenticate_function_that_is_not_async_is_reported_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """The line does not say merely that the answer cannot be awaited."""
     at_once: Any = lambda request: None  # noqa: E731
     for service in serve("memory://", authenticate=at_once):
         check_envelope(service.client.get("/campaigns"), 500, "internal_error")

@@ -47,7 +47,7 @@ def told(answer: Any) -> tuple[int, dict[str, str], Any]:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_both_ways_say_the_same(both: tuple[Service, Service], path: str) -> None:
-    """Answers and refusals, with all of their headers: whoever asks cannot tell which way it went."""
+    """Answers and refusals have the same headers too: a caller cannot tell which way was taken."""
     tenants = [service.tenant(request_limit=None) for service in both]
     for tenant in tenants:
         tenant.create(name="Autumn")
@@ -91,7 +91,7 @@ def test_a_head_is_answered_as_ever(service: Service) -> None:
 
 
 def test_no_tenant_sees_what_another_asked_for_before(service: Service) -> None:
-    """The same request with another key is another answer, whoever was first."""
+    """The same request with another key gets another answer, whichever tenant asked first."""
     one, two = service.tenant(), service.tenant()
     one.create(name="One")
     two.create(name="Two")

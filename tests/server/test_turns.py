@@ -51,8 +51,8 @@ async def test_one_owner_has_his_share_and_no_more() -> None:
     assert (turns.free, turns.waiting) == (4, 0)
 
 
-async def test_who_goes_away_takes_no_turn_with_him() -> None:
-    """Neither while he waits nor while he has one."""
+async def test_a_cancelled_visitor_keeps_no_turn() -> None:
+    """Neither while it waits nor while it has one."""
     turns = FairSemaphore(1, 1)
     first, second, third = Visitor("a"), Visitor("b"), Visitor("c")
     async with anyio.create_task_group() as tasks:

@@ -73,7 +73,7 @@ def test_an_address_that_names_no_account_is_not_found(caller: Caller) -> None:
 
 
 def test_a_callback_that_is_too_large_is_refused(caller: Caller, caplog: pytest.LogCaptureFixture) -> None:
-    """Before it is read; whoever has to know is told, once."""
+    """It is refused before it is read. The log has one line for all of them."""
     with caplog.at_level(logging.WARNING, "outreach"):
         for _ in range(3):
             answer = caller.service.client.post(caller.path, content=b" " * (FakeAdapter.max_callback_bytes + 1))

@@ -70,7 +70,7 @@ class Fences:
         """Wait for the fences of workspaces, or of all, and take them; one who stands still loses them to the others.
 
         Args:
-            note: Told of a wait, of a turn beside others, and of fences that were lost.
+            note: Called for a wait, for a turn beside others, and for fences that were lost.
             workspace_ids: The workspaces; None for all.
         """
         turn = Turn(workspace_ids)

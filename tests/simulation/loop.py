@@ -52,7 +52,7 @@ class Standstill:
     """Whether a process stands still: what it is to do waits until it goes on.
 
     Attributes:
-        still: Set by whoever stops it.
+        still: Set by the code that stops it.
         went_on: When it last went on, by the loop's time.
     """
 

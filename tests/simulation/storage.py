@@ -401,7 +401,7 @@ class ProcessStorage:
         return self._database.read(operation)
 
     def campaign_list_revision(self, workspace_id: str) -> int | None:
-        """Return None: whoever asks has to read."""
+        """Return None: the caller has to read."""
         return None
 
     @property

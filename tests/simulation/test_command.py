@@ -86,7 +86,7 @@ def test_what_happens_often_is_some_of_what_can_happen() -> None:
     assert set(FREQUENT) < set(ALL)
 
 
-def test_a_reader_that_goes_away_is_no_error_to_tell_of() -> None:
+def test_a_closed_stdout_prints_no_error() -> None:
     """`… | head` prints what it prints."""
     read, write = os.pipe()
     os.close(read)

@@ -262,7 +262,7 @@ async def looked_at(url: str) -> list[object]:
 async def test_a_database_in_use_is_not_copied(
     file: str, back: str, server_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither from nor into, whoever has it open."""
+    """Neither from it nor into it, while any process has it open."""
     monkeypatch.setattr(schema, "_LOG_SECONDS", 0.1)
     await filled(file)
     async with opened(file):

@@ -321,7 +321,7 @@ async def test_an_error_of_a_statement_in_a_group_that_runs_again_loses_no_opera
 
 @pytest.mark.parametrize("code", ["40001", "40P01"])
 async def test_a_serialization_failure_or_deadlock_runs_the_group_again(storage: PostgresStorage, code: str) -> None:
-    """Nobody hears of it."""
+    """No caller gets an error."""
     failures = 0
 
     def operation(tx: Transaction) -> None:
@@ -421,10 +421,10 @@ async def test_cached_rows_are_forgotten_over_a_new_connection(
     assert await storage.write(name) == "Kept"
 
 
-async def test_a_database_that_has_lost_transactions_is_told_of(
+async def test_a_database_that_has_lost_transactions_is_logged(
     url: str, storage: PostgresStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once: nothing else shows that a server without them has taken over."""
+    """The log has it once: nothing else shows that a server without them has taken over."""
     for n in range(3):
         await storage.write(append(str(n)))
     assert "has lost" not in caplog.text
@@ -459,10 +459,10 @@ async def test_a_process_does_not_go_on_with_a_copy_of_its_database(
 
 @pytest.mark.soak("waits until no answer is waited for")
 @pytest.mark.parametrize(("at", "words"), [("begin", "Nothing was written"), ("commit", "it may have been written")])
-async def test_closing_answers_all_who_wait_for_a_server_that_hangs(
+async def test_closing_ends_every_wait_for_a_server_that_hangs(
     url: str, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch, at: str, words: str
 ) -> None:
-    """However long it gives no answer: nobody waits for ever."""
+    """No call waits for ever, however long the server gives no answer."""
     monkeypatch.setattr(storage_module, "_CLOSE_SECONDS", 0.1)
     monkeypatch.setattr(storage_module, "_READ_CLOSE_SECONDS", 0.1)
     monkeypatch.setattr(transactions, "BUSY_SECONDS", 0.1)
@@ -522,8 +522,8 @@ async def test_a_server_that_was_away_for_long_is_found_soon(
         assert await storage.read(subjects) == ["back"]
 
 
-async def test_who_waits_too_long_for_the_fence_is_told(url: str) -> None:
-    """A lock of another process has an end; the URL's own options count more than the defaults."""
+async def test_a_write_that_waits_too_long_for_the_fence_fails(url: str) -> None:
+    """The wait for another process has an end. The URL's own options count more than the defaults."""
     async with opened(f"{url}?options=-c%20lock_timeout%3D50") as storage:
         with psycopg.connect(url) as other:
             other.execute("UPDATE outreach.fence SET version = version + 1")
@@ -633,7 +633,7 @@ async def test_one_query_is_one_round_trip(url: str, monkeypatch: pytest.MonkeyP
 
 
 async def test_a_query_whose_connection_is_lost_is_asked_again(storage: PostgresStorage, proxy: CuttingProxy) -> None:
-    """Nobody hears of it."""
+    """The caller gets no error."""
     assert await storage.read(OneQuery(lambda tx: tx.stops.count(THIS_WORKSPACE))) == 0
     proxy.cut_all()
     assert await storage.read(OneQuery(lambda tx: tx.stops.count(THIS_WORKSPACE))) == 0
@@ -715,7 +715,7 @@ async def test_a_lock_is_reported_as_a_lock(url: str, caplog: pytest.LogCaptureF
 async def test_a_pool_that_cannot_be_opened_says_why_and_logs_no_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever opens it gets the driver's words; the pool's own lines are at the level debug."""
+    """The caller gets the driver's words. The pool's own lines are at the level debug."""
     monkeypatch.setattr(pool, "_OPEN_SECONDS", 0.5)
     for level, count in ((logging.WARNING, 0), (logging.DEBUG, 1)):
         caplog.clear()

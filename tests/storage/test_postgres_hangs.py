@@ -53,7 +53,7 @@ async def storage(url: str, proxy: CuttingProxy, hasty: None) -> AsyncIterator[P
 async def test_nobody_waits_for_ever_for_a_server_that_stands_still(
     url: str, hasty: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each caller hears that nothing was written; when the server goes on, so does everybody, over new connections."""
+    """Each caller gets an error. When the server goes on, all calls do, over new connections."""
     async with asyncio.timeout(60), opened(url) as storage:
         await storage.write(append("before"))
         assert await storage.read(OneQuery(lambda tx: tx.stops.count(THIS_WORKSPACE))) == 0
@@ -247,8 +247,8 @@ async def test_a_listener_whose_connection_is_silent_for_ever_finds_another_one(
 
 
 @pytest.mark.soak("waits until no answer is waited for")
-def test_who_migrates_waits_as_long_as_the_server_lives(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And no longer: one that hangs is told of."""
+def test_a_migration_waits_as_long_as_the_server_lives(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits no longer than that: a server that hangs is an error."""
     monkeypatch.setattr(connect_module, "_PATIENT_SECONDS", 0.2)
     monkeypatch.setattr(connect_module, "_PROBE_SECONDS", 30.0)
     monkeypatch.setattr(PostgresConnection, "longest_seconds", 0.2)

@@ -73,7 +73,7 @@ async def cancel_once_asked(half_dead: PostgresDispatchLock, tasks: Collection[a
 async def test_a_lost_connection_frees_the_dispatch_lock(
     half_dead: PostgresDispatchLock, other: PostgresDispatchLock, proxy: CuttingProxy
 ) -> None:
-    """Whoever takes it then fences the one before by the lease; a cut connection is made anew."""
+    """The next holder fences the one before by the lease. A cut connection is made anew."""
     assert await half_dead.acquire() == 1
     assert await other.acquire() == 2
     assert [await one.find_free({1, 2}) for one in (half_dead, other)] == [[], []]
@@ -131,14 +131,14 @@ async def test_the_event_loop_goes_on_while_the_server_does_not_answer(
 
 
 @pytest.mark.parametrize("kept", ["questions", "answers"])
-async def test_who_is_cancelled_while_it_asks_takes_no_place(
+async def test_a_request_for_a_place_that_is_cancelled_takes_none(
     half_dead: PostgresDispatchLock,
     other: PostgresDispatchLock,
     proxy: CuttingProxy,
     monkeypatch: pytest.MonkeyPatch,
     kept: Kept,
 ) -> None:
-    """At once, whether or not the server has heard of it; a place that it grants later is given back."""
+    """It ends at once, whether or not the question has arrived. A place that the server grants later is given back."""
     monkeypatch.setattr(lock, "_ANSWER_SECONDS", 600.0)
     proxy.keeps = kept
     asking = asyncio.create_task(half_dead.acquire())
@@ -216,10 +216,10 @@ async def test_a_server_that_is_away_has_no_free_place(half_dead: PostgresDispat
             await asyncio.sleep(0.01)
 
 
-async def test_what_the_server_refuses_is_told(
+async def test_an_error_of_the_server_is_raised(
     half_dead: PostgresDispatchLock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error that is not the connection's is nobody's free place."""
+    """An error that is not the connection's must not look like a free place."""
     monkeypatch.setattr(lock, "_FREE", "SELECT no_such_function(%(keys)s)")
     with pytest.raises(psycopg.errors.UndefinedFunction):
         await half_dead.find_free({1})

@@ -119,10 +119,10 @@ async def test_an_answer_has_what_another_process_has_just_committed(
     assert by_readers == []
 
 
-async def test_those_who_ask_the_same_together_share_one_answer(
+async def test_equal_reads_at_the_same_time_share_one_answer(
     storage: PostgresStorage, by_readers: list[object], sent: list[str]
 ) -> None:
-    """While the answer to another one is on its way. Who asks later asks anew."""
+    """They share it while another answer is on its way. A later read asks anew."""
     await storage.write(lambda tx: publish(tx, make_campaign()))
     _, this, other, nothing, again = await asyncio.gather(
         storage.read(STOPS),
@@ -139,7 +139,7 @@ async def test_those_who_ask_the_same_together_share_one_answer(
     assert by_readers == []
 
 
-async def test_whoever_goes_away_leaves_the_others_their_answers(url: str, storage: PostgresStorage) -> None:
+async def test_a_cancelled_read_leaves_the_others_their_answers(url: str, storage: PostgresStorage) -> None:
     """The answers keep their order."""
     with psycopg.connect(url) as blocking:
         blocking.execute("LOCK TABLE outreach.campaign_lists")
@@ -222,7 +222,7 @@ async def test_an_error_of_the_server_is_reported_by_a_reader(
 
 
 async def test_closing_does_not_wait_for_an_answer(url: str) -> None:
-    """Who asked hears that the storage is closed."""
+    """The waiting read fails, because the storage is closed."""
     with psycopg.connect(url) as blocking:
         async with opened(url) as storage:
             await wait_for_connection(storage)
@@ -270,10 +270,10 @@ async def test_what_the_driver_cannot_write_keeps_nobody_waiting(
 
 
 @pytest.mark.parametrize("error", [psycopg.DataError("year is out of range"), ValueError("not UTF-8")])
-async def test_what_the_driver_cannot_read_is_told_by_a_reader(
+async def test_an_answer_that_the_driver_cannot_read_is_left_to_a_reader(
     storage: PostgresStorage, by_readers: list[object], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    """Whoever asked does not wait for ever."""
+    """The caller does not wait for ever."""
 
     class Refusing(Transformer):  # type: ignore[misc, valid-type]  # it is chosen at run time
         def load_rows(self, *_: object) -> NoReturn:

@@ -183,7 +183,7 @@ async def test_every_text_is_stored_whatever_a_role_or_an_environment_says(
 
 @pytest.mark.anyio
 async def test_limits_of_an_operator_end_no_session_and_no_statement() -> None:
-    """A worker's place, and whoever listens, are silent for long; an ended place goes to another worker."""
+    """Sessions that hold a worker's place or listen are silent for long. If one ended, its place would be free."""
     with postgres.server().database(template=postgres.template()) as name:
         for limit in ("idle_session_timeout", "statement_timeout"):
             postgres.server().execute(f"ALTER DATABASE {name} SET {limit} = '1s'")

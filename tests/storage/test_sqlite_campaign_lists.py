@@ -82,8 +82,8 @@ def _changed(campaign: Campaign, rng: random.Random) -> Campaign:
     return attrs.evolve(campaign, status=rng.choice(list(CampaignStatus)))
 
 
-async def test_lists_are_right_whoever_writes(sqlite_storage: SqliteStorage, database: Path) -> None:
-    """Also where somebody takes campaigns out of the file, hides or renames them, or puts some in, with a tool."""
+async def test_lists_are_right_after_writes_of_other_programs(sqlite_storage: SqliteStorage, database: Path) -> None:
+    """Another tool may delete, hide, rename or insert campaigns in the file."""
     await sqlite_storage.write(fill)
     columns = ", ".join(name for name in CAMPAIGNS.columns if name != "id")
 

@@ -110,7 +110,7 @@ async def test_a_backup_that_is_copied_over_the_file_without_its_log_is_another_
 
 @pytest.mark.parametrize("waits", [False, True])
 async def test_the_next_worker_finds_a_mark_that_is_ahead(database: Path, waits: bool) -> None:
-    """So it pauses what ran: whoever asks for a place notes it, or the end of the process, once."""
+    """It then pauses the running campaigns. A request for a place, or else the end of the process, notes it once."""
     async with SqliteStorage(database, clock=SystemClock()) as storage:
         storage.lock.record_high_water(MARK)
         beside(database, "-wal").unlink()

@@ -235,7 +235,9 @@ async def test_who_looks_into_a_new_file_is_waited_for(database: Path) -> None:
         await opening
 
 
-async def test_who_never_lets_go_of_a_new_file_is_told_of(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_that_never_releases_a_new_file_is_an_error(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The wait has an end, and the error says what is the matter."""
     monkeypatch.setattr(schema, "_LOG_SECONDS", 0.1)
     monkeypatch.setattr(connect, "BUSY_SECONDS", 0.05)

@@ -246,7 +246,7 @@ async def test_a_backup_is_restored_where_there_is_no_database(database: Path, t
 
 
 async def test_a_log_without_its_database_is_kept_by_a_restore(database: Path, tmp_path: Path) -> None:
-    """Whoever finds the database again has its last commits."""
+    """The database may be found again, and the log has its last commits."""
     await fill(database, "one")
     backup = tmp_path / "backup.db"
     backup_database(url_of(database), backup)

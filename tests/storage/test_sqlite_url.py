@@ -57,7 +57,7 @@ def test_a_url_that_names_no_file_is_refused_with_one_that_would(url: str, words
 
 @pytest.mark.anyio
 async def test_a_database_is_made_only_where_that_is_asked_for(tmp_path: Path) -> None:
-    """A reader of a database that is not there is told so, and leaves no file; one that is there opens either way."""
+    """A reader of a missing database gets an error, and leaves no file. An existing one opens either way."""
     url = f"sqlite:///{tmp_path / 'late.db'}"
     with pytest.raises(DatabaseMissing, match=r"There is no database at '.*late\.db'"):
         await Outreach.open(url, create=False).__aenter__()

@@ -126,7 +126,7 @@ async def test_an_older_file_beside_a_log_that_was_left_is_refused(
 async def test_a_copy_of_exactly_what_the_file_was_is_refused_too(
     database: Path, how: Callable[[Path, Path], None]
 ) -> None:
-    """SQLite would make of it what there was at the crash: whoever wanted the backup back would not be told."""
+    """SQLite would restore the state at the crash, and no error would say that the backup is not there."""
     copy = database.with_name("copy.db")
     async with SqliteStorage(database, clock=SystemClock()) as storage:
         await storage.write(appending("one"))
@@ -304,10 +304,10 @@ async def test_the_log_of_a_running_process_was_not_left_behind(database: Path) 
 
 
 @pytest.mark.parametrize("what", [overwrite, rename, remove, cut])
-async def test_whoever_only_reads_notices_it_too(
+async def test_a_process_that_only_reads_refuses_it_too(
     database: Path, what: Callable[[Path, Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What SQLite makes of both files is not to be believed, and who stands by is not to begin with it."""
+    """A mixture of both files proves nothing, and a standby process must not begin with it."""
     monkeypatch.setattr(watch, "FILE_CHECK_SECONDS", 0.0)
     copy, clock = database.with_name("copy.db"), ShiftedClock()
     async with SqliteStorage(database, clock=clock) as writing, SqliteStorage(database, clock=clock) as reading:
@@ -437,7 +437,7 @@ async def test_a_damaged_database_is_found_out(database: Path) -> None:
 
 
 async def test_a_check_that_is_cancelled_ends_at_once(database: Path) -> None:
-    """Whoever stops a server in the midst of it does not wait for it."""
+    """A server that is stopped in the midst of it does not wait for it."""
     async with SqliteStorage(database, clock=SystemClock()) as storage:
         await storage.write(appending(*(f"{number} {'x' * 300}" for number in range(3000))))
         looking = asyncio.create_task(storage.lock.check_integrity())

@@ -204,7 +204,7 @@ async def test_a_group_ends_when_it_has_lasted_long_enough(sqlite_storage: Sqlit
 async def test_when_the_commit_fails_every_operation_of_the_group_fails(
     sqlite_storage: SqliteStorage, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody is told of a success that did not happen, and the next group works."""
+    """No caller gets a success that did not happen, and the next group works."""
     monkeypatch.setattr(writer, "GROUP_SECONDS", 3600.0)
     await sqlite_storage.write(set_up)
     own = ValueError("mine")
@@ -275,7 +275,7 @@ async def test_a_lock_is_waited_for_longer_than_sqlite_does_at_a_time(
 
 
 async def test_closing_does_not_wait_for_another_process(database: Path) -> None:
-    """What is queued is told that nothing was written, and the storage closes within a moment."""
+    """The queued writes fail with "nothing was written", and the storage closes within a moment."""
     with opened(database) as other:
         async with SqliteStorage(database, clock=SystemClock()) as storage:
             await storage.write(appending("before"))
@@ -307,7 +307,7 @@ async def test_closing_leaves_behind_what_hangs(
     await asyncio.to_thread(lambda: [one.join(10) for one in left])
 
 
-async def test_when_another_process_keeps_the_lock_all_that_wait_are_told(
+async def test_when_another_process_keeps_the_lock_every_waiting_write_fails(
     sqlite_storage: SqliteStorage, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The wait has an end, the error says what is the matter, and later writes work."""
@@ -329,10 +329,10 @@ async def test_when_another_process_keeps_the_lock_all_that_wait_are_told(
     assert await sqlite_storage.read(subjects) == ["later"]
 
 
-async def test_large_work_outlasts_a_lock_that_others_are_told_of(
+async def test_a_bulk_write_outlasts_a_lock_that_fails_small_writes(
     sqlite_storage: SqliteStorage, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody waits for the answer to a small write; of a long load all would be lost."""
+    """A caller waits for the answer to a small write. An error would lose all of a long load."""
     monkeypatch.setattr(thread, "BUSY_SECONDS", 0.05)
     with opened(database) as other:
         other.execute("BEGIN IMMEDIATE")

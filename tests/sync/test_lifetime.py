@@ -324,7 +324,7 @@ print("main thread ends", flush=True)
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="such signals are of POSIX")
 def test_a_signal_handler_that_closes_the_engine_never_waits_for_itself(tmp_path: Path) -> None:
     """A second signal comes while the first one's handler still closes it."""
-    # Sent again until it is heard: Python hears no signal that comes as a thread begins to wait before the wait ends.
+    # Sent again until it is handled: a signal that comes as a thread begins to wait is handled after the wait.
     twice = """
 closing = type(engine._lifetime.engine).__aexit__
 async def slow(self, *given):
@@ -348,7 +348,9 @@ print(len(asked), flush=True)
     assert len(said[:-1]) == int(said[-1]) >= 2
 
 
-def test_a_signal_handler_that_calls_while_its_thread_opens_the_engine_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_from_a_signal_handler_while_its_thread_opens_the_engine_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Neither can it wait for the thread that it has interrupted."""
     start = EngineThread.start
     engine = Outreach.open("memory://")

@@ -66,8 +66,8 @@ async def test_a_message_is_one_object() -> None:
     }
 
 
-async def test_without_a_public_address_telnyx_is_told_of_none() -> None:
-    """Nothing is said of webhooks where nothing could be called."""
+async def test_without_a_public_address_telnyx_gets_no_webhook() -> None:
+    """The request has no webhook where no URL could be called."""
     assert await _body(callback_url=None) == {"to": TO, "from": SENDER, "text": BODY}
 
 

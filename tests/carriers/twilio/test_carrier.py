@@ -48,7 +48,7 @@ async def test_a_message_is_one_form() -> None:
     }
 
 
-async def test_without_a_public_address_twilio_is_told_of_none() -> None:
+async def test_without_a_public_address_twilio_gets_no_status_callback() -> None:
     """No `StatusCallback` where nothing could be called."""
     assert "StatusCallback" not in await _form(callback_url=None)
 

@@ -145,7 +145,7 @@ def test_an_event_that_says_nothing_is_kept_without_content(event: dict[str, Any
     ],
 )
 def test_a_message_that_cannot_be_read_is_reported_as_one(event: dict[str, Any]) -> None:
-    """Of a channel that is not heard, from nobody, or as version 0.1 of the API has it."""
+    """Its channel is not supported, it has no sender, or it has the form of version 0.1 of the API."""
     assert _read(signed(event)) == CallbackEvent(event_id=f"{UUID}:received", content=None, unreadable_kind="inbound")
 
 
@@ -171,8 +171,8 @@ def test_a_message_is_an_inbound_text(sender: object, known: str) -> None:
     ("channel", "before"),
     [("mms", ""), ("whatsapp", "whatsapp:"), ("rcs", "rcs:"), ("viber_service", "viber_service:")],
 )
-def test_a_message_of_another_channel_that_knows_numbers_is_heard(channel: str, before: str) -> None:
-    """A STOP may come by any of them; the channel stands before the number, but where SMS is meant."""
+def test_a_message_of_another_channel_with_numbers_is_read(channel: str, before: str) -> None:
+    """A STOP may come by any of them. The channel stands before the number, except for SMS."""
     text = _read(signed({**INBOUND, "channel": channel})).content
     assert isinstance(text, InboundMessageEvent)
     assert text.from_number.startswith(f"{before}+1")
@@ -191,7 +191,7 @@ def test_a_token_may_be_five_minutes_off(age: float, read: bool) -> None:
 
 
 def test_the_same_event_in_another_token_is_the_same_event() -> None:
-    """A repeat is told by message and status, whoever repeats it."""
+    """Message and status identify a repeat, whatever token it comes in."""
     event = a_status("delivered")
     assert _read(signed(event, jti="1")).event_id == _read(signed(event, jti="2")).event_id
 

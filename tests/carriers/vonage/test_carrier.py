@@ -86,7 +86,7 @@ async def test_a_message_is_one_object() -> None:
     }
 
 
-async def test_without_a_public_address_vonage_is_told_of_none() -> None:
+async def test_without_a_public_address_vonage_gets_no_webhook() -> None:
     """The reference goes along all the same."""
     body = await _body(callback_url=None, dispatch_id="d-1")
     assert body["client_ref"] == "d-1"

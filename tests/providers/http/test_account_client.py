@@ -54,7 +54,7 @@ async def asking(
 
 async def arrived(server: FaultServer, count: int) -> None:
     """Wait until so many requests have arrived."""
-    while len(server.requests) < count:  # noqa: ASYNC110 - the server tells nobody of a request
+    while len(server.requests) < count:  # noqa: ASYNC110 - the server has no event for a request
         await anyio.sleep(0.01)
 
 
@@ -148,7 +148,7 @@ async def test_connections_that_nobody_uses_are_closed_without_another_request()
             for number in range(15):
                 tasks.start_soon(connections.client(f"{number % 3}").get, server.url)
         with anyio.fail_after(30):
-            while open_connections(connections):  # noqa: ASYNC110 - nobody is told of a closed connection
+            while open_connections(connections):  # noqa: ASYNC110 - a closed connection has no event
                 await anyio.sleep(0.01)
         assert (await connections.client("0").get(server.url)).is_success
 

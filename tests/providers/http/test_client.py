@@ -142,7 +142,7 @@ async def test_an_account_without_answers_takes_no_connection_from_another(
         for _ in range(3):
             hanging = http.build_request("POST", server.url)
             tasks.start_soon(partial(send_once, http, hanging, accepted, clock=clock))
-        while len(server.requests) < 3:  # noqa: ASYNC110 - the server tells nobody of a request
+        while len(server.requests) < 3:  # noqa: ASYNC110 - the server has no event for a request
             await anyio.sleep(0.01)
         server.fault = None
         waited = await send_once(http, http.build_request("POST", server.url), accepted, clock=clock)

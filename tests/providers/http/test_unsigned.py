@@ -45,7 +45,7 @@ CREDENTIALS = {
 
 @pytest.mark.parametrize("name", sorted(PROVIDERS))
 def test_a_body_is_not_parsed_before_it_is_verified(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of every provider whose signature is over bytes: whoever has no key gets no parser to work for him."""
+    """For every provider whose signature is over bytes: a sender without a key cannot make us parse its body."""
     known = Adapters().adapter(name)
     parsed: list[bytes] = []
 

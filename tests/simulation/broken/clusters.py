@@ -63,7 +63,7 @@ def go_by_ones_own_clock(patch: pytest.MonkeyPatch) -> None:
 
 
 def end_leases_by_another_clock(patch: pytest.MonkeyPatch) -> None:
-    """Take for lost whoever has not renewed its lease by a clock that is fast, and what it asks for as not sent."""
+    """Take a worker whose lease is over by a fast clock for lost, and its requests for not sent."""
     end_lost = leases.end_lost
 
     def hasty(tx: Transaction, **given: Any) -> Sequence[int]:
@@ -77,7 +77,7 @@ def end_leases_by_another_clock(patch: pytest.MonkeyPatch) -> None:
 
 
 def believe_a_clock_set_forth(patch: pytest.MonkeyPatch) -> None:
-    """Take for lost whoever has not renewed its lease by the clock of the database, which may have been set forth."""
+    """Take a worker whose lease is over by the database's clock for lost; that clock may have been set forth."""
     patch.setattr(StaleLeaseDetector, "look", lambda _, tx: {worker.epoch for worker in tx.workers.list()})
 
 

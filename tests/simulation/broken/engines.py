@@ -181,7 +181,7 @@ def go_on_in_trouble(patch: pytest.MonkeyPatch) -> None:
 
 
 def charge_nothing_to_receipts(patch: pytest.MonkeyPatch) -> None:
-    """Count what an answer says against the budget, and not what is told of a request that was taken."""
+    """Charge failures in answers to the error budget, and not those in receipts of accepted requests."""
     charge = ledger.charge_error_budget
 
     def charging(tx: Transaction, dispatch: Dispatch, now: datetime) -> None:

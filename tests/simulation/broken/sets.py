@@ -83,7 +83,7 @@ def undo_by_halves(patch: pytest.MonkeyPatch) -> None:
 
 
 def leave_one_of_a_group_out(patch: pytest.MonkeyPatch) -> None:
-    """Tell whoever hands a report in, after others of its group, that it is taken in, and merge the others."""
+    """Answer the last report of a group as taken in without merging it, and merge the others."""
     merge = Worker._merge
 
     async def all_but_one(self: Worker, events: Sequence[Report]) -> Sequence[tuple[Dispatch | None, Report | None]]:

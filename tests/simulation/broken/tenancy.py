@@ -14,7 +14,7 @@ from outreach.storage.unit_of_work import Transaction
 
 
 def opt_out_everywhere(patch: pytest.MonkeyPatch) -> None:
-    """Put whoever opts out of one workspace's messages on the register of every workspace."""
+    """Put a number that opts out of one workspace's messages on the register of every workspace."""
     put_on_register = entries.put_on_register
 
     def everywhere(tx: Transaction, entry: Unsubscribe, **given: Any) -> Unsubscribe:

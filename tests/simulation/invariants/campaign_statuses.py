@@ -148,6 +148,6 @@ def _troubles(latest: Iterable[Dispatch]) -> Sequence[bool]:
 
 def _is_trouble(dispatch: Dispatch) -> bool:
     if dispatch.state in {DispatchState.REFUSED, DispatchState.ACCEPTED}:
-        # An accepted one has a reason where its receipt told of a failure.
+        # An accepted one has a reason where its receipt reported a failure.
         return dispatch.reason in _TROUBLE
     return dispatch.state in {DispatchState.UNKNOWN, DispatchState.UNCONFIRMED, DispatchState.GIVEN_UP}

@@ -145,7 +145,7 @@ class EndingChecks:
         sent = [step for step in self._steps_to_send(tx, campaign) if goes_on or step == after.step]
         accepted = [self._accepted_of(after, step) for step in sent]
         last = accepted[-1]
-        # A message that failed after the next one had been sent is told of its dispatch; the last one decides.
+        # A failure after the next message was sent stands in that dispatch alone; the last message decides.
         if not after.successful or None in accepted or last is None or last.report is MessageStatus.FAILED:
             return False
         if after.reason == "no_receipt":

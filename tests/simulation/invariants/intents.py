@@ -110,7 +110,7 @@ class IntentChecks:
         unsettled = self._ledger.open_of_epoch[epoch]
         if unsettled > granted[epoch]:
             raise Broken(f"Epoch {epoch} has {unsettled} intents without an outcome; it may have {granted[epoch]}.")
-        # Whoever joins has one permit of each kind at once, also where the others still have them all.
+        # A worker that joins has one permit of each kind at once, even where the others still have them all.
         most = self._bounds.most_unsettled + 2 * (len(workers) - 1)
         if sum(granted.values()) > most:
             raise Broken(f"The workers may have {granted} intents without an outcome, together more than {most}.")
@@ -120,7 +120,7 @@ class IntentChecks:
         subject = subject_of(intent)
         before = [one for one in self._ledger.dispatched(subject) if one.id != intent.id and one.step == intent.step]
         if any(entry.denied for one in before[:-1] for entry in self._records.entries(one.id)):
-            # Its provider has said no, and told of it only when the next request was out: two were, and either speaks.
+            # Its provider refused it, but reported that after the next request was out: either of the two counts.
             before = [one for one in before if one.unsettled]
         for earlier in before:
             if not self._did_not_reach(earlier):
@@ -214,7 +214,7 @@ class IntentChecks:
             raise Broken(f"{named(subject)} has an intent; the database has moved since it was asked for, at {since}.")
 
     def _check_caller(self, intent: Dispatch, campaign: Campaign) -> None:
-        """Check that a contact hears from one number of the group or pool, however often."""
+        """Check that all contacts with one person come from one number of the group or pool."""
         if campaign.from_numbers:
             known = self._callers.setdefault(subject_of(intent), intent.from_number)
             if known != intent.from_number or known not in campaign.from_numbers:

@@ -148,7 +148,7 @@ class Invariants:
         self._throttles.check(self.ledger.dispatches[dispatch_id], now)
 
     def after_report(self, report: Report) -> None:
-        """Check that what a process was told of something that a provider took stands in the ledger."""
+        """Check that the ledger has a dispatch as accepted once a process has a report of it."""
         dispatch = self.ledger.dispatches[report.dispatch_id or ""]
         if dispatch.state is not DispatchState.ACCEPTED:
             raise Broken(f"The provider has told of dispatch {dispatch.id}, and it is {dispatch.state}.")

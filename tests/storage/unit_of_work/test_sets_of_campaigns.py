@@ -76,7 +76,7 @@ def session() -> Iterator[Session]:
 
 @pytest.mark.parametrize("asking", [_claim, _look_back, _plan, _look_at_waits])
 def test_many_campaigns_take_as_many_statements_as_one(session: Session, asking: Asking) -> None:
-    """A database on another machine is a round trip away, and whoever writes holds the others up meanwhile."""
+    """A database on another machine is a round trip away, and other writers wait meanwhile."""
 
     def given(count: int) -> list[Campaign]:
         made = [make_campaign(id=new_id(), status=CampaignStatus.ACTIVE) for _ in range(count)]
