@@ -1,4 +1,4 @@
-"""What an adapter of your own sends and verifies with: docs/own-carrier.md. A public module."""
+"""The functions by which an adapter of your own sends and verifies: docs/own-carrier.md. A public module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a storage of your own is built from: docs/own-storage.md. A public module."""
+"""The parts that a storage of your own is built from: docs/own-storage.md. A public module."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _maker(noun: str) -> Callable[[EngineServices], Any]:
 
 @_with_resources
 class EngineServices(ResourceServices):
-    """The services of an engine, with those of `ResourceServices`: what a workspace's owner sets up."""
+    """The services of an engine, with those of `ResourceServices`, for the resources of a workspace's owner."""
 
     _context: ServiceContext
 
@@ -104,14 +104,14 @@ class EngineServices(ResourceServices):
 
     @cached_property
     def audit(self) -> Audit:
-        """Who has changed what."""
+        """The audit trail."""
         from outreach.services.tenants.audit import Audit
 
         return Audit(self._context)
 
     @cached_property
     def users(self) -> Users:
-        """Who uses the console, with which rights."""
+        """The users of the console, with their rights."""
         from outreach.services.users.users import Users
 
         return Users(self._user_context)
@@ -139,14 +139,14 @@ class EngineServices(ResourceServices):
 
     @cached_property
     def reply_settings(self) -> Replies:
-        """What is answered to STOP, START and HELP."""
+        """The answers to STOP, START and HELP."""
         from outreach.services.tenants.settings import Replies
 
         return Replies(self._context)
 
     @cached_property
     def prices(self) -> Prices:
-        """What messages and calls cost, for the estimates of a preflight."""
+        """The prices of messages and calls, for the estimates of a preflight."""
         from outreach.services.tenants.prices import Prices
 
         return Prices(self._context)
@@ -233,14 +233,14 @@ class EngineServices(ResourceServices):
 
     @cached_property
     def callbacks(self) -> Callbacks:
-        """What providers call back."""
+        """The callbacks of providers."""
         from outreach.services.messaging.callbacks import Callbacks
 
         return Callbacks(self._context, self._connections, self._analyser)
 
     @cached_property
     def events(self) -> Events:
-        """What has happened, delivered after its commit."""
+        """The events of the engine, delivered after their commit."""
         from outreach.services.messaging.events import Events
 
         return Events(self._context)

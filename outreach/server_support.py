@@ -1,4 +1,4 @@
-"""What `outreach_server` takes from the engine beyond its public modules: cells of spreadsheets, settings, log lines.
+"""Parts of the engine for `outreach_server` beyond its public modules: cells of spreadsheets, settings, log lines.
 
 Not public: programs that embed the engine need none of it, and it changes without notice (docs/embedding.md).
 """

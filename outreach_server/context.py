@@ -1,4 +1,4 @@
-"""What a server's parts share: the server itself, and the state of each request."""
+"""The context that a server's parts share: the server itself, and the state of each request."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ REQUEST_ID: Final = b"x-request-id"
 _ACCEPTABLE: Final = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._~:=+/-]{0,127}")
 
 _PIECE_BYTES: Final = 64 * 1024
-"""What is written of a body at once: the next piece waits until the client has taken most of it. What is written and
-not taken has a deadline, which a client on a slow line could not keep with a large body."""
+"""The part of a body that is written at once: the next piece waits until the client has taken most of it. Bytes that
+the client has not taken have a deadline, which a client on a slow line could not keep with a large body."""
 
 _PROBES: Final = frozenset({"Health", "Ready", "metrics"})
 """Endpoints that a supervisor or Prometheus asks every few seconds: a good answer is worth no line of its own."""

@@ -1,4 +1,4 @@
-"""What a sandbox workspace has from its start, so that a campaign runs without an account."""
+"""The agent and number of a new sandbox workspace, so that a campaign runs without an account."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ def amount(number: int, noun: str) -> str:
 
 
 CONTACTED_TWICE: Final = "Contacts of the time since the backup may be contacted twice."
-"""What resuming a campaign of a restored database may do."""
+"""The risk of resuming a campaign of a restored database."""
 
 SYMBOLS: Final = {
     **{code: 0x2400 + code for code in range(32)},
@@ -21,7 +21,7 @@ SYMBOLS: Final = {
     **dict.fromkeys((*range(0x80, 0xA0), 0x061C, 0x200B, 0x200E, 0x200F), 0xFFFD),
     **dict.fromkeys((*range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF), 0xFFFD),
 }
-"""What is shown in place of control and direction characters, such as `␊` for a line break."""
+"""The symbols that are shown in place of control and direction characters, such as `␊` for a line break."""
 
 
 def visible(text: str) -> str:
@@ -41,7 +41,7 @@ def server_extra(purpose: str) -> Iterator[None]:
     """Import parts of the server inside.
 
     Args:
-        purpose: What needs them, as the subject of a sentence.
+        purpose: The part that needs them, as the subject of a sentence.
 
     Raises:
         ImportError: A library of the extra is not installed. The message has the command that installs it.

@@ -1,4 +1,4 @@
-"""What a worker answers: its metrics, and whether it lives and can do its work."""
+"""The HTTP app of a worker: its metrics, its liveness and its readiness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a log line says of an error: where it was raised and its types; its words only where they are for operators.
+"""Errors in log lines: where they were raised, and their types; their words only where these are for operators.
 
 The words of an error may hold a number, a text or a secret: an adapter puts an answer in them, a library the value that
 it could not read. docs/logging.md has the rule.
@@ -44,7 +44,7 @@ _logged: Final[ContextVar[BaseException | None]] = ContextVar("outreach_logged_e
 def log_error(
     logger: logging.Logger, level: int, message: str, *args: object, error: BaseException | None, extra: dict[str, Any]
 ) -> None:
-    """Log a line with what may be said of an error, instead of `exc_info`, whose words any formatter writes.
+    """Log a line with the loggable part of an error, instead of `exc_info`, whose words any formatter writes.
 
     Args:
         logger: Writes the line.

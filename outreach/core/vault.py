@@ -39,7 +39,7 @@ HOW_TO_MAKE_ONE: Final = (
     "A key is 32 random bytes in URL-safe base64, as this prints: head -c 32 /dev/urandom | base64 | tr '+/' '-_'"
 )
 
-# The names of examples/hosting/outreach.service: a process does not learn where its credential comes from.
+# The names of examples/hosting/outreach.service: a process cannot find out where its credential comes from.
 _GIVE_CREDENTIAL: Final = (
     "sudo install -m 400 -o outreach FILE /etc/outreach/secret-key",
     "sudo systemctl restart outreach",
@@ -50,12 +50,12 @@ _log = logging.getLogger(__name__)
 
 
 class KeySource(Protocol):
-    """Where keys come from.
+    """The source of keys.
 
     Attributes:
         name: The source, for messages.
         where: The variable, or the path of the file.
-        commands: What gives it another key, where `FILE` has that; none where that is not possible.
+        commands: The commands that give it another key, where `FILE` has that; none where that is not possible.
     """
 
     name: str
@@ -195,7 +195,7 @@ class KeyFile:
     Args:
         path: The file.
         name: What it is, for messages.
-        commands: What gives it another key.
+        commands: The commands that give it another key.
         warn_of_readers: Whether to warn when others may read it.
     """
 
@@ -352,7 +352,7 @@ def _sync_names(directory: Path) -> None:
 _PURPOSE: Final = "Storing the credentials of an account"
 
 WEBHOOKS: Final = "webhooks"
-"""What the secrets of webhooks have in place of a provider."""
+"""The text that the secrets of webhooks have in place of a provider."""
 
 _NOTHING: Final = object()
 
@@ -364,7 +364,7 @@ class _Keys(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class PreviousCredentials:
-    """What an account's credentials were before a change, to verify callbacks that were signed with them.
+    """The credentials of an account before a change, to verify callbacks that were signed with them.
 
     Attributes:
         values: By name.

@@ -1,4 +1,4 @@
-"""What adapters answer, as far as it can be recorded, and the log of provider failures.
+"""The answers of adapters, as far as they can be recorded, and the log of provider failures.
 
 Each account's first failure of each class is logged, then a count, and the recovery.
 """
@@ -60,24 +60,24 @@ _KEYWORDS: Final = frozenset(get_args(Keyword))
 
 
 def recordable(answer: object) -> DispatchOutcome | None:
-    """Return an adapter's answer with what every storage takes; None if it is no outcome.
+    """Return an adapter's answer with values that every storage takes; None if it is no outcome.
 
-    A provider's words may end in half an emoji, and an adapter may be careless with types: what became of the request
-    is known all the same, and must not be lost because its details cannot be stored.
+    A provider's words may end in half an emoji, and an adapter may return wrong types: the outcome of the request is
+    known all the same, and must not be lost because its details cannot be stored.
     """
     if not isinstance(answer, DispatchOutcome) or answer.state not in ADAPTER_STATES:
         return None
     changes = _other_texts(answer, _OUTCOME_TEXTS)
     state: object = answer.state
     if not isinstance(state, DispatchState):
-        # The rules ask which state it is, and a word is none, although it equals one.
+        # The rules test the state by identity: a string that equals it does not pass.
         changes["state"] = DispatchState(answer.state)
     changes |= _other_wait(answer)
     return attrs.evolve(answer, **changes) if changes else answer
 
 
 def recordable_report(report: object) -> Report:
-    """Return a report with what every storage takes: one that cannot be stored would come again for ever.
+    """Return a report with values that every storage takes: one that cannot be stored would come again for ever.
 
     Raises:
         TypeError: It has no status or no time; the message is ours, without anything of the report.

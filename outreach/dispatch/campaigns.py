@@ -66,7 +66,7 @@ LEAST_THROTTLE: Final = timedelta(seconds=5)
 
 
 class ForecastBasis(NamedTuple):
-    """What a forecast is about: a revision of a campaign, and since when its provider throttles, if it does."""
+    """The basis of a forecast: a revision of a campaign, and since when its provider throttles, if it does."""
 
     revision: int
     throttled_since: datetime | None = None

@@ -1,4 +1,4 @@
-"""What this worker drives, beside others: claiming it, handing it over, giving it up; and its portion of permits."""
+"""The claims of this worker beside others: taking, handing over and freeing them; and its portion of permits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Team:
 
     Attributes:
         others: The places of the others, by epoch.
-        held: What all of them drive; empty while there is one.
+        held: The claims of all of them; empty while there is one.
     """
 
     others: Mapping[int, int]
@@ -61,14 +61,14 @@ class Team:
 class Claims:
     """The claims of this worker.
 
-    While it has been alone since it began it asks for none: what it commits is claimed by that
-    (`leases.may_commit`). Otherwise it claims what it is to drive. It frees what it does not drive any
-    more, and what is more than its portion, once nothing of it waits in the outbox.
+    While it has been alone since it began it asks for none: its commits make the claims
+    (`leases.may_commit`). Otherwise it claims its work ahead. It frees the claims that it does not drive any
+    more, and those beyond its portion, once nothing of them waits in the outbox.
 
     Args:
         storage: The database.
         clock: The source of time.
-        idle_seconds: What was not driven for this long is freed.
+        idle_seconds: A claim that was not driven for this long is freed.
         note_pace: Called with the key and the earliest next start, on the monotonic clock, of each pace that others
             may have used.
     """
@@ -289,10 +289,10 @@ class SliceClaims:
 
 
 class WorkerPermits:
-    """What bounds the intents and requests of this worker.
+    """The bounds of this worker's intents and requests.
 
-    Its portion follows the workers that there are, from one heartbeat to the next, in the transaction that renews the
-    lease. Where it becomes smaller, what is held stays held until its outcome is recorded, and the others get it after.
+    Each heartbeat sets its portion by the number of workers, in the transaction that renews the lease. Where it becomes
+    smaller, a held permit stays held until its outcome is recorded, and the others get it after.
 
     Attributes:
         intents: For intents that wait for their slots.

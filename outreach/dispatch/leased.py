@@ -1,4 +1,4 @@
-"""What dispatchers share (lease, heartbeat, feed, sources, how they stop), and the dispatcher of one process."""
+"""Shared parts of the dispatchers (lease, heartbeat, feed, sources, stop), and the dispatcher of one process."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class LeasedDispatcher(ABC):
         config: Slices, polling, heartbeats.
         log_throttle: The engine's log; a new one by default.
         instrumentation: Observes a lost lease; none by default.
-        wake_ups: What the feed waits by; the clock alone by default.
+        wake_ups: End the waits of the feed; the clock alone by default.
     """
 
     def __init__(
@@ -239,7 +239,7 @@ class LeasedDispatcher(ABC):
                 # The cause may last, and taking the lease repeatedly would only write to the database.
                 with anyio.move_on_after(FIRST_BACKOFF_SECONDS):
                     await self._stop.wait()
-        # What providers answered while the database was away ends with this process.
+        # Outcomes that could not be recorded while the database was away would be lost with this process.
         with anyio.move_on_after(self._grace_left()):
             await self._worker.settle_kept()
 

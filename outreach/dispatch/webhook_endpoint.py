@@ -37,7 +37,7 @@ STORE_SECONDS: Final = 0.5
 """How long an answer waits to be stored with others, so that a backlog costs no write for each event."""
 
 STOP_SECONDS: Final = 2.0
-"""How long a stop waits for requests in flight; what has no answer by then is delivered again."""
+"""How long a stop waits for requests in flight; events without an answer by then are delivered again."""
 
 _LEAST_WAIT_SECONDS: Final = 0.001
 """So that a time that is due but for rounding is not waited for in no time, again and again."""
@@ -49,11 +49,11 @@ _STAY_SECONDS: Final = 2.0
 
 @attrs.frozen(kw_only=True)
 class DeliveryAnswer:
-    """What came of one delivery.
+    """The result of one delivery.
 
     Attributes:
         status: The HTTP status; None where no answer came.
-        error: Why no answer came: `target_refused`, `certificate` with what TLS says of it behind a colon,
+        error: Why no answer came: `target_refused`, `certificate` with the error of TLS behind a colon,
             `not_connected`, `timeout` or `dropped`; else None.
         text: The beginning of the answer, at most 4 kB.
         retry_after: The header `Retry-After`, as it came; None where there is none.
@@ -96,7 +96,7 @@ class Stretch:
     """Part of the feed.
 
     Attributes:
-        events: Those that the endpoint wants, in order, and the notice of a gap among them.
+        events: The events for the endpoint, in order, and the notice of a gap among them.
         until: The number up to which the feed was read.
         at_end: Whether the feed had no more.
     """
@@ -118,7 +118,7 @@ class AttemptMade:
 
 @attrs.frozen(kw_only=True)
 class Progress:
-    """What is stored after answers.
+    """The progress that is stored after answers.
 
     Attributes:
         position: The number up to which every event is done or held.
@@ -138,7 +138,7 @@ class Progress:
 
 
 class EndpointRecords(Protocol):
-    """What the database holds of an endpoint; each method may raise a `StorageError`."""
+    """The records of an endpoint in the database; each method may raise a `StorageError`."""
 
     async def open(self) -> OpenedEndpoint | None:
         """Take the lease; return None where another process has it, or nothing is to be delivered."""
@@ -173,7 +173,7 @@ class EndpointDeliveries:
     """The deliveries of one endpoint, from the moment that something is due until nothing is.
 
     Args:
-        records: What the database holds of it.
+        records: Its records in the database.
         sender: Makes the requests.
         permits: The connections that all endpoints share.
         pace: The pace that all endpoints share.
@@ -181,7 +181,7 @@ class EndpointDeliveries:
         rng: Where the jitter comes from.
         poll_seconds: How often further events are looked for while some are in flight.
         closing: Set when the process stops.
-        instrumentation: Observes what comes of requests.
+        instrumentation: Observes the results of requests.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class EndpointDeliveries:
         """Deliver what is due; return when something is due next, None where nothing is before the next event.
 
         Raises:
-            StorageError: The database failed; what was not stored is delivered again.
+            StorageError: The database failed; events whose answer was not stored are delivered again.
         """
         begun = self._clock.monotonic()
         opened = await self._records.open()

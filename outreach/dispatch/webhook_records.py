@@ -1,4 +1,4 @@
-"""What the deliveries of webhooks read from the database, and store in it."""
+"""The data that the deliveries of webhooks read from the database, and store in it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Secrets = Callable[[WebhookCursor, datetime], Sequence[bytes]]
 
 _PAGE = 500
 _PASSED_OVER = 1_000
-"""So many numbers without an event for an endpoint are passed over before that is stored."""
+"""The position is stored after this many numbers without an event for an endpoint."""
 
 
 @attrs.define
 class _Seen:
-    """What this process knows of an endpoint for which nothing is due.
+    """The state of an endpoint for which nothing is due, as this process has seen it.
 
     Attributes:
         version: When it and its cursor were last changed.
-        until: Up to this number there is no event that it wants.
+        until: No event up to this number is for it.
         next_at: When a held event is due.
     """
 

@@ -39,7 +39,7 @@ class EndpointPlace:
 
 
 class WebhookRecords(Protocol):
-    """What the database holds of all endpoints."""
+    """The records of all endpoints in the database."""
 
     async def due(self, running: frozenset[EndpointPlace]) -> Sequence[EndpointPlace]:
         """Return endpoints for which something may be due now, beside those that this process works on.
@@ -62,13 +62,13 @@ class WebhookPump:
     """Delivers to each endpoint in a task of its own, so that a slow one delays none.
 
     Args:
-        records: What the database holds.
-        make_sender: Returns what makes the requests; called when something is due for the first time.
+        records: The records in the database.
+        make_sender: Returns the sender of the requests; called when something is due for the first time.
         clock: The source of time.
         rng: Where the jitter comes from.
         poll_seconds: How often events are looked for.
         log_throttle: The engine's log.
-        instrumentation: Observes what comes of requests; none by default.
+        instrumentation: Observes the results of requests; none by default.
     """
 
     def __init__(

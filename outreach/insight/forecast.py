@@ -46,7 +46,7 @@ from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.tables.recipients import StoredContact
 
 _MAX_READ: Final = 10_000
-"""A campaign with more contacts is judged by so many of them, from all over the list."""
+"""A campaign with more contacts is judged by this many of them, from all over the list."""
 
 _MAX_PLAYED: Final = 20_000
 """Of more contacts, each that is played through stands for several."""
@@ -59,12 +59,12 @@ _MAX_OTHERS: Final = 20
 
 _MAX_MEASURED: Final = 500
 _MIN_MEASURED: Final = 20
-"""With fewer outcomes of its own a campaign goes by the assumptions."""
+"""With fewer outcomes of its own, a campaign is forecast by the assumptions."""
 
 
 @attrs.frozen(kw_only=True)
 class _Known:
-    """What the database says of a campaign, without its contacts."""
+    """The data of a campaign in the database, without its contacts."""
 
     setup: Setup
     starts_at: datetime
@@ -173,7 +173,7 @@ def start_of(campaign: Campaign, now: datetime) -> datetime:
 
 @attrs.frozen(kw_only=True)
 class ContactSlice:
-    """Some contacts with what the database says of them."""
+    """Some contacts with their data in the database."""
 
     recipients: Sequence[Recipient]
     restrictions: Mapping[str, Restriction]
@@ -245,13 +245,13 @@ class CampaignForecast:
         """Return when a campaign will be done, hour by hour, and what limits it.
 
         It holds if nothing changes, and for a campaign that is paused, if it is resumed now. A campaign with more than
-        10,000 contacts is judged by so many of them.
+        10,000 contacts is judged by 10,000 of them.
 
         Args:
             workspace_id: The workspace.
             campaign_id: The campaign; of one that has started, what is left.
-            assumptions: What to assume of calls and messages; what a running campaign has measured in its last 500
-                requests takes their place. None for the defaults.
+            assumptions: The assumptions about calls and messages; those that a running campaign has measured in its
+                last 500 requests replace them. None for the defaults.
 
         Raises:
             NotFound: The workspace has no such campaign.
@@ -374,7 +374,7 @@ class CampaignForecast:
 
 
 class _Left:
-    """What is left of a campaign, from its contacts as they are read.
+    """The open work of a campaign, from its contacts as they are read.
 
     Attributes:
         contacts: Those that wait for their turn or a time.
@@ -471,7 +471,7 @@ async def _played(
 
 
 def _starts(total: int) -> Sequence[int]:
-    """Return after which positions slices are read: all of them, or so many spread over a long list."""
+    """Return after which positions slices are read: all of them, or a sample spread over a long list."""
     if total <= _MAX_READ:
         return range(-1, max(total, 1) - 1, SLICE)
     slices = _MAX_READ // SLICE

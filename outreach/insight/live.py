@@ -1,4 +1,4 @@
-"""A campaign while it runs: what it does or waits for now, and its requests minute by minute."""
+"""A campaign while it runs: its activity or the reason why it waits, and its requests minute by minute."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CLOSURES: Final = {"business_hours": "its business hours", "holidays": "after a
 
 
 class LiveCampaigns:
-    """What campaigns do now, and what they did."""
+    """The present activity of campaigns, and their progress so far."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context

@@ -1,4 +1,4 @@
-"""What became of campaigns: reports, and exports with one row a contact, streamed."""
+"""The results of campaigns: reports, and exports with one row a contact, streamed."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _exported(
 
 
 class CampaignReports:
-    """What became of campaigns."""
+    """The reports of campaigns."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context

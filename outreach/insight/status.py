@@ -1,4 +1,4 @@
-"""The overall status: who dispatches, what runs, what blocks campaigns, what needs a person, and figures of it."""
+"""The overall status: processes that dispatch, running and blocked campaigns, findings for people, and figures."""
 
 from __future__ import annotations
 
@@ -398,7 +398,7 @@ _CLOSED: Final = {
 
 
 class CampaignBlockers:
-    """What campaigns and their recipients wait for."""
+    """The blockers of campaigns, and the times that their recipients wait for."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context

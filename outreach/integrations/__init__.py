@@ -1,1 +1,1 @@
-"""What the core never imports: each is reached through a constructor, by its name, or imported by the host."""
+"""Integrations, which the core never imports: each is given to a constructor, named, or imported by the host."""

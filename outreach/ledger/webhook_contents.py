@@ -1,4 +1,4 @@
-"""What full bodies of webhooks add to events, read when they are sent: erased people have neither number nor text."""
+"""The content that full webhook bodies add, read at sending: an erased person has neither number nor text."""
 
 from __future__ import annotations
 

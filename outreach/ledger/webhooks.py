@@ -45,7 +45,7 @@ class Choice(Protocol):
 
     @property
     def payload(self) -> WebhookPayload:
-        """What the bodies hold."""
+        """The content of the bodies."""
         ...
 
 
@@ -110,7 +110,7 @@ def is_free(cursor: WebhookCursor, holder: str, *, lease: timedelta, now: dateti
 def wanted_after(
     tx: Transaction, webhook: Choice, after: int, *, limit: int = _STRETCH
 ) -> tuple[Sequence[Event], int, bool]:
-    """Return the events that an endpoint wants after a number, up to which number they were read, and if to the end.
+    """Return the events for an endpoint after a number, up to which number they were read, and if to the end.
 
     At most `limit` numbers are read.
     """
@@ -121,10 +121,10 @@ def wanted_after(
 
 
 class Waiting(NamedTuple):
-    """What an endpoint has not received yet.
+    """The backlog of an endpoint: the events that it has not received yet.
 
     Attributes:
-        events: So many events that were looked at.
+        events: Its events among those that were looked at.
         unread: Numbers of the feed that were not looked at.
         since: When the oldest of the events happened; None for no event.
     """
@@ -208,7 +208,7 @@ def read(
         tx: The transaction.
         webhook: The endpoint.
         after: Up to this number the events were read.
-        gap_until: Up to this number the endpoint was told of a gap.
+        gap_until: Up to this number the endpoint has got the notice of a gap.
         now: The time of a notice.
     """
     events, until, at_end = wanted_after(tx, webhook, after)
@@ -277,7 +277,7 @@ def _id(event: Event) -> str:
 
 
 def _key(event: Event) -> str:
-    """Return the key of an event; that of a gap has all that it says, because no entry of the trail does."""
+    """Return the key of an event; that of a gap has all its values, because no entry of the trail has them."""
     if isinstance(event, EventsPurged):
         return f"{_GAP}:{event.first}:{event.last}:{event.at.isoformat()}"
     return key_of(event)
@@ -315,7 +315,7 @@ def advance(
         tx.webhook_attempts.insert(attempt)
     has_moved = cursor.position != last.position or cursor.gap_until != last.gap_until
     if has_moved or webhook.types != before.types:
-        # A replay begins elsewhere, or events of added types were passed over: what was done is delivered again.
+        # A replay begins elsewhere, or events of added types were passed over: these events are delivered again.
         tx.webhook_cursors.put(attrs.evolve(cursor, holder=None, held_until=None))
         return False
 

@@ -39,12 +39,12 @@ dispatch, was an inbound message, is of a kind that is only logged, or is too ol
 `awaited`, then `arrived`, or `refused` because its signature was, and is deleted when the test ends."""
 
 Misdirection = Literal["method", "path"]
-"""What is wrong with a callback's address: not POST, or another path that holds the account's id."""
+"""The fault in a callback's address: not POST, or another path that holds the account's id."""
 
 
 @attrs.frozen(kw_only=True)
 class Provider:
-    """What an account can be at.
+    """A provider at which a workspace can have an account.
 
     Attributes:
         name: As accounts, campaigns, agents and the ledger have it.
@@ -152,7 +152,7 @@ class CallbackCheck:
 
 @attrs.frozen(kw_only=True)
 class RekeyResult:
-    """What became of the secrets of accounts, webhooks and users when they were encrypted with the newest key.
+    """The result of encrypting the secrets of accounts, webhooks and users with the newest key.
 
     Attributes:
         rekeyed: How many were encrypted with it now.

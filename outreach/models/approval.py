@@ -46,7 +46,7 @@ class Approval:
 
     Attributes:
         revision: The revision.
-        approved_by: Who has approved it, as the audit trail names people.
+        approved_by: The person who has approved it, as in the audit trail.
         figures: What was approved.
     """
 
@@ -81,7 +81,7 @@ class StartApproval:
 
 @attrs.frozen(kw_only=True)
 class PricedRevision:
-    """What a campaign costs as it was at a moment.
+    """The cost of a campaign as it was at a moment.
 
     Attributes:
         contacts: Its contacts then.

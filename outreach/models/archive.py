@@ -73,7 +73,7 @@ class ArchivedErasure:
 
 @attrs.frozen(kw_only=True)
 class ArchiveResult:
-    """What one run has moved.
+    """The result of one archive run.
 
     Attributes:
         file: The archive.
@@ -105,7 +105,7 @@ class ListedArchive:
 
 @attrs.frozen(kw_only=True)
 class PurgeResult:
-    """What was erased of one person.
+    """The number of erased items of one person, by kind.
 
     Attributes:
         contacts: Places in campaigns.
@@ -124,13 +124,13 @@ class PurgeResult:
 
 @attrs.frozen(kw_only=True)
 class RetentionResult:
-    """What one run of the retention did.
+    """The result of one run of the retention.
 
     Attributes:
         campaigns: Campaigns whose erasure began.
         slices: Slices of rows that were erased.
         more: Whether something is left for another run.
-        unreachable: What is wrong with archives that still have to erase campaigns, a sentence each.
+        unreachable: The faults of archives that still have to erase campaigns, a sentence each.
     """
 
     campaigns: int

@@ -1,4 +1,4 @@
-"""What all models share: fixed values of the interface, updates and pages."""
+"""Shared parts of all models: fixed values of the interface, updates and pages."""
 
 from __future__ import annotations
 

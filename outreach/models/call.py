@@ -19,10 +19,10 @@ CallOutcome = Literal["positive", "negative", "callback", "voicemail", "busy", "
 """`callback`: somebody answered, and asks to be called again."""
 
 CallOutcomeFilter = Literal[CallOutcome, "unknown"]
-"""What lists of calls are filtered by; `unknown` stands for no outcome."""
+"""The outcome that a list of calls is filtered by; `unknown` stands for no outcome."""
 
 CallVerdict = Literal["positive", "negative", "callback", "voicemail"]
-"""What may be found in an answered call after its end."""
+"""The verdict on an answered call after its end."""
 
 MAX_TRANSCRIPT: Final = 100_000
 """Code points of a stored transcript; the rest of a longer one is cut off."""
@@ -54,7 +54,7 @@ class Call:
         attempt: The number of the attempt, from 1.
         tries: Dispatches opened, deferred ones included.
         error: Why it failed or was canceled, for people; else None.
-        cost: What the provider charges, in `cost_currency`; None if it does not say.
+        cost: The provider's charge, in `cost_currency`; None if it does not say.
         cost_currency: ISO 4217, such as `USD`.
         external_id: The application's own name of a single call; need not be unique.
         metadata: What the application attached to a single call.
@@ -107,7 +107,7 @@ class Call:
 
 
 DIALABLE: Final = re.compile(r"\+?[1-9][0-9]{6,14}")
-"""What the interface takes as a number."""
+"""The form of the numbers that the interface takes."""
 
 DIALABLE_NUMBER: Final = Text(
     pattern=DIALABLE, meaning="must be 7 to 15 digits with an optional leading +, like +14155550102"

@@ -358,7 +358,7 @@ class Campaign:
 
     @property
     def senders(self) -> tuple[str, ...]:
-        """What its messages come from, each as it was supplied: the pool, or the one number, name or service."""
+        """The senders of its messages, each as it was supplied: the pool, or the one number, name or service."""
         return self.from_numbers or (() if self.from_number is None else (self.from_number,))
 
     @property
@@ -504,7 +504,7 @@ class CampaignCreated:
 
     Attributes:
         opted_out_excluded: Contacts that were dropped because they are unsubscribed.
-        missing: What a draft lacks to be ready, each with its field; empty for a ready one.
+        missing: The parts that a draft lacks to be ready, each with its field; empty for a ready one.
         unknown_placeholders: Names in its text without a value: not a field of a contact, a variable of any of these
             contacts, or a variable of the workspace. A blank would be sent for them.
         text_warnings: Parts of its text that may be meant as placeholders, and are sent as they are.

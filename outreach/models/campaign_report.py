@@ -1,4 +1,4 @@
-"""What became of a campaign: the report of all, and the export of each contact."""
+"""The results of a campaign: the report of all, and the export of each contact."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ResultCount:
 
     Attributes:
         reason: Why; None if there is nothing to say.
-        meaning: The same in words; None if nobody has words for it.
+        meaning: The same in words; None if it has no words.
         contacts: How many.
     """
 
@@ -38,7 +38,7 @@ class ResultCount:
 
 @attrs.frozen(kw_only=True)
 class FailureCount:
-    """What a provider said of requests that failed, or were not finished.
+    """The requests that failed, or were not finished, for one cause of a provider.
 
     Attributes:
         requests: How many; one contact may have several.
@@ -105,7 +105,7 @@ class CallFigures:
         outcomes: Calls by outcome; `unknown` for ended ones without an outcome.
         milliseconds: The time between answer and end, in whole milliseconds of each call, over all ended calls.
         begun_minutes: The minutes that each of these calls has begun, which prices are for.
-        provider_costs: What the providers charge, by currency; empty where they do not tell. `CampaignReport.cost` is
+        provider_costs: The providers' charges, by currency; empty where they report none. `CampaignReport.cost` is
             by the workspace's own prices.
     """
 
@@ -130,7 +130,7 @@ class CallFigures:
 
 @attrs.frozen(kw_only=True)
 class TimeBucket:
-    """What happened in one stretch of time, `since` included and `until` not.
+    """The counts of one stretch of time, `since` included and `until` not.
 
     Attributes:
         requests: Requests to the provider, by the time of their commit.
@@ -147,7 +147,7 @@ class TimeBucket:
 
 @attrs.frozen(kw_only=True)
 class CampaignReport:
-    """What became of a campaign, as of `at`: every figure comes from one snapshot of the ledger.
+    """The results of a campaign, as of `at`: every figure comes from one snapshot of the ledger.
 
     A reply or opt-out belongs to the campaign whose request to the number was the last one before it, until 30 days
     after that campaign's end.
@@ -216,12 +216,12 @@ class ExportedContact:
     """A contact of a campaign with its requests, calls and replies.
 
     Attributes:
-        meaning: Its status and reason in words; None if nobody has words for it.
-        failure: What the provider said of the last request, if it failed; else None.
+        meaning: Its status and reason in words; None if they have no words.
+        failure: The provider's failure of the last request, if it failed; else None.
         dispatches: Its requests, oldest first.
         calls: Its call records, oldest first; empty in an SMS campaign.
-        transcripts: What was said in them, by their ids, as far as it is known.
-        replies: What it wrote, oldest first; a message belongs to the campaign that sent the last request before it.
+        transcripts: The talk in them, by their ids, as far as it is known.
+        replies: Its replies, oldest first; a message belongs to the campaign that sent the last request before it.
         opted_out_at: When it opted out after a request of this campaign; None if it did not.
     """
 
@@ -236,7 +236,7 @@ class ExportedContact:
 
     @property
     def cost(self) -> tuple[Decimal, str] | None:
-        """What the providers charge for its calls, and the currency; None if they do not tell or have several."""
+        """The providers' charges for its calls, and the currency; None if they report none or have several."""
         currencies = {one.cost_currency for one in self.calls if one.cost is not None}
         currency = currencies.pop() if len(currencies) == 1 else None
         if currency is None:

@@ -8,7 +8,7 @@ from typing import Literal
 import attrs
 
 ClosedBy = Literal["business_hours", "holidays", "expiry"]
-"""What closes a whole hour for all contacts."""
+"""The cause that closes a whole hour for all contacts."""
 
 
 @attrs.frozen(kw_only=True)
@@ -18,7 +18,7 @@ class ClockHour:
     Attributes:
         at: Its beginning, on the hour in UTC.
         contacts: Contacts that can be reached in some part of it.
-        closed_by: What closes it for all; None if it is open for the campaign, whatever the contacts' own hours are.
+        closed_by: Why it is closed for all; None if it is open for the campaign, whatever the contacts' own hours are.
     """
 
     at: datetime

@@ -1,4 +1,4 @@
-"""A database as a whole: what is open in it, and the results of backups, checks, copies and restores."""
+"""A database as a whole: its open work, and the results of backups, checks, copies and restores."""
 
 from __future__ import annotations
 
@@ -124,11 +124,11 @@ class WebhookLag(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class EngineFigures:
-    """What is open in the database, in numbers; reading them costs the same however much was sent before.
+    """The open work in the database, in numbers; reading them costs the same however much was sent before.
 
     Attributes:
         at: The time.
-        dispatching: Who dispatches.
+        dispatching: The processes that dispatch.
         campaigns: Campaigns that are active, scheduled or paused.
         waiting: Recipients of active campaigns that wait, by reason; at most `MAX_WAITING_COUNTED` are counted.
         unknown: Dispatches with an unknown outcome; at most `MAX_COUNTED` are counted.

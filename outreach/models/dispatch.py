@@ -36,7 +36,7 @@ FailureClass = Literal[
 
 @attrs.frozen(kw_only=True)
 class FailureTraits:
-    """What follows from a failure of one class.
+    """The consequences of a failure of one class.
 
     Attributes:
         passes: Whether a later attempt may overcome it.
@@ -73,7 +73,7 @@ FAILURE_CLASSES: Final[Mapping[str, FailureTraits]] = MappingProxyType(
 everybody (the contact keeps its turn), then what is final for this message, then what passes."""
 
 OperatorDecision = Literal["assume_sent", "retry"]
-"""What an operator decides of a request whose outcome nobody knows."""
+"""An operator's decision about a request whose outcome nobody knows."""
 
 
 @attrs.frozen(kw_only=True)
@@ -98,7 +98,7 @@ class DispatchFilter(Checked):
 
 @attrs.frozen(kw_only=True)
 class DecisionResult:
-    """What a decision about many requests does; each request has its own contact, single message or call.
+    """The effect of a decision about many requests; each request has its own contact, single message or call.
 
     Attributes:
         changed: The requests that the decision changes.
@@ -114,11 +114,11 @@ class DecisionResult:
 
 @attrs.frozen(kw_only=True)
 class DispatchLookUp:
-    """What a look-up of an unknown request found.
+    """The result of the look-up of an unknown request.
 
     Attributes:
         dispatch: The request afterwards; still unknown without evidence.
-        answer: What the provider said: `accepted`, `refused` or `not_sent`; None if it had no evidence, or cannot be
+        answer: The provider's answer: `accepted`, `refused` or `not_sent`; None if it had no evidence, or cannot be
             asked. Evidence that may be that of another request, or that is too early, leaves the request unknown.
     """
 

@@ -17,7 +17,7 @@ from outreach.models.unsubscribe import UnsubscribeScope
 CampaignChange = Literal[
     "created", "draft", "ready", "scheduled", "started", "paused", "resumed", "completed", "cancelled", "expired"
 ]
-"""What happened to a campaign: `started` for the first time, `resumed` for each time after; else its new status."""
+"""The change of a campaign: `started` for the first time, `resumed` for each time after; else its new status."""
 
 
 @attrs.frozen(kw_only=True)
@@ -260,7 +260,7 @@ class EventsPurged(Event):
     Attributes:
         number: The same as `last`.
         first: The first number that may be missing.
-        last: The last one; what is left between them is delivered all the same.
+        last: The last one; the events that are left between them are delivered all the same.
     """
 
     first: int

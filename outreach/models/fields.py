@@ -1,4 +1,4 @@
-"""The kinds of fields: what a field of a request may hold is said once, on its model.
+"""The kinds of fields: the rule of each field of a request stands once, on its model.
 
 A model that derives from `Checked` reports everything that is wrong with it as it is constructed. JSON readers, options
 of the command line and the test of openapi.yaml follow the same kinds. A field follows its annotation; where that does
@@ -84,7 +84,7 @@ class Text:
     """A string that every database can store; its length is in code points.
 
     Attributes:
-        pattern: What the whole string must match; `meaning` is its error message.
+        pattern: The whole string must match it; `meaning` is its error message.
     """
 
     minimum: int = 0
@@ -148,7 +148,7 @@ class OneOf:
     """One of several words.
 
     Attributes:
-        make: What makes a member of an enumeration of the word.
+        make: Makes a member of an enumeration of the word.
     """
 
     words: Sequence[str]
@@ -252,8 +252,8 @@ class Option(NamedTuple):
         meaning: Its help.
         cleared: The help of the option that clears the field, such as `--no-trunk`; empty if none does.
         word: The name of the option, without dashes; empty for the field's.
-        metavar: What stands for the value in the help; None for its type.
-        names: What the value names, `carrier`, `region` or the noun of a resource; empty for any text.
+        metavar: The word for the value in the help; None for its type.
+        names: The kind of the named thing: `carrier`, `region` or the noun of a resource; empty for any text.
     """
 
     meaning: str
@@ -285,7 +285,7 @@ def sized(minimum: int, maximum: int, **options: Any) -> Any:
 
 
 class Field(NamedTuple):
-    """What a field may hold.
+    """The values that a field may hold.
 
     Attributes:
         rule: The rule of its values.

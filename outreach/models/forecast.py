@@ -14,7 +14,7 @@ from outreach.models.states import HeldBackRule
 BindingRule = Literal[
     HeldBackRule, "pace", "sender_rate", "business_hours", "holidays", "batch_concurrency", "retry", "flow"
 ]
-"""What a campaign waits for.
+"""The rule that delays a campaign.
 
 `pace` is `sms_rate_per_minute`; `sender_rate` the rate of the sending number, shared in turns with other campaigns;
 `retry` the delay between attempts; `flow` the waits between a flow's messages; `unclear_reply` a person's decision.
@@ -23,7 +23,7 @@ BindingRule = Literal[
 
 @attrs.frozen(kw_only=True)
 class ForecastAssumptions:
-    """What a forecast takes for granted; once a campaign runs, its own figures take their place.
+    """The assumptions of a forecast; once a campaign runs, its own figures replace them.
 
     Attributes:
         answer_rate: The share of calls that somebody answers; 0 to 1.
@@ -47,7 +47,7 @@ class ForecastHour:
     Attributes:
         at: Its beginning, on the hour in UTC.
         requests: Messages sent or calls placed in it, retries included.
-        bound_by: What the campaign waits for most of the hour.
+        bound_by: The rule that delays the campaign for most of the hour.
     """
 
     at: datetime

@@ -8,7 +8,7 @@ from typing import Literal
 import attrs
 
 HistoryKind = Literal["campaign", "message", "call", "opted_out", "opted_in"]
-"""What an item of a number's history is; `opted_out` and `opted_in` are its moves onto the register and off it."""
+"""The kind of an item of a number's history; `opted_out` and `opted_in` are its moves onto the register and off it."""
 
 
 @attrs.frozen(kw_only=True)
@@ -17,7 +17,7 @@ class HistoryItem:
 
     Attributes:
         at: When it was created; of a place, when its campaign was; of an inbound message, when it arrived.
-        kind: What it is.
+        kind: Its kind.
         direction: Of a message or a call; else None.
         phone: The number as it is stored: it may be another spelling of the one that was asked for.
         own_number: Our number, of a message or call; None for the provider's default.

@@ -1,4 +1,4 @@
-"""A campaign while it runs: what it waits for, and what happened minute by minute."""
+"""A campaign while it runs: the reason why it waits, and its progress minute by minute."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class CampaignNow:
-    """What a campaign does or waits for at a moment.
+    """The activity of a campaign at a moment, or the reason why it waits.
 
     Attributes:
         at: The moment.
-        rule: What binds: the status of a campaign that is not active; a code of `campaigns.blockers`; a rule of
-            forecasts (`BindingRule`), of which `pace`, `sender_rate` and `batch_concurrency` say that it sends or
-            calls; or `outcome`, where only requests without a final outcome are left.
+        rule: The rule that binds: the status of a campaign that is not active; a code of `campaigns.blockers`; a rule
+            of forecasts (`BindingRule`): with `pace`, `sender_rate` and `batch_concurrency` it sends or calls; or
+            `outcome`, where only requests without a final outcome are left.
         since: Since when it binds, where that is recorded.
         until: When it next stops binding, if that is known: for a part of the contacts, where each has a time of its
             own.
@@ -63,7 +63,7 @@ class ProgressPoint:
 
 @attrs.frozen(kw_only=True)
 class CampaignProgress:
-    """What happened in a campaign, in equal steps of time.
+    """The progress of a campaign, in equal steps of time.
 
     Attributes:
         at: When it was read.

@@ -18,7 +18,7 @@ from outreach.models.settings import ReplyPurpose
 from outreach.models.states import MessageStatus
 
 Keyword = Literal["stop", "start", "help"]
-"""What a recognised keyword asks for."""
+"""The meaning of a recognised keyword."""
 
 
 Purpose = Literal["message", "test", ReplyPurpose]
@@ -102,7 +102,7 @@ class NewMessage(Checked):
 
     Attributes:
         to: The number, in any notation where the workspace has a default region.
-        body: What is sent, as it is: placeholders are filled in campaigns alone.
+        body: The text, which is sent as it is: placeholders are filled in campaigns alone.
         from_number: Sending number; None for the workspace's number at the carrier that the contact wrote to last, else
             its first one.
         carrier: None for the carrier of the sending number.
@@ -123,7 +123,7 @@ class NewMessage(Checked):
 
 @attrs.frozen(kw_only=True)
 class NewTestMessage(Checked):
-    """A test message to send: what a contact of a campaign would get, to a number of one's own.
+    """A test message to send: the text that a contact of a campaign would get, to a number of one's own.
 
     Attributes:
         contact: The contact's number, in any notation, or as supplied if it is none.

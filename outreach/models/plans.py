@@ -30,7 +30,7 @@ class DecisionBasis:
 
 @attrs.frozen(kw_only=True)
 class WavePlan:
-    """What a runner needs to decide the next wave of a campaign.
+    """The data that a runner needs to decide the next wave of a campaign.
 
     Attributes:
         due: Recipients to decide now, in order.

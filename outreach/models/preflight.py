@@ -1,4 +1,4 @@
-"""What a campaign will do to its contacts, before it starts."""
+"""The effect of a campaign on its contacts, worked out before it starts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ContactExample:
     Attributes:
         position: Its place in the campaign's list, or among the supplied contacts, from 0.
         phone_number: As supplied.
-        detail: What is particular about it, if anything.
+        detail: Its particulars, if any.
     """
 
     position: int
@@ -89,7 +89,7 @@ class HeldBack:
 
 @attrs.frozen(kw_only=True)
 class SegmentShare:
-    """How many messages take so many segments."""
+    """How many messages take a number of segments."""
 
     segments: int
     messages: int
@@ -102,7 +102,7 @@ class CostlyCharacter:
     Attributes:
         name: Its Unicode name.
         messages: Messages that have it.
-        replacement: What GSM-7 has in its place, possibly nothing; None if it has nothing like it.
+        replacement: The text of GSM-7 in its place, possibly empty; None if GSM-7 has nothing like it.
         saves: Segments saved by replacing it where it is the only such character.
     """
 
@@ -119,7 +119,7 @@ class Encodings:
 
     Attributes:
         ucs2_messages: Messages that need UCS-2, with 70 instead of 160 characters to a segment.
-        characters: What they need it for, the most frequent first, at most 50.
+        characters: The characters that need it, the most frequent first, at most 50.
         saves: Segments saved by all replacements together.
     """
 
@@ -149,7 +149,7 @@ class ReplacedText:
 
 @attrs.frozen(kw_only=True)
 class CharacterReplacement:
-    """What the campaign's switch `replace_characters` does to its texts, or would do if it were on.
+    """The effect of the campaign's switch `replace_characters` on its texts, also while it is off.
 
     Attributes:
         enabled: Whether the switch is on, so that the texts are sent as replaced.
@@ -205,7 +205,7 @@ class RenderedMessage:
 
 @attrs.frozen(kw_only=True)
 class ContactPreview:
-    """What happens to one contact.
+    """The outcome of one contact.
 
     Attributes:
         position: Its place in the campaign's list, or among the supplied contacts.
@@ -213,7 +213,7 @@ class ContactPreview:
         rule: The rule that leaves it out or holds it back; the state of one that has ended; else None.
         until: Until when it is held back, if known.
         messages: Its texts; empty for calls and numbers that are none.
-        variables: What its placeholders are filled with.
+        variables: The values that fill its placeholders.
     """
 
     position: int
@@ -228,7 +228,7 @@ class ContactPreview:
 
 @attrs.frozen(kw_only=True)
 class Preflight:
-    """What a campaign will do to its contacts if nothing changes until then.
+    """The effect that a campaign will have on its contacts if nothing changes until then.
 
     Attributes:
         campaign_id: None for a campaign that was not created.
@@ -239,8 +239,8 @@ class Preflight:
         left_out: The others by rule, the most frequent first.
         held_back: Which of those contacted have to wait after their turn, by rule.
         ends_early: Contacts that get the first messages of a flow but not all, by the reason; mind replies too.
-        problems: What prevents the start.
-        warnings: What does not, but is most likely a mistake (`StartCheck.warnings`).
+        problems: The problems that prevent the start.
+        warnings: Likely mistakes that do not prevent it (`StartCheck.warnings`).
         unknown_placeholders: Names in the text without a value; a blank is sent for them.
         placeholder_problems: How many of the contacts to be contacted have no value for a placeholder without a
             fallback, or no date where one is wanted, the most frequent first.
@@ -252,8 +252,8 @@ class Preflight:
         replacement: Which have characters that the campaign's switch replaces, and what that saves.
         samples: Up to five contacts with their texts, the longest text among them.
         asked: The contacts with the number that was asked for.
-        cost: What it will cost by the workspace's prices; None without a price table.
-        cost_note: What the cost assumes, or why there is none.
+        cost: Its cost by the workspace's prices; None without a price table.
+        cost_note: The assumptions of the cost, or why there is none.
         audience: How the list overlaps with other campaigns, where `preflight_new` was given `leave_out`; else None.
         forecast: When it would be done, where `preflight_new` was given `assumptions`; else None.
     """

@@ -1,4 +1,4 @@
-"""What messages and calls cost a workspace, by its own table."""
+"""The costs of a workspace's messages and calls, by its own table."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Cost:
 
 @attrs.frozen(kw_only=True)
 class ProviderCost:
-    """What the providers charge for calls in one currency, as far as they tell.
+    """The providers' charges for calls in one currency, as far as they report them.
 
     Attributes:
         currency: ISO 4217.

@@ -1,4 +1,4 @@
-"""What a replaced database knows of a campaign, and the database that was restored in its place does not."""
+"""Later data of a campaign in a replaced database, which the database that was restored in its place lacks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class ContactedMeanwhile:
-    """The contacts of a restored campaign that the replaced database has later news of.
+    """The contacts of a restored campaign for which the replaced database has later data.
 
     Attributes:
         contacts: Contacts whose requests are taken over, so that none is repeated.
         sent: Those of them to whom something was sent, or may have been: the others failed or were put off.
         unknown: Those of them with a request whose outcome is unknown; it is looked up at the provider.
-        reported: Contacts of whom nothing but reports is later there, such as the end of a call.
+        reported: Contacts with nothing later there but reports, such as the end of a call.
         left_out: Contacts who had opted out, or whom a person had left out: they are left out here too.
         kept: Contacts to whom this database has sent since it was restored; they stay as they are.
         missing: Contacts whom the replaced database has alone: they were added after the backup.
@@ -39,7 +39,7 @@ class ContactedMeanwhile:
 
 @attrs.frozen(kw_only=True)
 class ListedContacts:
-    """The contacts of a restored campaign whom its provider alone says to have been contacted.
+    """The contacts of a restored campaign with a request that the provider alone lists.
 
     Attributes:
         provider: The provider that was asked; None if it cannot list what it was sent.

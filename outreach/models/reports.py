@@ -22,7 +22,7 @@ class MessageReport:
     Attributes:
         dispatch_id: Our id, where the carrier returns it.
         provider_id: The carrier's id.
-        from_number: What it was sent from, if the carrier says so.
+        from_number: Its sender, if the carrier names it.
         reason: Failure class of a failure; else None. With `rate_limited` nobody was reached, and the contact of an
             open campaign waits for another try.
         retry_after_seconds: How long the whole account has to wait from `at` on, if the message failed at a limit of
@@ -58,8 +58,8 @@ class CallReport:
         message_left: Whether the machine that answered got a message; None for what the agent is set to do.
         do_not_call: Whether the contact asked for no more calls.
         raw: The provider's own event.
-        transcript: What was said, as far as the provider tells; of several the longest is stored.
-        cost: What the provider charges; of several amounts the highest is stored.
+        transcript: The talk, as far as the provider reports it; of several the longest is stored.
+        cost: The provider's charge; of several amounts the highest is stored.
         cost_currency: ISO 4217; without it a cost is not stored.
     """
 
@@ -127,7 +127,7 @@ class RecipientOutcome:
 
 @attrs.frozen(kw_only=True)
 class Explanation:
-    """What a provider's error means, and what to do about it.
+    """The meaning of a provider's error, and the advice about it.
 
     Attributes:
         meaning: A sentence or two.

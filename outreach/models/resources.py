@@ -41,7 +41,7 @@ AgentDirection = Literal["outbound", "inbound"]
 VoiceProviderName: TypeAlias = str
 """The name of a voice provider: `simulator`, one that the engine brings, or one of an adapter of one's own."""
 VoicemailPolicy = Literal["hang_up", "leave_message"]
-"""What a call does when a machine answers."""
+"""The action of a call when a machine answers."""
 
 
 @attrs.frozen(kw_only=True)
@@ -209,7 +209,7 @@ class NewAgent(Checked):
 
 
 def voicemail_problems(agent: Agent | NewAgent) -> Sequence[Problem]:
-    """Return what is wrong with what an agent says to a machine."""
+    """Return the fault in an agent's message to a machine."""
     message = agent.voicemail_message
     if (agent.voicemail == "leave_message") is not (message is not None):
         return (Problem(path="voicemail_message", message="goes with voicemail leave_message, which needs it"),)
@@ -269,7 +269,7 @@ class NewFlow(Checked):
 
     Attributes:
         name: 1 to 255 characters.
-        steps: The steps in order, at least one of which sends.
+        steps: The steps in order; at least one sends.
     """
 
     name: str = sized(1, 255)

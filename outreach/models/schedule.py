@@ -17,15 +17,15 @@ from outreach.models.fields import zone as zone_name
 from outreach.models.recurrence import recurrence_rule
 
 HolidayPolicy = Literal["skip", "next_day", "ignore"]
-"""What becomes of a run on a holiday of the campaign: it is left out, moved to the next day that is none, or made."""
+"""The treatment of a run on a holiday of the campaign: left out, moved to the next day that is none, or made."""
 
 OverlapPolicy = Literal["skip", "allow"]
-"""What becomes of a run while the campaign of the run before it has not ended."""
+"""The treatment of a run while the campaign of the run before it has not ended."""
 
 ScheduleState = Literal["active", "paused", "ended"]
 
 OccurrenceState = Literal["made", "started", "blocked", "skipped", "missed"]
-"""What became of a run:
+"""The result of a run:
 
     made: its campaign was made, and is being checked
     started: its campaign was started
@@ -96,10 +96,10 @@ class Schedule:
         at: The time of the day, `HH:MM`.
         ends_on: The last day; None for no end.
         except_dates: Days without a run.
-        holidays: What becomes of runs on the template's holidays.
+        holidays: The treatment of runs on the template's holidays.
         late_hours: How late a run is made that was missed; None if it is left out.
-        not_again_within_days: Who got a request of an earlier run of this schedule less than so many days ago, by the
-            days of its zone, or waits for one, is left out; None for nobody.
+        not_again_within_days: A contact that got a request of an earlier run of this schedule less than this many days
+            ago, by the days of its zone, or waits for one, is left out; None for nobody.
         max_cost: A run that costs more is not started, in whole units of the price table's currency; None for no limit.
         reason: Why it is paused, or has ended; else None.
         next_at: The time of the next run; None without one.
@@ -110,7 +110,7 @@ class Schedule:
             known, or after a person's change.
         revision: Increases with each change by a person.
         changed_by: Who has changed it last.
-        approval: What a second person has approved, if anything.
+        approval: The approval by a second person, if any.
         removed_at: When it was removed; else None.
     """
 
@@ -236,7 +236,7 @@ class Occurrence:
         reason: Why it was not started; else None.
         detail: More about the reason, in words; else None.
         contacts: The contacts of the campaign before those of earlier runs were left out; None without a campaign.
-        amount: What the campaign costs by the workspace's prices; None if that is not known.
+        amount: The campaign's cost by the workspace's prices; None if that is not known.
         decided_at: When this was written.
     """
 

@@ -12,7 +12,7 @@ from outreach.models.dispatch import FailureClass
 from outreach.models.fields import Checked, sized
 
 SimulatedKind = Literal["reply", "stop", "receipt", "busy", "voicemail", "no_answer"]
-"""What is simulated; `stop` is a reply with the text STOP."""
+"""The kind of a simulated event; `stop` is a reply with the text STOP."""
 
 
 @attrs.frozen(kw_only=True)
@@ -20,7 +20,7 @@ class NewSimulation(Checked):
     """An event to simulate.
 
     Attributes:
-        event: What happens.
+        event: The kind of event.
         phone_number: The contact's number, in any notation.
         body: A reply's text, which a reply needs.
         to: The number that a reply or STOP is sent to; None for the sender of the newest message to the contact, else
@@ -50,13 +50,13 @@ class NewSimulation(Checked):
 
 @attrs.frozen(kw_only=True)
 class Simulation:
-    """What came of a simulated event.
+    """The result of a simulated event.
 
     Attributes:
         phone_number: In E.164.
         dispatch_id: The request that a receipt or the end of a call was reported for; None for a reply, and for an
             event that is kept for the next request to the number.
-        inbound_id: The stored reply; None for what is none.
+        inbound_id: The stored reply; None for any other event.
         kept: Whether no request was open, so that the event is kept for the next one, for a day.
     """
 

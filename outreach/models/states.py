@@ -105,7 +105,7 @@ _COMPLETED_HINT: Final = (
     "Pausing everything in its workspace prevents that (`outreach-server stop WORKSPACE_ID`, "
     "`engine.campaigns.pause_all(workspace_id)`)."
 )
-"""What remains to be done about a completed campaign that somebody wants to pause or cancel."""
+"""The advice to a person who wants to pause or cancel a completed campaign."""
 
 
 _ASKED_FOR: Final = (_M.START, _M.UNSCHEDULE, _M.PAUSE, _M.RESUME, _M.CANCEL)
@@ -323,7 +323,7 @@ HeldBackRule = Literal["contact_hours", "frequency_cap", "unclear_reply"]
 """Why a contact is not contacted at its turn, but later; `outreach.rules.deciding` has the rules."""
 
 ZoneSource = Literal["own", "zip", "state", "number"]
-"""What tells a contact's time zones: its own one, its ZIP code, its state, or its number; the first that is known."""
+"""The source of a contact's time zones: its own one, its ZIP code, its state or its number, the first that is known."""
 
 
 class TrailRule(StrEnum):
@@ -577,7 +577,7 @@ class TrailStep:
 
 @attrs.frozen(kw_only=True)
 class ContactHistory:
-    """What happened to one contact of a campaign, and why.
+    """The history of one contact of a campaign, with the reasons.
 
     Attributes:
         position: Place in the campaign's list; None for an excluded number.
@@ -589,7 +589,7 @@ class ContactHistory:
         steps: In the order in which they happened.
         external_id: The application's own name of the contact, if any.
         time_zones: The time zones that the contact hours go by; empty if none is known, or after an erasure.
-        zone_source: What tells them; None if nothing does.
+        zone_source: Their source; None without one.
         narrower_hours: The hours of its country and states that the workspace has now.
     """
 

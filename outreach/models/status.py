@@ -1,4 +1,4 @@
-"""The overall status: who dispatches, what runs, and what needs a person."""
+"""The overall status: the processes that dispatch, running campaigns, and the findings that need a person."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LiveWorker:
 
 @attrs.frozen(kw_only=True)
 class DispatchOverview:
-    """Who dispatches from a database.
+    """The processes that dispatch from a database.
 
     The lease's holder writes a heartbeat every few seconds; one without a heartbeat for `EngineConfig.lease_seconds` is
     considered gone. Processes that stand by are not recorded.
@@ -157,7 +157,7 @@ class FailingWebhook:
         host: The host of its URL.
         since: When the first delivery after the last success failed.
         status: The HTTP status of the latest answer; None where none came.
-        why: What came of the latest delivery, in words: a part of a sentence.
+        why: The result of the latest delivery, in words: a part of a sentence.
         next_at: When it is tried again, while it is down; None where events are tried each at its own time.
     """
 
@@ -209,7 +209,7 @@ class AccountInTrouble:
 
     Attributes:
         id: The account's id.
-        why: What is wrong and what to do, in sentences.
+        why: The fault and its repair, in sentences.
         installed: Whether its provider has an adapter here.
     """
 
@@ -245,7 +245,7 @@ class DiskUse:
         path: The file.
         database_bytes: Its size.
         log_bytes: The size of the log beside it.
-        free_bytes: What is free on its disk.
+        free_bytes: The free space on its disk.
     """
 
     path: str
@@ -261,7 +261,7 @@ class Versions:
     Attributes:
         outreach: Of this package.
         python: Of Python.
-        database: What the database is: `SQLite 3.46.1` or `PostgreSQL 16.4`.
+        database: The kind of database: `SQLite 3.46.1` or `PostgreSQL 16.4`.
         schema: The latest migration of its tables.
     """
 
@@ -281,7 +281,7 @@ class EngineStatus:
     Attributes:
         at: The time.
         workspace_id: The workspace; None for all.
-        dispatching: Who dispatches from the whole database.
+        dispatching: The processes that dispatch from the whole database.
         lag_seconds: How long what is due has waited for a process that sends it; 0 if nothing waits.
         active_campaigns: The number of active campaigns.
         scheduled_campaigns: The number of campaigns that wait for their start.
@@ -303,7 +303,7 @@ class EngineStatus:
         truncated: Which of `running`, `paused`, `taken_back`, `schedules`, `webhooks`, `failing`, `unknown`,
             `throttles`, `held`, `accounts` and `silent` are incomplete.
         adapter_problems: Adapters of installed packages that cannot be used in this process.
-        findings: What needs a person, most urgent first, with these codes: `no_dispatcher`, `behind`, `disk_low`,
+        findings: Problems for people, most urgent first, with these codes: `no_dispatcher`, `behind`, `disk_low`,
             `adapter_not_usable`, `account_not_usable`, `receipts_missing`, `campaign_paused`, `start_taken_back`,
             `schedule_paused`, `webhook_disabled`, `webhook_failing`, `requests_unknown`, `number_held`, which has one
             command for each decision.
@@ -372,7 +372,7 @@ class StartCheck:
         placeholder_problems: How many of these have no value for a placeholder without a fallback, or no date where one
             is wanted.
         text_warnings: Parts of the text that may be meant as placeholders, and are sent as they are.
-        warnings: What does not prevent the start, but is most likely a mistake, each with its field: a sending number
+        warnings: Likely mistakes that do not prevent the start, each with its field: a sending number
             that is not the workspace's (in a sandbox), STOP as a reply to a name, a text that repeats the footer,
             contacts that an earlier version may have loaded under a wrong number.
     """

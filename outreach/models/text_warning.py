@@ -1,4 +1,4 @@
-"""What a text may be meant to say, and does not."""
+"""Warnings about parts of a text that are probably mistakes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class TextWarning:
 
     Attributes:
         written: The part.
-        meant: What is probably meant; None if it is not known.
-        message: What happens to it, and what to write.
+        meant: The probable meaning; None if it is not known.
+        message: Its effect, and what to write.
     """
 
     written: str

@@ -92,7 +92,7 @@ class Unsubscribe:
         The scope only grows, and growing renews `created_at`. The first source and evidence stay, so that an operator's
         entry is never weakened; but any other source replaces one of a keyword or carrier, so that START does not lift
         it. Of these two the keyword wins, because the carrier's refusal only repeats it. Imports replace nothing: they
-        are added to the evidence, so that taking one back leaves what else says the same, and START the imports.
+        are added to the evidence, so that taking one back leaves all other evidence, and START leaves the imports.
         """
         if other.scope == HELD:
             return _with_held(self, other)
@@ -134,7 +134,7 @@ def without_import(entry: Unsubscribe, import_id: str) -> Unsubscribe | None:
 
 
 def imports_alone(entry: Unsubscribe) -> Unsubscribe | None:
-    """Return what the imports say of an entry that also has another source; None if it has no imports."""
+    """Return the imports' evidence of an entry that also has another source; None if it has no imports."""
     claims = _claims_of(entry)
     return attrs.evolve(entry, source=IMPORT, evidence=_evidence_of(claims)) if claims else None
 
@@ -162,7 +162,7 @@ def _joined(own: str | None, claims: dict[str, str]) -> str | None:
 
 
 def _claims_of(entry: Unsubscribe) -> dict[str, str]:
-    """Return what the evidence of imports says: all of the evidence, or the part after a source's own.
+    """Return the evidence of imports: all of the evidence, or the part after a source's own.
 
     The keys are `import ID`, or a source and its date, or `others`; the values are the file and row of an import.
     """
@@ -239,7 +239,7 @@ class NewUnsubscribes(Checked):
 
 @attrs.frozen(kw_only=True)
 class RegisterSalt:
-    """What the hashes of a workspace's register are made with."""
+    """The salt of the hashes in a workspace's register."""
 
     salt: str
 

@@ -17,7 +17,7 @@ SecondFactor = Literal["none", "awaited", "given"]
 """Of a session: the user has none, has yet to give it (such a session opens nothing), or has given it."""
 
 InvitationKind = Literal["invitation", "reset", "setup"]
-"""What a link is for: to join, to choose a new password, or to make the first user."""
+"""The purpose of a link: to join, to choose a new password, or to make the first user."""
 
 IDLE: Final = timedelta(hours=12)
 """A session ends when it was unused for this time."""
@@ -33,7 +33,7 @@ MAX_PASSWORD: Final = 256
 
 
 class Role(StrEnum):
-    """What a person may do in a workspace; each role may do what those before it may."""
+    """The role of a person in a workspace; each role has the rights of those before it."""
 
     VIEWER = "viewer"
     AGENT = "agent"
@@ -191,7 +191,7 @@ class SignedIn:
     """A new session with its token, which is not stored.
 
     Attributes:
-        token: What the browser keeps.
+        token: The value that the browser keeps.
         session: The session; while its second factor is `awaited`, it opens nothing.
         user: The user.
     """
@@ -259,7 +259,7 @@ class CreatedInvitation:
 
 @attrs.frozen(kw_only=True)
 class SetUp:
-    """What the first-run set-up has made."""
+    """The result of the first-run set-up."""
 
     user: User
     workspace: Workspace

@@ -16,7 +16,7 @@ WebhookState = Literal["active", "paused", "disabled"]
 """Whether events are delivered: paused by a person, or disabled by the engine. Its position stays in each state."""
 
 WebhookPayload = Literal["thin", "full"]
-"""What is delivered: ids, states and reasons; or numbers and texts too."""
+"""The content of a delivery: ids, states and reasons; or numbers and texts too."""
 
 MAX_TYPES: Final = 40
 MAX_CONCURRENCY: Final = 16
@@ -77,8 +77,8 @@ class NewWebhook(Checked):
 class WebhookUpdate(Checked):
     """The fields of an endpoint to change; `UNSET` leaves a field as it is.
 
-    Events of added types from shortly before the change may be delivered too: while an endpoint wants none of the
-    events, its position is stored once in a while.
+    Events of added types from shortly before the change may be delivered too: while no event is of an endpoint's
+    types, its position is stored once in a while.
     """
 
     _rules_from: ClassVar = (NewWebhook,)
@@ -146,7 +146,7 @@ class WebhookCursor:
     Attributes:
         sealed: Its secret and those before it, encrypted (`vault.Vault`); empty once it is removed.
         position: Each event up to this number was delivered, given up, is held, or is of no type of the endpoint.
-        gap_until: Up to this number the endpoint was told that events were purged.
+        gap_until: Up to this number the endpoint has got the notice of purged events.
         failures: How many deliveries in a row have failed.
         failing_since: When the first failure after the last success was; None after a success.
         probe_at: When an endpoint that is down gets its next request; None while it is up.

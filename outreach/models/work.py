@@ -13,7 +13,7 @@ from outreach.models.fields import Checked, bounded, sized
 M = TypeVar("M")
 
 MAX_IDEMPOTENCY_DAYS: Final = 90
-"""The longest time for which an idempotency key is remembered."""
+"""The longest time for which an idempotency key is kept."""
 
 WorkUnitKind = Literal["campaign", "call", "message", "schedule"]
 
@@ -48,7 +48,7 @@ STATE: Final = " state "
 """Before the state of a database on a server, in its host."""
 
 SOME_SERVER: Final = "postgresql"
-"""The machine of a database whose server does not tell its identity, which takes a privilege."""
+"""The machine of a database whose server does not show its identity, which takes a privilege."""
 
 RESTORED: Final = "restored"
 """The state of a database whose rows another program has written, such as `pg_restore`, until a worker begins there."""
@@ -238,7 +238,7 @@ class IdempotencyRecord:
 
 @attrs.frozen(kw_only=True)
 class AuditEntry:
-    """Who did what.
+    """An entry of the audit trail: actor, action, subject.
 
     Attributes:
         workspace_id: None for the whole database.
@@ -273,11 +273,11 @@ class AnswerReplayed(Exception):
 
 @attrs.frozen(kw_only=True)
 class LastingKey(Checked):
-    """An idempotency key that is remembered for longer than the engine's default.
+    """An idempotency key that is kept for longer than the engine's default.
 
     Attributes:
         key: The key, 1 to 255 printable characters.
-        idempotency_days: Days from the first request for which it is remembered, 1 to 90.
+        idempotency_days: Days from the first request for which it is kept, 1 to 90.
     """
 
     key: str = sized(1, 255)
@@ -296,7 +296,7 @@ class IdempotentRequest(Generic[M]):
         digest: SHA-256 of the content, in hexadecimal; the same key with another one is refused.
         render: Makes the answer of what was made; called once for each try of the transaction.
         where: The header or field with the key, for errors.
-        idempotency_days: Days for which the key is remembered; None for the engine's default.
+        idempotency_days: Days for which the key is kept; None for the engine's default.
         answer: The answer, as soon as the method has returned or raised `AnswerReplayed`.
     """
 
@@ -316,7 +316,7 @@ may last, or by a request whose answer is replayed."""
 
 @attrs.frozen(kw_only=True)
 class RateLimitState:
-    """What is left of a workspace's request limit.
+    """The state of a workspace's request limit.
 
     Attributes:
         limit: Requests a minute.

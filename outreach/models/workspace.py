@@ -17,7 +17,7 @@ DEFAULT_REQUEST_LIMIT: Final = 600
 """Requests per minute of a new workspace."""
 
 ApiScope = Literal["send", "manage", "read"]
-"""What an API key may do: `send` calls, messages and campaigns, `manage` everything else, or only `read`."""
+"""The right of an API key: to `send` calls, messages and campaigns, to `manage` everything else, or only to `read`."""
 
 API_SCOPES: Final[tuple[ApiScope, ...]] = get_args(ApiScope)
 """All scopes."""
@@ -33,7 +33,7 @@ _PLACES: Final = ListOf(Model(PlaceHours), maximum=MAX_PLACES)
 
 
 def _hours_of_places(value: Any) -> tuple[PlaceHours, ...]:
-    """Return hours of places, each of which stands there once."""
+    """Return hours of places, with each place once."""
     found = _PLACES(value)
     places = [one.place for one in found]
     for index, place in enumerate(places):

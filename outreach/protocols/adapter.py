@@ -144,7 +144,7 @@ class CallbackEvent:
 
 
 CheckFault = Literal["refused", "funds", "disabled", "unreachable"]
-"""What is wrong with an account: the provider refuses its credentials or ids, it has no funds, it or a part of it is
+"""The fault of an account: the provider refuses its credentials or ids, it has no funds, it or a part of it is
 disabled or suspended there, or the state is unknown because the provider gives no usable answer now."""
 
 
@@ -155,7 +155,7 @@ class AccountCheck:
     Attributes:
         ok: Whether the provider accepts them.
         message: The result in words, with what to do about a problem; without secrets.
-        fault: What is wrong; None if nothing is, or if the adapter does not say.
+        fault: The fault; None if there is none, or if the adapter does not name it.
     """
 
     ok: bool
@@ -164,7 +164,7 @@ class AccountCheck:
 
 
 class Adapter(Protocol):
-    """What both kinds of adapters have; the methods keep no state between calls."""
+    """The common part of both kinds of adapters; the methods keep no state between calls."""
 
     @property
     def name(self) -> str:
@@ -173,7 +173,7 @@ class Adapter(Protocol):
 
     @property
     def kind(self) -> Literal["carrier", "voice"]:
-        """What it is an adapter for."""
+        """The kind of its provider."""
         ...
 
     @property
@@ -238,7 +238,7 @@ class CarrierAdapter(Adapter, Protocol):
 
         Returns:
             Lower-case words without punctuation; None if the carrier leaves keywords at this number to us, whatever the
-            account says.
+            account's setting is.
         """
         ...
 
@@ -253,7 +253,7 @@ class VoiceAdapter(Adapter, Protocol):
 
     @property
     def trunks_by_identifier(self) -> bool:
-        """Whether it knows a SIP trunk by an identifier of its own alone, so that one without cannot be called over."""
+        """Whether it takes a SIP trunk by its own identifier only, so that no call goes over a trunk without one."""
         ...
 
     def connect(self, connection: Connection) -> VoiceProvider:
@@ -262,4 +262,4 @@ class VoiceAdapter(Adapter, Protocol):
 
 
 AnyAdapter: TypeAlias = CarrierAdapter | VoiceAdapter
-"""What `Outreach(adapters=[...])` takes."""
+"""An adapter that `Outreach(adapters=[...])` takes."""

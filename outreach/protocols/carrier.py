@@ -17,7 +17,7 @@ ReportSink = Callable[["Report"], Awaitable[None]]
 """Takes reports from an adapter that receives them itself; returns after the commit."""
 
 LookupSupport = Literal["none", "evidence", "authoritative"]
-"""What a look-up can prove: nothing, only acceptance, or also that a request was not accepted."""
+"""The facts that a look-up can prove: nothing, only acceptance, or also that a request was not accepted."""
 
 
 @attrs.frozen(kw_only=True)
@@ -66,10 +66,10 @@ class LookupRequest:
 
 @attrs.frozen(kw_only=True)
 class CarrierCapabilities:
-    """What a carrier can do.
+    """The capabilities of a carrier.
 
     Attributes:
-        look_up: What `look_up` can prove.
+        look_up: The facts that `look_up` can prove.
         supports_not_after: Whether it has a field for `not_after`.
         lists_sent: Whether `list_sent` lists what it was sent; without it the method may be missing.
     """
@@ -116,7 +116,7 @@ class Carrier(Protocol):
 
     @property
     def capabilities(self) -> CarrierCapabilities:
-        """What the carrier supports."""
+        """The features that the carrier supports."""
         ...
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:

@@ -1,4 +1,4 @@
-"""What storages and adapters may offer beside their protocols, so that a diagnosis sees more."""
+"""Protocols that storages and adapters may add, so that a diagnosis finds more."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CallbackSetting:
     Attributes:
         name: The setting, in words such as `the inbound webhook URL of profile X`.
         url: Its address; None if it has none.
-        wrong: What else is wrong with it, a sentence; None if nothing.
+        wrong: Any other fault of it, a sentence; None without one.
     """
 
     name: str
@@ -45,7 +45,7 @@ class CallbackSettings(Protocol):
     ) -> Sequence[CallbackSetting]:
         """Return the settings that ought to have our callback URL; changes nothing and costs nothing.
 
-        Never raises for anything that the provider or the network does: what it does not return is left out.
+        Never raises for anything that the provider or the network does: settings that it does not return are left out.
 
         Args:
             connection: The account.
@@ -68,6 +68,6 @@ class SignsCallbacks(Protocol):
         Args:
             connection: The account, whose credentials sign it.
             url: The address with its query.
-            test_id: What identifies the event.
+            test_id: Identifies the event.
         """
         ...

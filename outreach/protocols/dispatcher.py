@@ -97,7 +97,7 @@ class Worker(Protocol):
     async def settle_kept(self) -> None:
         """Record the outcomes that could not be recorded while the database was away, trying until all are.
 
-        A worker also does so with its heartbeats; a dispatcher that ends calls it with what is left of its grace. Where
+        A worker also does so with its heartbeats; a dispatcher that ends calls it within the rest of its grace. Where
         the right was refused there are no heartbeats, and it may call it at once.
         """
         ...
@@ -139,14 +139,14 @@ class ReportSource(Protocol):
 
 @attrs.frozen(kw_only=True)
 class DispatcherParts:
-    """What the engine hands to a factory of dispatchers.
+    """The parts that the engine passes to a factory of dispatchers.
 
     Attributes:
         worker: The right to dispatch, and the feed of what is due.
         runner: Does the work on one unit for a while.
         sources: Adapters that receive reports without a callback; call `listen` of each while `run` runs.
-        report: Takes their reports: hand it to `ReportSource.listen`.
-        clock: Where the time comes from.
+        report: Takes their reports: pass it to `ReportSource.listen`.
+        clock: The source of time.
         config: How long a slice is (`time_slice_seconds`), and how often the feed is read (`change_poll_seconds`), the
             lease renewed (`heartbeat_interval_seconds`), the right asked for again (`lock_retry_seconds`) and what
             nobody needs swept (`cleanup_interval_seconds`).
@@ -170,8 +170,8 @@ class Dispatcher(Protocol):
     - One slice at a time works on a unit.
     - A unit that is woken during its slice is worked on again after it.
     - `stop` starts no new requests and lets running ones end within its grace; it also ends a wait for the right.
-    - A refused database (`DispatchRefused`) is not asked for again; `health` says why. What providers answered before
-      is recorded all the same (`settle_kept`).
+    - A refused database (`DispatchRefused`) is not asked for again; `health` says why. Earlier answers of providers
+      are recorded all the same (`settle_kept`).
     - However `run` ends, it drains the runner, and releases the right last.
     """
 

@@ -1,4 +1,4 @@
-"""What the engine reports while it works, for metrics, traces and logs; errors of a receiver do not reach it."""
+"""The reports of the engine while it works, for metrics, traces and logs; errors of a receiver do not reach it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Instrumentation:
 
         Args:
             dispatch: The dispatch, as it was committed.
-            outcome: What came of it.
+            outcome: Its outcome.
             seconds: How long the provider took; None if it was not asked.
         """
 

@@ -1,4 +1,4 @@
-"""What a provider lists of the messages or calls of an account, for campaigns of a restored database."""
+"""The provider's list of an account's messages or calls, for campaigns of a restored database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class SentListFailed(Exception):
-    """A provider's list that could not be read to its end; what is not listed proves nothing.
+    """A provider's list that could not be read to its end; a missing request proves nothing.
 
     Args:
         reason: Why, without secrets and numbers of contacts.

@@ -203,7 +203,7 @@ class Storage(Protocol):
 
 
 Topic = Literal["work", "calls", "keys"]
-"""What has changed: units of work, calls, kept answers of idempotency keys."""
+"""The subject of a change: units of work, calls, kept answers of idempotency keys."""
 
 
 @runtime_checkable
@@ -239,7 +239,7 @@ class WakeUps:
     def notify(self, topic: str) -> None:
         """Wake all that wait for a topic, or the next one that will; for every topic if it is none.
 
-        A topic that is none says that something may have been missed.
+        A text that is no topic means that notifications may have been missed.
         """
         for one in [topic] if topic in get_args(Topic) else get_args(Topic):
             self._woken.setdefault(one, anyio.Event()).set()
@@ -248,7 +248,7 @@ class WakeUps:
         """Wait until something of a topic may have changed; a notification since the last wait ends this one at once.
 
         Args:
-            topic: What is waited for.
+            topic: The topic to wait for.
             poll_seconds: The longest wait.
             listening_poll_seconds: The longest wait while the storage is notified of changes; the same by default.
         """

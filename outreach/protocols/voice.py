@@ -55,10 +55,10 @@ class CallRequest:
 
 @attrs.frozen(kw_only=True)
 class VoiceCapabilities:
-    """What a voice provider can do.
+    """The capabilities of a voice provider.
 
     Attributes:
-        look_up: What `look_up` can prove.
+        look_up: The facts that `look_up` can prove.
         supports_not_after: Whether it has a field for `not_after`.
         lists_sent: Whether `list_sent` lists what it was sent; without it the method may be missing.
     """
@@ -78,7 +78,7 @@ class VoiceProvider(Protocol):
 
     @property
     def capabilities(self) -> VoiceCapabilities:
-        """What the provider supports."""
+        """The features that the provider supports."""
         ...
 
     async def place_call(self, request: CallRequest) -> DispatchOutcome:

@@ -25,7 +25,7 @@ _MIN_LENGTH: Final = 6
 """Shorter values, and shorter beginnings at the end of a text, are parts of ordinary words."""
 
 _MIN_PART: Final = 8
-"""A beginning or an end of so many characters is removed wherever it stands: a provider may shorten what it repeats."""
+"""A beginning or an end of this length is removed wherever it stands: a provider may shorten what it repeats."""
 
 _MIN_LINE_LENGTH: Final = 16
 """Of a secret with several lines, such as a private key."""
@@ -62,7 +62,7 @@ class Redaction:
 
     Args:
         credentials: Those of an account.
-        fields: Its fields, which say what is secret.
+        fields: Its fields, which mark the secret ones.
     """
 
     def __init__(self, credentials: Mapping[str, str], fields: Iterable[CredentialField]) -> None:
@@ -124,7 +124,7 @@ class Redaction:
 
     def _without(self, found: Any, names: Sequence[str]) -> Any:
         given = {name: getattr(found, name) for name in names}
-        # What is no text is made one later (`dispatch.adapter_answers`).
+        # Other values become texts later (`dispatch.adapter_answers`).
         texts = {name: self.text(str(value)) for name, value in given.items() if value is not None}
         changes = {name: text for name, text in texts.items() if text != given[name]}
         return attrs.evolve(found, **changes) if changes else found
@@ -139,7 +139,7 @@ def _forms(secret: str, others: Iterable[str]) -> Iterator[str]:
     for pair in (secret, *(text for other in others for text in (f"{other}:{secret}", f"{secret}:{other}"))):
         yield base64.b64encode(pair.encode()).decode().rstrip("=")
     yield base64.b64encode(f"{secret}:".encode()).decode().rstrip("=")
-    # Within anything else: what stands before decides how its bytes are cut, and its first and last letter.
+    # Within anything else: the text before it decides how its bytes are cut, and its first and last letter.
     for offset, first in ((0, 0), (1, 2), (2, 3)):
         raw = secret.encode()
         inside = base64.b64encode(bytes(offset) + raw).decode()[first : (offset + len(raw)) * 8 // 6]
@@ -226,7 +226,7 @@ class RedactedCarrier:
 
     @property
     def capabilities(self) -> CarrierCapabilities:
-        """What the carrier supports."""
+        """The features that the carrier supports."""
         return self._carrier.capabilities
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
@@ -258,7 +258,7 @@ class RedactedVoiceProvider:
 
     @property
     def capabilities(self) -> VoiceCapabilities:
-        """What the provider supports."""
+        """The features that the provider supports."""
         return self._provider.capabilities
 
     async def place_call(self, request: CallRequest) -> DispatchOutcome:

@@ -274,11 +274,11 @@ _ANSWER_DELAY: Final = timedelta(milliseconds=300)
 _SUMMARY: Final = "Simulated call: a person answered and was interested."
 _TRANSCRIPT: Final = "agent: Hello, do you have a moment?\nuser: Yes, that sounds good."
 _ASKS_FOR_CALL: Final = "0199"
-"""How the numbers end whose people ask to be called again."""
+"""The last digits of the numbers whose people ask to be called again."""
 _CALLBACK_SUMMARY: Final = "Simulated call: a person answered and asked to be called again."
 _CALLBACK_TRANSCRIPT: Final = "agent: Hello, do you have a moment?\nuser: Not now, please call me again."
 _A_MINUTE: Final = Decimal("0.10")
-"""What a begun minute costs, in US dollars."""
+"""The price of a begun minute, in US dollars."""
 
 
 class SimulatedVoice(SimulatedProvider):

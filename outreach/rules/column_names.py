@@ -1,4 +1,4 @@
-"""What imported contacts bring: the usual names of columns in several languages, damaged texts, misread numbers.
+"""The columns of imported contacts: their usual names in several languages, damaged texts, misread numbers.
 
 An earlier program replaced characters by `�`, or encoded them twice. An earlier version may have loaded contacts under
 a wrong number.
@@ -31,7 +31,7 @@ Field = Literal[
     "zip_code",
     "state",
 ]
-"""What a column may be; `country` decides how local numbers are read, the last three where the contact is."""
+"""The field that a column holds; `country` decides how local numbers are read, the last three where the contact is."""
 
 _PUNCTUATION: Final = re.compile(r"[\W_]+")
 
@@ -200,7 +200,7 @@ def fields_of_headers(headers: Sequence[str]) -> Mapping[str, Field]:
 
 
 REPLACED: Final = "\N{REPLACEMENT CHARACTER}"
-"""What programs write for bytes that they cannot read."""
+"""The character that programs write for bytes that they cannot read."""
 
 
 def _characters_of(first: int, last: int) -> str:
@@ -212,7 +212,7 @@ def _characters_of(first: int, last: int) -> str:
 _ENCODINGS: Final = ("cp1252", "latin-1")
 _NEXT: Final = _characters_of(0x80, 0xBF)
 
-# What follows must be a text of one script: a French word may end with `é`, a non-breaking space and `»`, which are the
+# The decoded text must be of one script: a French word may end with `é`, a non-breaking space and `»`, which are the
 # bytes of a Chinese sign.
 _TWICE: Final = re.compile(
     "|".join(

@@ -52,10 +52,10 @@ class HoldingRule:
         trail_rule: Its name in the trail.
         meaning: Why a contact waits, as `describe_reason` says it.
         why: The same as the preflight says it, of several contacts.
-        limit: What limits a campaign, as the forecast says it.
-        released_by: What ends the wait early: a change of the workspace's setting of this name, or a person's review.
+        limit: The limit of a campaign, as the forecast names it.
+        released_by: Ends the wait early: a change of the workspace's setting of this name, or a person's review.
         local_hours: For a rule by the contact's own time: the hours that a workspace's settings leave open in each time
-            zone of a contact in these regions, all of which must be open; none if it closes nothing.
+            zone of a contact in these regions; all zones must be open. None if it closes nothing.
     """
 
     name: HeldBackRule
@@ -314,7 +314,7 @@ UNREACHABLE_BEFORE: Final = "unreachable_before"
 """Reason of a contact whose number a provider had reported as unreachable."""
 
 Restriction = Literal["stopped", "held"]
-"""What the register says of a number: it must not be contacted, or it is under review."""
+"""The register's entry for a number: it must not be contacted, or it is under review."""
 
 MAX_AHEAD: Final = timedelta(seconds=5)
 """How far a slot may lie ahead of its commit, which is the lifetime of an intent (docs/delivery-contract.md#rule-4)."""
@@ -438,7 +438,7 @@ def apply_register(
 
 
 LoadDecision = Literal["load", "invalid_number", "duplicate", "opted_out"]
-"""What becomes of a supplied contact: it is loaded; loaded and skipped for a reason; or not loaded (`opted_out`)."""
+"""The decision about a supplied contact: load it; load it and skip it for a reason; or do not load it (`opted_out`)."""
 
 
 def decide_loading(contact: PreparedRecipient, stopped: AbstractSet[str], seen: set[str]) -> LoadDecision:

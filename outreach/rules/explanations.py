@@ -165,7 +165,7 @@ LIMITS: Final[Mapping[BindingRule, str]] = MappingProxyType(
         "flow": "the waits of the flow",
     }
 )
-"""What limits a campaign, as a forecast says it."""
+"""The limit of a campaign in words, by the rule that a forecast names."""
 
 
 def ended_reasons() -> frozenset[str]:
@@ -212,7 +212,7 @@ def describe_reason(
         reason: Its reason, if it has one.
         channel: The campaign's.
         report: The carrier's report on the last message, if known.
-        campaign: The campaign's state, if known: what still waits when it has ended gets no turn any more.
+        campaign: The campaign's state, if known: a contact that still waits when it has ended gets no turn any more.
     """
     if campaign is not None and campaign in _ENDS_OF_CAMPAIGNS and status in _CLOSED_AT_THE_END:
         return f"{_ANY_CHANNEL[_ENDS_OF_CAMPAIGNS[campaign], None]}: a running server closes it"

@@ -64,7 +64,7 @@ class OpenContact(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class OpenCampaign:
-    """What is left of a campaign.
+    """The open work of a campaign.
 
     Attributes:
         local: The workspace's rules by the contact's own time.
@@ -398,7 +398,7 @@ def _seconds(moment: datetime, origin: datetime) -> float:
 
 def _hour_of(origin: datetime, at: float) -> int:
     """Return the number of the hour, counted from the one of the origin."""
-    # What happens on the hour belongs to the one that begins, whatever the rounding.
+    # An event on the hour belongs to the hour that begins, whatever the rounding.
     return int((origin.timestamp() % _HOUR + at + 1e-6) // _HOUR)
 
 
@@ -416,7 +416,7 @@ def play(
         others: Campaigns that send from the same numbers, with whom it takes turns.
         rates: The rates of these numbers, by their keys. Those of a pool add up: each message is taken to go from the
             number that is free first.
-        assumed: What is assumed of its calls and messages.
+        assumed: The assumptions about its calls and messages.
         now: The forecast's time.
     """
     stream = _Stream(target, now, assumed)

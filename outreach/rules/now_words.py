@@ -1,4 +1,4 @@
-"""What a campaign waits for, in one sentence."""
+"""Sentences that say why a campaign waits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def waits_for_setup(missing: Sequence[Problem], contacts: int) -> str:
     """Return a sentence such as `Waits for a text and a carrier, before it can start: 3 contacts`.
 
     Args:
-        missing: What `missing_requirements` returns.
+        missing: The problems that `missing_requirements` returns.
         contacts: How many wait.
     """
     *most, last = [_NEEDS[one.path or ""] for one in missing] or ["the rest of its set-up"]

@@ -1,6 +1,6 @@
-"""What the numbering tables know about numbers (possible, valid, whose they are), and the spellings of one line.
+"""Facts about numbers from the numbering tables (possible, valid, region), and the spellings of one line.
 
-What is dialled stays as it was written; the register, duplicates, the frequency cap and look-ups compare lines: a
+A number is dialled as it was written. The register, duplicates, the frequency cap and look-ups compare lines: a
 person is recognised by the first spelling. `phonenumbers` is imported when needed, because its tables are large.
 """
 
@@ -280,8 +280,8 @@ class _NumberingPlan:
 
     Attributes:
         code: The country code.
-        trunk_prefix: What is removed or rewritten in national numbers.
-        international_prefix: What stands before a country code, where there is no plus sign.
+        trunk_prefix: The prefix that is removed or rewritten in national numbers.
+        international_prefix: The digits before a country code without a plus sign.
         lengths: The lengths of national numbers.
     """
 

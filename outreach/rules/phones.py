@@ -40,7 +40,7 @@ _SEPARATOR_CATEGORIES: Final = frozenset({"Zs", "Pd"})
 """Spaces and dashes."""
 
 _BETWEEN_NUMBERS: Final = re.compile(r"[/\uff0f\\|;,&\r\n]|[^\W\d_]+|(?<=[0-9\s])\+")
-"""What may stand between two numbers; a slash also stands behind an area code."""
+"""Separators of two numbers in one text; a slash also stands behind an area code."""
 
 _SPACE: Final = re.compile(r"\s+")
 _BEFORE_A_ZERO: Final = re.compile(r"(?<=[0-9])[^0-9+]+(?=0[0-9])")
@@ -82,7 +82,7 @@ SEVERAL_NUMBERS: Final = "has several numbers: leave one of them"
 
 @attrs.frozen
 class NumberReading:
-    """What a text was read as: a number, or the problem with it.
+    """The reading of a text: a number, or the problem with it.
 
     Attributes:
         phone: The number in E.164; None if the text was refused.

@@ -1,4 +1,4 @@
-"""What happens to a campaign's contacts, one by one and added up, by the rules of the planner."""
+"""The outcomes of a campaign's contacts, one by one and added up, by the rules of the planner."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ _ENDED_BY: Final[Mapping[str, LeftOutRule]] = {
 
 
 class Verdict(NamedTuple):
-    """What happens to one contact; a tuple, because there is one for each.
+    """The outcome of one contact; a tuple, because each contact has one.
 
     Attributes:
         rule: The rule that leaves it out or holds it back, if any.
         until: Until when it is held back, if known.
         texts: The messages that it gets, in order.
-        detail: What is particular about it, if anything.
+        detail: Its particulars, if any.
         ends_early: Why a later message of its flow is not sent, if so.
     """
 
@@ -117,7 +117,7 @@ def judge(
         local: The rules by the contact's own time of its workspace.
         messages: Its messages (`messages_of`).
         recipient: The contact.
-        restriction: What the register says of its number.
+        restriction: The register's entry for its number.
         at: A time at which the campaign is open.
     """
     if recipient.status is not RecipientStatus.PENDING and recipient.status is not RecipientStatus.WAITING:
@@ -236,7 +236,7 @@ class _Replacements:
         """Count the texts of a contact."""
         before = self._messages
         for step, text in zip(steps, texts, strict=False):
-            # What is in GSM-7 as it was written has nothing to replace.
+            # A text that is in GSM-7 as it was written has nothing to replace.
             if text.encoding == "GSM-7" and text.written is text.body:
                 continue
             plain = plain_form(text.written)
@@ -314,7 +314,7 @@ class PreflightTally:
 
         Args:
             recipients: The contacts.
-            restrictions: What the register says, by number.
+            restrictions: The register's entries, by number.
             capped_until: Until when the frequency cap holds them back, by position.
             unreachable: Numbers that are left out as unreachable.
         """

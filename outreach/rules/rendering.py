@@ -46,12 +46,12 @@ def render(template: str, values: Mapping[str, str]) -> str:
 
 
 class Placeholder(NamedTuple):
-    """What stands between the braces.
+    """A placeholder: the text between the braces.
 
     Attributes:
         whole: All of it, in the spellings that it is compared by.
         name: The part before the first bar, in the same spellings; the whole without a bar.
-        fallback: What stands for a missing value; None without one.
+        fallback: The text in place of a missing value; None without one.
         date: The format of a date; None without one.
         moment: The names of the date itself (`moment_name`); none without a format.
     """
@@ -355,7 +355,7 @@ class PlaceholderTally:
         """Count a contact.
 
         Args:
-            values: What its placeholders are replaced with.
+            values: The values that replace its placeholders.
             position: Its place in the list, from 0.
             phone_number: Its number as supplied.
             detail: Where it is, in words.
@@ -408,7 +408,7 @@ _FOREIGN: Final = re.compile(
     rf"|\u00ab\s*(?P<quote>{_NAME}?)\s*\u00bb"
     rf"|%%\s*(?P<percent>{_NAME}?)\s*%%"
     rf"|(?P<close>[^\W\d][\w.\-]{{0,59}})\s*\}}\}}"
-    # What a text may hold for its own sake: only with a name that is known.
+    # Characters that a text may hold for their own sake: only with a name that is known.
     rf"|\[\s*(?P<weak_square>{_NAME}?)\s*\]"
     rf"|<\s*(?P<weak_angle>{_NAME}?)\s*>"
     rf"|%\s*(?P<weak_percent>{_NAME}?)\s*%"

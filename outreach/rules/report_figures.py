@@ -1,4 +1,4 @@
-"""What reports show: costs by a table of prices, and equal steps of time."""
+"""Figures of reports: costs by a table of prices, and equal steps of time."""
 
 from __future__ import annotations
 

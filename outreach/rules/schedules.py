@@ -1,4 +1,4 @@
-"""What a schedule does at a moment, as pure functions of `now`."""
+"""Decisions of a schedule at a moment, as pure functions of `now`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def advanced(schedule: Schedule, at: datetime, closed: Collection[date]) -> Sche
 
 
 def settled(schedule: Schedule, state: OccurrenceState, reason: str | None, contacts: int | None) -> Schedule:
-    """Return a schedule after what became of a run: so many blocked ones in a row pause it."""
+    """Return a schedule with the result of a run: too many blocked ones in a row pause it."""
     if state == "started":
         schedule = attrs.evolve(schedule, blocked=0, known_contacts=contacts)
     elif state == "blocked":

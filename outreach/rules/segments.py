@@ -202,7 +202,7 @@ _PLAIN_FORMS: Final = {
     **{one: unicodedata.normalize("NFKC", one) for one in "\u0132\u0133\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"},
     **{chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F) if chr(code) in _GSM_ALL},
 }
-"""What is written in GSM-7 for typographic characters, and means the same.
+"""The texts in GSM-7 that replace typographic characters, with the same meaning.
 
 Letters with accents, other letters (`\u0142`), signs (`\u2122`), raised digits and fractions are not here: without them
 a name or a number would be another one.
@@ -263,7 +263,7 @@ def count_segments(text: str) -> SegmentCount:
 def _is_plain(text: str) -> bool:
     """Return whether all characters of a text are in the basic alphabet of GSM-7."""
     if text.isascii():
-        # What remains without these; ten times as fast as a set.
+        # The rest without these; ten times as fast as a set.
         return not text.encode().translate(None, _BASIC_ASCII)
     return _GSM_BASIC.issuperset(text)
 

@@ -1,4 +1,4 @@
-"""What spreadsheets do to phone numbers, undone where nothing is lost, and named where something is."""
+"""Phone numbers that spreadsheets have changed: repaired where no digit is lost, else with the problem."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from outreach.rules.whole_numbers import LOST_DIGITS, is_scientific, without_dec
 
 
 class NumberCorrection(StrEnum):
-    """What was undone in a cell with a number."""
+    """A repair that was made to a cell with a number."""
 
     FORMULA = "formula"
     APOSTROPHE = "apostrophe"
@@ -31,7 +31,7 @@ class NumberCell:
 
     Attributes:
         text: The number as it was meant; the cell's text if nothing was done to it.
-        corrections: What was undone, in order.
+        corrections: The repairs, in order.
         problem: Why the number cannot be known, in words; None if the text may be one.
     """
 
@@ -41,7 +41,7 @@ class NumberCell:
 
 
 _MAX_LENGTH: Final = 200
-"""What is longer is no number, nor a few."""
+"""A longer text is neither one number nor a few."""
 
 _ORDINARY: Final = re.compile(r"\+?[0-9]{7,15}")
 _DATE: Final = re.compile(
@@ -74,8 +74,8 @@ _WRONG_SPACES: Final = re.compile("\u00c2\u00a0|\u00c2(?=[ +(0-9])|\u00e2\u20ac\
 def read_number_cell(cell: str) -> NumberCell:
     """Return the phone number that a cell was meant to hold.
 
-    What a spreadsheet or an export added is taken away. A cell whose digits are lost or that holds something else has a
-    problem instead. Spaces, dashes, full-width digits and the like are left to `normalise`.
+    The additions of a spreadsheet or an export are removed. A cell whose digits are lost, or that holds something else,
+    has a problem instead. Spaces, dashes, full-width digits and the like are left to `normalise`.
     """
     if _ORDINARY.fullmatch(cell) or len(cell) > _MAX_LENGTH:
         return NumberCell(cell)

@@ -1,4 +1,4 @@
-"""What in a status needs a person, and how urgently."""
+"""The findings of a status that need a person, and their urgency."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from outreach.rules.explanations import STARTED_AGAIN
 HEALTH: Final = "outreach-server healthcheck --ready"
 
 BEHIND_SECONDS: Final = 60.0
-"""A process that dispatches is behind when what is due has waited for longer."""
+"""A process that dispatches is behind when due work has waited for longer."""
 
 LOW_BYTES: Final = 1024**3
 FULL_BYTES: Final = 100 * 1024**2
@@ -25,7 +25,7 @@ FULL_BYTES: Final = 100 * 1024**2
 
 
 def find_problems(status: EngineStatus) -> Sequence[Problem]:
-    """Return what needs a person, most urgent first."""
+    """Return the findings that need a person, most urgent first."""
     of = (_of_sending, _of_disk, _of_accounts, _of_campaigns, _of_contacts)
     found = [finding for problems in of for finding in problems(status)]
     return most_urgent_first(found)

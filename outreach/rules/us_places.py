@@ -18,7 +18,7 @@ _NOT_A_LETTER: Final = re.compile(r"[^a-z]+")
 
 @attrs.frozen
 class UsPlace:
-    """What is known of a state, or of the ZIP codes with the same first three digits.
+    """A state, or the ZIP codes with the same first three digits.
 
     Attributes:
         states: The codes of its states, sorted.
@@ -64,7 +64,7 @@ def as_address(place: str) -> Mapping[str, str | None]:
 
 
 def us_place(place: str) -> UsPlace | None:
-    """Return what is known of a place as `read_us_place` returns it; None if the table no longer knows it."""
+    """Return the place that `read_us_place` has named; None if the table no longer has it."""
     return _table().by_place.get(place)
 
 

@@ -1,4 +1,4 @@
-"""What one endpoint gets next: events of one key one after the other, those of different keys side by side."""
+"""The delivery order of one endpoint: events of one key one after the other, those of different keys in parallel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class QueuedEvent:
 
     Attributes:
         number: Its number in the feed.
-        key: What it is about.
+        key: The key of its subject.
         attempts: How often it was refused.
         next_at: When it is tried again; None for at once.
         first_at: When it was refused first; None if it was not.
@@ -63,7 +63,7 @@ class EndpointHealth:
 class DeliveryQueue:
     """The events of one endpoint: which may be sent now, and what their answers change.
 
-    It knows no storage and no network: `changed` has what is to be stored.
+    It uses no storage and no network: `changed` has the events to store.
 
     Args:
         position: The number up to which every event is done or held.
@@ -199,7 +199,7 @@ class DeliveryQueue:
             event: The event.
             now: The present moment.
             draw: A random number of 0 to 1.
-            retry_after: How many seconds the receiver wants.
+            retry_after: The seconds that the receiver asks for.
         """
         was_down, failing_since = self.health.is_down, self.health.failing_since
         failures, next_probe_at = self.health.consecutive_failures, self.health.next_probe_at
@@ -231,7 +231,7 @@ class DeliveryQueue:
         return disabling_reason(status, self.health.failing_since, now)
 
     def take_changed(self) -> Mapping[int, QueuedEvent | None]:
-        """Return what is to be stored of held events, and forget it."""
+        """Return the changes of held events to store, and clear them."""
         changed, self.changed = self.changed, {}
         return {number: event and attrs.evolve(event) for number, event in changed.items()}
 

@@ -34,7 +34,7 @@ _NEVER: Final[Sequence[Network]] = [
 ]
 """Addresses that no setting opens."""
 
-# `is_global` of Python 3.11 says True of several of these.
+# `is_global` of Python 3.11 is True for several of these.
 _SPECIAL: Final[Sequence[Network]] = [
     *_NEVER,
     *(
@@ -80,7 +80,7 @@ class TargetRefused(InvalidRequest):
 
 @attrs.frozen(kw_only=True)
 class Allowed:
-    """What the operator of the server allows beside public addresses.
+    """The targets that the operator of the server allows beside public addresses.
 
     Attributes:
         networks: Their addresses are allowed, except those of metadata services.
@@ -94,7 +94,7 @@ class Allowed:
 
     @classmethod
     def from_settings(cls, allow: str, *, http: bool) -> Self:
-        """Return what `OUTREACH_WEBHOOK_ALLOW` and `OUTREACH_WEBHOOK_ALLOW_HTTP` say.
+        """Return the targets that `OUTREACH_WEBHOOK_ALLOW` and `OUTREACH_WEBHOOK_ALLOW_HTTP` allow.
 
         Args:
             allow: Networks and names with commas between, as `EngineConfig.webhook_allow` has checked them.
@@ -150,9 +150,9 @@ def check_addresses(found: Iterable[str], host: str, allowed: Allowed) -> Sequen
     """Return the addresses that a host has, if a webhook may be sent to each of them.
 
     Args:
-        found: What the resolver returned, for this connection.
+        found: The addresses from the resolver, for this connection.
         host: The host of the URL.
-        allowed: What the operator allows.
+        allowed: The targets that the operator allows.
 
     Raises:
         TargetRefused: One of them is not allowed, is unreadable, or there is none.

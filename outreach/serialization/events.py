@@ -34,7 +34,7 @@ from outreach.models.states import (
 
 
 class OwnData(NamedTuple):
-    """What an application attached to the subject of an event: its own id, and metadata."""
+    """The data that an application attached to the subject of an event: its own id, and metadata."""
 
     external_id: str | None = None
     metadata: Mapping[str, Any] | None = None
@@ -45,7 +45,7 @@ def event_from_entry(entry: TrailEntry, own: OwnData, *, first_started_at: datet
 
     Args:
         entry: The entry.
-        own: What the application attached to its recipient, single message, single call or campaign.
+        own: The data that the application attached to its recipient, single message, single call or campaign.
         first_started_at: When its campaign was started for the first time, for an entry of a campaign.
     """
     # The operations that write a row fill the fields that its kind needs.

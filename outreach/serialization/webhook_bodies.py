@@ -29,7 +29,7 @@ from outreach.models.events import (
 from outreach.serialization.documents import document_of, to_json
 
 WebhookPayload = Literal["thin", "full"]
-"""What the bodies hold: ids, states and reasons; or numbers, texts, metadata and actors too."""
+"""The content of the bodies: ids, states and reasons; or numbers, texts, metadata and actors too."""
 
 MAX_BODY_BYTES: Final = 20_000
 
@@ -42,7 +42,7 @@ _FULL_ONLY: Final = frozenset({"phone", "from_number", "text", "metadata", "acto
 
 @attrs.frozen(kw_only=True)
 class EventContent:
-    """What an event's message, call or recipient has beside the event itself.
+    """The data of an event's message, call or recipient beside the event itself.
 
     Attributes:
         phone: The person's number; None if it was erased or there is none.
@@ -62,7 +62,7 @@ class _Kind:
 
     Attributes:
         type: The type; for campaigns its first part.
-        key: What is changed by them, in order.
+        key: Returns the key of an event: events of one key are in order.
         content: The fields of `EventContent` that a full body has.
     """
 
@@ -137,7 +137,7 @@ def body_of(event: Event, payload: WebhookPayload, content: EventContent = _NO_C
     Args:
         event: The event; of no class but those that are delivered.
         payload: How much it holds.
-        content: What a full body adds to the event. If a body were too long, its metadata is left out, then the end
+        content: Added to the event by a full body. If a body were too long, its metadata is left out, then the end
             of its text is; `truncated` in its data is true then.
     """
     data = document_of(event, *_HEAD)

@@ -1,4 +1,4 @@
-"""What services share: storage, clock, ids, the engine's event loop, joined reads, parts and checks.
+"""The context that services share: storage, clock, ids, the engine's event loop, joined reads, parts and checks.
 
 Reads of several services that are made at the same time are joined in one snapshot of the database.
 """
@@ -47,7 +47,7 @@ _Waiting = Sequence[tuple[Operation[Any], asyncio.Future[Any]]]
 
 
 class JoinedReads:
-    """Runs calls of services side by side; what they read at the same time, they read in one snapshot.
+    """Runs calls of services side by side; reads at the same time are of one snapshot.
 
     The first reads of all calls are of one snapshot, then the second ones of those that read again, and so on. The
     calls are made within `async with`, whose end waits for all of them:

@@ -1,4 +1,4 @@
-"""What a workspace's owner sets up: the methods that all such services share, written once.
+"""Resources that a workspace's owner sets up: the methods that all their services share, written once.
 
 A resource is a subclass of `Resource` that names its models (services/tenants/resources.py). It overrides the methods
 that begin with an underscore where it has rules of its own.
@@ -67,7 +67,7 @@ class CommandTexts:
     Attributes:
         create: The help of `create`; empty for the usual sentence. So in `update` and `remove`.
         empty: The hint at the end of an empty list; it may contain `WORKSPACE_ID`.
-        columns: What `list` shows in a terminal; empty for all fields that documents show.
+        columns: The fields that `list` shows in a terminal; empty for all fields that documents show.
     """
 
     create: str = ""
@@ -216,18 +216,18 @@ class Resource(Generic[M, N, U]):
         """Iterate over a workspace's resources, oldest first; see `list`."""
         return iterate(partial(self.list, workspace_id))
 
-    # What a resource says, and what it may override. All of it runs within the transaction of its method.
+    # The methods that a resource may override. All of them run within the transaction of the public method.
 
     def _table(self, tx: Transaction) -> WorkspaceTable[M]:
         """Return the table."""
         return tx.table(self.model)
 
     def _users(self, tx: Transaction, one: M) -> Sequence[str]:
-        """Return what uses a resource, as text: what is in use is not removed."""
+        """Return the users of a resource, as text: one that is in use is not removed."""
         raise NotImplementedError
 
     def _name(self, one: M) -> str:
-        """Return what errors call a resource."""
+        """Return the name of a resource in errors."""
         return f"{self.kind.noun.capitalize()} {one.name!r}"  # type: ignore[attr-defined]
 
     def _stored(self, tx: Transaction, workspace: Workspace, values: dict[str, Any]) -> dict[str, Any]:
@@ -252,7 +252,7 @@ class Resource(Generic[M, N, U]):
         return after
 
     def _remove(self, tx: Transaction, one: M, now: datetime) -> M:
-        """Mark a model as removed and return it: what has ended still names it."""
+        """Mark a model as removed and return it: campaigns and calls that have ended still name it."""
         gone = attrs.evolve(one, removed_at=now)  # type: ignore[misc]
         self._table(tx).update(gone)
         return gone
@@ -278,7 +278,7 @@ def take_methods(cls: type, base: type, *, called: str = "a resource") -> tuple[
     Args:
         cls: A class that derives from `base[…]`.
         base: The generic class.
-        called: What the docstrings say instead of "a resource".
+        called: The words of the docstrings instead of "a resource".
     """
     (definition,) = cls.__orig_bases__  # type: ignore[attr-defined]
     types: tuple[Any, ...] = get_args(definition)

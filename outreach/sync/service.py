@@ -1,4 +1,4 @@
-"""What services for synchronous code are made of: functions that call an asynchronous service on the engine's loop."""
+"""The parts of services for synchronous code: functions that call an asynchronous service on the engine's loop."""
 
 from __future__ import annotations
 

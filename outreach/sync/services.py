@@ -459,7 +459,7 @@ class Callbacks(Service[AsyncCallbacks]):
 
 
 class Events(Service[AsyncEvents]):
-    """What has happened, for an embedding application."""
+    """The events of the engine, for an embedding application."""
 
     @overload
     def subscribe(
@@ -556,7 +556,7 @@ class Events(Service[AsyncEvents]):
 
 
 class HttpOperations(Service[AsyncHttpOperations]):
-    """What only an HTTP interface needs: `Outreach.http`."""
+    """Operations that only an HTTP interface needs: `Outreach.http`."""
 
     count_request = awaited(AsyncHttpOperations.count_request)
     list_campaigns = awaited(AsyncHttpOperations.list_campaigns)

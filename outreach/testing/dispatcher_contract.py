@@ -137,7 +137,7 @@ class DispatcherContract:
             assert clock_of_loop().now() >= due_at
 
     async def test_a_change_by_another_process_is_noticed(self, make: MakeDispatcher) -> None:
-        """What another process writes to the feed is worked on without a wake."""
+        """A unit that another process writes to the feed is worked on without a wake."""
         worker, runner, new = ScriptedWorker(), ScriptedRunner(), unit()
         async with running(make(worker, runner, ())):
             await worker.signal.until(lambda: "due" in worker.calls)

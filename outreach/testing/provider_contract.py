@@ -57,7 +57,7 @@ class ProviderAdapter(Protocol):
 
     @property
     def capabilities(self) -> CarrierCapabilities | VoiceCapabilities:
-        """What it can do."""
+        """Its capabilities."""
         ...
 
     async def look_up(self, lookup: LookupRequest) -> DispatchOutcome | None:
@@ -115,7 +115,7 @@ class ProviderContract:
 
     @pytest.mark.parametrize("scenario", OUTCOMES)
     async def test_each_situation_has_its_one_outcome(self, harness: ProviderHarness, scenario: Scenario) -> None:
-        """What happened is in the outcome, nothing is raised, and doubt is `unknown`.
+        """The outcome names the situation, nothing is raised, and doubt is `unknown`.
 
         docs/delivery-contract.md#rule-5.
         """
@@ -210,7 +210,7 @@ class ProviderContract:
 
     @pytest.mark.parametrize("scenario", ["has_an_error", "answers_nonsense", "cannot_be_reached"])
     async def test_a_list_that_is_not_complete_is_an_error(self, harness: ProviderHarness, scenario: Scenario) -> None:
-        """What is missing in it would be sent again."""
+        """A request that is missing in it would be sent again."""
         self.require(harness, scenario)
         if not harness.adapter.capabilities.lists_sent:
             pytest.skip("this adapter cannot list what was sent")

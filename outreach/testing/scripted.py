@@ -62,9 +62,9 @@ class Step:
         kind: `answer` with the outcome, `raise` the error, or `hang` for ever.
         reaches_contact: Whether the provider takes the request, so that the contact is reached.
         outcome: The answer.
-        error: What is raised.
+        error: The error that is raised.
         seconds: How long it takes before it does so.
-        events: What the provider reports after the request.
+        events: The provider's reports after the request.
     """
 
     kind: Literal["answer", "raise", "hang"]
@@ -201,7 +201,7 @@ def _errors_in_words() -> Iterator[None]:
 
 
 class _Scripted(Generic[RequestT]):
-    """What a scripted carrier and a scripted voice provider share."""
+    """The base of a scripted carrier and a scripted voice provider."""
 
     _tells: ClassVar[tuple[type[ScriptedEvent], ...]]
 
@@ -216,7 +216,7 @@ class _Scripted(Generic[RequestT]):
         self._look_up_power: LookupSupport = look_up
         self._lists_sent = lists_sent
         self.listed: list[SentRequest] = []
-        """What `list_sent` lists: every request that was taken, and what a test adds."""
+        """The list that `list_sent` returns: every request that was taken, and those that a test adds."""
         self._numbers = itertools.count(1)
         self._known: dict[str, DispatchOutcome] = {}
         self._events = EventQueue()
@@ -234,7 +234,7 @@ class _Scripted(Generic[RequestT]):
         return self._name
 
     def script(self, plan: Script[RequestT], *, then: Step | None = None) -> None:
-        """Say what is done with the requests that come from now on; what was said before is dropped.
+        """Set the plan for the requests from now on; the plan before is dropped.
 
         Args:
             plan: One step for each request, or a function that chooses the step.
@@ -251,7 +251,7 @@ class _Scripted(Generic[RequestT]):
         self._steps = steps
 
     async def wait_for_requests(self, count: int, *, timeout_seconds: float = 30.0) -> None:
-        """Wait until at least so many requests have come.
+        """Wait until at least this many requests have come.
 
         Raises:
             TimeoutError: They did not.
@@ -368,7 +368,7 @@ class ScriptedCarrier(_Scripted[OutboundMessage]):
 
     @property
     def capabilities(self) -> CarrierCapabilities:
-        """What it can do."""
+        """Its capabilities."""
         return CarrierCapabilities(look_up=self._look_up_power, supports_not_after=True, lists_sent=self._lists_sent)
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:
@@ -395,7 +395,7 @@ class ScriptedVoice(_Scripted[CallRequest]):
         lists_sent: Whether it says that it can list what was sent.
 
     Attributes:
-        progress: What `status` answers, by dispatch id.
+        progress: The answers of `status`, by dispatch id.
     """
 
     _tells = (CallEvent,)
@@ -414,7 +414,7 @@ class ScriptedVoice(_Scripted[CallRequest]):
 
     @property
     def capabilities(self) -> VoiceCapabilities:
-        """What it can do."""
+        """Its capabilities."""
         return VoiceCapabilities(look_up=self._look_up_power, supports_not_after=True, lists_sent=self._lists_sent)
 
     async def place_call(self, request: CallRequest) -> DispatchOutcome:

@@ -18,7 +18,7 @@ from outreach.testing.virtual_time import clock_of_loop
 __all__ = ["ScriptedRunner", "ScriptedWorker", "ignore_report"]
 
 Slice = Callable[[WorkUnit, WakeSignal], Awaitable[datetime | None]]
-"""What a runner does with a unit."""
+"""A runner's slice of work on a unit."""
 
 
 class Signal:
@@ -47,13 +47,13 @@ class ScriptedWorker:
     """The right to dispatch, as a test gives and takes it.
 
     Attributes:
-        answers: What `acquire` does at each call: an epoch, None for "another has it", an error; the last one stays.
-        calls: What was called, in order.
+        answers: Results of `acquire`, one a call: an epoch, None for "another has it", an error; the last one stays.
+        calls: The methods that were called, in order.
         feed: The units that are due.
-        broken: What `due` and `since` raise; None for nothing.
+        broken: The error that `due` and `since` raise; None for nothing.
         lease_seconds_left: How long the right lasts.
         refusals: Which worker drives a unit; the slice before was refused for that.
-        integrity_checked: What `acquire` waits for, as it does after a crash; None when it does not.
+        integrity_checked: The event that `acquire` waits for, as it does after a crash; None when it does not.
     """
 
     def __init__(self, *answers: int | Exception | None) -> None:

@@ -1,4 +1,4 @@
-"""What a scripted provider reports after it has taken a request: receipts, replies, the course of a call."""
+"""The reports of a scripted provider after it has taken a request: receipts, replies, the course of a call."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class EventQueue:
         self._changed.set()
 
     async def tell(self, sink: Callable[[Any], Awaitable[None]]) -> None:
-        """Hand in what is due, one after the other, until it is cancelled; what is not taken in stays due."""
+        """Pass due events to the sink, one after the other, until it is cancelled; an event that fails stays due."""
         while True:
             self._changed = anyio.Event()
             while self._waiting and self._waiting[0][0] <= anyio.current_time():

@@ -1,4 +1,4 @@
-"""What an event loop with virtual time has handed to threads: its time stands still until that is done."""
+"""The work that an event loop with virtual time has passed to threads: its time stands still until that is done."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _watching: dict[asyncio.AbstractEventLoop, ThreadWork] = {}
 
 
 class ThreadWork:
-    """What has been handed to threads and is not done yet.
+    """The work of threads that is not done yet.
 
     Args:
         wake_up: Wakes the loop, from any thread.
@@ -41,7 +41,7 @@ class ThreadWork:
         self.loop_waits = False
 
     def begin(self) -> None:
-        """Count a call that has been handed to a thread."""
+        """Count a call that was passed to a thread."""
         with self._lock:
             self._calls += 1
 
@@ -68,7 +68,7 @@ class ThreadWork:
 
 
 class WorkQueue(queue.SimpleQueue[Any]):
-    """A queue of one thread: what is put in counts as work until the thread asks for the next item, or has ended."""
+    """A queue of one thread: an item counts as work until the thread asks for the next one, or has ended."""
 
     def __init__(self, work: ThreadWork) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class WorkQueue(queue.SimpleQueue[Any]):
         super().put_nowait(item)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Return the next item; what was taken before is done."""
+        """Return the next item; the one that was taken before is done."""
         self._thread = threading.current_thread()
         if self._taken:
             self._taken = False

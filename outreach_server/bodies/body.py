@@ -75,7 +75,7 @@ class Body:
 
     Attributes:
         key: The header `Idempotency-Key` of a POST, which makes it safe to retry (docs/interface.md#safe-retry).
-        key_days: The header `Idempotency-Days`: days for which the key is remembered; None for the server's default.
+        key_days: The header `Idempotency-Days`: days for which the key is kept; None for the server's default.
         digest: SHA-256 of what counts as the request under this key, in hexadecimal.
         raw: All of it; empty if it is in a file.
         file: The file of a large one, in its own directory.
@@ -277,7 +277,7 @@ def _idempotency_key(request: Request) -> str | None:
 
 
 def _idempotency_days(request: Request) -> int | None:
-    """Return for how many days the key of a POST is remembered; None without the header, and for other methods."""
+    """Return for how many days the key of a POST is kept; None without the header, and for other methods."""
     given = request.headers.getlist(_IDEMPOTENCY_DAYS)
     if request.method != "POST" or not given:
         return None
@@ -325,7 +325,7 @@ class ParserProcessFailed(RuntimeError):
     """The helper process ended, or stood still, before it had read the whole body."""
 
     _words_are_for_operators = True
-    """What it said at its end is a traceback without words: see `parser_process`."""
+    """The last output of the process is a traceback without words: see `parser_process`."""
 
 
 def default_command() -> Sequence[str] | None:

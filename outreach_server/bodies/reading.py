@@ -22,7 +22,7 @@ CHUNK: Final = 2_500
 """Contacts in a chunk."""
 
 Head = NewSmsCampaign | NewCallCampaign | LeaveOut | None
-"""What a body has beside its contacts: the campaign, or whom contacts without one leave out."""
+"""The part of a body beside its contacts: the campaign, or the contacts that a list without one leaves out."""
 
 
 @attrs.frozen(kw_only=True)

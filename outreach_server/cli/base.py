@@ -1,4 +1,4 @@
-"""What all commands share: common options, opening the engine, and how errors end a command.
+"""Shared parts of all commands: common options, opening the engine, and how errors end a command.
 
 Commands are imported when they are used, so that `--help` is fast.
 """
@@ -186,7 +186,7 @@ class State:
         return config.load(file=self.config_file, flags={**self._database(), **(flags or {})})
 
     def sources(self) -> Mapping[str, str]:
-        """Return where each setting comes from, by its key; those with their default are absent.
+        """Return the source of each setting, by its key; those with their default are absent.
 
         Raises:
             ConfigError: The configuration file is invalid.

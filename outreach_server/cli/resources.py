@@ -40,7 +40,7 @@ class ResourceCommands:
 
     @property
     def noun(self) -> str:
-        """What one of them is called."""
+        """The name of one of them, such as `trunk`."""
         return RESOURCE_SERVICES[self.name].kind.noun
 
     def service(self, engine: Outreach) -> Any:

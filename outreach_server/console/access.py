@@ -1,4 +1,4 @@
-"""Who may do what in the console: one table of roles and rights."""
+"""The rights of people in the console: one table of roles and rights."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _LONGEST_ID: Final = 200
 RIGHTS: Final[Mapping[Role, frozenset[Right]]] = MappingProxyType(
     {Role.VIEWER: _VIEWER, Role.AGENT: _AGENT, Role.MANAGER: _MANAGER, Role.OWNER: _OWNER}
 )
-"""The rights of each role. Pages and templates ask this table and no other."""
+"""The rights of each role. Pages and templates use this table and no other."""
 
 
 @attrs.frozen(kw_only=True)
@@ -74,7 +74,7 @@ class ConsoleUser:
         session: Identifies the session, to bind forms and streams to it; empty for hosts whose sessions the console
             does not know, where the person's id takes its place.
         verified: Whether dangerous actions need no other proof of who this is. With its own logins the console asks for
-            the password; a host that says False has to ask itself.
+            the password; a host that sets False has to ask for its own proof.
         incomplete: Whether the person has to set up a second factor before anything else.
     """
 
@@ -93,12 +93,12 @@ class ConsoleUser:
 
     @property
     def subject(self) -> str:
-        """What forms and streams are bound to: the session, else the person."""
+        """The subject that forms and streams are bound to: the session, else the person."""
         return f"session:{self.session}" if self.session else f"user:{self.id}"
 
 
 def checked(user: object) -> ConsoleUser:
-    """Return what a host has identified somebody as.
+    """Return the person that a host has identified, if it is valid.
 
     Raises:
         ConfigError: It is no `ConsoleUser`, its id is empty or too long, or a role is none.

@@ -1,4 +1,4 @@
-"""What a person can do to a campaign, with the right that it takes."""
+"""The actions of a person on a campaign, with the right that each takes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _OPEN: Final = frozenset({CampaignStatus.SCHEDULED, CampaignStatus.ACTIVE, Campa
 
 @attrs.frozen(kw_only=True)
 class Action:
-    """Something that a person does to a campaign.
+    """An action of a person on a campaign.
 
     Attributes:
         name: The method of `engine.campaigns` that does it; it is the name in forms too.
         label: The words of its button.
         icon: The name of its icon.
         right: The right that it takes.
-        done: What is said after it.
+        done: The message after it.
         typed: Whether the campaign's name has to be typed, because it cannot be undone.
-        primary: Whether it is what a person most likely wants.
+        primary: Whether it is the action that a person most likely wants.
     """
 
     name: str
@@ -120,17 +120,17 @@ FOR_MANY: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def actions_on(campaign: Campaign, role: Role) -> Sequence[Action]:
-    """Return what a role may do to a campaign in its present state."""
+    """Return the actions that a role may take on a campaign in its present state."""
     return [one for one in ACTIONS.values() if may(role, one.right) and one.is_possible(campaign)]
 
 
 @attrs.frozen(kw_only=True)
 class Counterpart:
-    """What does the same as a form of the console.
+    """The command and operation with the effect of a form of the console.
 
     Attributes:
         command: Its command, without the program's name.
-        operation: The `operationId` of its operation in `openapi.yaml`; empty for what only people do.
+        operation: The `operationId` of its operation in `openapi.yaml`; empty for actions that only people take.
     """
 
     command: str
@@ -152,16 +152,16 @@ DRAFTING: Final[Mapping[str, Counterpart]] = MappingProxyType(
         "approve": Counterpart(command="campaigns approve"),
     }
 )
-"""What the steps of a new campaign do besides the actions above."""
+"""The actions of the steps of a new campaign, besides those above."""
 
 
 @attrs.frozen(kw_only=True)
 class FormAction(Counterpart):
-    """What a form does to something else than a campaign, or makes of one.
+    """An action of a form on something else than a campaign, or one that makes something of a campaign.
 
     Attributes:
         right: The right that it takes.
-        done: What is said after it; empty where the page that follows shows it.
+        done: The message after it; empty where the page that follows shows it.
     """
 
     right: Right
@@ -257,4 +257,4 @@ FORM_ACTIONS: Final[Mapping[str, FormAction]] = MappingProxyType(
         ),
     }
 )
-"""What the forms of the other pages do."""
+"""The actions of the forms of the other pages."""

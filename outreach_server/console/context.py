@@ -1,4 +1,4 @@
-"""What a request of the console knows: the engine, the person, the workspace, the role, the clocks."""
+"""The context of a console's request: the engine, the person, the workspace, the role, the clocks."""
 
 from __future__ import annotations
 
@@ -73,18 +73,18 @@ class RefusedForm(HTTPException):
 
 @attrs.frozen(kw_only=True, eq=False)
 class Console:
-    """One console with what its requests share.
+    """One console, with the parts that its requests share.
 
     Attributes:
         get_engine: Returns the engine while it is open.
         identify: Returns the person who sends a request.
-        actor_kind: What stands before a person's id in the audit trail: `user`, or `host` for ids of the host.
+        actor_kind: The text before a person's id in the audit trail: `user`, or `host` for ids of the host.
         title: Its title.
         sign_out_url: Where people sign out; empty if there is no such address.
         sign_in_url: Where they sign in; empty to answer 401.
         has_login: Whether it has logins of its own.
         router: The pages that it has.
-        known: The names of all pages that there are.
+        known: The names of all pages.
         docs_url: The address of the site that `make docs` builds; empty without one: pages then name files of docs.
         server: The server beside it, which reads lists in turns; None in other applications.
         make_key: Makes the keys of forms.
@@ -128,7 +128,7 @@ class Console:
 
     @property
     def lists(self) -> Server:
-        """What reads lists: the server beside the console, else one for lists alone."""
+        """The server that reads lists: the one beside the console, else one for lists alone."""
         if self.server is not None:
             return self.server
         # Its engine may have been opened anew.
@@ -217,7 +217,7 @@ class Visit:
         role: The person's role in it.
         form: The fields of the form that was sent; empty for a GET.
         file: The file that the form has; None without one.
-        notices: What stands above the content of every page.
+        notices: The notices above the content of every page.
         waiting: How many things need a person in the workspace, by the page where they are decided.
     """
 
@@ -264,12 +264,12 @@ class Visit:
         return self.user.time_zone or zone
 
     def clocks(self, zone: str = "UTC") -> Clocks:
-        """Return how times are told: by `zone`, in the style of this browser."""
+        """Return the clocks of a page: by `zone`, in the style of this browser."""
         return Clocks(self.zone(zone), self.look.dates)
 
     @cached_property
     def look(self) -> Look:
-        """What is chosen in this browser."""
+        """The choices for this browser."""
         return look_of(self.request)
 
     def may(self, right: Right) -> bool:
@@ -295,7 +295,7 @@ class Visit:
         return url_of(self.console, self.request, name, query, **path)
 
     def has(self, name: str) -> bool:
-        """Return whether there is a page of this name here: in this console, and in a workspace if it is of one."""
+        """Return whether a page of this name exists here: in this console, and in a workspace if it is of one."""
         return name in self.console.names and (self.workspace is not None or not self.console.has_workspace(name))
 
     def first_url(self, workspace: str = "") -> str:
@@ -322,7 +322,7 @@ class Visit:
             current: The entry of the menu that it belongs to.
             status: The HTTP status.
             live: Whether it changes by itself.
-            values: What the template shows.
+            values: The values that the template shows.
         """
         frame = self._frame(title, current, live)
         done = self.request.query_params.get(_SAID, "")

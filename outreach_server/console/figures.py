@@ -35,7 +35,7 @@ MAX_CHANGES: Final = 6
 """Changes that are shown."""
 
 _SHARE: Final = 20.0
-"""What is slow may take at most a twentieth of the time."""
+"""A slow read may take at most a twentieth of the time."""
 
 _AUDIT_ENTRIES: Final = 100
 """The number of the workspace's newest entries in which the campaign's are looked for."""
@@ -51,15 +51,15 @@ class Figures:
 
     Attributes:
         report: Its figures of one snapshot of the ledger; they add up.
-        now: What it does or waits for.
+        now: Its activity, or the reason why it waits.
         progress: Its requests by time.
         planned: Its forecasts as they were at its start and after each change, oldest first.
         waits: When the first contact that waits is due, by state and reason.
         forecast: When it will be done; None after its end.
-        missing: What prevents its start, if it has not started.
+        missing: The problems that prevent its start, if it has not started.
         awaits_approval: Whether people wait for a second person before they can start it.
-        changes: What people and the engine did with it lately, newest first.
-        people: Who did it, by the actor of the change.
+        changes: The latest changes by people and the engine, newest first.
+        people: The names of their actors, by the actor.
     """
 
     campaign: Campaign
@@ -92,7 +92,7 @@ class FigureReader:
     """Reads the figures of campaigns.
 
     Args:
-        clock: Where the time comes from.
+        clock: The source of time.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""What stands around every page: the name, the menu and the notices, as values for the templates."""
+"""The frame of every page: the name, the menu and the notices, as values for the templates."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class KeyView:
 
     Attributes:
         keys: The keys to press one after the other, with spaces between them.
-        text: What they do.
+        text: Their effect.
         url: Where they lead; empty for those that the script obeys by itself.
     """
 
@@ -68,12 +68,12 @@ class Frame:
         all_workspaces_url: The list of the person's workspaces; empty if there is only one.
         sandbox: Whether nothing reaches a phone.
         menu: The links at the side.
-        notices: What stands above the content.
+        notices: The notices above the content.
         token: The token of the forms.
         live: Whether the page changes by itself, so that it is loaded again where no script runs.
-        look: What the person has chosen.
+        look: The person's choices for this browser.
         search_url: Where the search is; empty outside of a workspace.
-        searched: What was searched.
+        searched: The text that was searched.
         keys: The single keys; empty where the person has switched them off.
     """
 

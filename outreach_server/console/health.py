@@ -1,4 +1,4 @@
-"""What many pages of a workspace show, read at most every few seconds however many show it."""
+"""Data that many pages of a workspace show, read at most every few seconds however many show it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WorkspaceCache(Generic[T]):
     """Keeps something of each workspace for a moment.
 
     Args:
-        clock: Where the time comes from.
+        clock: The source of time.
         read: Reads it.
     """
 

@@ -1,4 +1,4 @@
-"""How a person wants the pages: theme, single keys, dates. A cookie keeps it, so that the first paint is right."""
+"""The look of the pages for a person: theme, single keys, dates. A cookie keeps it, so the first paint is right."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SECONDS: Final = 365 * 86_400
 
 @attrs.frozen(kw_only=True)
 class Look:
-    """What a person has chosen in this browser.
+    """The choices of a person for this browser.
 
     Attributes:
         theme: One of `THEMES`.
@@ -36,7 +36,7 @@ class Look:
 
 
 def look_of(request: Request) -> Look:
-    """Return what was chosen in the browser that sends a request; the default where its cookie says nothing."""
+    """Return the choices for the browser that sends a request; the defaults where its cookie has none."""
     # An earlier version has kept the theme and the keys alone.
     theme, keys, dates, *_ = *request.cookies.get(COOKIE, "").split("."), "", ""
     return Look(

@@ -1,4 +1,4 @@
-"""Who did something, in words: the actors of the audit trail."""
+"""The names of the actors of the audit trail, for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the campaigns that send do now, and when they will be done."""
+"""The present activity of the campaigns that send, and the forecasts of their ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Course:
     """The course of a campaign.
 
     Attributes:
-        now: What it does or waits for.
+        now: Its activity, or the reason why it waits.
         progress: Its requests by time.
         planned: The newest forecast that is kept with it; None if there is none.
     """

@@ -102,7 +102,7 @@ DONE: Final[Mapping[str, str]] = MappingProxyType(
         "update": "Changed",
     }
 )
-"""What was done to a campaign, by the entry of the audit trail."""
+"""The words for an action on a campaign, by the entry of the audit trail."""
 
 CHANGED: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -121,7 +121,7 @@ CHANGED: Final[Mapping[str, str]] = MappingProxyType(
         "stay_open": "whether it stays open",
     }
 )
-"""What was changed of a campaign, by the field, where it has another name."""
+"""The words for a changed part of a campaign, by the field, where it has another name."""
 
 ACCOUNT_DONE: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -133,7 +133,7 @@ ACCOUNT_DONE: Final[Mapping[str, str]] = MappingProxyType(
         "remove-factor": "The second factor is removed.",
     }
 )
-"""What is said after a change of one's own account."""
+"""The message after a change of one's own account."""
 
 CHANNELS: Final = MappingProxyType({"sms": "Messages", "call": "Calls"})
 
@@ -156,7 +156,7 @@ ERRORS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
         503: ("The database cannot be used at the moment", "Nothing was changed. Try again in a moment."),
     }
 )
-"""Of each status of an error page: what is wrong, and what to do."""
+"""The fault and the advice for each status of an error page."""
 
 FORM_REFUSED: Final = "This form was not accepted"
 CROSS_SITE: Final = (

@@ -38,7 +38,7 @@ _log = logging.getLogger("outreach_server")
 
 @attrs.frozen(kw_only=True)
 class ListenerState:
-    """What all connections share.
+    """The state that all connections share.
 
     Attributes:
         room: The open connections.
@@ -80,7 +80,7 @@ class Connection(HttpToolsProtocol):
         config: uvicorn's.
         server_state: uvicorn's.
         app_state: The state of the application's lifespan.
-        listener_state: What it shares with the others.
+        listener_state: The state that it shares with the others.
         address: Its client, as in the room; None for a trusted proxy.
     """
 

@@ -44,7 +44,7 @@ class DamagedRows:
 
 @attrs.define(kw_only=True)
 class DamagedCells:
-    """What is damaged in the rows that were loaded so far, by its kind."""
+    """The damage in the rows that were loaded so far, by its kind."""
 
     rows: dict[Damage, DamagedRows] = attrs.field(factory=dict)
 

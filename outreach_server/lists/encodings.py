@@ -9,7 +9,7 @@ from typing import IO, Final
 
 UTF_8: Final = "utf-8"
 WINDOWS: Final = "cp1252"
-"""What a spreadsheet writes in western Europe and America where it is not told to write UTF-8."""
+"""The encoding of a spreadsheet in western Europe and America, unless it is set to write UTF-8."""
 
 BYTE_ORDER_MARKS: Final[Mapping[bytes, str]] = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -18,7 +18,7 @@ BYTE_ORDER_MARKS: Final[Mapping[bytes, str]] = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""What a file may begin with, and the encoding that it names."""
+"""The marks that a file may begin with, and the encodings that they name."""
 
 _BLOCK: Final = 1 << 20
 _INVALID: Final = re.compile("[\udc80-\udcff]")
@@ -28,7 +28,7 @@ _NOT_WINDOWS: Final = frozenset("\udc81\udc8d\udc8f\udc90\udc9d")
 
 
 def detect_encoding(head: bytes, rest: IO[bytes]) -> str:
-    """Return the encoding of a file, UTF-8 if nothing speaks against it.
+    """Return the encoding of a file, UTF-8 unless its bytes show another one.
 
     Args:
         head: Its first block.

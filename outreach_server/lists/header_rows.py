@@ -16,12 +16,12 @@ from outreach_server.lists.csv_records import Record, detect_delimiter, looks_li
 from outreach_server.lists.errors import UnreadableList
 
 HEADER_WITHIN: Final = 10
-"""The header is one of so many first rows that are not empty."""
+"""The header is one of the first rows that are not empty: this many are looked at."""
 
 _SEVERAL: Final = 2
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _NAMES_A_NUMBER: Final = re.compile(r".*(?:[:#]|nr\.?|nummer|\b(?:no\.?|number|id))", re.IGNORECASE)
-"""What stands in the cell before a number that is a title's: `Kundennr.`."""
+"""A cell before a number that shows a title, such as `Kundennr.`."""
 
 
 @attrs.frozen(kw_only=True)

@@ -1,4 +1,4 @@
-"""The phone numbers of a list as they will be dialled: what was corrected in them, and where they are."""
+"""The phone numbers of a list as they will be dialled: their corrections, and their countries."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def _is_north_american(region: str | None) -> bool:
 
 @attrs.frozen(kw_only=True)
 class CellNumber:
-    """What a cell was read as.
+    """The reading of a cell with a number.
 
     Attributes:
         cell: The cell.
         text: The number as it was meant; the cell's text if nothing was done to it.
         region: The region that a local number was read in.
         phone: The number in E.164; None if there is a problem.
-        corrections: What was corrected, in order.
+        corrections: The corrections, in order.
         problem: Why it is not a number, as a sentence's end behind the cell or alone; None if it is one.
     """
 
@@ -97,7 +97,7 @@ class Correction:
 
     @property
     def words(self) -> str:
-        """What was done, with the first example."""
+        """The correction in words, with the first example."""
         return f"{_WORDS[self.what]} (row {self.row}: {visible(self.before[:40])} → {self.after})"
 
 
@@ -108,7 +108,7 @@ class ReadNumbers:
     Attributes:
         region: The region of local numbers without a country of their own; None if they are refused.
         first: The first numbers, each with its row.
-        corrections: What was corrected, by kind.
+        corrections: The corrections, by kind.
         places: How many numbers there are of each country and kind.
         landlines: The rows of the first landlines.
     """

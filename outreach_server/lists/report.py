@@ -1,4 +1,4 @@
-"""What was made of a list, as JSON: the meaning of its columns, its first rows, its numbers, and what was corrected."""
+"""The reading of a list, as JSON: the meaning of its columns, its first rows, its numbers, and their corrections."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ AUTO: Final = "auto"
 _HEAD: Final = 12
 _IN_MEMORY: Final = 1 << 20
 ZIP: Final = b"PK\x03\x04"
-"""What every XLSX file begins with."""
+"""The first bytes of every XLSX file."""
 
 _NOT_LISTS: Final = (
     (b"\xd0\xcf\x11\xe0", "an old or encrypted Excel file"),
@@ -65,7 +65,7 @@ class Table:
         notes: Hints for people on how it is read.
         merged: The merged cells of a sheet.
         unread: Returns hints on what was not read as it is shown, by now.
-        wide_row: What to do with a row that is wider than the header.
+        wide_row: The advice about a row that is wider than the header.
     """
 
     name: str
@@ -82,13 +82,13 @@ class Table:
 def open_table(
     file: IO[bytes], *, name: str, encoding: str | None = None, delimiter: str = AUTO, sheet: str | None = None
 ) -> Iterator[Table]:
-    """Open a list; what it is shows from its content, not from its name.
+    """Open a list; its content decides its format, not its name.
 
     Args:
         file: Read in blocks; need not be seekable.
         name: Its name in messages.
         encoding: The encoding of a text file; None to detect it.
-        delimiter: What separates the cells of a text file; `auto` finds it in the header.
+        delimiter: The separator of a text file's cells; `auto` finds it in the header.
         sheet: The sheet of an XLSX file; None for the first visible one.
 
     Raises:

@@ -1,1 +1,1 @@
-"""What a server shows of itself: metrics, and lines of the log with the ids of requests and dispatches."""
+"""Monitoring of a server: metrics, and lines of the log with the ids of requests and dispatches."""

@@ -21,7 +21,7 @@ DRAIN_SECONDS: Final = 1.0
 
 _BATCH_BYTES: Final = 64 * 1024
 _PIPE_BYTES: Final = 512
-"""What any pipe that has room takes at once (POSIX)."""
+"""The number of bytes that any pipe with room takes at once (POSIX)."""
 
 
 class LogQueue(logging.Handler):

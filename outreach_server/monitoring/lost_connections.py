@@ -17,7 +17,7 @@ _GIVEN_UP: Final = "reconnection attempt in pool"
 """How its line begins when it stops retrying a connection until one is requested."""
 
 _RESTARTING: Final = ("shutting down", "starting up", "in recovery", "terminating connection")
-"""What a server says while it restarts; any other refusal is the fault of a setting."""
+"""Parts of a server's messages while it restarts; any other refusal is the fault of a setting."""
 
 _NONE_FREE: Final = (
     "There was no connection to PostgreSQL: %s. Either all were in use, or the server did not answer; more are tried."

@@ -1,4 +1,4 @@
-"""What the stand-ins share: requests, answers, callbacks, and what a number's last digits make of a request."""
+"""Shared parts of the stand-ins: requests, answers, callbacks, and a request's course by the number's last digits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Refusal = Literal["refuses_for_good", "refuses_for_now"]
 
 
 class Course(StrEnum):
-    """What comes of a request, by the last digits of the number."""
+    """The course of a request, by the last digits of the number."""
 
     REFUSED = "0191"
     FAILED = "0192"
@@ -28,7 +28,7 @@ class Course(StrEnum):
 
 
 def course_of(number: str) -> Course:
-    """Return what comes of a request to a number."""
+    """Return the course of a request to a number."""
     return next((one for one in Course if one and number.endswith(one)), Course.USUAL)
 
 
@@ -63,7 +63,7 @@ class Outgoing:
     Attributes:
         after: Seconds after the request.
         url: Where to; None for the callback URL that is set at the provider itself.
-        content: What it says, before it is written and signed.
+        content: Its content, before it is written and signed.
     """
 
     after: float
@@ -94,11 +94,11 @@ class Signed:
 
 
 class StandIn(Protocol):
-    """One provider, with an account whose credentials it knows."""
+    """One provider, with one account."""
 
     @property
     def credentials(self) -> Mapping[str, str]:
-        """What an account is connected with, but for `api_base`."""
+        """The credentials to connect the account with, but for `api_base`."""
         ...
 
     def answer(self, request: Request) -> Answer:
@@ -125,7 +125,7 @@ TRANSCRIPT: Final = "agent: Hello, do you have a moment?\nuser: Yes, that sounds
 TALK_SECONDS: Final = 1
 
 POOL_NUMBER: Final = "+14155550198"
-"""What a Messaging Service sends from."""
+"""The number that a Messaging Service sends from."""
 
 NOT_FOUND: Final = Answer(status=404, document={})
 

@@ -1,4 +1,4 @@
-"""What was probably meant by an invalid value: a word, a day, a time, a date, a zone, a country, a currency."""
+"""The probable meaning of an invalid value: a word, a day, a time, a date, a zone, a country, a currency."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def hours_like(written: object) -> str | None:
 
 
 def dates_like(written: object) -> Sequence[str]:
-    """Return the dates that a text may mean, such as `24.12.2026`; two where day and month cannot be told apart."""
+    """Return the dates that a text may mean, such as `24.12.2026`; two where day and month are ambiguous."""
     if not isinstance(written, str) or len(written) > _MAX_LENGTH:
         return ()
     text = written.strip()

@@ -1,4 +1,4 @@
-"""What the engine needs around it: a key, a public address, time zones, and senders that people can reply to."""
+"""The needs of the engine outside it: a key, a public address, time zones, and senders that people can reply to."""
 
 from __future__ import annotations
 

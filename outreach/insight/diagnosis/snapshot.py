@@ -1,4 +1,4 @@
-"""What a diagnosis reads from the database, in one read."""
+"""The data that a diagnosis reads from the database, in one read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LiveAccount:
 
 @attrs.frozen(kw_only=True)
 class Snapshot:
-    """What the database says.
+    """The data of a diagnosis.
 
     Attributes:
         live: Accounts of live workspaces.

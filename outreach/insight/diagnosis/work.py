@@ -1,4 +1,4 @@
-"""Faults of the work: who dispatches, what is stuck, what waits for a person."""
+"""Faults of the work: no dispatcher, stuck work, and work that waits for a person."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SUBJECTS: Final = {
     "webhook_failing": "webhook {}",
     "number_held": "number {}",
 }
-"""What problems of the status are about. The others are found more exactly: the disk is looked at with the database,
+"""The subjects of problems of the status. The others are found more exactly: the disk is looked at with the database,
 and requests in doubt count when their deadline is over."""
 
 
@@ -60,7 +60,7 @@ def of_work(
 
     Args:
         status: The status of all workspaces.
-        snapshot: What else the database says.
+        snapshot: The other data of the database.
         config: The engine's.
         home: Where the database is; None if not applicable.
     """

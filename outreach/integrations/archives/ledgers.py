@@ -1,6 +1,6 @@
-"""What the core asks of ledger archives: `outreach.protocols.ledger_archives.LedgerArchives`, in functions.
+"""The archives of ledgers, for the core: `outreach.protocols.ledger_archives.LedgerArchives`, in functions.
 
-A campaign whose contacts and requests are in an archive is read as if they were in the database. What works on files is
+A campaign whose contacts and requests are in an archive is read as if they were in the database. The code for files is
 imported with the first of them.
 """
 
@@ -51,7 +51,7 @@ def list_archives(tx: Transaction, workspace_id: str | None) -> Sequence[ListedA
 
 
 def erase_campaign(one: ArchivedErasure) -> None:
-    """Take numbers, names and texts of a campaign out of its archive, slice by slice; what is counted stays.
+    """Take numbers, names and texts of a campaign out of its archive, slice by slice; the counts stay.
 
     Raises:
         ArchiveUnavailable: The archive is not there, or cannot be written.
@@ -102,7 +102,7 @@ class _ArchivedLedger(Transaction):
     """The tables of a database, with those of one campaign's ledger from an archive."""
 
     def __init__(self, tx: Transaction, archive: Transaction) -> None:
-        # What belongs to no campaign stays in the database.
+        # Rows that belong to no campaign stay in the database.
         self.__dict__.update(tx.__dict__)
         self.recipients = archive.recipients
         self.dispatches = archive.dispatches
@@ -131,7 +131,7 @@ class _ArchivedTrail(Trail):
 
 
 class _ArchivedReports(Reports):
-    """What an export reads, from an archive: it holds the replies and opt-outs that belong to its campaigns."""
+    """The data that an export reads from an archive: it holds the replies and opt-outs that belong to its campaigns."""
 
     def __init__(self, archive: Reports) -> None:
         super().__init__(archive._rows)

@@ -37,7 +37,7 @@ _MOVED: Final = ("recipients", "calls", "transcripts", "dispatches", "trail")
 """The tables of a campaign's ledger, each after those that it refers to."""
 
 _SHARED: Final = ("workspaces", "agents", "trunks", "flows", "campaigns")
-"""What these refer to: copied, and not moved."""
+"""The tables that these refer to: copied, and not moved."""
 
 # As `reports.replies` and `reports.opt_outs` find them.
 _LATEST: Final = """

@@ -60,7 +60,7 @@ _REASONS: Final = (
 """Reasons that begin with a zero, so that alerts see the first one."""
 
 _RESULTS: Final = ("delivered", "refused", "target_refused", "not_connected", "timeout", "dropped")
-"""What comes of requests to webhooks: refused is any answer but 2xx; the last four are those without an answer."""
+"""The results of requests to webhooks: refused is any answer but 2xx; the last four are those without an answer."""
 
 _SOURCES: Final = ("operator", "import", "keyword", "carrier", "call")
 
@@ -68,7 +68,7 @@ _SOURCES: Final = ("operator", "import", "keyword", "carrier", "call")
 class EngineMetrics(Instrumentation, Collector):
     """Counts what an engine does: one of its instrumentations, and a collector of Prometheus.
 
-    Labels never hold data of tenants, and there is a bound to the values of each.
+    Labels never hold data of tenants, and the values of each are bounded.
 
     Args:
         by_workspace: Whether dispatches, reports and the lags of webhooks have the workspace's id as a label; the first
@@ -124,7 +124,7 @@ class EngineMetrics(Instrumentation, Collector):
     def _workspace(self, workspace_id: str) -> Labels:
         return (self._workspaces(workspace_id),) if self._by_workspace else ()
 
-    # What the engine reports.
+    # The reports of the engine.
 
     def intent_committed(self, dispatch: Dispatch) -> None:
         """Count it as waiting."""
@@ -201,7 +201,7 @@ class EngineMetrics(Instrumentation, Collector):
         """Count it."""
         self._write_failures.add(write_error(error))
 
-    # What is looked at.
+    # The state that is looked at.
 
     @asynccontextmanager
     async def watching(self, engine: Outreach) -> AsyncIterator[None]:
@@ -271,7 +271,7 @@ class EngineMetrics(Instrumentation, Collector):
             if seconds := steps.step().total_seconds():
                 self._clock_steps.add("back" if seconds < 0 else "forth")
 
-    # What Prometheus gets.
+    # The metrics for Prometheus.
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric as it is now."""

@@ -16,7 +16,7 @@ from outreach.models.database import EngineFigures
 from outreach.models.health import DispatcherHealth, DispatcherState
 
 _FILES: Final = {"main": "", "wal": "-wal"}
-"""What is behind the name of each of the database's files."""
+"""The suffix of each of the database's files."""
 
 
 def of_dispatcher(health: DispatcherHealth) -> Iterator[Metric]:
@@ -40,7 +40,7 @@ def of_figures(
     """Yield what is open in the database.
 
     Args:
-        figures: What was read of it.
+        figures: The figures that were read from it.
         now: The present moment, by the wall clock as the moments in the database are.
         reasons: The bound of the reasons of waits.
         providers: The bound of the providers.
@@ -74,7 +74,7 @@ def of_figures(
 
 
 def of_files(database: Path) -> Iterator[Metric]:
-    """Yield the sizes of a database's files and of their disk; what cannot be read is left out."""
+    """Yield the sizes of a database's files and of their disk; unreadable ones are left out."""
     sizes: dict[Labels, float] = {}
     for name, suffix in _FILES.items():
         with suppress(OSError):

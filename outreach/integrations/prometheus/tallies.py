@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 OTHER: Final = "other"
-"""What stands for all names beyond the bound."""
+"""The value of a label for all names beyond the bound."""
 
 Labels = tuple[str, ...]
 
@@ -63,7 +63,7 @@ class BoundedNames:
 
 
 class Tally(Protocol):
-    """What is counted under one name."""
+    """A count under one name."""
 
     @property
     def family(self) -> Family:
@@ -76,7 +76,7 @@ class Tally(Protocol):
 
 
 class TallyMetric(Metric):
-    """What a tally had counted at one moment, for Prometheus.
+    """The counts of a tally at one moment, for Prometheus.
 
     Its samples are made when they are read: ten thousands of them take a tenth of a second. A reader that knows
     how the lines begin needs the numbers alone.
@@ -202,7 +202,7 @@ class TallyCollector(Collector):
     """Shows tallies to a registry of Prometheus.
 
     Args:
-        tallies: What it shows.
+        tallies: The tallies that it shows.
     """
 
     def __init__(self, tallies: Sequence[Tally]) -> None:

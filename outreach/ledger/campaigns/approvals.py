@@ -1,4 +1,4 @@
-"""Approvals of starts, within one transaction: who may start, approve and change what needs approval."""
+"""Approvals of starts, within one transaction: the checks of people who start, approve or change a campaign."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _APPROVED_FIELDS: Final = frozenset(
         *("agent_id", "cli_group", "retry_voicemail"),
     }
 )
-"""What a campaign says and from where, which stays as it was approved."""
+"""The fields that decide a campaign's content and senders; they stay as they were approved."""
 
 
 def approval_of(tx: Transaction, campaign: Campaign, priced: PricedRevision | None) -> StartApproval:
@@ -29,7 +29,7 @@ def approval_of(tx: Transaction, campaign: Campaign, priced: PricedRevision | No
     Args:
         tx: The transaction.
         campaign: The campaign.
-        priced: What it costs, as it was found before the transaction.
+        priced: Its price, as it was found before the transaction.
     """
     total = campaign.counters.total
     known = priced is not None and (priced.revision, priced.contacts) == (campaign.revision, total)

@@ -1,4 +1,4 @@
-"""Approvals that end, within one transaction: what a campaign uses has changed before it begins."""
+"""Approvals that end, within one transaction: something that a campaign uses has changed before it begins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from outreach.rules.readiness import approval_reason
 from outreach.storage.unit_of_work import Transaction
 
 _WAITING: Final = frozenset({CampaignStatus.SCHEDULED, CampaignStatus.PAUSED})
-"""What begins without another approval, unless it has begun before."""
+"""The statuses in which a campaign begins without another approval, unless it has begun before."""
 
 _WHY: Final = Problem(code="awaits_approval", message="What was approved has changed: a second person has to approve.")
 

@@ -1,4 +1,4 @@
-"""Taking over what a replaced database knows of the contacts of a restored campaign.
+"""Taking over the later data of a replaced database about the contacts of a restored campaign.
 
 The replaced database has every request, because each was committed before it was made. So a contact that has requests
 there which are unknown here is continued from its state there: nothing is sent twice, and flows and retries go on.
@@ -121,7 +121,7 @@ _STATE: Final = (
     *("status", "reason", "due_at", "step", "attempts", "tries", "leg", "caller_id", "dispatched", "successful"),
     "ended_at",
 )
-"""What changes of a contact after it was loaded."""
+"""The fields of a contact that change after it was loaded."""
 
 
 class _Comparison:
@@ -168,7 +168,7 @@ class _Comparison:
 
     @property
     def counts(self) -> ContactedMeanwhile:
-        """What this contact adds to the result."""
+        """The part of the result that comes from this contact."""
         if self.current is None:
             return ContactedMeanwhile(missing=1)
         requests = self.requests

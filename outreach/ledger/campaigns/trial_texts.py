@@ -1,4 +1,4 @@
-"""What a contact of a campaign would get, to be sent to somebody else as a test."""
+"""The text that a contact of a campaign would get, to be sent to somebody else as a test."""
 
 from __future__ import annotations
 

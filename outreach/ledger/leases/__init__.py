@@ -1,6 +1,6 @@
-"""Who works: leases, workers, what each of them has claimed, and steps of the clock.
+"""Leases, workers, their claims, and steps of the clock.
 
-What a process holds in memory, and how it holds beside other workers:
+State that a process keeps in memory, and how it stays true beside other workers:
 
 | In one process | Beside others |
 |---|---|
@@ -10,7 +10,7 @@ What a process holds in memory, and how it holds beside other workers:
 | provider throttles, error budget, stops | rows; every commit and every last check reads the stops of its workspace |
 | cached rows, pages of lists | dropped when another process has committed |
 | request limit | blocks that the database grants |
-| API keys | believed for half a second |
+| API keys | cached for half a second |
 | idempotency keys | a row with an owner and a time |
 | events, named subscriptions | numbered in the order of commits; a subscription has a holder with a lease |
 | clock steps, look-ups, sweeps, the note beside a SQLite file | the leader does them |

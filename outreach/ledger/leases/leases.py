@@ -2,11 +2,11 @@
 
 A lease ends by the clock of the database (`Transaction.now`), because those of the workers may differ. That clock may
 be set forth, past the end of every lease. So another worker ends a lease only if it has seen it unrenewed for as long
-as it lasts, by its own monotonic clock, or if the place of its worker is free. The price: what a worker drove that
-hangs with its lock waits for a whole lease.
+as it lasts, by its own monotonic clock, or if the place of its worker is free. The price: the work of a worker
+that hangs with its lock waits for a whole lease.
 
 A claim (docs/delivery-contract.md#rule-11) is about a campaign, about all that the sending numbers with a rate of a
-workspace send, or about its other single calls and messages. What is committed without it is refused.
+workspace send, or about its other single calls and messages. A commit without it is refused.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NUMBERS: Final = "numbers"
 
 @attrs.frozen(kw_only=True)
 class Wanted:
-    """What a worker is to drive.
+    """The work that a worker is to drive.
 
     Attributes:
         campaign: The campaign; None for single calls and messages.
@@ -55,7 +55,7 @@ class Wanted:
 
     @property
     def subjects(self) -> Sequence[str]:
-        """What has to be claimed; the first one takes the others along."""
+        """The subjects to claim; the others are handed over with the first one."""
         return subjects_of(None if self.campaign is None else self.campaign.id, self.senders)
 
 
@@ -71,7 +71,7 @@ class Granted:
 
 
 def subjects_of(campaign_id: str | None, senders: Collection[SenderPace | None] = ()) -> Sequence[str]:
-    """Return what has to be claimed to send for a campaign (None: a single message or call) from numbers."""
+    """Return the subjects to claim to send for a campaign (None: a single message or call) from numbers."""
     of_numbers = () if all(pace is None for pace in senders) else (NUMBERS,)
     if campaign_id is None:
         return of_numbers or (SINGLES,)
@@ -146,7 +146,7 @@ def release_claim(tx: Transaction, workspace_id: str, subject: str, epoch: int) 
 
 
 class _WorkerCapacity:
-    """What one worker may claim, in view of all claims.
+    """The claims that one worker may still take, in view of all claims.
 
     A workspace is driven by one worker, so that its transactions wait for no others, unless it has more than a worker's
     portion of all claims. A worker with too many hands workspaces over.
@@ -476,7 +476,7 @@ def renew(
     if lease is None or not leads(tx, epoch):
         return None
     steady = led and back is None
-    # What was written while this waited does not lie ahead.
+    # A heartbeat that was written while this waited does not lie ahead.
     written_by = present or now
     if not led:
         clock_steps.repair_what_the_last_left(tx, receipt=receipt, epoch=epoch, now=written_by)

@@ -122,7 +122,7 @@ MISDIRECTIONS: Final[Mapping[Misdirection, str]] = MappingProxyType(
         "path": "its path is not the one of the account's callback URL",
     }
 )
-"""What is wrong with the address of a callback, as a part of a sentence."""
+"""The fault in a callback's address, as a part of a sentence."""
 
 LATELY_DAYS: Final = 7
 """For how many days a misdirected callback is reported: a STOP may be rare."""
@@ -342,7 +342,7 @@ def is_signed(known: CallbackRecord) -> bool:
 
 
 def awaited_check(tx: Transaction, account: StoredAccount, token: str, *, now: datetime) -> CallbackRecord | None:
-    """Return what awaits a test callback with a token, if anything does and it has not come yet."""
+    """Return the record that awaits a test callback with a token; None without one, or once the callback has come."""
     known = tx.callbacks.get(account.workspace_id, account.id, _event_id(token))
     if known is None or known.result != "awaited" or abs(now - known.received_at) > VALID:
         return None
@@ -363,12 +363,12 @@ def result_of_check(tx: Transaction, account: StoredAccount, token: str) -> Call
 
 
 def end_check(tx: Transaction, account: StoredAccount, token: str) -> None:
-    """Forget a test callback: what comes with its token from now on is a callback as any other."""
+    """Delete a test callback: a later callback with its token is handled as any other."""
     tx.callbacks.delete(account.workspace_id, account.id, _event_id(token))
 
 
 def _event_id(token: str) -> str:
-    # Who can read the database cannot make the test succeed.
+    # A reader of the database cannot make the test succeed with a digest.
     return f"check:{hashlib.sha256(token.encode()).hexdigest()}"
 
 
@@ -462,7 +462,7 @@ def prefetch_simulated(tx: Transaction, reports: Sequence[Report]) -> None:
 
 
 def as_simulated(tx: Transaction, report: Report, *, now: datetime) -> Report | None:
-    """Return a report as somebody wants it, if it is the simulator's; None if a simulated event has overruled it."""
+    """Return a simulator's report as somebody has simulated it; None if a simulated event has overruled it."""
     dispatch = ledger.dispatch_of(tx, report) if report.provider == SIMULATOR else None
     if dispatch is None:
         return report

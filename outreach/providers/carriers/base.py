@@ -1,4 +1,4 @@
-"""What the adapters of carriers share: remaining time, callback URLs, outcomes without a request."""
+"""Shared parts of the carrier adapters: remaining time, callback URLs, outcomes without a request."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What HTTP adapters share: exactly one request, outcome classes, signatures."""
+"""Shared parts of the HTTP adapters: exactly one request, outcome classes, signatures."""

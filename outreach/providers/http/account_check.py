@@ -1,4 +1,4 @@
-"""What the `check` and `problems` of adapters share: one harmless request, and its result in words."""
+"""Shared parts of the adapters' `check` and `problems`: one harmless request, and its result in words."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def probe_account(
         connection: The account; redirects are not followed.
         request: Built by its client.
         provider: Its display name.
-        fields: The account's fields, which say what is secret.
+        fields: The account's fields, which mark the secret ones.
         expected: Whether JSON looks like the provider's response, not somebody else's.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What stands before a request to a provider: fair permits, the last check, and calls of plug-ins that fail alone.
+"""The gate before a request to a provider: fair permits, the last check, and calls of plug-ins that fail alone.
 
 A request may wait long for a connection. A stop may be committed meanwhile, or the process may be suspended
 (docs/delivery-contract.md#rule-4): the last check is made when it has a connection and before its first byte.
@@ -85,7 +85,7 @@ class FairLimiter:
 
     @property
     def in_use(self) -> int:
-        """How many permits may be held until the next resizing: more than there are while too many still are."""
+        """How many permits may be held until the next resizing: more than the limit while too many are held."""
         return max(self._most, self.held)
 
     def resize(self, most: int) -> None:
@@ -105,7 +105,7 @@ class FairLimiter:
     async def acquire(self, account: str, wake_signal: WakeSignal, *, wanted: int = 1) -> int:
         """Wait for permits; return how many were taken, at most `wanted`, or 0 if the slice must stop.
 
-        Free permits are taken at once. A waiter gets all it wants, or after a moment what is free, because one permit
+        Free permits are taken at once. A waiter gets all `wanted`, or after a moment the free ones, because one permit
         at a time would cost each waiter a wave. It ends when the slice stops, so that a hanging provider cannot delay a
         drain.
         """

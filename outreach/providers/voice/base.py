@@ -1,4 +1,4 @@
-"""What the adapters of voice providers share: options as variables, endings of calls, numbers, reports.
+"""Shared parts of the voice adapters: options as variables, endings of calls, numbers, reports.
 
 An option without a field at the provider is passed as a variable, for the agent's prompt (`docs/voice-variables.md`).
 Campaigns' own variables must not begin with an underscore.
@@ -80,7 +80,7 @@ def variables_of(request: CallRequest, *, native: Collection[str] = ()) -> dict[
 
 @attrs.frozen(kw_only=True)
 class CallEnd:
-    """What one of a provider's reasons for the end of a call means (docs/adding-a-provider.md).
+    """The meaning of a provider's reason for the end of a call (docs/adding-a-provider.md).
 
     Attributes:
         status: One of the ended statuses.

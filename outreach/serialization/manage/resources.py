@@ -78,7 +78,7 @@ def resource_bodies(
     Args:
         new: The model of a POST.
         update: The model of a PATCH.
-        called: What errors call the object, such as `an agent`.
+        called: The name of the object in errors, such as `an agent`.
         rules: Rules of fields that take another form in JSON than in the models.
     """
     return ResourceBodies(
@@ -226,7 +226,7 @@ def write_reply_settings(settings: ReplySettings, texts: Sequence[ReplyText]) ->
 
 @attrs.frozen(kw_only=True)
 class Decision:
-    """What a person has decided about a held number.
+    """The decision of a person about a held number.
 
     Attributes:
         opted_out: Whether its message was an opt-out.

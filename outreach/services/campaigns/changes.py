@@ -35,7 +35,7 @@ _SMS_FIELDS: Final = frozenset(
     }
 )
 _TEXT_FIELDS: Final = frozenset({"body", "flow_id", "replace_characters"})
-"""What decides how many segments a text takes."""
+"""The fields that decide how many segments a text takes."""
 _CALL_FIELDS: Final = frozenset({"agent_id", "batch_concurrency", "cli_group", "retry_voicemail"})
 
 _SETTLED_BY_THE_START: Final = {
@@ -47,7 +47,7 @@ _SETTLED_BY_THE_START: Final = {
     "cli_group": "its caller IDs",
     "scheduled_start_at": "its start",
 }
-"""What a campaign that has begun to send keeps."""
+"""The fields that a campaign keeps once it has begun to send, with their names for people."""
 
 
 class CampaignChanges:
@@ -65,7 +65,7 @@ class CampaignChanges:
         revision: int | None = None,
         actor: str = "library",
     ) -> Campaign:
-        """Change a campaign; what has not been sent goes out as the campaign then says.
+        """Change a campaign; the messages and calls that are not sent yet follow the change.
 
         A campaign that has not started becomes ready or draft by what it then has. One that is scheduled, active or
         paused stays so, and keeps all that a start needs; but one that a second person has approved and that has not

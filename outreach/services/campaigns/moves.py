@@ -186,7 +186,7 @@ def texts_of(tx: Transaction, campaign: Campaign) -> CampaignTexts:
 
 
 _Callers = Sequence[tuple[str, str]]
-"""What names each caller ID, and the number."""
+"""The path of each caller ID in problems, and the number."""
 
 
 async def find_caller_id_problems(
@@ -270,14 +270,14 @@ _MOVES: Final[Mapping[CampaignAction, Callable[..., Campaign]]] = {
     CampaignAction.RESUME: moves.resume,
     CampaignAction.CANCEL: moves.cancel,
 }
-"""What people do to campaigns."""
+"""The function of each move that people make."""
 
 
 class CampaignMoves:
     """Reads campaigns, and moves them from state to state.
 
     Args:
-        context: What services share.
+        context: The collaborators that services share.
         vault: Reads the credentials of accounts.
         price: Returns what a campaign costs, by workspace and campaign, if its start needs approval by that.
     """

@@ -1,4 +1,4 @@
-"""Events: what has happened, delivered after its commit, in the order of the commits."""
+"""Events, delivered after their commit, in the order of the commits."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class EventStream(Generic[E]):
     loses nothing. When nothing is new it looks again every `change_poll_seconds`.
 
     Use it as an async context manager, and iterate over it; the iteration ends when the stream or the engine is
-    closed. Whatever the subscriber raises stays with the subscriber.
+    closed. An error of the subscriber stays with the subscriber.
 
     Attributes:
-        position: Everything up to this number has been handed out, or was not asked for: a later subscription with
+        position: Every event up to this number was delivered, or was not asked for: a later subscription with
             `since=position` goes on from there, after a restart too.
     """
 
@@ -72,7 +72,7 @@ class EventStream(Generic[E]):
         self.position = 0
 
     async def __aenter__(self) -> Self:
-        """Begin to listen: what is committed from now on is delivered, or what was after `since`.
+        """Begin to listen: the events that are committed from now on are delivered, or those after `since`.
 
         Raises:
             NotFound: There is no such workspace.
@@ -114,7 +114,7 @@ class EventStream(Generic[E]):
             InvalidRequest: It has not been entered.
         """
         self._require_entered()
-        # What was read and not handed out is left behind, so that a closed stream with much of it ends at once.
+        # Events that were read and not delivered are dropped, so that a closed stream with many of them ends at once.
         while not self._is_closed() and not self._waiting:
             try:
                 found = await self._read()
@@ -190,7 +190,7 @@ def _check_since(since: object) -> None:
 
 
 class Events:
-    """What has happened, for an embedding application."""
+    """The events of the engine, for an embedding application."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -274,8 +274,8 @@ class Events:
                 checkers as the events of the stream.
             workspace_id: Of one workspace only; None for all.
             since: Go on after this number, which a stream's `position` or an event's `number` was; None for
-                what is committed from now on. 0 begins with the first event of all. With a name it says where the
-                subscription begins that is not there yet; one that is goes on where it was.
+                the events from now on. 0 begins with the first event of all. With a name it is the beginning of a
+                new subscription; one that exists goes on where it was.
             name: Has the position stored under this name, 1 to 100 characters: of all streams of that name, in
                 whatever process, one gets each event, until it acknowledges it (`NamedStream.ack`).
 

@@ -1,4 +1,4 @@
-"""What providers said about failed requests."""
+"""The providers' reasons for failed requests."""
 
 from __future__ import annotations
 

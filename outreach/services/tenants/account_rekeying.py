@@ -38,7 +38,7 @@ class _Secret:
 
     @property
     def kind(self) -> str:
-        """What has it: `account`, `webhook` or `user`."""
+        """The kind of its row: `account`, `webhook` or `user`."""
         if isinstance(self.row, StoredAccount):
             return "account"
         return "webhook" if isinstance(self.row, WebhookCursor) else "user"
@@ -53,7 +53,7 @@ class AccountRekeying:
     async def rekey(self, *, max_slices: int = 100_000, actor: str = "library") -> RekeyResult:
         """Encrypt the secrets of accounts, webhooks and users with the newest key, also while servers run that know it.
 
-        At every moment each secret is encrypted with one key or the other, so that what is interrupted goes on when it
+        At every moment each secret is encrypted with one key or the other, so an interrupted rotation goes on when it
         is called again. Accounts keep their ids, callback URLs and revisions. The result counts accounts, webhooks, and
         users with a second factor.
 

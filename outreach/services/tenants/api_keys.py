@@ -90,7 +90,7 @@ class ApiKeys:
 
         Args:
             workspace_id: The workspace.
-            name: What it is for, up to 255 characters.
+            name: Its purpose, up to 255 characters.
             scopes: What it may do, at least one of `send`, `manage` and `read` (docs/managing.md#scopes).
             idempotency_key: A name for it, such as `booking-1`: for a day, no second key is made under it.
             actor: Recorded in the audit trail.
@@ -189,7 +189,7 @@ class ApiKeys:
         """Return the workspace of a key, whatever its status, and what the key may do there.
 
         A result is cached for half a second; a key revoked in this process stops working at once. The lookup by digest
-        leaks nothing through timing: an attacker could learn only about the digest of what he sent.
+        leaks nothing through timing: it depends only on the digest of the text that was sent.
 
         Raises:
             Unauthorized: The key is malformed, unknown or revoked.
@@ -538,7 +538,7 @@ class RateLimiter:
 
 
 class HttpOperations:
-    """What only an HTTP interface needs: `Outreach.http`."""
+    """Operations that only an HTTP interface needs: `Outreach.http`."""
 
     def __init__(self, *, pages: CampaignPageCache, rate_limits: RateLimiter) -> None:
         self._pages = pages

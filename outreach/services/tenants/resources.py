@@ -1,4 +1,4 @@
-"""What a workspace's owner sets up: the definition of each resource, with what it does in its own way.
+"""Definitions of the resources that a workspace's owner sets up, each with its own rules.
 
 Service, table, operations under /manage and commands follow from the definition (docs/adding-a-resource.md).
 """
@@ -108,7 +108,7 @@ def _callable(agent: Agent) -> bool:
 
 
 def _said(agent: Agent) -> tuple[object, ...]:
-    """Return what decides what an agent says, for how long and from where."""
+    """Return the fields of an agent that decide its words, the length of its calls and its caller ID."""
     return (
         *(agent.provider_agent_id, agent.placeholders, agent.from_number),
         *(agent.voicemail, agent.voicemail_message, agent.max_call_seconds),

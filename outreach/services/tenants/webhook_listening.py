@@ -19,11 +19,11 @@ from outreach.storage.unit_of_work import Transaction
 
 @attrs.frozen(kw_only=True)
 class Listener:
-    """What is listened to; implements `ledger.webhooks.Choice`.
+    """A choice of events to listen to; implements `ledger.webhooks.Choice`.
 
     Attributes:
         types: The types of events; none for all.
-        payload: What the bodies hold.
+        payload: The content of the bodies.
     """
 
     workspace_id: str
@@ -32,7 +32,7 @@ class Listener:
 
 
 class Delivery(NamedTuple):
-    """What an endpoint would get: the header `webhook-id`, and the body."""
+    """A delivery as an endpoint would get it: the header `webhook-id`, and the body."""
 
     id: str
     body: bytes
@@ -42,8 +42,8 @@ async def listen(context: ServiceContext, listener: Listener, *, number: int | N
     """Yield one delivery after the other, and wait for more, until it is closed.
 
     Args:
-        context: What the services share.
-        listener: What is listened to.
+        context: The collaborators that the services share.
+        listener: The events to listen to.
         number: The number of the first event; None for those from now on.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What the services of users and of sessions share."""
+"""The collaborators and checks that the services of users and of sessions share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class UserContext:
     """The collaborators of both services.
 
     Attributes:
-        services: What all services share.
+        services: The collaborators that all services share.
         vault: Encrypts the secrets of second factors.
         hasher: Hashes passwords.
     """

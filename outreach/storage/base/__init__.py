@@ -1,1 +1,1 @@
-"""What storages share: queued jobs, group commit, migrations, progress of long work."""
+"""Shared parts of the storages: queued jobs, group commit, migrations, progress of long work."""

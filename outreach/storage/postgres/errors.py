@@ -57,7 +57,7 @@ def is_passing(error: BaseException) -> bool:
 
 
 _STARTING: Final = ("shutting down", "starting up", "in recovery", "terminating connection")
-"""What a server says while it restarts; any other refusal of a connection is the fault of a setting."""
+"""Parts of a server's messages while it restarts; any other refusal of a connection is the fault of a setting."""
 
 
 def is_away(error: BaseException) -> bool:
@@ -105,6 +105,6 @@ def _kind(error: psycopg.Error) -> type[StorageError]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return an error's first line: what follows may quote the values of a row."""
+    """Return an error's first line: the lines after it may quote the values of a row."""
     lines = str(error).splitlines()
     return lines[0].strip() if lines else ""

@@ -59,7 +59,7 @@ _KEPT: Final = {
         SELECT MAX(number)::text FROM trail HAVING MAX(number) > (SELECT last FROM trail_numbers)
     """,
 }
-"""What triggers and operations keep beside the rows: what is wrong, and a query of what it is wrong for."""
+"""Checks of the values that triggers and operations keep beside the rows: the fault, and a query of the faulty ones."""
 
 
 @attrs.frozen(kw_only=True)
@@ -128,7 +128,7 @@ def migrate(url: str, *, on_progress: ProgressCallback | None = None) -> Sequenc
 
 
 def _problems_of_rows(connection: PostgresConnection) -> Sequence[str]:
-    """Read every value of every row, and compare what is kept beside the rows with what they say."""
+    """Read every value of every row, and compare the values that are kept beside the rows with the rows."""
     problems = []
     # Everything is read, for which following an index would take longer.
     connection.execute("SET enable_seqscan = on")

@@ -213,7 +213,7 @@ class PostgresStorage:
 
 
 class _Open:
-    """What an open storage consists of."""
+    """The parts of an open storage."""
 
     def __init__(
         self,

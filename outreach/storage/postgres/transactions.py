@@ -69,8 +69,8 @@ _IS_FOREIGN: Final = """
     split_part(writer, ' ', 2) <> '' AND (split_part(writer, ' ', 2)::numeric % 4294967296)::text <> xmin::text
 """
 
-# What is put into these texts is constant, or integers, or a random number in hexadecimal. Locks are taken in the order
-# of the rows; the statements after that see what was committed while they were waited for.
+# The values in these texts are constants, integers, or a random number in hexadecimal. Locks are taken in the order of
+# the rows; the statements after that see everything that was committed during the wait.
 _BEGIN: Final = """BEGIN;
     SELECT pg_advisory_xact_lock_shared({fence})
     UNION ALL SELECT pg_advisory_xact_lock(key) FROM unnest('{{{keys}}}'::bigint[]) AS key;
@@ -79,7 +79,7 @@ _BEGIN: Final = """BEGIN;
     ON CONFLICT (key) DO UPDATE SET version = workspace_versions.version + 1 RETURNING key, version - 1;
 """
 
-# What is assigned is computed from the row as it was.
+# The new values are computed from the row as it was.
 _BEGIN_FOR_ALL: Final = """BEGIN;
     SELECT pg_advisory_xact_lock({fence});
     UPDATE fence SET
@@ -143,7 +143,7 @@ def fence_key(workspace_id: str) -> int:
 
 
 class _Taken(NamedTuple):
-    """What a transaction reads once it has its fences.
+    """The counts that a transaction reads once it has its fences.
 
     Attributes:
         version: The count of transactions for all workspaces.
@@ -351,7 +351,7 @@ class FencedTransactions:
                 if is_row_error(error):
                     raise RollbackRequired from error
                 raise
-            # Whatever it says, a server that ends the connection with it may have crashed after it had written.
+            # With any error, a server that ends the connection may have crashed after it had written.
             if not (is_passing(error) or connection.closed):
                 raise
             if not self._was_committed(error):

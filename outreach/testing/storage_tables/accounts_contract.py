@@ -212,7 +212,7 @@ class AccountsContract(ContractBase):
         assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))) == [record]
 
     async def test_what_waits_for_an_identifier_is_found_by_it(self, storage: Storage) -> None:
-        """The oldest first, at most so many; of one provider, in one workspace, and no more once it is matched."""
+        """The oldest first, at most `limit`; of one provider, in one workspace, and no more once it is matched."""
         calls = {"status": CallStatus.COMPLETED, "outcome": "positive", "summary": "Will come.", "reason": None}
         reports = [
             make_message_report(provider_id="SM-1", error_code="30003", reason="unreachable", at=NOW + TICK),
@@ -248,7 +248,7 @@ class AccountsContract(ContractBase):
         )
 
     async def test_what_many_identifiers_are_waited_for_by_is_looked_at_at_once(self, storage: Storage) -> None:
-        """By either name, each in its workspace and of its provider; what comes afterwards is found all the same."""
+        """By either name, each in its workspace and of its provider; a later one is found all the same."""
         own = make_callback(report=make_message_report(provider_id="SM-1"))
         telephony = make_callback(report=make_call_report(provider_id="conv-1", telephony_id="CA-1"))
         late = make_callback(report=make_message_report(provider_id="SM-2"))
@@ -270,7 +270,7 @@ class AccountsContract(ContractBase):
         assert await storage.write(operation) == [[own], [telephony], [], [], [late]]
 
     async def test_what_waits_for_the_telephonys_identifier_is_found_by_it_too(self, storage: Storage) -> None:
-        """By either name, the oldest first, at most so many, and once where both are the same."""
+        """By either name, the oldest first, at most `limit`, and once where both are the same."""
         names = [("conv-1", "CA-1"), ("CA-1", None), (None, "CA-1"), ("CA-1", "CA-1"), ("conv-2", "CA-2")]
         made = [
             make_callback(
@@ -298,7 +298,7 @@ class AccountsContract(ContractBase):
         assert await waiting("CA-1", limit=3) == [made[3], made[2], made[1]]
 
     async def test_the_providers_own_event_is_kept_in_the_body_alone(self, storage: Storage) -> None:
-        """What it tells, in the engine's words, is kept beside it."""
+        """The engine's reading of it is kept beside it."""
         record = make_callback(report=make_message_report(provider_id="SM-1", raw={"MessageSid": "SM-1"}))
         await storage.write(lambda tx: tx.callbacks.insert(record))
         found = await storage.read(lambda tx: tx.callbacks.get(THIS_WORKSPACE, record.account_id, record.event_id))
@@ -316,7 +316,7 @@ class AccountsContract(ContractBase):
         assert list(await storage.read(lambda tx: tx.callbacks.list(THIS_WORKSPACE))) == [record]
 
     async def test_events_are_listed_newest_first(self, storage: Storage) -> None:
-        """At most so many, of one workspace, from any place on."""
+        """At most `limit`, of one workspace, from any place on."""
         made = [_at(NOW + TICK * later) for later in (1, 0, 2)]
         for record in (*made, make_callback(workspace_id=OTHER_WORKSPACE)):
             await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
@@ -337,7 +337,7 @@ class AccountsContract(ContractBase):
             assert list(found) == rest
 
     async def test_old_events_are_swept_in_slices(self, storage: Storage) -> None:
-        """Those received before a moment, of a workspace the oldest first, at most so many at a time in all."""
+        """Those received before a moment, of a workspace the oldest first, at most `limit` at a time in all."""
         made = [_at(NOW + TICK * later) for later in range(4)]
         for record in made:
             await storage.write(lambda tx, record=record: tx.callbacks.insert(record))  # type: ignore[misc]
@@ -351,7 +351,7 @@ class AccountsContract(ContractBase):
 
     @awkward_moments
     async def test_a_hold_is_put_over_the_last_one_and_forgotten(self, storage: Storage, moment: datetime) -> None:
-        """One for each provider of each workspace, which needs no account there; to forget none does nothing."""
+        """One for each provider of each workspace, which needs no account there; to delete none does nothing."""
         first = make_provider_throttle()
         second = make_provider_throttle(since=moment, until=moment, refusals=MAX_INTEGER)
         other, there = make_provider_throttle(provider="vapi"), make_provider_throttle(workspace_id=OTHER_WORKSPACE)
@@ -382,7 +382,7 @@ class AccountsContract(ContractBase):
         assert await storage.read(look) == [None, other, there, None]
 
     async def test_what_is_asked_for_beyond_a_moment_is_listed(self, storage: Storage) -> None:
-        """What ends first comes first, by (until, workspace, provider), of one workspace or of all."""
+        """The throttle that ends first comes first, by (until, workspace, provider), of one workspace or of all."""
         over = make_provider_throttle(provider="vonage", until=NOW)
         long = make_provider_throttle(until=NOW + TICK * 3)
         soon = make_provider_throttle(provider="vapi", until=NOW + TICK)

@@ -1,4 +1,4 @@
-"""What the parts of the storage contract share: fixtures, awkward values and ways to fill a database."""
+"""Shared code of the parts of the storage contract: fixtures, awkward values and ways to fill a database."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ AWKWARD_TEXTS: Final = {
 }
 
 MAX_KEY_LENGTH: Final = 250
-"""Identifiers, keys and phone numbers have at most so many characters; a storage need not take longer ones."""
+"""The most characters of identifiers, keys and phone numbers; a storage need not take longer ones."""
 
 
 def as_key(text: str) -> str:
@@ -92,12 +92,12 @@ async def given_campaign(storage: Storage, *contacts: PreparedRecipient, campaig
 
 
 async def given_recipients(storage: Storage, count: int) -> Campaign:
-    """Write a published campaign with so many pending recipients."""
+    """Write a published campaign with this many pending recipients."""
     return await given_campaign(storage, *(make_prepared() for _ in range(count)))
 
 
 class ContractBase:
-    """What every part shares; a subclass of the whole defines the fixture `open_storage` (see `storage_contract`).
+    """The base of every part; a subclass of the whole defines the fixture `open_storage` (see `storage_contract`).
 
     A test that takes `database` gets a new, empty database, opened for it; one that takes `storage` gets one with two
     workspaces. Both are opened by the test itself and are no fixtures, so that any plugin can run the tests.

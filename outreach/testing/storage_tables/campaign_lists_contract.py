@@ -37,7 +37,7 @@ _WORDS = ("Spring", "offer", "Reminder", "Straits", "off")
 
 
 class _Undone(Exception):
-    """What an operation raises that is to leave nothing behind."""
+    """The error of an operation that is to leave nothing behind."""
 
 
 async def published(storage: Storage, *campaigns: Campaign) -> None:
@@ -260,7 +260,7 @@ class CampaignListsContract(ContractBase):
                         assert await page(storage, workspace_id, **asked) == (expected, len(expected)), asked
 
     async def test_whatever_a_list_shows_counts_as_a_change(self, storage: Storage) -> None:
-        """Who keeps a list learns from one number that it is out of date; other workspaces keep theirs."""
+        """One number shows that a kept list is out of date; the numbers of other workspaces stay."""
         agent = make_agent()
         campaign = make_call_campaign(agent_id=agent.id)
         foreign = make_campaign(workspace_id=OTHER_WORKSPACE)

@@ -121,7 +121,7 @@ class DispatchesContract(ContractBase):
     async def test_an_update_writes_what_became_of_a_dispatch_and_not_what_was_asked_for(
         self, storage: Storage, purpose: str, moment: datetime
     ) -> None:
-        """What is known of a request grows; what was asked of the provider stays. Moments keep their microseconds."""
+        """The facts about a request grow; the request to the provider stays. Moments keep their microseconds."""
         asked: dict[str, Any] = dict.fromkeys(("step", "attempt", "try_number", "segments", "epoch"), MAX_INTEGER)
         dispatch = make_dispatch(
             **await given_purpose(storage, purpose), **asked, leg=2, slot_at=moment, valid_until=moment + TICK
@@ -257,7 +257,7 @@ class DispatchesContract(ContractBase):
         assert await found(OTHER_WORKSPACE, "twilio", "X") is None
 
     async def test_a_provider_id_finds_the_dispatches_of_all_workspaces(self, storage: Storage) -> None:
-        """Newest first by (created_at, id); what has changed within the transaction counts."""
+        """Newest first by (created_at, id); changes within the transaction count."""
         at = await given_purpose(storage, "message")
         there = {
             "workspace_id": OTHER_WORKSPACE,
@@ -389,7 +389,7 @@ class DispatchesContract(ContractBase):
         )
 
     async def test_unknown_ones_are_counted_by_workspace(self, storage: Storage) -> None:
-        """What has the oldest comes first; of the oldest `limit` in all."""
+        """The workspace with the oldest comes first; only the oldest `limit` of all are counted."""
         for owner, moment in ((THIS_WORKSPACE, NOW), (OTHER_WORKSPACE, NOW - TICK), (THIS_WORKSPACE, NOW + TICK)):
             message_id = await given_message(storage, workspace_id=owner)
             state = DispatchState.UNKNOWN
@@ -526,7 +526,7 @@ class DispatchesContract(ContractBase):
         )
 
     async def test_judged_ones_are_the_latest_that_tell_something_of_the_provider(self, storage: Storage) -> None:
-        """However many of the others came since: what was not sent or interrupted by us does not count to the limit."""
+        """Later requests that were not sent, or that we interrupted, do not count to the limit."""
         ours = await given_recipients(storage, 90)
         answered = {DispatchState.ACCEPTED, DispatchState.REFUSED, DispatchState.UNKNOWN, DispatchState.UNCONFIRMED}
         answered.add(DispatchState.GIVEN_UP)
@@ -553,7 +553,7 @@ class DispatchesContract(ContractBase):
         assert await storage.read(judged(NOW + TICK, end)) == wanted[: len(wanted) - len(first)]
 
     async def test_what_a_campaign_came_to_is_counted(self, storage: Storage) -> None:
-        """The most frequent first, then by what they came to; a failed call tells its own error."""
+        """The most frequent first, then by outcome; a failed call has its own error."""
         ours, other = await given_recipients(storage, 10), await given_recipients(storage, 1)
         refused: dict[str, Any] = {"state": DispatchState.REFUSED, "reason": "invalid_number", "error_code": "21211"}
         outcomes: list[dict[str, Any]] = [

@@ -56,7 +56,7 @@ def positions(recipients: Sequence[Recipient]) -> list[int]:
 
 
 class DueContract(ContractBase):
-    """What is due among recipients."""
+    """The recipients that are due."""
 
     async def test_waiting_ones_come_before_pending_ones(self, storage: Storage) -> None:
         """By (due_at, position), then by position; due at exactly now counts, a moment later does not."""
@@ -102,7 +102,7 @@ class DueContract(ContractBase):
         assert await storage.read(lambda tx: list(tx.recipients.due(THIS_WORKSPACE, campaign_id, NOW, limit=9))) == []
 
     async def test_a_recipient_that_changes_its_state_changes_what_is_due(self, storage: Storage) -> None:
-        """What is put in a transaction is due, or no longer due, in that transaction."""
+        """A recipient that is put in a transaction is due, or no longer due, in that transaction."""
         campaign_id = await given_states(storage, PENDING, PENDING, PENDING)
 
         def change(tx: Transaction) -> list[list[int]]:
@@ -164,7 +164,7 @@ class DueContract(ContractBase):
         assert await storage.read(look) == ([1, 2], [3, 2, 0, 2], [2, 3], None, 0, None)
 
     async def test_the_next_due_times_of_many_campaigns_are_read_together(self, storage: Storage) -> None:
-        """Of each that has one; what is asked for in another workspace has none."""
+        """Of each that has one; a campaign that is asked for in another workspace has none."""
         first, second, third = [
             await given_states(storage, *states)
             for states in ((waiting(LATER), in_progress(NOW)), (waiting(LATER),), (PENDING,))

@@ -1,4 +1,4 @@
-"""The contract of erasing: what goes, what stays, and what is due."""
+"""The contract of erasing: the data that goes, the data that stays, and the campaigns that are due."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ErasuresContract(ContractBase):
     """Erasing people."""
 
     async def test_a_hidden_campaign_is_one_whose_loading_was_given_up(self, storage: Storage) -> None:
-        """Only its own workspace hides it, once; what was remembered of its run goes."""
+        """Only its own workspace hides it, once; the state of its run goes."""
         campaign = await given_recipients(storage, 2)
         await storage.write(lambda tx: tx.runs.put(make_run(campaign_id=campaign.id)))
 
@@ -196,7 +196,7 @@ class ErasuresContract(ContractBase):
         assert list(await storage.read(lambda tx: tx.erasures.with_retention(None))) == []
 
     async def test_old_single_messages_and_calls_are_erased(self, storage: Storage) -> None:
-        """Those that ended before the moment, of this workspace, so many at a time; once."""
+        """Those that ended before the moment, of this workspace, at most `limit` at a time; once."""
         agent = make_agent()
         old, later = given_message(), given_message(ended_at=NOW + TICK)
         open_one, theirs = make_message(), given_message(workspace_id=OTHER_WORKSPACE)
@@ -230,7 +230,7 @@ class ErasuresContract(ContractBase):
             assert found == message
 
     async def test_old_events_are_deleted(self, storage: Storage) -> None:
-        """What came in before the moment; the trail keeps what happened, without numbers."""
+        """Messages and events from before the moment go; the trail keeps its entries, without numbers."""
         phone = "+14155550123"
         old, later = make_inbound(), make_inbound(received_at=NOW + _DAY)
         events = [make_callback(), make_callback(received_at=NOW + _DAY)]

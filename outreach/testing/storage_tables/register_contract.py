@@ -227,7 +227,7 @@ class RegisterContract(ContractBase):
         assert stopped == frozenset(phones[::100])
 
     async def test_what_restricts_numbers_is_read_together(self, storage: Storage) -> None:
-        """What stops them on this channel, and what holds them back; which stops nothing."""
+        """The entries that stop them on this channel, and the reviews, which hold them back and stop nothing."""
         scopes = {"+14155550101": "all", "+14155550102": "sms", "+14155550103": "call", "+14155550104": "held"}
 
         def put(tx: Transaction) -> None:

@@ -29,7 +29,7 @@ class SubscriptionsContract(ContractBase):
 
     @awkward_texts
     async def test_a_subscription_is_read_as_it_was_written(self, storage: Storage, text: str) -> None:
-        """Its name is its key, whatever is in it; what it holds may be as large as integers are."""
+        """Its name is its key, whatever is in it; its numbers may be as large as integers are."""
         row = make_subscription(
             name=as_key(text), workspace_id=THIS_WORKSPACE, position=MAX_INTEGER, gap_until=MAX_INTEGER, holder=text
         )
@@ -39,7 +39,7 @@ class SubscriptionsContract(ContractBase):
 
     @awkward_moments
     async def test_a_subscription_is_put_over_the_last_one(self, storage: Storage, moment: datetime) -> None:
-        """What it is for and since when stay as they were."""
+        """Its workspace and its creation time stay as they were."""
         await put(storage, make_subscription(created_at=moment))
         after = make_subscription(position=7, gap_until=5, holder="h", held_until=moment, updated_at=moment)
         await put(storage, attrs.evolve(after, created_at=moment))

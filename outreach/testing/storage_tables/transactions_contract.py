@@ -34,7 +34,7 @@ from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, 
 
 
 class Broken(Exception):
-    """What an operation of these tests raises."""
+    """The error that an operation of these tests raises."""
 
 
 def insert_pair(identifier: str) -> Callable[[Transaction], str]:
@@ -100,7 +100,7 @@ def look_at_everything(tx: Transaction, campaign_id: str) -> list[object]:
 
 
 class TransactionsContract(ContractBase):
-    """What holds for every operation."""
+    """The rules that hold for every operation."""
 
     async def test_an_operation_that_raises_undoes_all_that_it_did(self, storage: Storage) -> None:
         """Over many tables, and the error that is raised is the very object."""

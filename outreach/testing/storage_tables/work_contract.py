@@ -50,7 +50,7 @@ async def change_of(storage: Storage, unit: WorkUnit, due_at: datetime | None) -
 
 
 class WorkContract(ContractBase):
-    """What is due, who does it, and what dispatching remembers."""
+    """Due work, the workers that do it, and the state that dispatching keeps."""
 
     async def test_a_new_database_has_no_work(self, database: Storage) -> None:
         """The highest change number is 0, and nothing has changed since."""

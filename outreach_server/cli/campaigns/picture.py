@@ -33,10 +33,10 @@ class Snapshot:
     """A campaign at one moment.
 
     Attributes:
-        blockers: What blocks it.
+        blockers: The problems that block it.
         waits: When the first waiting recipient is due, for each state and reason with a known time.
         sent: Its requests by outcome.
-        missing: What prevents its start, if it has not started.
+        missing: The problems that prevent its start, if it has not started.
         forecast: When it will be done; None if it was not asked for, or nothing is left.
         at: When it was taken.
         pace_per_minute: Contacts that were begun per minute, lately; None before it is measured.
@@ -58,7 +58,7 @@ class Snapshot:
 
     @property
     def state(self) -> object:
-        """What a person has to know at once when it changes."""
+        """The state whose changes a person has to see at once."""
         return self.campaign.status, self.campaign.pause_reason, tuple(blocker.code for blocker in self.blockers)
 
     @property

@@ -1,4 +1,4 @@
-"""`campaigns report` and `export`: what became of a campaign, and of each of its contacts."""
+"""`campaigns report` and `export`: the results of a campaign, and of each of its contacts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from outreach_server.cli.values import CAMPAIGN, OneOf
 
 _NO_PRICES = "unknown: set the workspace's prices with outreach-server settings prices set"
 _NOT_SHOWN = {"milliseconds", "seconds", "provider_costs"}
-"""What people see as minutes, or in words."""
+"""Fields that people see as minutes, or in words."""
 
 _EXPORTS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".xlsx": "xlsx"}
 _REPORTS = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}

@@ -1,4 +1,4 @@
-"""`campaigns resume --skip-contacted-in`: what was sent from the database that a restore replaced."""
+"""`campaigns resume --skip-contacted-in`: the contacts of the database that a restore replaced."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROVIDER: Final = "provider"
 
 @attrs.frozen(kw_only=True)
 class TakenOver:
-    """What is taken over.
+    """The contacts that are taken over.
 
     Attributes:
         replaced: From the replaced database; None without one.

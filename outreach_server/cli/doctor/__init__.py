@@ -1,1 +1,1 @@
-"""What is wrong with a server: the engine's diagnosis, and what only the server knows."""
+"""The diagnosis of a server: the engine's findings, and those that only the server can make."""

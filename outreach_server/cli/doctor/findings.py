@@ -27,7 +27,7 @@ ServerCode = Literal[
     "root_path_differs",
     "spool_not_writable",
 ]
-"""What a server finds beside its engine's codes:
+"""The codes of a server's findings beside its engine's:
 
     certificate_expired (critical): the certificate has expired
     certificate_expires_soon (warning): the certificate expires within 14 days; one that is valid for less than 70

@@ -1,4 +1,4 @@
-"""What an import made of a file: the meaning of its columns, its first rows, its numbers, and what was corrected."""
+"""The report of an import: the meaning of the file's columns, its first rows, its numbers, and their corrections."""
 
 from __future__ import annotations
 

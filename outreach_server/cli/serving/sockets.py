@@ -1,4 +1,4 @@
-"""What `serve` listens on: sockets that systemd hands over, a Unix socket, or an address and a port."""
+"""The sockets that `serve` listens on: those that systemd passes, a Unix socket, or an address and a port."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from outreach_server.cli.serving.serving import BACKLOG, bind
 from outreach_server.config import ServerConfig
 
 _FIRST: Final = 3
-"""The first descriptor that is handed over, as sd_listen_fds(3) says."""
+"""The first descriptor that is passed, as in sd_listen_fds(3)."""
 
 _MODE: Final = 0o666
 """Like a port of this machine: the mode of the directory limits who can connect."""
@@ -27,7 +27,7 @@ def listening(config: ServerConfig) -> Iterator[Sequence[socket.socket]]:
     """Listen until the block ends.
 
     Raises:
-        click.ClickException: It cannot listen there, or what was handed over is no listening socket.
+        click.ClickException: It cannot listen there, or systemd has passed something else than a listening socket.
     """
     with ExitStack() as stack:
         sockets = handed_over()
@@ -43,7 +43,7 @@ def listening(config: ServerConfig) -> Iterator[Sequence[socket.socket]]:
 
 
 def handed_over() -> list[socket.socket]:
-    """Return the sockets that systemd has handed over, once.
+    """Return the sockets that systemd has passed, once.
 
     Raises:
         click.ClickException: One of them does not listen.

@@ -1,4 +1,4 @@
-"""The curve of a campaign: what was sent so far, and what the forecast says of the rest."""
+"""The curve of a campaign: the requests so far, and the forecast of the rest."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Band:
     """A stretch of time in which something held the campaign back.
 
     Attributes:
-        words: What; it is written where it fits.
+        words: The cause; it is written where it fits.
     """
 
     begins_at: datetime
@@ -52,13 +52,13 @@ class Band:
 
 @attrs.frozen(kw_only=True)
 class Curve:
-    """What is drawn.
+    """The data of a drawing.
 
     Attributes:
-        real: What happened, by time.
-        plan: What the forecast of the start had, by time.
-        ahead: What the forecast has now, by time.
-        bands: What holds it back.
+        real: The requests, by time.
+        plan: The forecast of the start, by time.
+        ahead: The forecast of now, by time.
+        bands: The times in which it is held back.
         now: The present.
         clocks: Those of the axis.
         label: The curve in a sentence.
@@ -82,7 +82,7 @@ def drawn(curve: Curve) -> Markup:
 
 
 def drawn_small(curve: Curve, most: int) -> Markup:
-    """Return small drawings without words: what was sent, what the forecast has now, and when nothing goes out.
+    """Return small drawings without words: the requests so far, the forecast of now, and the times without requests.
 
     Args:
         curve: The curve.

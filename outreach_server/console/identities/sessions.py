@@ -1,4 +1,4 @@
-"""Who sends a request, by the cookie of a session; looked up in the database each time."""
+"""Identification of a request's person by the session cookie, looked up in the database each time."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _log = logging.getLogger("outreach_server.console")
 
 @attrs.define(eq=False)
 class View:
-    """What is rendered again and again while somebody watches.
+    """A part of a page that is rendered again and again while somebody watches.
 
     Attributes:
         regions: The newest rendering; None before the first, and after one has failed.
@@ -70,7 +70,7 @@ class FanOut:
         """Watch something; the first who does has it rendered, and the last one ends that.
 
         Args:
-            key: What it is: all who give the same see the same.
+            key: Identifies it: all watchers with the same key see the same.
             render: Renders it.
         """
         view = self._views.get(key)

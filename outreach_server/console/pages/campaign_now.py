@@ -1,4 +1,4 @@
-"""What a campaign does now, and why, in one line."""
+"""The present activity of a campaign, and its reason, in one line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOOKS: Final[Mapping[str, tuple[str, Tone]]] = MappingProxyType(
         **dict.fromkeys(_SENDS, ("play", "plain")),
     }
 )
-"""The icon and tone of what binds; others are something to wait for."""
+"""The icon and tone of the rules that bind; with any other rule a campaign waits."""
 
 _WORTH_SAYING: Final = 0.02
 """From this share of all requests on, being behind the forecast is said."""
@@ -41,8 +41,8 @@ class NowView:
     """One line on what a campaign does.
 
     Attributes:
-        text: What it does, or waits for, and why.
-        more: What follows.
+        text: Its activity, or the reason why it waits.
+        more: The sentences after it.
     """
 
     icon: str
@@ -52,7 +52,7 @@ class NowView:
 
 
 def now_of(figures: Figures, clocks: Clocks, behind: int) -> NowView:
-    """Return what a campaign does now.
+    """Return the line of a campaign's present activity.
 
     Args:
         figures: Its figures.

@@ -22,12 +22,12 @@ _PART_CHARACTERS: Final = 64 * 1024
 
 @attrs.frozen(kw_only=True)
 class Guard:
-    """What stands before a file.
+    """The password page before a file.
 
     Attributes:
         url: The address of the file, to which the form of the password is sent.
         action: The action of `FORM_ACTIONS` that the file is.
-        why: What is in it.
+        why: The content of the file.
         back: The name of the page that leads to it, and
         back_url: its address.
         current: The entry of the menu that it belongs to.
@@ -44,7 +44,7 @@ class Guard:
         """Return the page that asks for the password, where it is needed before the file.
 
         Raises:
-            HTTPException: The host of the console has to ask, not the console.
+            HTTPException: The host of the console has to ask for the password, not the console.
         """
         if not needs_proof(visit):
             return None
@@ -89,7 +89,7 @@ def csv_response(
         name: The name of the file.
         columns: The heads of its columns.
         rows: The cells of each row.
-        action: What the audit trail calls it.
+        action: Its name in the audit trail.
     """
     return DownloadResponse(
         _parts(visit, columns, rows, action),
@@ -115,7 +115,7 @@ async def _parts(
         yield _taken(out)
     finally:
         place = None if visit.workspace is None else visit.workspace.id
-        # Also where the browser has gone: what it has by then is out.
+        # Also where the browser has gone: it has the rows up to then.
         with anyio.CancelScope(shield=True):
             await visit.engine.audit.record(
                 place, actor=visit.actor, action=action, subject=place or "server", detail=f"csv, rows: {count}"

@@ -1,4 +1,4 @@
-"""What people wrote back: who waits for an answer, what may be an opt-out, and everything."""
+"""The replies of people: those that wait for an answer, possible opt-outs, and all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ReplyView:
     Attributes:
         url: The thread of the number; empty if it is none.
         more: How many older messages of the number are on the page.
-        note: What the engine made of it.
+        note: The engine's reading of it.
         media: How many pictures or other files it has.
     """
 

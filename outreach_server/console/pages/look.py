@@ -1,4 +1,4 @@
-"""What a person chooses for this browser: the theme, how dates are written, whether single keys do something."""
+"""The choices of a person for this browser: the theme, how dates are written, whether single keys do something."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def show(visit: Visit) -> Response:
 
 
 def choices(visit: Visit) -> Mapping[str, Any]:
-    """Return what there is to choose from, in words; a style of dates says the present moment."""
+    """Return the possible choices, in words; a style of dates shows the present moment."""
     now = visit.clocks().local(visit.now)
     return {"themes": THEMES, "dates": {one: one.moment(now) for one in DateStyle}}
 

@@ -29,7 +29,7 @@ SCOPES: Final[Mapping[str, str]] = {
     "call": "calls",
     "held": "campaigns, until somebody decides",
 }
-"""What an entry of the register stops."""
+"""The scope of an entry of the register, in words."""
 
 _GOOD: Final = frozenset({"accepted", "sent", "delivered", "completed", "positive"})
 _BAD: Final = frozenset({"failed", "refused", "canceled", "busy", "no-answer"})
@@ -91,7 +91,7 @@ async def entry_of(visit: Visit, phone: str) -> Unsubscribe | None:
 
 
 def entry_words(entry: Unsubscribe) -> str:
-    """Return what an entry of the register stops, and where it comes from."""
+    """Return the scope and the source of an entry of the register, in words."""
     return f"It stops {SCOPES[entry.scope]}: {SOURCES.get(entry.source, entry.source)}."
 
 

@@ -35,7 +35,7 @@ class ReadingField:
     """A choice of how a file is read.
 
     Attributes:
-        hint: What an empty value means.
+        hint: The meaning of an empty value.
     """
 
     name: str
@@ -64,7 +64,7 @@ _COLUMNS: Final = frozenset({"phone", "country"})
 
 @attrs.frozen(kw_only=True)
 class ImportRequest:
-    """What a person has chosen.
+    """The choices of a person for an import into the register.
 
     Attributes:
         chosen: The values of `FIELDS` that are not empty.
@@ -95,7 +95,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def act(visit: Visit) -> Response:
-    """Keep a file, read it in another way, hand its rejected rows out, import it, or take an import back."""
+    """Keep a file, read it in another way, send its rejected rows, import it, or take an import back."""
     key, asked = key_of(visit), _request_of(visit.form)
     match visit.form.get("action", ""):
         case "file":
@@ -167,7 +167,7 @@ async def _undo(visit: Visit) -> Response:
 
 
 def _problems_of(error: InvalidRequest | Conflict) -> dict[str, str]:
-    """Return what is wrong by the field of the form; what is about none has an empty name."""
+    """Return the problems by the field of the form; one about no field has an empty name."""
     details = error.details if isinstance(error, InvalidRequest) else ()
     labels = {one.name: one.label for one in FIELDS}
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What became of a campaign: its report, to read, print and compare, and its contacts as a file."""
+"""The results of a campaign: its report, to read, print and compare, and its contacts as a file."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SenderView:
 
 @attrs.frozen(kw_only=True)
 class CauseView:
-    """What a provider said of requests that failed."""
+    """The requests that failed for one cause of a provider."""
 
     requests: int
     provider: str
@@ -76,7 +76,7 @@ class CauseView:
 
 @attrs.frozen(kw_only=True)
 class BucketView:
-    """What happened in a stretch of time."""
+    """The counts of a stretch of time."""
 
     since: str
     requests: int

@@ -75,10 +75,10 @@ class StepView:
     """A step of the trail.
 
     Attributes:
-        text: What happened.
+        text: The event.
         why: Why, and until when.
         rule: The rule that decided it.
-        source: What the rule says, and where it comes from.
+        source: The text of the rule, and its origin.
         sent: The text of the message that was sent; empty without one.
         received: The text of the message that came back; empty without one.
     """
@@ -104,7 +104,7 @@ class DayView:
 
 @attrs.frozen(kw_only=True)
 class _Known:
-    """What the steps are told with."""
+    """The data that the steps are described with."""
 
     campaign: Campaign
     clocks: Clocks

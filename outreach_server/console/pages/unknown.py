@@ -44,8 +44,8 @@ class UnknownView:
     Attributes:
         contact_url: The trail of its contact; empty for a single message or call.
         why: Why nobody knows.
-        said: What the provider has reported, if anything.
-        second_try: What a second try costs.
+        said: The provider's reports, if any.
+        second_try: The cost of a second try.
         deadline: When it ends as unconfirmed.
         retry_from: From when on it can be tried again; None for now.
         keys: The keys of its two forms.
@@ -70,11 +70,11 @@ class UnknownView:
 
 @attrs.frozen(kw_only=True)
 class PlanView:
-    """What a decision about many requests would do.
+    """The effect that a decision about many requests would have.
 
     Attributes:
         label: Its button, with the number.
-        becomes: What becomes of the contacts, in words.
+        becomes: The states of the contacts after it, in words.
     """
 
     decision: str

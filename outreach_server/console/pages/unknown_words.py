@@ -1,4 +1,4 @@
-"""What people read of an unknown request: what a second try costs, and who has decided about it meanwhile."""
+"""The words about an unknown request: the cost of a second try, and the person who has decided about it meanwhile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOTHING_CHANGED: Final = "Your decision has changed nothing."
 
 
 def cost_of_retry(table: PriceTable | None, one: Dispatch) -> str:
-    """Return what a second try of a request costs by the prices of the workspace, or that it is not known."""
+    """Return the cost of a second try of a request by the prices of the workspace, or that it is not known."""
     quantity = 1 if one.channel == "call" else one.segments or 1
     found = None
     if table is not None:
@@ -45,7 +45,7 @@ def cost_of_retry(table: PriceTable | None, one: Dispatch) -> str:
 
 
 def reported(one: Dispatch) -> str:
-    """Return what the provider has reported of a request, as far as it is stored; empty for nothing."""
+    """Return the provider's reports of a request, as far as they are stored; empty for none."""
     parts = (
         one.provider_id and f"its identifier {one.provider_id}",
         one.report and f"the state {one.report.value.replace('_', ' ')}",

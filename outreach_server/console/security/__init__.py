@@ -1,1 +1,1 @@
-"""What protects the console: headers, and the checks of forms."""
+"""The protection of the console: headers, and the checks of forms."""

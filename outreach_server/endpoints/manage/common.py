@@ -1,4 +1,4 @@
-"""What the operations under /manage share."""
+"""Shared parts of the operations under /manage."""
 
 from __future__ import annotations
 

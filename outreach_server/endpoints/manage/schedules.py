@@ -79,7 +79,7 @@ class NextRuns(HTTPEndpoint):
 
 
 class Occurrences(HTTPEndpoint):
-    """What became of the runs of a schedule."""
+    """The runs of a schedule, with their results."""
 
     async def get(self, request: Request) -> Response:
         """Return a page, the latest first."""

@@ -1,4 +1,4 @@
-"""/manage/webhooks/{id}/…: what is done with endpoints, and what became of deliveries to them."""
+"""/manage/webhooks/{id}/…: the actions on endpoints, and the attempts of deliveries to them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class WebhookProgress(HTTPEndpoint):
 
 
 class WebhookAttempts(HTTPEndpoint):
-    """What became of deliveries to an endpoint."""
+    """The attempts of deliveries to an endpoint."""
 
     async def get(self, request: Request) -> Response:
         """Return a page, the latest first."""

@@ -1,4 +1,4 @@
-"""What Telnyx's error codes mean.
+"""Classification of Telnyx's error codes.
 
 https://developers.telnyx.com/docs/messaging/messages/error-codes and
 https://developers.telnyx.com/development/api-fundamentals/api-errors

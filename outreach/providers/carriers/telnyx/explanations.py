@@ -1,4 +1,4 @@
-"""What Telnyx's error codes mean, in words for people."""
+"""Explanations of Telnyx's error codes for people."""
 
 from __future__ import annotations
 
@@ -109,4 +109,4 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "40329": "Have the toll-free number verified in the Telnyx portal, or send from another one.",
     }
 )
-"""Where there is more to say than by the failure class."""
+"""More precise advice than that of the failure class, by code."""

@@ -81,7 +81,7 @@ class TwilioCarrier:
 
     @property
     def capabilities(self) -> CarrierCapabilities:
-        """What the carrier supports."""
+        """The features that the carrier supports."""
         return CarrierCapabilities(look_up="evidence", supports_not_after=True, lists_sent=True)
 
     async def send(self, message: OutboundMessage) -> DispatchOutcome:

@@ -1,4 +1,4 @@
-"""What Twilio's error codes mean: https://www.twilio.com/docs/api/errors, each code a page.
+"""Classification of Twilio's error codes: https://www.twilio.com/docs/api/errors, each code a page.
 
 Not compared with a page: 20008, 20404, 21212, 21266, 21267, 21408, 21602, 21603, 21604, 21608, 21616, 21617, 21618,
 21619, 21659, 21660, 21661, 21703, 21705, 30004, 30005, 30008, 30017, 30018, 30019, 30023, 30027, 30033, 30034, 30035,

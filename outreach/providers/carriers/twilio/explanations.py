@@ -1,4 +1,4 @@
-"""What Twilio's error codes mean, in words for people."""
+"""Explanations of Twilio's error codes for people."""
 
 from __future__ import annotations
 
@@ -133,4 +133,4 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "90010": _TOP_UP,
     }
 )
-"""Where there is more to say than by the failure class."""
+"""More precise advice than that of the failure class, by code."""

@@ -1,4 +1,4 @@
-"""What Vonage's error codes mean: https://developer.vonage.com/en/api-errors/messages.
+"""Classification of Vonage's error codes: https://developer.vonage.com/en/api-errors/messages.
 
 The code is the fragment of the URL in `type`. General errors of the platform have words there instead.
 """

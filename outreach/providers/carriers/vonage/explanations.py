@@ -1,4 +1,4 @@
-"""What Vonage's error codes mean, in words for people."""
+"""Explanations of Vonage's error codes for people."""
 
 from __future__ import annotations
 
@@ -114,4 +114,4 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "low-balance": _TOP_UP,
     }
 )
-"""Where there is more to say than by the failure class."""
+"""More precise advice than that of the failure class, by code."""

@@ -1,4 +1,4 @@
-"""What ElevenLabs' refusals mean, in words for people."""
+"""Explanations of ElevenLabs' refusals for people."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "invalid_provider_config": "Check the Twilio credentials, or the SIP trunk, of the number at ElevenLabs.",
     }
 )
-"""Where there is more to say than by the failure class."""
+"""More precise advice than that of the failure class, by code."""
 
 PARTS: Final[tuple[tuple[str, str, str], ...]] = (
     ("quota", "The quota of the account, or of this key, is used up.", _PAY),

@@ -1,4 +1,4 @@
-"""What Retell's reasons to disconnect mean, in words for people."""
+"""Explanations of Retell's disconnection reasons for people."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "sip_routing_error": "Check how the SIP trunk routes calls.",
     }
 )
-"""Where there is more to say than by the failure class."""
+"""More precise advice than that of the failure class, by code."""
 
 PARTS: Final[tuple[tuple[str, str, str], ...]] = (
     ("error_llm", "The language model behind the agent failed, or its server was not reached.", _LOG),

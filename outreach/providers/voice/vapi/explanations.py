@@ -1,4 +1,4 @@
-"""What Vapi's ways to end a call mean, in words for people."""
+"""Explanations of Vapi's reasons for the end of a call, for people."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "assistant-join-timed-out": _LOG,
     }
 )
-"""Where there is more to say than by the failure class."""
+"""More precise advice than that of the failure class, by code."""
 
 PARTS: Final[tuple[tuple[str, str, str], ...]] = (
     (

@@ -50,7 +50,7 @@ class PersonRows(NamedTuple):
 
 
 class Erasures(Table):
-    """What was erased, how far it has come, and what is due to be erased."""
+    """Erasures: the figures that they keep, their progress, and the rows that are due."""
 
     def hide_campaign(self, workspace_id: str, campaign_id: str, *, now: datetime) -> bool:
         """Make a campaign without requests one whose loading was given up; return whether it was visible."""
@@ -87,7 +87,7 @@ class Erasures(Table):
         return (rows[0][0], rows[0][1], rows[0][2]) if rows else None
 
     def erase_positions(self, workspace_id: str, campaign_id: str, first: int, *, limit: int) -> bool:
-        """Erase so many places of a campaign from `first` on, and note it; return whether more are left."""
+        """Erase at most `limit` places of a campaign from `first` on, and note it; return whether more are left."""
         number = self._rows.number(workspace_id, campaign_id)
         [[last]] = self._rows.query("erasure.last_position", RECIPIENTS, number=number)
         until = first + limit - 1

@@ -102,7 +102,7 @@ class WebhookHolds(Table):
 
 
 class WebhookAttempts(Table):
-    """What became of deliveries; their identifiers grow with time."""
+    """The attempts of deliveries; their identifiers grow with time."""
 
     def insert(self, one: WebhookAttempt) -> None:
         """Write a new attempt."""

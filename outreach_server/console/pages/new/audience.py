@@ -1,4 +1,4 @@
-"""The contacts of a new campaign: what was read out of the file, and who of them is left out."""
+"""The contacts of a new campaign: those that were read from the file, and those that are left out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PLACES: Final = (
     (re.compile(r"`map` (\w+)=COLUMN"), r"the choice of the column for \1"),
     (re.compile(r"`(\w+)`"), lambda found: f"“{found[1].replace('_', ' ')}”"),
 )
-"""What messages call the fields of a request, and what stands on the page for it."""
+"""The words of messages for the fields of a request, and the words of the page in their place."""
 
 _PROBED_TEXT: Final = "x"
 """The text that the register and the other rules are tried with while there is none."""
@@ -37,7 +37,7 @@ _PROBED_TEXT: Final = "x"
 
 @attrs.frozen(kw_only=True)
 class ReadList:
-    """What was read out of a file.
+    """The reading of a file.
 
     Attributes:
         document: As of `checkUpload`.
@@ -71,7 +71,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def act(visit: Visit) -> Response:
-    """Read the file anew as the form says, hand its rejected rows out, or load its contacts into a draft."""
+    """Read the file anew by the form, send its rejected rows, or load its contacts into a draft."""
     asked = request_of(visit.form)
     match visit.form.get("action", ""):
         case "read":
@@ -184,7 +184,7 @@ class RejectView:
     """A row that cannot be loaded, or whose number was corrected.
 
     Attributes:
-        number: What was typed for its number; None if that would not mend it.
+        number: The text that was typed for its number; None if that would not correct it.
     """
 
     row: int
@@ -212,7 +212,7 @@ def _rejected(asked: AudienceRequest, document: Mapping[str, Any]) -> Sequence[R
 
 
 def _meaning(read_as: str | None) -> str:
-    """Return what a column is read as: fields in words, values of the text in their braces."""
+    """Return the meaning of a column: fields in words, values of the text in their braces."""
     fields = {"phone_number": "phone", **{name: name for name in FIELDS}}
     parts = [FIELDS[fields[one]] if one in fields else one for one in (read_as or "").split(", ") if one]
     return ", ".join(parts) or "left out"

@@ -34,14 +34,14 @@ _CORRECTION: Final = "fix_"
 
 @attrs.frozen(kw_only=True)
 class AudienceRequest:
-    """What a person has chosen.
+    """The choices of a person for a list of contacts.
 
     Attributes:
         columns: The number of a column by field; `NO_COLUMN` for none. Without an entry, a field has the column of its
             name.
         corrections: Phone numbers in the place of those of the file, by the number of the row.
         leave: The campaigns whose contacts are left out.
-        days: Contacts of so many days are left out, as it was typed.
+        days: The number of days whose contacts are left out, as it was typed.
     """
 
     upload: str
@@ -106,7 +106,7 @@ class AudienceRequest:
 
 
 def request_of(given: Mapping[str, str]) -> AudienceRequest:
-    """Return what an address or a form says; checked boxes of campaigns are named `leave_` and the id."""
+    """Return the choices of an address or a form; checked boxes of campaigns are named `leave_` and the id."""
     leave = [one for one in given.get("leave", "").split(",") if one]
     leave += [name.removeprefix("leave_") for name in given if name.startswith("leave_") and given[name]]
     corrections = {

@@ -1,4 +1,4 @@
-"""The last step of a new campaign: whom it contacts, what it costs, when it is done, and the button that sends it."""
+"""The last step of a new campaign: its contacts, its cost, its end, and the button that sends it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SET_UP: Final[Mapping[str, tuple[str, Right]]] = {
     "account": ("accounts", Right.OWN),
     "trunk_id": ("trunks", Right.SET_UP),
 }
-"""What is mended in the set-up: its page, and the right that it takes."""
+"""The fields that are corrected in the set-up: the page, and the right that it takes."""
 
 _EXAMPLES: Final = 3
 _APPROVE: Final = "approve"
@@ -47,10 +47,10 @@ _APPROVE: Final = "approve"
 
 @attrs.frozen(kw_only=True)
 class ObstacleView:
-    """What prevents the start.
+    """A problem that prevents the start.
 
     Attributes:
-        url: The page that mends it; empty without one.
+        url: The page where it is corrected; empty without one.
     """
 
     text: str
@@ -149,7 +149,7 @@ async def _approved(visit: Visit, approval: StartApproval, clocks: Clocks) -> st
 
 
 def _label(visit: Visit, campaign: Campaign, found: Preflight, forecast: Forecast, clocks: Clocks) -> str:
-    """Return the words of the button: what it does, for how much, and until when."""
+    """Return the words of the button: its effect, the cost, and the end."""
     ahead = campaign.scheduled_start_at is not None and campaign.scheduled_start_at > visit.now
     if campaign.channel == "call":
         what = f"{'Schedule calls to' if ahead else 'Call'} {words.plural(found.contacted, 'contact')}"

@@ -17,7 +17,7 @@ _MOST_DATES: Final = 100
 
 @attrs.frozen(kw_only=True)
 class HolidayForm:
-    """What the fields show.
+    """The values of the fields.
 
     Attributes:
         country: A country such as `US`, or a part of one such as `GB-ENG`.
@@ -31,7 +31,7 @@ class HolidayForm:
 
 
 def holidays_of(form: Mapping[str, str], campaign: Campaign, this_year: int) -> HolidayForm:
-    """Return what was typed, else the calendar of the campaign."""
+    """Return the typed values, else the calendar of the campaign."""
     calendar = campaign.holidays
     if calendar is None:
         return HolidayForm(country=form.get("country", ""), dates=form.get("dates", ""), plain=True)
@@ -46,7 +46,7 @@ def holidays_of(form: Mapping[str, str], campaign: Campaign, this_year: int) -> 
 
 
 def read_holidays(form: Mapping[str, str], this_year: int, problems: dict[str, str]) -> HolidayCalendar | None:
-    """Return the calendar of a form; what is wrong with it is added to `problems`."""
+    """Return the calendar of a form; its faults are added to `problems`."""
     country = form.get("country", "").strip()
     lines = form.get("dates", "").split()
     try:

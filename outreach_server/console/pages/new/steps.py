@@ -1,4 +1,4 @@
-"""What the steps of a new campaign share: where they are, the draft, and what is wrong with a field."""
+"""Shared parts of the steps of a new campaign: their places, the draft, and the faults of fields."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _NEEDS: Final[Mapping[str, str]] = {
     "carrier": "It has no carrier that sends",
     "agent_id": "It has no agent that calls",
 }
-"""What a draft lacks, without the names of fields."""
+"""The parts that a draft lacks, without the names of fields."""
 
 
 def steps_of(visit: Visit, current: str, campaign: Campaign | None = None) -> Sequence[StepView]:
@@ -139,7 +139,7 @@ def stale_of(visit: Visit, campaign: Campaign) -> str:
 
 
 def problems_of(error: InvalidRequest) -> dict[str, str]:
-    """Return what is wrong by the field of the form that has it; what is about none has an empty name."""
+    """Return the problems by the field of the form; one about no field has an empty name."""
     error = as_of_form(error)
     if not error.details:
         return {"": error.message}

@@ -1,4 +1,4 @@
-"""The text of a new campaign, or the agent that calls: what it costs, and what three of its contacts get."""
+"""The text of a new campaign, or the agent that calls: its cost, and the texts for three of its contacts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_CONTACT: Final = "No contact of this campaign can get a text, so there is no
 
 @attrs.frozen(kw_only=True)
 class PreviewView:
-    """What a contact gets.
+    """The texts that a contact gets.
 
     Attributes:
         size: Its segments and alphabet, in words.
@@ -159,7 +159,7 @@ async def _own_number(visit: Visit) -> str:
 
 
 def cost_of(found: Preflight) -> str:
-    """Return what a campaign costs, in words; empty without prices."""
+    """Return the cost of a campaign, in words; empty without prices."""
     return "" if found.cost is None else f"{found.cost.amount_text} {found.cost.currency}"
 
 

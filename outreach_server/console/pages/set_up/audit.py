@@ -29,7 +29,7 @@ def filters_of(visit: Visit) -> dict[str, Any]:
 
 
 class AuditNoun(Noun):
-    """Who did what in a workspace."""
+    """The audit trail of a workspace."""
 
     name, title, one, right = "audit", "Audit", "entry", Right.OWN
     shape = "rows"
@@ -59,7 +59,7 @@ class AuditNoun(Noun):
 
 
 class WholeAuditNoun(AuditNoun):
-    """Who did what on the server, in all workspaces and in none."""
+    """The audit trail of the server, in all workspaces and in none."""
 
     name, right, file = "system-audit", Right.OPERATE, "system-audit-file"
     place = "system"

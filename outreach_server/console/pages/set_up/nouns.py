@@ -1,4 +1,4 @@
-"""What a page of the set-up needs to be told: its list, its forms, and the service that each form calls."""
+"""The description of a page of the set-up: its list, its forms, and the service that each form calls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LinkView:
 
 
 Cell: TypeAlias = str | MomentView | LinkView | Sequence[str]
-"""What stands in a table: a text, a moment, a link, or lines."""
+"""The content of a table's cell: a text, a moment, a link, or lines."""
 
 
 @attrs.frozen(kw_only=True)
@@ -36,7 +36,7 @@ class Listed:
     """A page of a list.
 
     Attributes:
-        items: What is listed.
+        items: The things that are listed.
         next: The cursor of the next page; None at the end.
     """
 
@@ -46,13 +46,13 @@ class Listed:
 
 @attrs.frozen(kw_only=True)
 class Result:
-    """What an action has done.
+    """The result of an action.
 
     Attributes:
         goes_to: Where the page of the action leads: the identifier of one; `list`, or `same` for the page itself.
-        text: What the page says of it at once, instead of leading on; empty to lead on.
+        text: The message that the page shows at once, instead of leading on; empty to lead on.
         good: Whether that is good news.
-        secret: What is shown with it, this once: a key, or a link.
+        secret: A secret that is shown with it, this once: a key, or a link.
     """
 
     goes_to: str = "same"
@@ -66,7 +66,7 @@ class TableRow:
     """A row of a table.
 
     Attributes:
-        sends: What its button alone sends; empty where it has none.
+        sends: The values that its button alone sends; empty where it has none.
     """
 
     cells: Sequence[Cell]
@@ -75,13 +75,13 @@ class TableRow:
 
 @attrs.frozen(kw_only=True)
 class Table:
-    """What belongs to one thing, in its page.
+    """A table of the items of one thing, in its page.
 
     Attributes:
-        note: What to know about it.
+        note: A note about it.
         next: The cursor of the next page; None at the end.
-        nothing: What it says without rows.
-        sends: What the buttons of all rows send, the action among it; empty where rows have none.
+        nothing: The text without rows.
+        sends: The values that the buttons of all rows send, the action among them; empty where rows have none.
         label: The words of these.
     """
 
@@ -97,7 +97,7 @@ class Table:
 
 @attrs.frozen(kw_only=True)
 class On:
-    """What an action is done to.
+    """The object of an action.
 
     Attributes:
         one: The thing; None on a list.
@@ -145,23 +145,23 @@ async def no_fields(_: On) -> Sequence[Input]:
 
 @attrs.frozen(kw_only=True)
 class Deed:
-    """Something that a person does on a page of the set-up.
+    """An action of a person on a page of the set-up.
 
     Attributes:
         name: Its name in forms.
         label: The words of its button.
-        title: What stands above its form; empty for the same words.
+        title: The head of its form; empty for the same words.
         right: The right that it takes beside that of the page; None if it takes no other.
         command: Its command, without the program's name.
         operation: The `operationId` of its operation in `openapi.yaml`; empty where the HTTP API has none on purpose.
         do: Does it.
         fields: The fields of its form, for what it is done to.
-        done: What is said after it; empty for `Saved.`
+        done: The message after it; empty for `Saved.`
         proof: Whether the password is asked again, because it is dangerous.
         typed: Whether the name is typed, because it cannot be undone.
-        effect: What it does, for those who are to type the name, or what to know before.
+        effect: Its effect, for those who are to type the name, or a hint before it.
         changes: Whether it changes what the form showed: a form of another state is refused.
-        primary: Whether it is what a person most likely wants.
+        primary: Whether it is the action that a person most likely wants.
         possible: Whether it can be done to something in its present state.
         preview: The lines that are shown before it is done; the form is sent again to do it.
     """
@@ -193,18 +193,18 @@ class Noun:
 
     Attributes:
         name: The name of its page, and the last part of the page's path.
-        title: What it is called on pages, in the plural.
+        title: Its name on pages, in the plural.
         one: The same in the singular.
         right: The right to see it.
         columns: The heads of its table, the name first.
-        empty: What an empty list says.
+        empty: The text of an empty list.
         place: `workspace`, or `system` for the pages of operators.
         own_login: Whether it is there only where the console has its own logins.
         file: The name of the page that sends the list as a file; empty without one.
         shape: `many` with a page for each, `single` without a list, or `rows` without pages for each.
-        live: What the stream of the page of one is called; empty where that does not change by itself.
-        on_list: What can be done on the list.
-        on_one: What can be done to one.
+        live: The name of the stream of the page of one; empty where that does not change by itself.
+        on_list: The actions on the list.
+        on_one: The actions on one.
     """
 
     name: str
@@ -226,7 +226,7 @@ class Noun:
         raise NotImplementedError
 
     async def get(self, visit: Visit, identifier: str) -> Any:
-        """Return one, or raise `NotFound`; what a single page shows takes no identifier."""
+        """Return one, or raise `NotFound`; the thing of a single page takes no identifier."""
         raise NotImplementedError
 
     def identify(self, one: Any) -> str:

@@ -48,13 +48,13 @@ class PeopleNoun(Noun):
     title, one = "Users", "user"
     own_login = True
     standing: str
-    """What a person is here: the head of its column, and its name among the facts."""
+    """The name of a person's role here: the head of its column, and its name among the facts."""
 
     def __init__(self) -> None:
         self.columns = ("Name", "E-mail address", self.standing, "Last seen", "Sessions", "Second factor", "State")
 
     def stands(self, one: Person) -> str:
-        """Return what a person is here, in a word; empty for nobody in particular."""
+        """Return the role of a person here, in a word; empty without one."""
         raise NotImplementedError
 
     def called(self, one: Person) -> str:

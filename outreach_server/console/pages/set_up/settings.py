@@ -25,7 +25,7 @@ _ERASING: Final = ("retention_days",)
 """Fields of a workspace that erase something."""
 
 _APPROVING: Final = ("approve_over_contacts", "approve_over_amount")
-"""Fields of a workspace that say which starts a second person approves."""
+"""Fields of a workspace that decide which starts a second person approves."""
 
 _APPROVAL: Final = (
     "People start a campaign over a limit once a second person has approved it. Who may approve: each {roles} of the "
@@ -168,7 +168,7 @@ async def _update(visit: Visit, part: str, held: Any, values: Mapping[str, Any])
 
 
 class PricesNoun(Noun):
-    """What messages and calls cost."""
+    """The prices of messages and calls."""
 
     name, title, one, right = "prices", "Prices", "prices", Right.FLOWS
     shape = "single"

@@ -1,4 +1,4 @@
-"""The server, for operators: who sends, the database, the doctor, and all workspaces."""
+"""The server, for operators: the processes that send, the database, the doctor, and all workspaces."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Examined:
 
 
 class SystemNoun(Noun):
-    """Who sends, and the database, with the doctor."""
+    """The processes that send, and the database, with the doctor."""
 
     name, title, one, right = "system-server", "Server", "server", Right.OPERATE
     place, shape = "system", "single"

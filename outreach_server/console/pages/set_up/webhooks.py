@@ -57,7 +57,7 @@ _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "dropped": "The logs of the endpoint may say why.",
     }
 )
-"""What to do about each reason why no answer came."""
+"""The advice about each reason why no answer came."""
 
 _GONE: Final = "By 410 the endpoint says that it wants nothing any more. If that is wrong, mend it and enable it here."
 _REDIRECT: Final = "Redirects are not followed. Set the URL to which it leads."
@@ -186,7 +186,7 @@ def waiting_words(visit: Visit, progress: WebhookProgress) -> str:
 
 
 def answer_words(attempt: WebhookAttempt) -> str:
-    """Return what came of a delivery, in words."""
+    """Return the result of a delivery, in words."""
     if attempt.status is None:
         return words.capitalized(failure_words(None, attempt.error))
     try:
