@@ -117,6 +117,7 @@ class StartedRequest:
 
     def recorded(self) -> None:
         """Note that its recording has ended."""
+        self.records = False
         if self._timer is not None:
             self._timer.cancel()
 

@@ -18,7 +18,7 @@ from outreach.models.work import DatabaseHome, WorkItem, WorkUnit
 from outreach.protocols.storage import Operation
 from outreach.storage.base import writer
 from outreach.storage.postgres import PostgresStorage, pool, transactions
-from outreach.storage.postgres.connect import FENCE_KEY
+from outreach.storage.postgres.connect import FENCE_KEY, NUMBERS_KEY
 from outreach.storage.postgres.transactions import FencedTransactions, fence_key
 from outreach.storage.unit_of_work import Transaction
 from outreach.testing.builders import (
@@ -352,6 +352,42 @@ async def test_a_fence_that_stands_still_fails_those_that_need_it(
             with pytest.raises(StorageBusy):
                 await bulk
         assert await storage.read(subjects) == ["gate", "other", "bulk"][: 3 if waits else 2]
+
+
+async def test_a_transaction_for_all_that_stands_still_fails_operations_in_all_workspaces_together(url: str) -> None:
+    """Each of them waits for the same lock, so none waits again after another has waited in vain."""
+    told, storage = Told(), opened(f"{url}?options=-c%20lock_timeout%3D200")
+    storage.observe(told)
+    async with asyncio.timeout(60), storage:
+        with psycopg.connect(url) as raw:
+            raw.execute(f"SELECT pg_advisory_xact_lock({FENCE_KEY})")
+            failing = [asyncio.create_task(storage.write(within(ids, append("x")))) for ids in ({A}, {B}, {C}, None)]
+            answers = await asyncio.gather(*failing, return_exceptions=True)
+        assert [type(answer) for answer in answers] == [StorageBusy] * 4
+        assert [failed for failed in told.failed if failed[0]] == [(4, "LockNotAvailable")]
+        await storage.write(within({A}, append("later")))
+
+
+async def test_bulk_work_waits_for_the_lock_of_the_numbers_longer_than_other_work(url: str) -> None:
+    """The lock is taken at the commit, when the operation has run already."""
+
+    def numbered(workspace_id: str, subject: str) -> Operation[None]:
+        def operation(tx: Transaction) -> None:
+            append(subject)(tx)
+            tx.work.schedule(WorkUnit("message", workspace_id, subject), None)
+
+        return operation
+
+    storage = opened(f"{url}?options=-c%20lock_timeout%3D50")
+    async with asyncio.timeout(60), storage:
+        with psycopg.connect(url) as raw:
+            raw.execute(f"SELECT pg_advisory_xact_lock({NUMBERS_KEY})")
+            bulk = asyncio.create_task(storage.write(within({A}, numbered(A, "bulk")), bulk=True))
+            with pytest.raises(StorageBusy):
+                await storage.write(within({B}, numbered(B, "x")))
+            assert not bulk.done()
+        await bulk
+        assert await storage.read(subjects) == ["bulk"]
 
 
 async def test_a_server_that_is_away_fails_all_that_wait(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

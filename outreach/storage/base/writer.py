@@ -476,7 +476,7 @@ class GroupWriter:
                 self._queue.put_back(first)
                 # What waits for another process's lock goes first once, not again and again.
                 self._groups_since_bulk = 0
-            failed = group or self._take_failing(error, first)
+            failed = self._without_waiting_bulk(error, group) if group else self._take_failing(error, first)
             fail_jobs(failed, error, control=self._control)
             self._instrumentation.transaction_failed(operations=len(failed), error=self._control.name_of(error))
             return failed
@@ -491,9 +491,21 @@ class GroupWriter:
         self._groups_since_bulk = 0 if had_bulk or not self._queue.bulk_waits else self._groups_since_bulk + 1
         return group
 
+    def _without_waiting_bulk(self, error: Exception, group: Sequence[Job]) -> Sequence[Job]:
+        """Return the jobs of a group that an error fails; bulk work that waits for longer is queued again."""
+        waiting = [job for job in group if job.bulk and job.error is None and job.since > self._fails_before(error)]
+        for job in waiting:
+            job.forget_outcome()
+            self._queue.put_back(job)
+        return [job for job in group if job not in waiting]
+
     def _take_failing(self, error: Exception, first: Job) -> Sequence[Job]:
         """Take the queued jobs that the same error fails, because no transaction began. Bulk work waits longer."""
-        since = time.monotonic() - BULK_SECONDS if self._bulk_waits_for(error) else float("inf")
+        since = self._fails_before(error)
         return self._queue.take_all(
             lambda job: (not job.bulk or job.since <= since) and self._control.fails_too(error, first, job)
         )
+
+    def _fails_before(self, error: Exception) -> float:
+        """Return until when bulk work must have been queued for this error to fail it."""
+        return time.monotonic() - BULK_SECONDS if self._bulk_waits_for(error) else float("inf")

@@ -103,6 +103,8 @@ _COVER: Final = """
     ON CONFLICT (key) DO UPDATE SET version = workspace_versions.version + 1 RETURNING key, version - 1
 """
 
+_TRY_FENCE: Final = f"SELECT pg_try_advisory_xact_lock_shared({FENCE_KEY})"
+
 _VERSIONS: Final = "SELECT key, version FROM workspace_versions WHERE key = ANY (%s)"
 
 _REFUSE_TAKEN_ANSWERS: Final = "SELECT refuse_taken_answers(%s::text[], %s::text[], %s::text[])"
@@ -193,6 +195,7 @@ class FencedTransactions:
         self._number = self._last_number = 0
         # The workspaces whose fences the transaction has; None for all.
         self._workspace_ids: set[str] | None = None
+        self._fence_is_busy = False
         self._version = 0
         self._versions: dict[str, int] = {}
         self._ends = self._gives_up_at = float("inf")
@@ -246,7 +249,13 @@ class FencedTransactions:
             "number": self._number,
         }
         begin = _BEGIN_FOR_ALL if workspace_ids is None else _BEGIN
-        cursor = connection.execute((begin + _COUNT).format(**texts))
+        try:
+            cursor = connection.execute((begin + _COUNT).format(**texts))
+        except errors.LockNotAvailable:
+            # The error does not name the lock.
+            connection.execute("ROLLBACK")
+            self._fence_is_busy = connection.execute(_TRY_FENCE).fetchone() == (False,)
+            raise
         results = []
         while cursor.nextset():
             results.append(cursor.fetchall() if cursor.description is not None else [])
@@ -403,8 +412,8 @@ class FencedTransactions:
         raise RollbackRequired
 
     def fails_too(self, error: BaseException, first: Job, other: Job) -> bool:
-        """Return whether another job fails too. A busy fence fails only the jobs that need it."""
-        if not is_busy(error) or other.workspace_ids is None:
+        """Return whether another job fails too. A busy fence of workspaces fails only the jobs that need it."""
+        if not is_busy(error) or self._fence_is_busy or other.workspace_ids is None:
             return True
         return first.workspace_ids is not None and not first.workspace_ids.isdisjoint(other.workspace_ids)
 
