@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from outreach.providers.registry import explain
-from outreach.rules.explanations import LIMITS, PAUSE_REASONS, SCHEDULE_REASONS, describe_reason, describe_zones
+from outreach.rules.explanations import (
+    CLOSING_RULES,
+    LIMITS,
+    PAUSE_REASONS,
+    SCHEDULE_REASONS,
+    describe_reason,
+    describe_zones,
+)
 
 __all__ = [
+    "CLOSING_RULES",
     "LIMITS",
     "PAUSE_REASONS",
     "SCHEDULE_REASONS",

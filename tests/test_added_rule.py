@@ -108,7 +108,7 @@ import anyio
 import pytest
 
 from outreach import NewRecipient, NewSmsCampaign, Outreach, Workspace, WorkspaceUpdate
-from outreach.reasons import describe_reason
+from outreach.reasons import CLOSING_RULES, describe_reason
 from outreach.testing.scripted import ScriptedCarrier
 from outreach.testing.waiting import campaign_ended
 
@@ -153,6 +153,7 @@ async def test_what_is_told(
     history = await campaigns.recipient_history(workspace.id, campaign, 0)
     assert (history.reason, history.due_at, history.steps[-1].rule) == ("quiet_days", monday, "quiet_days")
     assert describe_reason("waiting", "quiet_days")
+    assert "quiet_days" in CLOSING_RULES
     assert outreach_carrier.requests == []
     await outreach_engine.workspaces.update(workspace.id, WorkspaceUpdate(quiet_days=None))
     await anyio.sleep(600)

@@ -167,6 +167,11 @@ LIMITS: Final[Mapping[BindingRule, str]] = MappingProxyType(
 )
 """The limit of a campaign in words, by the rule that a forecast names."""
 
+CLOSING_RULES: Final[frozenset[str]] = frozenset(
+    {"business_hours", "holidays", *(rule.name for rule in HOLDING_RULES.values() if rule.local_hours is not None)}
+)
+"""The rules of a forecast that go by the time of day or the date: while one binds, a campaign is closed."""
+
 
 def ended_reasons() -> frozenset[str]:
     """Return the reasons that the end of a contact may have, over both channels."""

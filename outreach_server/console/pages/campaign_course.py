@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from outreach.models import BindingRule, CampaignProgress, Channel, Forecast, ForecastHour, KeptForecast
-from outreach.reasons import LIMITS
+from outreach.reasons import CLOSING_RULES, LIMITS
 from outreach_server.console import words
 from outreach_server.console.clocks import Clocks
 from outreach_server.console.drawing.curves import Band, Curve, Point
@@ -20,7 +20,6 @@ from outreach_server.console.running import Course as Running
 
 _MAX_ROWS: Final = 48
 _MAX_POINTS: Final = 200
-_SHUT: Final = frozenset({"business_hours", "holidays", "contact_hours"})
 
 
 @attrs.frozen(kw_only=True)
@@ -160,7 +159,7 @@ def _bands(figures: Figures, first: KeptForecast | None) -> Iterator[Band]:
     if first is not None:
         step = timedelta(hours=first.step_hours)
         for one in first.hours:
-            if one.bound_by in _SHUT and not one.requests and one.at < now:
+            if one.bound_by in CLOSING_RULES and not one.requests and one.at < now:
                 yield _band(one.at, min(one.at + step, now), one.bound_by)
     if figures.forecast is not None:
         yield from bands_of(figures.forecast, now)
@@ -169,7 +168,7 @@ def _bands(figures: Figures, first: KeptForecast | None) -> Iterator[Band]:
 def bands_of(forecast: Forecast, now: datetime) -> Iterator[Band]:
     """Return when nothing goes out from now on, by a forecast."""
     for phase in forecast.phases:
-        if phase.bound_by in _SHUT:
+        if phase.bound_by in CLOSING_RULES:
             yield _band(max(phase.begins_at, now), phase.ends_at, phase.bound_by)
 
 

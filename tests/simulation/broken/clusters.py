@@ -111,9 +111,9 @@ def name_another_workspace(patch: pytest.MonkeyPatch) -> None:
 
 
 def count_stops_elsewhere(patch: pytest.MonkeyPatch) -> None:
-    """Count a stop of a workspace for another one."""
-    count_stop = UnitOfWork.count_stop
-    patch.setattr(UnitOfWork, "count_stop", lambda self, workspace_id: count_stop(self, f"not {workspace_id}"))
+    """Read the stops of another workspace: those of this one are counted, and nobody looks at that."""
+    stop_count = UnitOfWork.stop_count
+    patch.setattr(UnitOfWork, "stop_count", lambda self, workspace_id: stop_count(self, f"not {workspace_id}"))
 
 
 def draw_changes_early(patch: pytest.MonkeyPatch) -> None:
@@ -212,7 +212,7 @@ CLUSTERS: Mapping[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
         "at the end|committed|recount|A recipient is|begins|in flight|had ended|UNIQUE constraint failed|of .* it has"
         "|moved from accepted",
     ),
-    "a stop is counted in another workspace": (count_stops_elsewhere, "begins|committed|had not named"),
+    "a stop is counted in another workspace": (count_stops_elsewhere, "begins while|asked for"),
     "change numbers are drawn early": (draw_changes_early, "at the end|UNIQUE constraint failed: work.change"),
     "each worker has all permits": (grant_what_others_have, "together more than"),
     "permits are not given back": (go_by_an_earlier_portion, "intents without an outcome; it may have"),
