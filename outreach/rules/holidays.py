@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Final
@@ -13,15 +12,9 @@ import attrs
 from outreach.core.extras import needed_for
 from outreach.models.settings import Holiday, HolidayCalendar
 
-MAX_HOLIDAYS: Final = 1000
-
-_MAX_NAME_LENGTH: Final = 255
 _YEARS_AHEAD: Final = 2
 _MAX_YEAR_DISTANCE: Final = 10
 """How far from now a year may be that shows that a calendar was filled."""
-
-_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_COUNTRY: Final = re.compile(r"[A-Za-z]{2}")
 
 
 def closed_dates(calendar: HolidayCalendar) -> frozenset[date]:

@@ -17,7 +17,7 @@ from outreach import (
     SmsSettings,
 )
 from outreach.errors import Problem
-from outreach.http import document_of, to_json, write_blocker, write_campaign, write_sms_settings
+from outreach.http import document_of, to_json, write_blocker, write_managed_campaign, write_sms_settings
 from outreach.models import (
     INTERNAL_FIELDS,
     RecipientCount,
@@ -68,29 +68,10 @@ def dispatch(item: Dispatch) -> Document:
 
 def campaign(item: Campaign) -> Document:
     """Return a campaign's document, with the names of docs/interface.md#2.2."""
-    document = write_campaign(item, now=SystemClock().now())
-    return {
-        **document,
-        "retry_voicemail": item.retry_voicemail,
-        "replace_characters": item.replace_characters,
-        "sms_from_numbers": list(item.from_numbers),
-        "stay_open": item.stay_open,
-        "external_id": item.external_id,
-        "metadata": item.metadata,
-        "pause_reason": item.pause_reason,
-        "pause_why": _pause_words(item),
-        "open_recipients": item.counters.open,
-        "archived_at": to_json(item.archived_at),
-        "erased_at": to_json(item.erased_at),
-    }
-
-
-def _pause_words(campaign: Campaign) -> str | None:
-    if campaign.pause_reason is None:
-        return None
-    from outreach.reasons import PAUSE_REASONS
-
-    return PAUSE_REASONS.get(campaign.pause_reason)
+    document = write_managed_campaign(item, now=SystemClock().now())
+    # Commands that show these read them.
+    del document["blockers"], document["warnings"]
+    return document
 
 
 def blockers(items: Sequence[Problem]) -> Document:
