@@ -34,7 +34,6 @@ FOUND_BY: Final[Mapping[str, int]] = {
     "intents in doubt are forgotten": 28,
     "a cap does not count what is committed with it": 71,
     "permits are not given back": 80,
-    "an opt-out from one workspace counts in all": 65,
     "what a receipt says of the account is not heard": 112,
     "a single message counts as accepted that was not": 44,
     "a slot of a wrong clock is waited for": 42,

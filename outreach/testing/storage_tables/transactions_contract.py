@@ -14,13 +14,15 @@ from anyio.lowlevel import checkpoint
 from outreach.errors import StorageError
 from outreach.models.campaign import Campaign, Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
+from outreach.models.user import LoginFailures
 from outreach.models.work import WorkUnit
-from outreach.protocols.storage import Storage
+from outreach.protocols.storage import Operation, Storage, Within
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import (
     NOW,
     make_agent,
     make_audit_entry,
+    make_campaign,
     make_dispatch,
     make_message,
     make_prepared,
@@ -30,7 +32,14 @@ from outreach.testing.builders import (
     make_workspace,
     new_id,
 )
-from outreach.testing.storage_tables.base_contract import THIS_WORKSPACE, TICK, ContractBase, given_campaign
+from outreach.testing.storage_tables.base_contract import (
+    OTHER_WORKSPACE,
+    THIS_WORKSPACE,
+    TICK,
+    ContractBase,
+    given_campaign,
+    pending,
+)
 
 
 class Broken(Exception):
@@ -123,6 +132,35 @@ class TransactionsContract(ContractBase):
         await storage.write(lambda tx: change_everything(tx, campaign))
         after = await storage.read(lambda tx: look_at_everything(tx, campaign.id))
         assert all(then != now for then, now in zip(before, after, strict=True))
+
+    @pytest.mark.parametrize(
+        "outside",
+        [
+            lambda tx, _: tx.agents.insert(make_agent(workspace_id=OTHER_WORKSPACE)),
+            lambda tx, _: tx.work.schedule(WorkUnit("message", OTHER_WORKSPACE, new_id()), NOW),
+            lambda tx, _: tx.stops.increment(OTHER_WORKSPACE),
+            lambda tx, _: tx.login_failures.put(LoginFailures(bucket="address", count=1, last_at=NOW)),
+            lambda tx, campaign: tx.recipients.insert(OTHER_WORKSPACE, campaign.id, pending(make_prepared()), now=NOW),
+            lambda tx, campaign: tx.campaigns.add_counters(OTHER_WORKSPACE, campaign.id, Counters(total=1)),
+        ],
+        ids=["a row", "a due time", "a stop", "a row of no workspace", "contacts", "counters"],
+    )
+    async def test_an_operation_writes_nothing_outside_the_workspaces_that_it_names(
+        self, storage: Storage, outside: Callable[[Transaction, Campaign], object]
+    ) -> None:
+        """Others may be writing there; in the workspaces that it names it writes all of that."""
+        campaign = await given_campaign(storage, campaign=make_campaign(workspace_id=OTHER_WORKSPACE))
+
+        def operation(tx: Transaction) -> None:
+            tx.agents.insert(make_agent())
+            outside(tx, campaign)
+
+        with pytest.raises(StorageError, match="had not named"):
+            await storage.write(Within([THIS_WORKSPACE], operation))
+        assert await storage.read(lambda tx: list(tx.agents.list(THIS_WORKSPACE))) == []
+        wide: Operation[None] = operation
+        await storage.write(wide)
+        assert len(await storage.read(lambda tx: list(tx.agents.list(THIS_WORKSPACE)))) == 1
 
     async def test_an_operation_reads_its_own_writes(self, storage: Storage) -> None:
         """And nobody else's that are not committed."""

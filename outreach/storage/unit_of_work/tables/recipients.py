@@ -80,6 +80,7 @@ class Recipients(Table):
             raise AlreadyExists(f"There is such a {RECIPIENTS.noun} already.")
         self._rows.run_many("recipients.insert_short", short)
         self._rows.run_many("recipients.insert", whole)
+        self._rows.written_in.add(workspace_id)
         self._rows.evict(RECIPIENTS, ((campaign_id, position) for position in positions))
 
     def known_phones(self, workspace_id: str, campaign_id: str, phones: Collection[str]) -> frozenset[str]:
