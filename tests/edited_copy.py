@@ -19,8 +19,9 @@ ROOT = Path(__file__).parents[1]
 def copy_packages(root: Path) -> None:
     """Copy both packages, with the contract."""
     for package in ("outreach", "outreach_server"):
-        shutil.copytree(ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__", "testing"))
-    shutil.copy(ROOT / "openapi.yaml", root / "outreach_server")
+        shutil.copytree(ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "openapi.yaml", root)
+    (root / "outreach_server" / "openapi.yaml").symlink_to(root / "openapi.yaml")
 
 
 def apply_page(page: str, root: Path) -> list[str]:

@@ -1,103 +1,19 @@
-"""One more rule that holds contacts back is an edit of six files.
-
-They are its setting, a migration, its name, its entry in the table of rules, its option and openapi.yaml.
-"""
+"""docs/adding-a-rule.md: its edits make a rule that holds contacts back, with its setting, option and texts."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.edited_copy import ROOT, apply_page, copy_packages
 
-FIELD = "    quiet_days: Sequence[str] | None = ruled(ListOf(OneOf(DAYS), maximum=7), default=None)\n"
-EDITS = {
-    "outreach/models/workspace.py": (
-        ("    frequency_cap: int | None = None\n", "    quiet_days: Sequence[str] | None = None\n"),
-        ("    frequency_cap: int | None = bounded(", FIELD),
-        ("    frequency_cap: int | Unset | None = UNSET\n", "    quiet_days: Sequence[str] | Unset | None = UNSET\n"),
-        (
-            "from outreach.models.fields import Checked, ListOf, Model, Refused, bounded, ruled, sized\n",
-            "from outreach.models.fields import OneOf\nfrom outreach.models.settings import DAYS\n",
-        ),
-    ),
-    "outreach/models/states.py": (
-        ('"frequency_cap", "unclear_reply"]', '"quiet_days", '),
-        (
-            "    FREQUENCY_CAP = (",
-            '    QUIET_DAYS = "quiet_days", "Nobody is contacted on the quiet days."\n',
-        ),
-    ),
-    "outreach/rules/deciding.py": (
-        (
-            "            FREQUENCY_CAP,\n",
-            """            HoldingRule(
-                name="quiet_days",
-                trail_rule=TrailRule.QUIET_DAYS,
-                meaning="a quiet day of the workspace at a place where the number may be",
-                why="It is a quiet day where they may be.",
-                limit="quiet days",
-                local_hours=lambda workspace, _: _except(tuple(workspace.quiet_days or ())),
-            ),
-""",
-        ),
-        (
-            "FREQUENCY_CAP: Final = HoldingRule(",
-            '''@functools.lru_cache
-def _except(days: tuple[str, ...]) -> tuple[LocalHours, ...]:
-    """Return the hours of all other days; none without any."""
-    all_day = TimeWindow(start_minute=0, end_minute=MINUTES_A_DAY)
-    return (LocalHours({day: (all_day,) for day in DAYS if day not in days}),) if days else ()
-
-
-''',
-        ),
-        (
-            "from outreach.models.plans import",
-            "from outreach.models.settings import DAYS, MINUTES_A_DAY, TimeWindow\nimport functools\n",
-        ),
-    ),
-    "outreach_server/cli/setup/workspaces.py": (
-        (
-            "@click.group(cls=Group)\ndef workspaces",
-            """_QUIET_DAYS = click.option(
-    "--quiet-day",
-    "quiet_days",
-    multiple=True,
-    type=OneOf(DAYS),
-    callback=lambda _, __, days: days or None,
-    help="Contact nobody on this day of the week, in their own time zones.",
-)
-
-
-""",
-        ),
-        ("@_SAME_NAME\ndef create", "@_QUIET_DAYS\n"),
-        (
-            "@_SAME_NAME\ndef update",
-            '@_QUIET_DAYS\n@with_params(ClearOption("quiet_days", "No quiet days."))\n',
-        ),
-        (
-            "from outreach_server.cli import documents\n",
-            "from outreach.models import DAYS\nfrom outreach_server.cli.model_options import ClearOption\n"
-            "from outreach_server.cli.values import OneOf\n",
-        ),
-    ),
-    "outreach_server/openapi.yaml": (
-        (
-            "        frequency_cap:\n          type: [integer, 'null']\n          minimum: 1\n"
-            "          description: Requests to one number in 24",
-            "        quiet_days: {type: [array, 'null'], items: {type: string}, description: Days without contacts.}\n",
-        ),
-    ),
-}
-MIGRATION = "ALTER TABLE workspaces ADD COLUMN quiet_days TEXT;\n"
+PAGE = ROOT / "docs" / "adding-a-rule.md"
 
 TRIAL = '''
 from collections import Counter
@@ -163,19 +79,10 @@ async def test_what_is_told(
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the packages with the edits."""
+    """Return a copy of the packages with the edits of the page."""
     tree = tmp_path_factory.mktemp("rule")
-    for package in ("outreach", "outreach_server"):
-        shutil.copytree(ROOT / package, tree / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "openapi.yaml", tree / "outreach_server")
-    for name, edits in EDITS.items():
-        file = tree / name
-        text = file.read_text("utf-8")
-        for place, added in edits:
-            assert place in text, (name, place)
-            text = text.replace(place, added + place, 1)
-        file.write_text(text, "utf-8")
-    (tree / "outreach/storage/base/schema/9999_quiet_days.sql").write_text(MIGRATION, "utf-8")
+    copy_packages(tree)
+    assert len(apply_page(PAGE.read_text("utf-8"), tree)) <= 6
     (tree / "test_trial.py").write_text(TRIAL, "utf-8")
     return tree
 
@@ -198,6 +105,18 @@ def run(tree: Path, *command: str) -> str:
 def test_a_rule_is_an_edit_of_six_files(tree: Path) -> None:
     """Days of the week on which nobody is contacted: waves, preflight, forecast, trail and texts go by them."""
     run(tree, "-m", "pytest", "-p", "outreach.testing.plugin", "-p", "no:xdist", "-q", "test_trial.py")
+
+
+def test_the_rule_is_spelled_five_times() -> None:
+    """Its reason in `HeldBackRule`, its name and value in `TrailRule`, and both in its entry.
+
+    The setting of the same name is a field of three models, which the entry reads.
+    """
+    page = PAGE.read_text("utf-8")
+    blocks = re.findall(r"^```diff\n\+{3} outreach/(?:models|rules)/.*?^```$", page, re.MULTILINE | re.DOTALL)
+    added = "\n".join(line for block in blocks for line in block.splitlines() if line.startswith("+"))
+    assert len(re.findall(r'"quiet_days"|QUIET_DAYS', added)) <= 5
+    assert len(re.findall(r'(?<!")\bquiet_days\b', added)) <= 4
 
 
 def test_its_setting_is_an_option(tree: Path) -> None:

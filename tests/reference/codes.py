@@ -43,7 +43,10 @@ def codes_page() -> str:
         parts += [f"## {provider}", _reasons(provider)]
     introduction = (
         "The failure class of each code of a carrier, and the effect of each reason for the end of a call. "
-        "In a reason, … stands for any text. The guides of [carriers](../carriers/) and [voice](../voice/) say more."
+        "For an unknown code of a carrier the HTTP status decides: 401 and 403 `provider_auth`, 402 `provider_funds`, "
+        "429 `rate_limited`, 408 unknown, other 4xx `rejected`. In the answer to a request, "
+        "`unreachable` is `temporary`. In a reason, … stands for any text. The guides of [carriers](../carriers/) and "
+        "[voice](../voice/) say more."
     )
     return page("Codes and reasons of providers", introduction, *parts)
 
