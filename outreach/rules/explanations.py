@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -167,8 +167,9 @@ LIMITS: Final[Mapping[BindingRule, str]] = MappingProxyType(
 )
 """The limit of a campaign in words, by the rule that a forecast names."""
 
-CLOSING_RULES: Final[frozenset[str]] = frozenset(
-    {"business_hours", "holidays", *(rule.name for rule in HOLDING_RULES.values() if rule.local_hours is not None)}
+CLOSING_RULES: Final[Sequence[str]] = (
+    *("business_hours", "holidays"),
+    *(rule.name for rule in HOLDING_RULES.values() if rule.local_hours is not None),
 )
 """The rules of a forecast that go by the time of day or the date: while one binds, a campaign is closed."""
 
