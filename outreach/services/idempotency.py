@@ -69,7 +69,7 @@ class _ClaimedKey(IdempotencyGuard[M]):
 
     def claim(self, tx: Transaction) -> operations.KeyClaim:
         """Claim the key, or return its answer or its holder."""
-        workspace_of(tx, self._place[0])
+        workspace_of(tx, self.workspace_id)
         return operations.claim_key(
             tx,
             *self._place,

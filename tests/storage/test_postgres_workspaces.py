@@ -355,7 +355,7 @@ async def test_a_fence_that_stands_still_fails_those_that_need_it(
 
 
 async def test_a_transaction_for_all_that_stands_still_fails_operations_in_all_workspaces_together(url: str) -> None:
-    """Each of them waits for the same lock, so none waits again after another has waited in vain."""
+    """All wait for the same lock: one timeout fails them all, and no other waits for a timeout of its own."""
     told, storage = Told(), opened(f"{url}?options=-c%20lock_timeout%3D200")
     storage.observe(told)
     async with asyncio.timeout(60), storage:

@@ -114,7 +114,13 @@ class UnsubscribeImports:
                 taken = await storage.write(
                     Within(
                         [workspace_id],
-                        lambda tx, phones=phones: self._take_back(tx, workspace_id, import_id, phones, actor),  # type: ignore[misc]
+                        partial(
+                            self._take_back,
+                            workspace_id=workspace_id,
+                            import_id=import_id,
+                            phones=phones,
+                            actor=actor,
+                        ),
                     ),
                     bulk=True,
                 )

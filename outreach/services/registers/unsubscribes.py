@@ -30,7 +30,7 @@ from outreach.protocols.storage import Within
 from outreach.rules.numbering import spellings
 from outreach.rules.phones import OWN_NUMBER, parse_inbound_sender
 from outreach.services.context import ServiceContext, phone_problem, require_text
-from outreach.services.idempotency import Idempotency, IdempotencyGuard, finished, finishing
+from outreach.services.idempotency import Idempotency, IdempotencyGuard, finishing
 from outreach.services.lists import PageRequest, iterate, moment_cursor
 from outreach.services.registers.unsubscribe_imports import AT_ONCE, UnsubscribeImports
 from outreach.storage.unit_of_work import Transaction
@@ -112,9 +112,7 @@ class Unsubscribes(UnsubscribeImports):
             return entries
 
         async def make(once: IdempotencyGuard[Sequence[Unsubscribe]]) -> Sequence[Unsubscribe]:
-            entries = await self._context.storage.write(
-                Within([workspace_id], lambda tx: finished(tx, operation(tx), once))
-            )
+            entries = await self._context.storage.write(finishing(Within([workspace_id], operation), once))
             await self._skip_waiting(workspace_id, [entry.phone for entry in entries[AT_ONCE:]])
             return entries
 

@@ -493,7 +493,8 @@ class GroupWriter:
 
     def _without_waiting_bulk(self, error: Exception, group: Sequence[Job]) -> Sequence[Job]:
         """Return the jobs of a group that an error fails; bulk work that waits for longer is queued again."""
-        waiting = [job for job in group if job.bulk and job.error is None and job.since > self._fails_before(error)]
+        waits = self._waits_longer(error)
+        waiting = [job for job in group if job.error is None and waits(job)]
         for job in waiting:
             job.forget_outcome()
             self._queue.put_back(job)
@@ -501,11 +502,10 @@ class GroupWriter:
 
     def _take_failing(self, error: Exception, first: Job) -> Sequence[Job]:
         """Take the queued jobs that the same error fails, because no transaction began. Bulk work waits longer."""
-        since = self._fails_before(error)
-        return self._queue.take_all(
-            lambda job: (not job.bulk or job.since <= since) and self._control.fails_too(error, first, job)
-        )
+        waits = self._waits_longer(error)
+        return self._queue.take_all(lambda job: not waits(job) and self._control.fails_too(error, first, job))
 
-    def _fails_before(self, error: Exception) -> float:
-        """Return until when bulk work must have been queued for this error to fail it."""
-        return time.monotonic() - BULK_SECONDS if self._bulk_waits_for(error) else float("inf")
+    def _waits_longer(self, error: Exception) -> Callable[[Job], bool]:
+        """Return a function that returns whether a job goes on waiting after this error: bulk work does for a time."""
+        since = time.monotonic() - BULK_SECONDS if self._bulk_waits_for(error) else float("inf")
+        return lambda job: job.bulk and job.since > since

@@ -249,6 +249,7 @@ class FencedTransactions:
             "number": self._number,
         }
         begin = _BEGIN_FOR_ALL if workspace_ids is None else _BEGIN
+        self._fence_is_busy = False
         try:
             cursor = connection.execute((begin + _COUNT).format(**texts))
         except errors.LockNotAvailable:

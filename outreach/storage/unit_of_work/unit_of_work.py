@@ -359,10 +359,9 @@ class UnitOfWork:
         """Write new rows at once; return how many were written, without saying which."""
         self.require_writing()
         written = self._insert_at_once(kind, [self._values(kind, key, row) for key, row in rows])
-        known, owner_of = self._rows[kind.table].known, self._rows[kind.table].owner_of
-        self._file(self._rows[kind.table], [key for key, _ in rows])
-        self.written_in.update(owner_of(key) for key, _ in rows)
+        known = self._rows[kind.table].known
         for key, row in rows:
+            self._file_written(self._rows[kind.table], key)
             if written == len(rows):
                 self.journal.set(known, key, row)
             else:

@@ -16,7 +16,7 @@ from outreach.models.campaign import Campaign, Counters
 from outreach.models.states import CampaignStatus, RecipientStatus
 from outreach.models.user import LoginFailures
 from outreach.models.work import WorkUnit
-from outreach.protocols.storage import Operation, Storage, Within
+from outreach.protocols.storage import Storage, Within
 from outreach.storage.unit_of_work import AlreadyExists, Transaction
 from outreach.testing.builders import (
     NOW,
@@ -158,8 +158,7 @@ class TransactionsContract(ContractBase):
         with pytest.raises(StorageError, match="had not named"):
             await storage.write(Within([THIS_WORKSPACE], operation))
         assert await storage.read(lambda tx: list(tx.agents.list(THIS_WORKSPACE))) == []
-        wide: Operation[None] = operation
-        await storage.write(wide)
+        await storage.write(operation)
         assert len(await storage.read(lambda tx: list(tx.agents.list(THIS_WORKSPACE)))) == 1
 
     async def test_an_operation_reads_its_own_writes(self, storage: Storage) -> None:
