@@ -238,6 +238,19 @@ async def test_when_the_commit_fails_every_operation_of_the_group_fails(
         assert other.execute("SELECT workspace_id FROM campaigns").fetchall() == [("w1",)]
 
 
+async def test_an_error_after_which_the_transaction_is_gone_fails_its_group(sqlite_storage: SqliteStorage) -> None:
+    """SQLite has undone it, as on a full disk, and the operation raises another error, which has no code of SQLite."""
+
+    def lose(tx: Transaction) -> None:
+        tx.audit._rows.backend.connection.execute("ROLLBACK")  # type: ignore[attr-defined]
+        raise ValueError("its own")
+
+    with pytest.raises(ValueError, match="its own"):
+        await sqlite_storage.write(lose)
+    await sqlite_storage.write(appending("next"))
+    assert await sqlite_storage.write(subjects) == ["next"]
+
+
 async def test_when_the_disk_is_full_nothing_is_half_written(sqlite_storage: SqliteStorage) -> None:
     """The operation is undone and says why; when there is room again everything goes on."""
     await sqlite_storage.write(set_up)

@@ -23,10 +23,10 @@ from outreach.protocols.instrumentation import Instrumentation
 from outreach.protocols.storage import Operation
 from outreach.serialization.documents import Value, json_text
 from outreach.storage.base.writer import GroupWriter, Job
-from outreach.storage.sqlite.errors import as_caller_error, name_of, translate
+from outreach.storage.sqlite.errors import as_caller_error, is_busy, name_of, translate
 from outreach.storage.sqlite.lock import PositionFile
 from outreach.storage.sqlite.sql import statement
-from outreach.storage.sqlite.thread import LockWait, close, is_busy, post
+from outreach.storage.sqlite.thread import LockWait, close, post
 from outreach.storage.sqlite.watch import FileWatch
 from outreach.storage.unit_of_work import Transaction
 from outreach.storage.unit_of_work.kinds import Change, Kind, Row, Write, everything_changed, write_one_by_one

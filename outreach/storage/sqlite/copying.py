@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from outreach.errors import DatabaseMissing, StorageError
 from outreach.storage.base.progress import Progress
-from outreach.storage.sqlite.errors import translate
+from outreach.storage.sqlite.errors import is_damage, translate
 
 _APPLICATION_ID: Final = 0x4F757441
 """`OutA`, as `PRAGMA application_id` in the file's header: backups and `VACUUM` keep it, and `file` shows it."""
@@ -179,7 +179,7 @@ def integrity_problems(raw: sqlite3.Connection, *, quick: bool) -> list[str]:
             broken = raw.execute("PRAGMA foreign_key_check").fetchmany(MAX_PROBLEMS)
             found = [f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there" for row in broken]
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        if not is_damage(error):
             raise
         return [str(error)]
     return found

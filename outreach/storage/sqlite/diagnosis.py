@@ -21,6 +21,7 @@ from outreach.models.diagnosis import DatabaseCode, database_problem
 from outreach.rules.status_findings import FULL_BYTES, LOW_BYTES
 from outreach.storage.base.schema import named
 from outreach.storage.sqlite.copying import integrity_problems, is_archive, is_empty, open_read_only, sibling_path
+from outreach.storage.sqlite.errors import is_damage, primary_code
 from outreach.storage.sqlite.lock import NETWORK_FILE_SYSTEMS, SqliteDispatchLock, file_system_of, system_mounts
 from outreach.storage.sqlite.schema import version_of
 from outreach.storage.sqlite.watch import FileWatch
@@ -186,7 +187,7 @@ def _content(path: Path) -> Iterator[Problem]:
                 )
             yield from _version(raw, path)
     except StorageError as error:
-        damaged = isinstance(error.__cause__, sqlite3.DatabaseError) and _is_damage(error.__cause__)
+        damaged = isinstance(error.__cause__, sqlite3.DatabaseError) and is_damage(error.__cause__)
         code: DatabaseCode = "database_damaged" if damaged else "database_not_usable"
         yield database_problem(code, error.message, path, _RESTORE, looks=[_CHECK])
 
@@ -235,12 +236,8 @@ def _integrity(raw: sqlite3.Connection) -> tuple[Sequence[str], bool]:
     try:
         return integrity_problems(raw, quick=True), True
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+        if primary_code(error) != sqlite3.SQLITE_INTERRUPT:
             raise
         return [], False
     finally:
         raw.set_progress_handler(None, 0)
-
-
-def _is_damage(error: sqlite3.DatabaseError) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}

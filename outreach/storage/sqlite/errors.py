@@ -30,6 +30,16 @@ _MESSAGES: Final = {
 }
 
 
+def primary_code(error: BaseException) -> int:
+    """Return SQLite's primary result code of an error; 0 if SQLite did not raise it, but Python's module or others."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def is_busy(error: BaseException) -> bool:
+    """Return whether an error is another process's lock."""
+    return primary_code(error) == sqlite3.SQLITE_BUSY
+
+
 def as_caller_error(error: BaseException) -> BaseException:
     """Return the error for the caller: SQLite's translated, any other as it is."""
     if isinstance(error, sqlite3.IntegrityError):
@@ -39,11 +49,9 @@ def as_caller_error(error: BaseException) -> BaseException:
 
 def translate(error: sqlite3.Error) -> StorageError:
     """Return the storage error for a driver's error, which is its cause."""
-    # The low byte is the primary error code.
-    code = getattr(error, "sqlite_errorcode", 0)
-    message = _MESSAGES.get(code & 0xFF, "The database cannot be used.")
-    name = name_of(error)
-    translated = _kind(code & 0xFF)(f"{message} ({name}: {error})")
+    code = primary_code(error)
+    message = _MESSAGES.get(code, "The database cannot be used.")
+    translated = _kind(code)(f"{message} ({name_of(error)}: {error})")
     translated.__cause__ = error
     return translated
 
@@ -59,12 +67,18 @@ def name_of(error: BaseException) -> str:
     return str(getattr(error, "sqlite_errorname", type(error).__name__))
 
 
+def is_damage(error: BaseException) -> bool:
+    """Return whether an error says that the file is damaged, or is no database."""
+    return primary_code(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
 def refused_row(error: sqlite3.IntegrityError) -> Exception:
     """Return the error for a refused row; the driver's error is its cause."""
     refused: Exception
-    if error.sqlite_errorcode in _DUPLICATE:
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code in _DUPLICATE:
         refused = AlreadyExists(f"There is such a row already. ({error})")
-    elif error.sqlite_errorcode == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
+    elif code == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
         refused = LookupError("A row refers to something that is not there, or is referred to.")
     else:
         return translate(error)

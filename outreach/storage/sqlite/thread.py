@@ -18,6 +18,8 @@ from typing import Final, TypeVar
 import aiosqlite
 from anyio import CancelScope
 
+from outreach.storage.sqlite.errors import is_busy
+
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
@@ -119,9 +121,3 @@ class LockWait:
             except sqlite3.OperationalError as error:
                 if not is_busy(error) or time.monotonic() > min(until, self._ends):
                     raise
-
-
-def is_busy(error: Exception) -> bool:
-    """Return whether an error is another process's lock."""
-    # The low byte is the primary error code.
-    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY

@@ -17,6 +17,7 @@ from outreach.errors import DatabaseInUse, DatabaseOlder, StorageError
 from outreach.storage.base.progress import Progress, ProgressCallback
 from outreach.storage.base.schema import FIRST, Version, pending, read_migrations, require_usable, version_by
 from outreach.storage.sqlite.copying import integrity_problems, is_archive, needs_migration, require_no_archive
+from outreach.storage.sqlite.errors import is_busy
 from outreach.storage.sqlite.migration_backup import backup_during_migration, remove_migration_backup
 
 MIGRATION_SET: Final = "outreach"
@@ -198,7 +199,7 @@ def _require_only_user(raw: sqlite3.Connection) -> None:
     try:
         _set_journal(raw, "DELETE")
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+        if not is_busy(error):
             raise
         raise DatabaseInUse(
             "This database must not be open elsewhere, but another process has it open. "
@@ -215,7 +216,7 @@ def _set_journal(raw: sqlite3.Connection, kind: Literal["WAL", "DELETE"]) -> Non
             raw.execute(f"PRAGMA journal_mode = {kind}")
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+            if not is_busy(error) or time.monotonic() > until:
                 raise
         time.sleep(_LOG_PAUSE_SECONDS)
 
