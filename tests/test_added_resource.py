@@ -65,8 +65,8 @@ PRINTED = [
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_a_resource_is_five_edits(tmp_path: Path, kind: str) -> None:
+def test_a_resource_is_four_edits(tmp_path: Path, kind: str) -> None:
     """Greetings, as an experiment: created, changed, refused, listed and removed, by all four interfaces."""
     copy_packages(tmp_path)
-    assert len(apply_page(PAGE.read_text("utf-8"), tmp_path)) == 5
+    assert len(apply_page(PAGE.read_text("utf-8"), tmp_path)) == 4
     assert run_trial(tmp_path, TRIAL, kind).splitlines() == PRINTED

@@ -17,6 +17,7 @@ HIDDEN = {
         "AsyncNamedStream",
         "EngineThread",
         "EngineServices",
+        "SyncResourceServices",
         "ServiceContext",
         "Tally",
     ),  # only the engine makes them

@@ -52,8 +52,8 @@ M = TypeVar("M", bound=SetUpModel)
 N = TypeVar("N", bound=attrs.AttrsInstance)
 U = TypeVar("U", bound=attrs.AttrsInstance)
 
-_NAMED_USERS = 3
-"""How many users a `Conflict` names."""
+_NAMED_USES = 3
+"""How many uses a `Conflict` names."""
 
 Operation = Literal["list", "create", "get", "update", "remove"]
 
@@ -192,7 +192,7 @@ class Resource(Generic[M, N, U]):
 
         def operation(tx: Transaction) -> M:
             one = self._table(tx).existing(workspace_id, identifier)
-            require_unused(self._name(one), self._users(tx, one), self.remove_advice)
+            require_unused(self._name(one), self._used_by(tx, one), self.remove_advice)
             gone = self._remove(tx, one, now)
             self._record(tx, "remove", gone, now, actor)
             return gone
@@ -222,8 +222,8 @@ class Resource(Generic[M, N, U]):
         """Return the table."""
         return tx.table(self.model)
 
-    def _users(self, tx: Transaction, one: M) -> Sequence[str]:
-        """Return the users of a resource, as text: one that is in use is not removed."""
+    def _used_by(self, tx: Transaction, one: M) -> Sequence[str]:
+        """Return what uses a resource, as text: one that is in use is not removed."""
         raise NotImplementedError
 
     def _name(self, one: M) -> str:
@@ -263,11 +263,11 @@ class Resource(Generic[M, N, U]):
         )
 
 
-def require_unused(name: str, users: Sequence[str], advice: str) -> None:
-    """Raise `Conflict`, with the users' names, if there are any."""
-    if users:
-        more = f" and {len(users) - _NAMED_USERS} more" if len(users) > _NAMED_USERS else ""
-        raise Conflict(f"{name} is in use by {', '.join(users[:_NAMED_USERS])}{more}. {advice}")
+def require_unused(name: str, used_by: Sequence[str], advice: str) -> None:
+    """Raise `Conflict` if anything uses a resource; it names what does."""
+    if used_by:
+        more = f" and {len(used_by) - _NAMED_USES} more" if len(used_by) > _NAMED_USES else ""
+        raise Conflict(f"{name} is in use by {', '.join(used_by[:_NAMED_USES])}{more}. {advice}")
 
 
 def take_methods(cls: type, base: type, *, called: str = "a resource") -> tuple[Any, ...]:

@@ -8,12 +8,11 @@ import logging
 import os
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from typing import Final, TypeVar
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
 from outreach.core.logged_errors import log_error
-from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ConfigError
 from outreach.sync.calls import Call, seconds_left
 from outreach.sync.thread import EngineClosed, EngineThread, require_other_thread
@@ -36,10 +35,12 @@ class Lifetime:
 
     Args:
         engine: The engine, not open yet.
+        grace_seconds: How long it waits for requests in flight as it closes.
     """
 
-    def __init__(self, engine: AsyncOutreach) -> None:
-        self.engine = engine
+    def __init__(self, engine: AbstractAsyncContextManager[Any], *, grace_seconds: float) -> None:
+        self._engine = engine
+        self._grace_seconds = grace_seconds
         self._lock = threading.Lock()
         self._holder: tuple[int, bool] | None = None
         self._running: EngineThread | None = None
@@ -110,7 +111,7 @@ class Lifetime:
             )
         if self._closed is not None:
             raise EngineClosed(self._closed)
-        running = EngineThread(self.engine)
+        running = EngineThread(self._engine)
         running.start()
         self._running, self._process = running, os.getpid()
         return running
@@ -123,8 +124,7 @@ class Lifetime:
             running, self._running = self._running, None
             self._closed = reason
             if running is not None:
-                grace = self.engine._config.stop_grace_seconds
-                running.close(most_seconds=grace + _CLOSE_SECONDS if at_exit else None)
+                running.close(most_seconds=self._grace_seconds + _CLOSE_SECONDS if at_exit else None)
 
     @contextmanager
     def _turn(self, patience: float | None, *, closing: bool = False) -> Iterator[None]:

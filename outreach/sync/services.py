@@ -1,6 +1,7 @@
 """The engine and its services for synchronous code.
 
 Each method is that of the asynchronous service, without `await`: a new one needs a line here, a changed one nothing.
+Resources with the common methods alone need none (`SyncResourceServices`).
 tests/sync/test_methods.py says which is missing.
 """
 
@@ -35,10 +36,8 @@ from outreach.services.tenants.api_keys import ApiKeys as AsyncApiKeys
 from outreach.services.tenants.api_keys import HttpOperations as AsyncHttpOperations
 from outreach.services.tenants.audit import Audit as AsyncAudit
 from outreach.services.tenants.prices import Prices as AsyncPrices
-from outreach.services.tenants.resources import Agents as AsyncAgents
+from outreach.services.tenants.resources import RESOURCE_SERVICES, SyncResourceServices
 from outreach.services.tenants.resources import Flows as AsyncFlows
-from outreach.services.tenants.resources import Numbers as AsyncNumbers
-from outreach.services.tenants.resources import Trunks as AsyncTrunks
 from outreach.services.tenants.schedules import Schedules as AsyncSchedules
 from outreach.services.tenants.settings import CallingSettings as AsyncCallingSettings
 from outreach.services.tenants.settings import Replies as AsyncReplies
@@ -48,7 +47,7 @@ from outreach.services.tenants.workspaces import Workspaces as AsyncWorkspaces
 from outreach.services.users.sessions import Sessions as AsyncSessions
 from outreach.services.users.users import Users as AsyncUsers
 from outreach.sync.lifetime import Lifetime
-from outreach.sync.service import Service, awaited, iterated, like, plain, same_parameters
+from outreach.sync.service import Service, SyncResource, awaited, iterated, like, plain, same_parameters
 from outreach.sync.streams import EventStream, NamedStream
 
 
@@ -160,39 +159,6 @@ class Sessions(Service[AsyncSessions]):
     count_open = awaited(AsyncSessions.count_open)
     end = awaited(AsyncSessions.end)
     end_all = awaited(AsyncSessions.end_all)
-
-
-class Agents(Service[AsyncAgents]):
-    """The voice agents of workspaces."""
-
-    create = awaited(AsyncAgents.create)
-    update = awaited(AsyncAgents.update)
-    remove = awaited(AsyncAgents.remove)
-    get = awaited(AsyncAgents.get)
-    list = awaited(AsyncAgents.list)
-    iter_all = iterated(AsyncAgents.iter_all)
-
-
-class Trunks(Service[AsyncTrunks]):
-    """The SIP trunks of workspaces."""
-
-    create = awaited(AsyncTrunks.create)
-    get = awaited(AsyncTrunks.get)
-    update = awaited(AsyncTrunks.update)
-    remove = awaited(AsyncTrunks.remove)
-    list = awaited(AsyncTrunks.list)
-    iter_all = iterated(AsyncTrunks.iter_all)
-
-
-class Numbers(Service[AsyncNumbers]):
-    """The numbers that workspaces send and call from."""
-
-    create = awaited(AsyncNumbers.create)
-    get = awaited(AsyncNumbers.get)
-    update = awaited(AsyncNumbers.update)
-    remove = awaited(AsyncNumbers.remove)
-    list = awaited(AsyncNumbers.list)
-    iter_all = iterated(AsyncNumbers.iter_all)
 
 
 class Flows(Service[AsyncFlows]):
@@ -562,7 +528,7 @@ class HttpOperations(Service[AsyncHttpOperations]):
     list_campaigns = awaited(AsyncHttpOperations.list_campaigns)
 
 
-class Outreach(Service[AsyncOutreach]):
+class Outreach(SyncResourceServices, Service[AsyncOutreach]):
     """The engine for synchronous code: Django, Flask, scripts.
 
     It runs on an event loop in a thread of its own, and any thread may call it. Make one for each process, as a global
@@ -625,8 +591,10 @@ class Outreach(Service[AsyncOutreach]):
         self.close()
 
     def _serve(self, engine: AsyncOutreach) -> None:
-        lifetime = Lifetime(engine)
+        lifetime = Lifetime(engine, grace_seconds=engine._config.stop_grace_seconds)
         super().__init__(lifetime, engine)
+        for name in SyncResourceServices.__annotations__:
+            setattr(self, name, SyncResource.of(RESOURCE_SERVICES[name])(lifetime, getattr(engine, name)))
         self.readiness = ReadinessProbe(lifetime, engine.readiness)
         self.status = StatusQuery(lifetime, engine.status)
         self.diagnose = DiagnosisQuery(lifetime, engine.diagnose)
@@ -636,9 +604,6 @@ class Outreach(Service[AsyncOutreach]):
         self.audit = Audit(lifetime, engine.audit)
         self.users = Users(lifetime, engine.users)
         self.sessions = Sessions(lifetime, engine.sessions)
-        self.agents = Agents(lifetime, engine.agents)
-        self.trunks = Trunks(lifetime, engine.trunks)
-        self.numbers = Numbers(lifetime, engine.numbers)
         self.flows = Flows(lifetime, engine.flows)
         self.schedules = Schedules(lifetime, engine.schedules)
         self.webhooks = Webhooks(lifetime, engine.webhooks)

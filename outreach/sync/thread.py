@@ -8,14 +8,13 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError, Future
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from contextvars import Context, copy_context
 from typing import Any, Final, TypeVar
 
 import anyio
 
 from outreach.core.logged_errors import log_error
-from outreach.engine import Outreach as AsyncOutreach
 from outreach.errors import ConfigError, StorageError
 from outreach.sync.calls import Call
 
@@ -62,7 +61,7 @@ class EngineThread:
         engine: The engine.
     """
 
-    def __init__(self, engine: AsyncOutreach) -> None:
+    def __init__(self, engine: AbstractAsyncContextManager[Any]) -> None:
         self._engine = engine
         self._loop: Future[asyncio.AbstractEventLoop] = Future()
         # Reentrant, because a signal handler that closes the engine may interrupt the holder of the lock.

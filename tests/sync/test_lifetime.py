@@ -313,7 +313,7 @@ begun = threading.Event()
 def block():
     begun.set()
     threading.Event().wait()
-engine._lifetime.engine._config = __import__("outreach").EngineConfig(stop_grace_seconds=0.1)
+engine._lifetime._grace_seconds = 0.1
 engine.start()._lifetime.running()._loop.result().call_soon_threadsafe(block)
 begun.wait()
 print("main thread ends", flush=True)
@@ -326,7 +326,7 @@ def test_a_signal_handler_that_closes_the_engine_never_waits_for_itself(tmp_path
     """A second signal comes while the first one's handler still closes it."""
     # Sent again until it is handled: a signal that comes as a thread begins to wait is handled after the wait.
     twice = """
-closing = type(engine._lifetime.engine).__aexit__
+closing = type(engine._lifetime._engine).__aexit__
 async def slow(self, *given):
     while len(asked) < 2:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -338,7 +338,7 @@ def handler(*_):
     engine.close()
     print("closed", flush=True)
 signal.signal(signal.SIGTERM, handler)
-type(engine._lifetime.engine).__aexit__ = slow
+type(engine._lifetime._engine).__aexit__ = slow
 engine.start()
 os.kill(os.getpid(), signal.SIGTERM)
 print(len(asked), flush=True)

@@ -10,7 +10,7 @@ from typing import Any, assert_type
 import attrs
 import pytest
 
-from outreach import Call, NewWorkspace, NotFound, OutreachError, Recipient, Unsubscribe, Workspace
+from outreach import Agent, Call, NewWorkspace, NotFound, OutreachError, Page, Recipient, Unsubscribe, Workspace
 from outreach import Outreach as AsyncOutreach
 from outreach.events import CampaignStatusChanged, RecipientEnded
 from outreach.sync import EventStream, Outreach
@@ -57,7 +57,7 @@ async def async_answer_of(method: Method, workspace_id: str) -> object:
 
 
 def test_every_public_method_has_a_counterpart() -> None:
-    """A new service, and a new method of one, needs a line in outreach/sync/services.py."""
+    """A new service, and a new method of one, needs a line in outreach/sync/services.py or `SyncResourceServices`."""
     engine = Outreach.open("memory://")
     missing = [
         f"{service}.{name}"
@@ -75,6 +75,8 @@ def test_help_shows_what_stands_at_the_asynchronous_method(engine: Outreach) -> 
     assert list(inspect.signature(function).parameters)[:2] == ["workspace_id", "campaign_id"]
     assert inspect.signature(function).return_annotation == "Iterator[Recipient]"
     assert "        with engine.events.subscribe(" in (engine.events.subscribe.__doc__ or "")
+    assert inspect.signature(engine.trunks.create).parameters["new"].annotation == "NewTrunk"
+    assert (engine.trunks.create.__doc__ or "").startswith("Create a trunk.")
     assert inspect.signature(Outreach.open).parameters == inspect.signature(AsyncOutreach.open).parameters
 
 
@@ -98,6 +100,7 @@ def test_what_type_checkers_see_is_what_is_there(engine: Outreach) -> None:
     assert list(assert_type(engine.unsubscribes.iter_all(workspace.id), Iterator[Unsubscribe])) == []
     stream = engine.events.subscribe(RecipientEnded, CampaignStatusChanged)
     assert_type(stream, EventStream[RecipientEnded | CampaignStatusChanged])
+    assert_type(engine.agents.list(workspace.id), Page[Agent])
     with pytest.raises(NotFound):
         assert_type(engine.calls.get(workspace.id, new_id()), Call)
 

@@ -1,6 +1,11 @@
 """Definitions of the resources that a workspace's owner sets up, each with its own rules.
 
-Service, table, operations under /manage and commands follow from the definition (docs/adding-a-resource.md).
+Service, table, operations under /manage, commands and the service for synchronous code follow from the definition
+(docs/adding-a-resource.md).
+
+What is set up in another way has plain code, because the common methods would be overridden one by one: prices and
+settings (one row a workspace, replaced or changed, never listed), workspaces (in no workspace), API keys (shown once,
+revoked and never changed), users (in several workspaces, invited).
 """
 
 from __future__ import annotations
@@ -9,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 import attrs
 
@@ -47,6 +52,9 @@ from outreach.services.tenants.schedules import Schedules
 from outreach.services.tenants.webhooks import Webhooks
 from outreach.storage.unit_of_work import AlreadyExists, Transaction, WorkspaceTable
 
+if TYPE_CHECKING:
+    from outreach.sync.service import SyncResource
+
 
 class Agents(Resource[Agent, NewAgent, AgentUpdate]):
     """The voice agents of workspaces.
@@ -58,7 +66,7 @@ class Agents(Resource[Agent, NewAgent, AgentUpdate]):
     remove_advice = "Cancel that campaign or give it another agent, and wait for the end of its calls, first."
     managed = ("list", "create", "get", "update")
 
-    def _users(self, tx: Transaction, one: Agent) -> Sequence[str]:
+    def _used_by(self, tx: Transaction, one: Agent) -> Sequence[str]:
         call = tx.calls.open_of_agent(one.workspace_id, one.id)
         calls = [] if call is None else [f"call {call.id} ({call.status})"]
         return [*campaigns_using(tx, one.workspace_id, partial(_calls_by, one)), *calls]
@@ -128,7 +136,7 @@ class Trunks(Resource[Trunk, NewTrunk, TrunkUpdate]):
         remove="Remove a trunk, unless a campaign or a number uses it.",
     )
 
-    def _users(self, tx: Transaction, one: Trunk) -> Sequence[str]:
+    def _used_by(self, tx: Transaction, one: Trunk) -> Sequence[str]:
         numbers = [
             f"number {number.phone}" for number in tx.numbers.list(one.workspace_id) if number.trunk_id == one.id
         ]
@@ -166,7 +174,7 @@ class Numbers(Resource[Number, NewNumber, NumberUpdate]):
     def _table(self, tx: Transaction) -> WorkspaceTable[Number]:
         return tx.numbers
 
-    def _users(self, tx: Transaction, one: Number) -> Sequence[str]:
+    def _used_by(self, tx: Transaction, one: Number) -> Sequence[str]:
         region = workspace_of(tx, one.workspace_id).default_region
         agents = [
             f"agent {agent.name!r}"
@@ -254,7 +262,7 @@ class Flows(Resource[Flow, NewFlow, FlowUpdate]):
 
         return await self._context.storage.read(operation)
 
-    def _users(self, tx: Transaction, one: Flow, statuses: Collection[CampaignStatus] = OPEN) -> Sequence[str]:
+    def _used_by(self, tx: Transaction, one: Flow, statuses: Collection[CampaignStatus] = OPEN) -> Sequence[str]:
         return campaigns_using(tx, one.workspace_id, partial(_runs, one), statuses)
 
     def _stored(self, tx: Transaction, workspace: Workspace, values: dict[str, Any]) -> dict[str, Any]:
@@ -267,7 +275,7 @@ class Flows(Resource[Flow, NewFlow, FlowUpdate]):
     def _replace(self, tx: Transaction, before: Flow, after: Flow, now: datetime, actor: str) -> Flow:
         if after.steps != before.steps:
             advice = "Its contacts stand at these steps: create another flow for other steps."
-            require_unused(self._name(before), self._users(tx, before, STARTED), advice)
+            require_unused(self._name(before), self._used_by(tx, before, STARTED), advice)
             take_approvals(tx, after.workspace_id, partial(_runs, after), now=now, actor=actor)
         return super()._replace(tx, before, after, now, actor)
 
@@ -295,6 +303,14 @@ class ResourceServices:
     flows: Flows
     schedules: Schedules
     webhooks: Webhooks
+
+
+class SyncResourceServices:
+    """Those of the synchronous engine that have the common methods alone (outreach/sync/services.py has the others)."""
+
+    agents: SyncResource[Agent, NewAgent, AgentUpdate]
+    trunks: SyncResource[Trunk, NewTrunk, TrunkUpdate]
+    numbers: SyncResource[Number, NewNumber, NumberUpdate]
 
 
 RESOURCE_SERVICES: Final[Mapping[str, type[Resource[Any, Any, Any]]]] = MappingProxyType(

@@ -304,7 +304,7 @@ class Schedules(Resource[Schedule, NewSchedule, ScheduleUpdate]):
 
     # How the set-up differs from that of other resources.
 
-    def _users(self, tx: Transaction, one: Schedule) -> Sequence[str]:
+    def _used_by(self, tx: Transaction, one: Schedule) -> Sequence[str]:
         return ()
 
     def _stored(self, tx: Transaction, workspace: Workspace, values: dict[str, Any]) -> dict[str, Any]:

@@ -353,7 +353,7 @@ class Webhooks(Resource[Webhook, NewWebhook, WebhookUpdate]):
     def _name(self, one: Webhook) -> str:
         return f"Webhook {one.id}"
 
-    def _users(self, tx: Transaction, one: Webhook) -> Sequence[str]:
+    def _used_by(self, tx: Transaction, one: Webhook) -> Sequence[str]:
         return ()
 
     def _stored(self, tx: Transaction, workspace: Workspace, values: dict[str, Any]) -> dict[str, Any]:
