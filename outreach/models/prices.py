@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import attrs
+
+from outreach.models.fields import ListOf, Model, Refused, ruled, sized
 
 PriceKind = Literal["sms", "call"]
 
@@ -17,6 +20,27 @@ _PLACES: Final = {
     **dict.fromkeys(("CLF", "UYW"), 4),
 }
 """The decimals of currencies by ISO 4217, where these are not two."""
+
+_CURRENCY: Final = re.compile(r"[A-Z]{3}")
+MAX_PRICES: Final = 2000
+_MAX_AMOUNT: Final = Decimal(1000)
+_MAX_DECIMALS: Final = 6
+
+
+def _currency(value: Any) -> str:
+    if not isinstance(value, str) or not _CURRENCY.fullmatch(value):
+        from outreach.core.meant import currency_like, did_you_mean
+
+        raise Refused(f"must be three capital letters such as USD{did_you_mean(currency_like(value))}")
+    return value
+
+
+def _amount(value: Any) -> Decimal:
+    if not isinstance(value, Decimal):
+        raise Refused(f"must be a Decimal, not {type(value).__name__}")
+    if not value.is_finite() or not 0 <= value <= _MAX_AMOUNT or -int(value.as_tuple().exponent) > _MAX_DECIMALS:
+        raise Refused(f"must be from 0 to {_MAX_AMOUNT}, with at most {_MAX_DECIMALS} decimal places")
+    return value
 
 
 @attrs.frozen(kw_only=True)
@@ -30,9 +54,9 @@ class Price:
     """
 
     kind: PriceKind
-    amount: Decimal
-    provider: str | None = None
-    country: str | None = None
+    amount: Decimal = ruled(_amount)
+    provider: str | None = sized(0, 100, default=None)
+    country: str | None = sized(0, 100, default=None)
 
 
 @attrs.frozen(kw_only=True)
@@ -46,8 +70,8 @@ class PriceTable:
         currency: ISO 4217, such as `USD`.
     """
 
-    currency: str
-    prices: tuple[Price, ...]
+    currency: str = ruled(_currency)
+    prices: tuple[Price, ...] = ruled(ListOf(Model(Price), 1, MAX_PRICES))
 
 
 @attrs.frozen(kw_only=True)

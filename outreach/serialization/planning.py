@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
 from decimal import Decimal
 from typing import Any, Final
 
-import attrs
-
 from outreach.models.approval import StartApproval
 from outreach.models.clock import AudienceClock
-from outreach.models.fields import FieldRule, Refused, Text, check_value
+from outreach.models.fields import Refused, check_value, fields_of
 from outreach.models.forecast import Forecast, KeptForecast
 from outreach.models.live import CampaignNow, CampaignProgress
 from outreach.models.preflight import Preflight
-from outreach.models.prices import Price, PriceTable
+from outreach.models.prices import MAX_PRICES, Price, PriceTable
 from outreach.serialization.documents import document_of
-from outreach.serialization.field_rules import Array, Checks, OrNull, json_object
-from outreach.serialization.json_parsing import shown
+from outreach.serialization.field_rules import Array, make_request_converter, nested
 
-MAX_PRICES: Final = 2000
-_TEXT: Final = Text(0, 100)
-_AMOUNT: Final = re.compile(r"1000(\.0{1,6})?|[0-9]{1,3}(\.[0-9]{1,6})?")
+_AMOUNT: Final = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?")
 
 
 def write_preflight(preflight: Preflight) -> dict[str, Any]:
@@ -68,54 +62,23 @@ def write_price_table(table: PriceTable | None) -> dict[str, Any]:
 def read_price_table(value: object) -> PriceTable:
     """Return the price table of a JSON value: `{"currency", "prices": [{"kind", "amount", "provider", "country"}]}`.
 
-    An amount is a text such as `"0.0079"`, with at most six decimal places; provider and country may be null or absent.
+    An amount is a text such as `"0.0079"`; provider and country may be null or absent.
 
     Raises:
         InvalidRequest: The value has another form, or a field that it has not; the details name each place.
     """
-    table: PriceTable = check_value("", value, _price_table)
+    table: PriceTable = check_value("", value, _read_price_table)
     return table
 
 
-def _price_table(value: Any) -> PriceTable:
-    checks = Checks()
-    given = json_object(value)
-    _refuse_others(checks, given, attrs.fields_dict(PriceTable).keys(), "")
-    currency = checks.read("currency", _TEXT, given.get("currency"))
-    prices = checks.read("prices", Array(_price, maximum=MAX_PRICES), given.get("prices"))
-    checks.finish()
-    return PriceTable(currency=currency, prices=prices)
-
-
-def _price(value: Any) -> Price:
-    checks = Checks()
-    given = json_object(value)
-    _refuse_others(checks, given, _PRICE_RULES.keys(), ".")
-    price = {name: checks.read(f".{name}", rule, given.get(name)) for name, rule in _PRICE_RULES.items()}
-    checks.finish()
-    return Price(**price)
-
-
 def _amount(value: Any) -> Decimal:
-    if not _AMOUNT.fullmatch(_required_text(value)):
-        raise Refused('must be a text such as "0.0079", from 0 to 1000 with at most 6 decimal places')
-    return Decimal(value)
+    if not isinstance(value, str) or not _AMOUNT.fullmatch(value):
+        raise Refused('must be a text such as "0.0079"')
+    amount: Decimal = fields_of(Price)["amount"].check(Decimal(value))
+    return amount
 
 
-def _required_text(value: Any) -> str:
-    if value is None:
-        raise Refused("is required")
-    return _TEXT(value)
-
-
-_PRICE_RULES: Final[Mapping[str, FieldRule]] = {
-    "kind": _required_text,
-    "amount": _amount,
-    "provider": OrNull(_TEXT),
-    "country": OrNull(_TEXT),
-}
-
-
-def _refuse_others(checks: Checks, given: Mapping[str, Any], known: Set[str], prefix: str) -> None:
-    for name in sorted(given.keys() - known):
-        checks.note(f"{prefix}{shown(name)}", "is not a field of a price table")
+_read_price: Final = make_request_converter(Price, {"amount": _amount}, closed="a price")
+_read_price_table: Final = make_request_converter(
+    PriceTable, {"prices": Array(nested(_read_price), 1, MAX_PRICES)}, closed="a price table"
+)

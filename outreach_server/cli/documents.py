@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from outreach import (
     CallSettings,
@@ -17,7 +17,14 @@ from outreach import (
     SmsSettings,
 )
 from outreach.errors import Problem
-from outreach.http import document_of, to_json, write_blocker, write_managed_campaign, write_sms_settings
+from outreach.http import (
+    document_of,
+    to_json,
+    write_blocker,
+    write_managed_campaign,
+    write_reply_settings,
+    write_sms_settings,
+)
 from outreach.models import (
     INTERNAL_FIELDS,
     RecipientCount,
@@ -26,8 +33,6 @@ from outreach.models import (
 from outreach.protocols import SystemClock
 
 Document = dict[str, Any]
-
-_REPLIES: Final = {"opt_out_confirmation": "stop", "opt_in_confirmation": "start", "help": "help"}
 
 
 def resource(item: object) -> Document:
@@ -51,9 +56,8 @@ def settings(
         "reply_enabled": replies.enabled,
         "reply_help_when_opted_out": replies.help_when_opted_out,
     }
-    for item in texts:
-        name = _REPLIES[item.purpose]
-        shown |= {f"reply_{name}_text": item.text, f"reply_{name}_segments": item.segments}
+    for name, one in write_reply_settings(replies, texts)["effective"].items():
+        shown |= {f"reply_{name}_text": one["text"], f"reply_{name}_segments": one["segments"]}
     return {
         **write_sms_settings(messages),
         **{f"call_{name}": value for name, value in document_of(calls).items()},

@@ -329,25 +329,29 @@ async def test_a_calling_campaign_is_reported_too(engine: Outreach) -> None:
 
 @pytest.mark.virtual_time
 async def test_prices_are_checked(engine: Outreach) -> None:
-    """Each place is named, and nothing is changed."""
+    """Each place is named, first of what is wrong by itself, and nothing is changed."""
     workspace = await given_workspace(engine)
     wrong = (
         Price(kind="fax", amount=Decimal(1)),  # type: ignore[arg-type]
         Price(kind="sms", amount=Decimal("-1")),
         Price(kind="sms", amount=Decimal("NaN"), country="US"),
         Price(kind="sms", amount=Decimal("0.0000001"), country="CA"),
-        Price(kind="sms", amount=Decimal(1), country="Narnia"),
-        Price(kind="sms", amount=Decimal(1), provider="pigeon"),
-        Price(kind="call", amount=Decimal(1)),
-        Price(kind="call", amount=Decimal(2)),
         Price(kind="call", amount=1.5, country="US"),  # type: ignore[arg-type]
     )
     with pytest.raises(InvalidRequest) as refused:
         await engine.prices.update(workspace.id, PriceTable(currency="dollars", prices=wrong))
     assert [one.path for one in refused.value.details] == [
-        *("currency", "prices[0].kind", "prices[1].amount", "prices[2].amount", "prices[3].amount"),
-        *("prices[4].country", "prices[5].provider", "prices[7]", "prices[8].amount"),
+        *("currency", "prices[0].kind", *(f"prices[{place}].amount" for place in (1, 2, 3, 4)))
     ]
+    strange = (
+        Price(kind="sms", amount=Decimal(1), country="Narnia"),
+        Price(kind="sms", amount=Decimal(1), provider="pigeon"),
+        Price(kind="call", amount=Decimal(1)),
+        Price(kind="call", amount=Decimal(2)),
+    )
+    with pytest.raises(InvalidRequest) as refused:
+        await engine.prices.update(workspace.id, PriceTable(currency="USD", prices=strange))
+    assert [one.path for one in refused.value.details] == ["prices[0].country", "prices[1].provider", "prices[3]"]
     with pytest.raises(InvalidRequest):
         await engine.prices.update(workspace.id, PriceTable(currency="USD", prices=()))
     assert await engine.prices.get(workspace.id) is None

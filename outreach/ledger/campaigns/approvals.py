@@ -6,21 +6,21 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
+import attrs
+
 from outreach.errors import AwaitsApproval, Conflict, InvalidRequest
 from outreach.ledger.common import campaign_of, record_audit, workspace_of
 from outreach.models.approval import Approval, PricedRevision, StartApproval, StartFigures
-from outreach.models.campaign import Campaign
+from outreach.models.campaign import Campaign, CampaignUpdate
 from outreach.models.states import UNSTARTED_STATUSES, CampaignStatus
 from outreach.rules.readiness import approval_reason, is_person
 from outreach.storage.unit_of_work import Transaction
 
-_APPROVED_FIELDS: Final = frozenset(
-    {
-        *("body", "flow_id", "replace_characters", "carrier", "from_number", "from_numbers"),
-        *("agent_id", "cli_group", "retry_voicemail"),
-    }
-)
-"""The fields that decide a campaign's content and senders; they stay as they were approved."""
+_APPROVED_FIELDS: Final = attrs.fields_dict(CampaignUpdate).keys() - {
+    *("name", "description", "stay_open", "rate_per_minute", "batch_concurrency"),
+    *("scheduled_start_at", "scheduled_expires_at", "business_hours", "holidays"),
+}
+"""The fields that decide a campaign's content and senders; they stay as they were approved. A new field is one."""
 
 
 def approval_of(tx: Transaction, campaign: Campaign, priced: PricedRevision | None) -> StartApproval:

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
-from typing import Final, get_args
-
-from outreach.core.meant import currency_like, did_you_mean, regions_like
+from outreach.core.meant import did_you_mean, regions_like
 from outreach.errors import InvalidRequest, Problem
 from outreach.ledger.common import record_audit, workspace_of
-from outreach.models.fields import OneOf, refusals
-from outreach.models.prices import Price, PriceKind, PriceTable
+from outreach.models.fields import OneOf, problems_of, refusals
+from outreach.models.prices import PriceTable
 from outreach.protocols.storage import Within
 from outreach.providers.registry import Adapters
 from outreach.rules.numbering import is_region
 from outreach.services.context import ServiceContext, check_kind
 from outreach.storage.unit_of_work import Transaction
-
-MAX_PRICES: Final = 2000
-MAX_AMOUNT: Final = Decimal(1000)
-MAX_PLACES: Final = 6
-
-_CURRENCY: Final = re.compile(r"[A-Z]{3}")
 
 
 class Prices:
@@ -75,46 +65,22 @@ class Prices:
 
 def _check(table: PriceTable, adapters: Adapters) -> None:
     check_kind("table", table, PriceTable)
-    details: list[Problem] = []
-    currency: object = table.currency
-    if not (isinstance(currency, str) and _CURRENCY.fullmatch(currency)):
-        meant = did_you_mean(currency_like(currency))
-        details.append(Problem(path="currency", message=f"must be three capital letters such as USD{meant}"))
-    prices: object = table.prices
-    if not (isinstance(prices, tuple) and 1 <= len(prices) <= MAX_PRICES):
-        details.append(Problem(path="prices", message=f"must be a tuple of 1 to {MAX_PRICES} prices"))
+    details = problems_of(table)
+    if details:
         raise InvalidRequest(details=details)
     seen: set[tuple[str, str | None, str | None]] = set()
     for index, price in enumerate(table.prices):
         path = f"prices[{index}]"
-        if not isinstance(price, Price):
-            details.append(Problem(path=path, message=f"must be an outreach.Price, not {type(price).__name__}"))
-            continue
-        details += _problems(path, price, adapters)
+        if price.provider is not None:
+            names = (*adapters.names("carrier" if price.kind == "sms" else "voice"), "simulator")
+            details += refusals(f"{path}.provider", price.provider, OneOf(names))
+        if price.country is not None and not is_region(price.country):
+            meant = did_you_mean(regions_like(price.country))
+            message = f"must be a country's two capital letters, such as US{meant}"
+            details.append(Problem(path=f"{path}.country", message=message))
         key = (price.kind, price.provider, price.country)
         if key in seen:
             details.append(Problem(path=path, message="is for the same kind, provider and country as an earlier one"))
         seen.add(key)
     if details:
         raise InvalidRequest(details=details)
-
-
-def _problems(path: str, price: Price, adapters: Adapters) -> list[Problem]:
-    details = refusals(f"{path}.kind", price.kind, OneOf(get_args(PriceKind)))
-    if details:
-        return details
-    if price.provider is not None:
-        names = (*adapters.names("carrier" if price.kind == "sms" else "voice"), "simulator")
-        details += refusals(f"{path}.provider", price.provider, OneOf(names))
-    country: object = price.country
-    if country is not None and not (isinstance(country, str) and is_region(country)):
-        meant = did_you_mean(regions_like(country))
-        details.append(
-            Problem(path=f"{path}.country", message=f"must be a country's two capital letters, such as US{meant}")
-        )
-    amount: object = price.amount
-    if not isinstance(amount, Decimal) or not amount.is_finite() or not 0 <= amount <= MAX_AMOUNT:
-        details.append(Problem(path=f"{path}.amount", message=f"must be a Decimal from 0 to {MAX_AMOUNT}"))
-    elif -int(amount.as_tuple().exponent) > MAX_PLACES:
-        details.append(Problem(path=f"{path}.amount", message=f"must have at most {MAX_PLACES} decimal places"))
-    return details
