@@ -290,17 +290,16 @@ def _make_campaigns() -> Kind[Campaign]:
         counted = Counters(**dict(zip(counters, values[count : count + len(counters)], strict=True)))
         described = tuple(values[:count])
         before = made.get(described[identifier])
-        if before is None or before[0] != described:
-            campaign = columns.model(described, counters=counted)
-            if campaign.business_hours is not None:
-                # The mapping in them could be changed by the caller that gets it.
-                return campaign
+        if before is not None and before[0] == described:
+            return copy_with(before[1], counters=counted)
+        campaign = columns.model(described, counters=counted)
+        # The mapping in business hours could be changed by the caller that gets it.
+        if campaign.business_hours is None:
             # Each read makes all campaigns anew that it plans for; little but their counters changes.
-            before = described, campaign
             if len(made) >= _MAX_REMEMBERED_CAMPAIGNS:
                 made.clear()
-            made[campaign.id] = before
-        return copy_with(before[1], counters=counted)
+            made[campaign.id] = described, campaign
+        return campaign
 
     recounted = tuple(f"recipients_{name}" for name in counters)
     return Kind(

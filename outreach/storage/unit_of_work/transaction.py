@@ -60,6 +60,7 @@ class Transaction:
 
     def __init__(self, rows: UnitOfWork) -> None:
         self._rows = rows
+        self.require_written_within = rows.require_written_within
         self.workspaces = Workspaces(rows)
         self.keys = Keys(rows)
         self.agents = self.table(Agent)
@@ -114,10 +115,6 @@ class Transaction:
     def table(self, model: type[M]) -> WorkspaceTable[M]:
         """Return the table of a resource by its model."""
         return WorkspaceTable(self._rows, kind_of(model))
-
-    def require_written_within(self, workspace_ids: frozenset[str]) -> None:
-        """Raise `StorageError` if the operation has written rows outside these workspaces."""
-        self._rows.require_written_within(workspace_ids)
 
     @property
     def own_clock(self) -> bool:

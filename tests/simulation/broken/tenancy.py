@@ -11,6 +11,7 @@ from outreach.ledger.opt_out import entries, inbound
 from outreach.models.unsubscribe import Unsubscribe
 from outreach.services.registers import unsubscribes
 from outreach.storage.unit_of_work import Transaction
+from outreach.storage.unit_of_work.unit_of_work import UnitOfWork
 
 
 def opt_out_everywhere(patch: pytest.MonkeyPatch) -> None:
@@ -23,6 +24,6 @@ def opt_out_everywhere(patch: pytest.MonkeyPatch) -> None:
                 put_on_register(tx, attrs.evolve(entry, workspace_id=workspace.id), **given)
         return put_on_register(tx, entry, **given)
 
-    patch.setattr(Transaction, "require_written_within", lambda *_: None)
+    patch.setattr(UnitOfWork, "require_written_within", lambda *_: None)
     patch.setattr(unsubscribes, "put_on_register", everywhere)
     patch.setattr(inbound, "put_on_register", everywhere)
